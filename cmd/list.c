@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench list: lists the networks and every plug-in, and whether each works on this machine.
+ * iobench list: lists the networks, the profiles and every plug-in, and whether each works on this
+ * machine.
  */
 #include "base/fail.h"
 #include "base/json.h"
@@ -9,6 +10,7 @@
 #include "cmd/families.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
+#include "profiles/profiles.h"
 #include "trainer/graph.h"
 
 #include <errno.h>
@@ -26,7 +28,7 @@ static const struct option_spec list_options[] = {
     {0},
 };
 
-static const char networks_name[] = "networks";
+static const char networks_name[] = "networks", profiles_name[] = "profiles";
 
 static json_t *options_of(const struct option_spec *row)
 {
@@ -123,6 +125,62 @@ static void print_networks(void)
     }
 }
 
+/* ---- profiles ---- */
+
+static json_t *sections_json(const struct ini *ini)
+{
+    json_t *sections = json_object();
+
+    for (size_t i = 0; i < ini->section_count; i++) {
+        const struct ini_section *section = &ini->sections[i];
+        json_t *figures = json_object();
+        for (size_t k = 0; k < section->count; k++) {
+            const struct ini_entry *entry = &ini->entries[section->first + k];
+            json_object_set_new(figures, entry->key, json_text(entry->value));
+        }
+        json_object_set_new(sections, section->name, figures);
+    }
+    return sections;
+}
+
+static json_t *profiles_json(void)
+{
+    json_t *profiles = json_array();
+
+    for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
+        struct ini ini;
+        json_t *member = json_object();
+        json_object_set_new(member, "family", json_text(row->family));
+        json_object_set_new(member, "name", json_text(row->name));
+        if (profiles_parse(row->name, row->text, &ini) == 0)
+            json_object_set_new(member, "sections", sections_json(&ini));
+        ini_release(&ini);
+        json_array_append_new(profiles, member);
+    }
+    return profiles;
+}
+
+static void print_profiles(void)
+{
+    const char *family = "";
+
+    printf("%s: figures behind 'iobench size', each with its source (--json shows all)\n",
+           profiles_name);
+    for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
+        struct ini ini;
+        const char *title = NULL, *source = NULL;
+        if (profiles_parse(row->name, row->text, &ini) == 0) {
+            title = profiles_text(&ini, row->family, "title");
+            source = profiles_text(&ini, row->family, "source");
+        }
+        if (strcmp(family, row->family) != 0)
+            printf("  --%s\n", row->family);
+        family = row->family;
+        printf("    %-16s%s: %s\n", row->name, title ? title : "", source ? source : "");
+        ini_release(&ini);
+    }
+}
+
 static bool wanted(const char *only, const char *name)
 {
     return !only || strcmp(only, name) == 0;
@@ -137,6 +195,8 @@ static json_t *json_of(const char *only)
             json_object_set_new(document, family->name, members_of(family));
     if (wanted(only, networks_name))
         json_object_set_new(document, networks_name, networks_json());
+    if (wanted(only, profiles_name))
+        json_object_set_new(document, profiles_name, profiles_json());
     return document;
 }
 
@@ -158,9 +218,10 @@ static int list_run(const struct invocation *invocation)
     const struct list_settings *settings = invocation->settings;
     const char *only = invocation->count ? invocation->operands[0] : NULL;
     struct nearest nearest = nearest_start(only ? only : "");
-    bool found = wanted(only, networks_name);
+    bool found = wanted(only, networks_name) || wanted(only, profiles_name);
 
     nearest_offer(&nearest, networks_name);
+    nearest_offer(&nearest, profiles_name);
     for (const struct family *family = family_table; family->name; family++) {
         found = found || wanted(only, family->name);
         nearest_offer(&nearest, family->name);
@@ -182,18 +243,24 @@ static int list_run(const struct invocation *invocation)
     }
     if (wanted(only, networks_name))
         print_networks();
+    if (!only)
+        putchar('\n');
+    if (wanted(only, profiles_name))
+        print_profiles();
     return COMMAND_OK;
 }
 
 const struct command command_list = {
     .name = "list",
-    .summary = "list readers, formats, shuffles, decoders, trainers and networks",
+    .summary = "list readers, formats, shuffles, decoders, trainers, networks and profiles",
     .operands = "[FAMILY]",
     .operands_maximum = 1,
-    .description = "Lists every plug-in with its purpose, and why it is unavailable if it does not "
-                   "work on this machine. 'iobench --help=all' has their options. 'iobench list "
-                   "networks' has parameters, GFLOP per image (two per multiply-accumulate) and "
-                   "the memory of activations in training.",
+    .description =
+        "Lists every plug-in with its purpose, and why it is unavailable if it does not "
+        "work on this machine. 'iobench --help=all' has their options. 'iobench list "
+        "networks' has parameters, GFLOP per image (two per multiply-accumulate) and "
+        "the memory of activations in training; 'iobench list profiles' the GPUs, networks, nodes, "
+        "storages and fabrics that 'iobench size' knows.",
     .options = list_options,
     .settings_size = sizeof(struct list_settings),
     .run = list_run,

@@ -9,7 +9,8 @@ libiobench_a_SOURCES += \
 bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/registry.c \
-	cmd/compare.c cmd/completion.c cmd/list.c cmd/size.c \
+	cmd/compare.c cmd/completion.c cmd/list.c \
+	cmd/size.c cmd/size.h cmd/size_cluster.c cmd/size_page.c cmd/size_page.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
 	cmd/families.c cmd/families.h \
 	cmd/explain.c cmd/help.c cmd/help.h \

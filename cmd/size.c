@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench size: computes compute what N GPUs need from storage, and how many a measured
+ * iobench size: computes what N GPUs need from storage, and how many a measured
  * storage feeds.
  */
 #include "base/bytes.h"
@@ -9,9 +9,11 @@
 #include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
+#include "cmd/size.h"
 #include "report/load.h"
 #include "report/sizing.h"
 #include "report/words.h"
+#include "sizing/answer.h"
 #include "trainer/accelerator.h"
 
 #include <errno.h>
@@ -19,20 +21,13 @@
 #include <stdio.h>
 #include <string.h>
 
-struct size_settings {
-    char *gpu;
-    uint64_t gpus;
-    double rate;
-    double busy_percent;
-    uint64_t sample_bytes;
-    char *json; /* file or "-" for standard output; NULL: a table */
-};
-
 static const struct option_spec size_options[] = {
-    {"gpus", 'g', OPTION_COUNT, offsetof(struct size_settings, gpus), .fallback = "8", .minimum = 1,
-     .maximum = 1e9, .summary = "number of GPUs"},
+    {"gpus", 'g', OPTION_TEXT, offsetof(struct size_settings, gpus), .fallback = "8",
+     .metavar = "N[,N...]", .summary = "numbers of GPUs"},
     {"gpu", 0, OPTION_TEXT, offsetof(struct size_settings, gpu), .metavar = "NAME",
-     .summary = "v100, a100, h100 or h200; default: each of them"},
+     .reach = OPTION_READS,
+     .summary = "v100, a100, h100 or h200; default: each of them, h200 with --simulate; a profile "
+                "or its file"},
     {"rate", 0, OPTION_REAL, offsetof(struct size_settings, rate), .fallback = "0", .maximum = 1e12,
      .metavar = "N", .summary = "samples/s of one GPU, for a network other than ResNet-50"},
     {"busy", 0, OPTION_REAL, offsetof(struct size_settings, busy_percent), .fallback = "100",
@@ -42,6 +37,35 @@ static const struct option_spec size_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct size_settings, json), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
      .summary = "write JSON instead; to standard output without FILE"},
+    {"simulate", 0, OPTION_FLAG, offsetof(struct size_settings, simulate), .fallback = "no",
+     .section = "Simulated cluster",
+     .summary = "simulate a cluster of these profiles: what it reaches, what limits it, what more "
+                "of each part would bring"},
+    {"network", 0, OPTION_TEXT, offsetof(struct size_settings, network), .metavar = "NAME",
+     .reach = OPTION_READS, .summary = "profile of the network and its data; default: resnet50"},
+    {"node", 0, OPTION_TEXT, offsetof(struct size_settings, node), .metavar = "NAME",
+     .reach = OPTION_READS, .summary = "profile of a node; default: dgx-h200"},
+    {"storage", 0, OPTION_TEXT, offsetof(struct size_settings, storage),
+     .metavar = "NAME[,NAME...]", .reach = OPTION_READS,
+     .summary = "profiles of storages to compare; default: parallel-k3000"},
+    {"fabric", 0, OPTION_TEXT, offsetof(struct size_settings, fabric), .metavar = "NAME",
+     .reach = OPTION_READS,
+     .summary = "profile of the ports for gradients, one a GPU; default: the node's"},
+    {"profile", 0, OPTION_TEXT, offsetof(struct size_settings, profile), .metavar = "FILE",
+     .reach = OPTION_READS, .summary = "more figures, which override those of all other profiles"},
+    {"profiles", 0, OPTION_TEXT, offsetof(struct size_settings, profiles), .metavar = "FOLDER",
+     .reach = OPTION_READS, .summary = "your own profiles, as FOLDER/storage/NAME.ini"},
+    {"draws", 0, OPTION_COUNT, offsetof(struct size_settings, draws), .fallback = "100",
+     .minimum = 1, .maximum = SIZING_DRAWS_MOST,
+     .summary = "simulations with other values of uncertain figures, for the interval"},
+    {"seed", 0, OPTION_COUNT, offsetof(struct size_settings, seed), .fallback = "1",
+     .summary = "random seed of the simulation"},
+    {"chart", 0, OPTION_TEXT, offsetof(struct size_settings, chart), .metavar = "FILE",
+     .reach = OPTION_WRITES, .summary = "chart 1 to 16,384 GPUs as SVG (gnuplot)"},
+    {"acceptance", 0, OPTION_TEXT, offsetof(struct size_settings, acceptance), .metavar = "FILE",
+     .reach = OPTION_WRITES, .implied = "-",
+     .summary = "write a job file that passes where the storage suffices; to standard output "
+                "without FILE"},
     {0},
 };
 
@@ -109,17 +133,16 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
 }
 
 static void print_row(const struct sizing_basis *basis, const struct size_settings *settings,
-                      const char *title, double gpu_rate)
+                      const char *title, double gpu_rate, double gpus)
 {
-    struct sizing_need need =
-        sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
+    struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
     char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES], gigabits[WORDS_BYTES],
         share[WORDS_BYTES], feeds[WORDS_BYTES];
     double fed = basis->node_samples_per_s > 0
                      ? basis->node_samples_per_s / (gpu_rate * settings->busy_percent / 100)
                      : NAN;
 
-    snprintf(name, sizeof name, "%llu x %s", (unsigned long long)settings->gpus, title);
+    snprintf(name, sizeof name, "%.0f x %s", gpus, title);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", name, words_rate(need.samples_per_s, samples),
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
            words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
@@ -127,15 +150,14 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
 }
 
 static json_t *json_row(const struct sizing_basis *basis, const struct size_settings *settings,
-                        const char *title, double gpu_rate)
+                        const char *title, double gpu_rate, double gpus)
 {
-    struct sizing_need need =
-        sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
+    struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
     json_t *row = json_object();
     bool measured = basis->node_samples_per_s > 0;
 
     json_object_set_new(row, "gpu", json_text(title));
-    json_object_set_new(row, "gpus", json_integer((json_int_t)settings->gpus));
+    json_object_set_new(row, "gpus", json_integer((json_int_t)gpus));
     json_object_set_new(row, "gpu_samples_per_s", json_number(gpu_rate));
     json_object_set_new(row, "busy_percent", json_number(settings->busy_percent));
     json_object_set_new(row, "needs_samples_per_s", json_number(need.samples_per_s));
@@ -150,41 +172,46 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
 }
 
 /* Print, or add to rows, every requested GPU. */
-static int each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
-                    json_t *rows)
+static void each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
+                     double gpus, json_t *rows)
 {
     const struct accelerator *only = NULL;
 
     if (settings->gpu)
         only = accelerator_find(settings->gpu);
-    for (const struct accelerator *gpu = accelerator_table; gpu->name; gpu++) {
+    for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
         if ((only && gpu != only) || settings->rate > 0)
             continue;
         if (rows)
-            json_array_append_new(rows,
-                                  json_row(basis, settings, gpu->title, gpu->mixed_samples_per_s));
+            json_array_append_new(
+                rows, json_row(basis, settings, gpu->title, gpu->mixed_samples_per_s, gpus));
         else
-            print_row(basis, settings, gpu->title, gpu->mixed_samples_per_s);
+            print_row(basis, settings, gpu->title, gpu->mixed_samples_per_s, gpus);
     }
     if (settings->rate > 0 && rows)
-        json_array_append_new(rows, json_row(basis, settings, "own", settings->rate));
+        json_array_append_new(rows, json_row(basis, settings, "own", settings->rate, gpus));
     else if (settings->rate > 0)
-        print_row(basis, settings, "own", settings->rate);
-    return 0;
+        print_row(basis, settings, "own", settings->rate, gpus);
 }
 
 static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
 {
     struct sizing_basis basis = basis_of(settings, job);
+    double counts[SIZE_COUNTS_MOST];
+    const int count = size_counts(settings->gpus, counts);
 
-    if (rows)
-        return each_gpu(&basis, settings, rows);
+    for (int i = 0; rows && i < count; i++)
+        each_gpu(&basis, settings, counts[i], rows);
+    if (rows || count < 0)
+        return count < 0 ? count : 0;
     print_basis(&basis, job);
     printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
            settings->busy_percent);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
            "such nodes", "GPUs/node");
-    return each_gpu(&basis, settings, NULL);
+    for (int i = 0; i < count; i++)
+        each_gpu(&basis, settings, counts[i], NULL);
+    return 0;
 }
 
 static int size_run(const struct invocation *invocation)
@@ -192,6 +219,13 @@ static int size_run(const struct invocation *invocation)
     const struct size_settings *settings = invocation->settings;
     int code = 0;
 
+    if (settings->simulate && invocation->count == 0)
+        return size_cluster(invocation);
+    if (settings->simulate) {
+        fail(EINVAL, "--simulate takes profiles, no RESULT.json: 'iobench run --profile FILE' "
+                     "makes one of what it measures");
+        return command_misused(invocation);
+    }
     if (settings->gpu && !accelerator_find(settings->gpu)) {
         fail(EINVAL, "--gpu: no rate known for '%s'; use --rate", settings->gpu);
         return command_misused(invocation);
@@ -234,9 +268,12 @@ const struct command command_size = {
         "Computes the samples/s, bytes/s and network bandwidth that keep a number of GPUs busy, "
         "and how many nodes like those measured that takes. Nodes scale only as far as storage and "
         "network do: measure with as many as there will be, with mpirun or srun. Storage that "
-        "feeds fewer GPUs per node than a node has is too slow.",
+        "feeds fewer GPUs per node than a node has is too slow. With --simulate, no result is "
+        "needed: a cluster of profiles ('iobench list profiles') is simulated, batch by batch.",
     .examples = "iobench size --gpus 64 --gpu h200\tneeds of 64 H200\n"
-                "iobench size result.json --gpus 64\tand how many the measured storage feeds\n",
+                "iobench size result.json --gpus 64\tand how many the measured storage feeds\n"
+                "iobench size --simulate --gpus 8,64,512 --storage nfs-100g,nvme-9550\ttwo "
+                "storages compared\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
     .operands_reach = {OPTION_READS, OPTION_READS},

@@ -13,8 +13,8 @@ import os
 import re
 import sys
 
-FOLDERS = ("base bench cachectl cmd dataset decode formats kernels pack pipeline ranks readers "
-           "report shuffle telemetry trainer").split()
+FOLDERS = ("base bench cachectl cmd dataset decode formats kernels pack pipeline profiles ranks "
+           "readers report shuffle sizing telemetry trainer").split()
 KINDS = (".c", ".h", ".cu", ".cuh")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 SIZE = re.compile(r"[0-9.]+ k lines")

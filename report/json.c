@@ -514,7 +514,7 @@ static json_t *feeds_of(double samples_per_s)
 {
     json_t *feeds = json_array();
 
-    for (const struct accelerator *gpu = accelerator_table; gpu->name; gpu++) {
+    for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
         json_t *object = json_object();
         put_text(object, "gpu", gpu->title);
         put_real(object, "count", accelerators_count(gpu, samples_per_s));

@@ -179,7 +179,8 @@ static void print_feeds(const struct text_page *page)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
-    for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text; gpu++)
+    for (const struct accelerator *gpu = accelerator_table(); gpu->name && used < sizeof text;
+         gpu++)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
             words_rate(accelerators_count(gpu, summary->samples_per_s.median), count), gpu->title);
@@ -485,7 +486,7 @@ static void print_footnotes(const struct text_page *page)
     if (summary->limit != RESULT_LIMIT_HARNESS) {
         char text[512] = "", rate[WORDS_BYTES];
         size_t used = 0;
-        for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text;
+        for (const struct accelerator *gpu = accelerator_table(); gpu->name && used < sizeof text;
              gpu++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
                                      gpu->title, words_rate(gpu->mixed_samples_per_s, rate));

@@ -15,6 +15,7 @@ include tests/unit/telemetry.mk
 include tests/unit/cachectl.mk
 include tests/unit/pipeline.mk
 include tests/unit/report.mk
+include tests/unit/sizing.mk
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif

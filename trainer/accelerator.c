@@ -1,53 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/accelerator.h"
 
+#include "profiles/profiles.h"
+
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
-const struct accelerator accelerator_table[] = {
-    {"v100", "V100", 1396, "MLPerf Training v0.7, V100-SXM2, batch 208", 367,
-     "NVIDIA DeepLearningExamples, PyTorch 21.03, V100 16 GB, FP32",
-     .peak = {.capability = 70,
-              .fp32_flops_per_s = 15.7e12,
-              .fp16_flops_per_s = 125e12,
-              .int8_flops_per_s = 62.8e12,
-              .memory_bytes_per_s = 900e9,
-              .source = "NVIDIA V100 data sheet, SXM2 16 GB"}},
-    {"a100", "A100", 3576, "MLPerf Training v3.0, A100-SXM4 80 GB, batch 408", 938,
-     "NVIDIA DeepLearningExamples, PyTorch 21.03, A100 80 GB, TF32",
-     .peak = {.capability = 80,
-              .fp32_flops_per_s = 19.5e12,
-              .tf32_flops_per_s = 156e12,
-              .fp16_flops_per_s = 312e12,
-              .bf16_flops_per_s = 312e12,
-              .int8_flops_per_s = 624e12,
-              .memory_bytes_per_s = 2039e9,
-              .source = "NVIDIA A100 data sheet, SXM4 80 GB"}},
-    {"h100", "H100", 7449, "MLPerf Training v4.0, H100-SXM5, batch 816", 0, NULL,
-     .peak = {.capability = 90,
-              .fp32_flops_per_s = 67e12,
-              .tf32_flops_per_s = 494.7e12,
-              .fp16_flops_per_s = 989.4e12,
-              .bf16_flops_per_s = 989.4e12,
-              .int8_flops_per_s = 1978.9e12,
-              .memory_bytes_per_s = 3350e9,
-              .source = "NVIDIA H100 data sheet, SXM5, without sparsity"}},
-    {"h200", "H200", 7950, "MLPerf Training v4.0, H200-SXM, batch 400", 0, NULL,
-     .peak = {.capability = 90,
-              .fp32_flops_per_s = 67e12,
-              .tf32_flops_per_s = 494.7e12,
-              .fp16_flops_per_s = 989.4e12,
-              .bf16_flops_per_s = 989.4e12,
-              .int8_flops_per_s = 1978.9e12,
-              .memory_bytes_per_s = 4800e9,
-              .source = "NVIDIA H200 data sheet, SXM, without sparsity"}},
-    {0},
-};
+enum { ACCELERATORS_MOST = 63 };
+
+/* The last row stays empty. Texts belong to the parsed profiles, which are kept. */
+static struct accelerator table[ACCELERATORS_MOST + 1];
+static struct ini profiles[ACCELERATORS_MOST];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static struct accelerator row_of(const char *name, const struct ini *ini)
+{
+    return (struct accelerator){
+        .name = name,
+        .title = profiles_text(ini, "gpu", "title"),
+        .mixed_samples_per_s = profiles_number(ini, "resnet50", "samples-per-s"),
+        .mixed_source = profiles_text(ini, "resnet50", "source"),
+        .fp32_samples_per_s = profiles_number(ini, "resnet50 fp32", "samples-per-s"),
+        .fp32_source = profiles_text(ini, "resnet50 fp32", "source"),
+        .peak = {.capability = (unsigned)profiles_number(ini, "peak", "capability"),
+                 .fp32_flops_per_s = profiles_number(ini, "peak", "fp32-flops-per-s"),
+                 .tf32_flops_per_s = profiles_number(ini, "peak", "tf32-flops-per-s"),
+                 .fp16_flops_per_s = profiles_number(ini, "peak", "fp16-flops-per-s"),
+                 .bf16_flops_per_s = profiles_number(ini, "peak", "bf16-flops-per-s"),
+                 .int8_flops_per_s = profiles_number(ini, "peak", "int8-flops-per-s"),
+                 .memory_bytes_per_s = profiles_number(ini, "peak", "memory-bytes-per-s"),
+                 .source = profiles_text(ini, "peak", "source")}};
+}
+
+/* A GPU without a rate for ResNet-50 is none of the table's. */
+static void fill_table(void)
+{
+    size_t count = 0;
+
+    for (const struct profile_shipped *shipped = profile_shipped; shipped->family; shipped++) {
+        if (strcmp(shipped->family, "gpu") != 0 || count == ACCELERATORS_MOST)
+            continue;
+        if (profiles_parse(shipped->name, shipped->text, &profiles[count]) == 0 &&
+            profiles_section(&profiles[count], "resnet50")) {
+            table[count] = row_of(shipped->name, &profiles[count]);
+            count++;
+        } else {
+            ini_release(&profiles[count]);
+        }
+    }
+}
+
+const struct accelerator *accelerator_table(void)
+{
+    pthread_once(&table_once, fill_table);
+    return table;
+}
 
 const struct accelerator *accelerator_find(const char *name)
 {
-    for (const struct accelerator *row = accelerator_table; row->name; row++)
+    for (const struct accelerator *row = accelerator_table(); row->name; row++)
         if (strcasecmp(row->name, name) == 0)
             return row;
     return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accelerator: published figures of GPUs: their ResNet-50 training rates, behind the replay trainer
- * and the GPUs that a report says storage would feed, and the peak rates behind predicted times.
- * Pure; any thread.
+ * accelerator: the figures of profiles/gpu that a run needs: ResNet-50 training rates, behind the
+ * replay trainer and the GPUs that a report says storage would feed, and the peak rates behind
+ * predicted times. Any thread.
  */
 #ifndef IOBENCH_TRAINER_ACCELERATOR_H
 #define IOBENCH_TRAINER_ACCELERATOR_H
@@ -27,7 +27,8 @@ struct accelerator {
     struct accelerator_peak peak;
 };
 
-extern const struct accelerator accelerator_table[]; /* ends with a row whose name is NULL */
+/* The GPUs of profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
+const struct accelerator *accelerator_table(void);
 
 /* Returns NULL if the name is unknown. */
 const struct accelerator *accelerator_find(const char *name);

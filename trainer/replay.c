@@ -77,7 +77,7 @@ static int find_rate(const struct replay_settings *settings, double *rate)
     size_t used = 0;
 
     if (!gpu) {
-        for (gpu = accelerator_table; gpu->name && used < sizeof names; gpu++)
+        for (gpu = accelerator_table(); gpu->name && used < sizeof names; gpu++)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      gpu->name);
         return fail(EINVAL, "trainer replay: unknown GPU '%s'; known: %s; or give rate=N",

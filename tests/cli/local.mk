@@ -30,6 +30,7 @@ CLI_TESTS = \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
+	tests/cli/size.sh \
 	tests/cli/soak.sh \
 	tests/cli/server.sh \
 	tests/cli/shuffle.sh \

@@ -7,11 +7,12 @@
 allowed() {
     case $1 in
     base) echo ;;
-    dataset | kernels | telemetry | ranks) echo base ;;
+    dataset | kernels | telemetry | ranks | profiles) echo base ;;
+    sizing) echo base profiles ;;
     cachectl) echo base telemetry ;;
     readers | formats | shuffle) echo base dataset ;;
     decode) echo base kernels ;;
-    trainer) echo base kernels ranks ;;
+    trainer) echo base kernels ranks profiles ;;
     pack) echo base dataset readers formats ;;
     pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
     report) echo base pipeline ;;

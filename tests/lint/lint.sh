@@ -10,8 +10,8 @@
 # The trees are the sources: a checkout, or an unpacked tarball, without git.
 set -u
 
-FOLDERS="base bench cachectl cmd dataset decode formats kernels pack pipeline readers ranks report shuffle
-    telemetry tests trainer"
+FOLDERS="base bench cachectl cmd dataset decode formats kernels pack pipeline profiles readers ranks report
+    shuffle sizing telemetry tests trainer"
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)
 trap 'rm -rf "$LINT_TMP"' EXIT

@@ -238,7 +238,7 @@ static void profiles_are_parsed(void **unused)
 static void every_accelerator_has_a_source(void **unused)
 {
     (void)unused;
-    for (const struct accelerator *row = accelerator_table; row->name; row++) {
+    for (const struct accelerator *row = accelerator_table(); row->name; row++) {
         assert_true(row->mixed_samples_per_s > 0);
         assert_non_null(row->mixed_source);
         assert_int_equal(row->fp32_samples_per_s > 0, row->fp32_source != NULL);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * size: what `iobench size` was asked, and its page for a simulated cluster (cmd/size_cluster.c).
+ * Main thread.
+ */
+#ifndef IOBENCH_CMD_SIZE_H
+#define IOBENCH_CMD_SIZE_H
+
+#include "cmd/command.h"
+
+#include <jansson.h>
+
+enum { SIZE_COUNTS_MOST = 64 };
+
+struct size_settings {
+    char *gpu;
+    char *gpus; /* a list */
+    double rate;
+    double busy_percent;
+    uint64_t sample_bytes;
+    char *json; /* file or "-" for standard output; NULL: a table */
+    bool simulate;
+    char *network, *node, *storage, *fabric; /* storage: a list */
+    char *profile;                           /* more figures, which override the others */
+    char *profiles;                          /* folder */
+    uint64_t draws, seed;
+    char *chart, *acceptance;
+};
+
+/* Parse "8,64,512". Returns how many, or -EINVAL with a reason. */
+int size_counts(const char *text, double *counts);
+
+/* Returns enum command_exit. */
+int size_cluster(const struct invocation *invocation);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/size.h"
+
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/json_file.h"
+#include "cmd/size_page.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STORAGES_MOST = 16 };
+
+int size_counts(const char *text, double *counts)
+{
+    char *end = NULL;
+    int count = 0;
+
+    do {
+        const unsigned long value = strtoul(end ? end + 1 : text, &end, 10);
+        if (value < 1 || value > 1000000000 || (*end && *end != ','))
+            return fail(EINVAL, "--gpus: expected numbers above 0 such as 8,64,512, not '%s'",
+                        text);
+        if (count == SIZE_COUNTS_MOST)
+            return fail(EINVAL, "--gpus: at most %d numbers", SIZE_COUNTS_MOST);
+        counts[count++] = (double)value;
+    } while (*end);
+    return count;
+}
+
+/* The cluster that the options describe, with one storage. */
+static int add_profile(const struct size_settings *settings, const char *family, const char *name,
+                       const char *network, struct sizing_inputs *inputs, char *title)
+{
+    struct ini ini;
+
+    if (!name)
+        return 0;
+    int code = profiles_load(family, name, settings->profiles, &ini);
+    if (code == 0)
+        code = sizing_inputs_apply(inputs, &ini, network);
+    if (code == 0 && title) {
+        const char *text = profiles_text(&ini, family, "title");
+        snprintf(title, SIZE_TITLE_BYTES, "%s", escape_shown(text ? text : name));
+    }
+    ini_release(&ini);
+    return code;
+}
+
+static int describe(const struct size_settings *settings, const char *storage,
+                    struct size_case *cluster)
+{
+    const char *network = settings->network ? settings->network : "resnet50";
+    const char *gpu = settings->gpu ? settings->gpu : "h200";
+    const char *slash = strrchr(network, '/');
+    char section[64];
+
+    /* The section of a GPU is named as the network is, not as its file. */
+    snprintf(section, sizeof section, "%s", slash ? slash + 1 : network);
+    if (strlen(section) > 4 && strcmp(section + strlen(section) - 4, ".ini") == 0)
+        section[strlen(section) - 4] = '\0';
+    sizing_inputs_start(&cluster->inputs);
+    struct sizing_inputs *inputs = &cluster->inputs;
+    int code = add_profile(settings, "network", network, NULL, inputs, cluster->network);
+    if (code == 0)
+        code = add_profile(settings, "gpu", gpu, section, inputs, cluster->gpu);
+    if (code == 0)
+        code = add_profile(settings, "node", settings->node ? settings->node : "dgx-h200", NULL,
+                           inputs, cluster->node);
+    if (code == 0)
+        code = add_profile(settings, "fabric", settings->fabric, NULL, inputs, NULL);
+    if (code == 0)
+        code = add_profile(settings, "storage", storage, NULL, inputs, cluster->storage);
+    if (code == 0)
+        code = add_profile(settings, "profile", settings->profile, NULL, inputs, NULL);
+    if (settings->rate > 0)
+        inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
+    if (settings->sample_bytes)
+        inputs->of[SIZING_SAMPLE_BYTES] =
+            (struct quantity){.value = (double)settings->sample_bytes};
+    if (code == 0 && !(inputs->of[SIZING_GPU_RATE].value > 0))
+        return fail(EINVAL, "no rate of %s on %s is published; give --rate", cluster->network,
+                    cluster->gpu);
+    return code;
+}
+
+static int answer_case(const struct size_settings *settings, double gpus, struct size_case *cluster)
+{
+    return sizing_answer(&(struct sizing_request){.inputs = &cluster->inputs,
+                                                  .gpus = gpus,
+                                                  .busy = settings->busy_percent / 100,
+                                                  .draws = (unsigned)settings->draws,
+                                                  .seed = settings->seed},
+                         &cluster->answer);
+}
+
+/* 1, 2, 4 ... 16,384. */
+static int chart_counts(double *counts)
+{
+    int count = 0;
+
+    for (double gpus = 1; gpus <= 16384; gpus *= 2)
+        counts[count++] = gpus;
+    return count;
+}
+
+static int answer_all(const struct size_settings *settings, struct size_table *table)
+{
+    double counts[SIZE_COUNTS_MOST];
+    int count = settings->chart ? chart_counts(counts) : size_counts(settings->gpus, counts);
+    char *list = strdup(settings->storage ? settings->storage : "parallel-k3000");
+    char *cursor = list, *storage;
+    int code = count < 0 ? count : 0;
+
+    table->cases = memory_array(STORAGES_MOST * SIZE_COUNTS_MOST, sizeof *table->cases);
+    if (!list || !table->cases)
+        code = fail(ENOMEM, "out of memory");
+    while (code == 0 && (storage = strsep(&cursor, ","))) {
+        if (table->storages++ == STORAGES_MOST) {
+            code = fail(EINVAL, "--storage: at most %d", STORAGES_MOST);
+            break;
+        }
+        for (int i = 0; i < count && code == 0; i++) {
+            struct size_case *cluster = &table->cases[table->count++];
+            cluster->gpus = counts[i];
+            code = describe(settings, storage, cluster);
+            if (code == 0)
+                code = answer_case(settings, counts[i], cluster);
+        }
+    }
+    free(list);
+    return code;
+}
+
+static int show(const struct size_settings *settings, const struct size_table *table)
+{
+    if (settings->chart)
+        return size_page_chart(table, settings->chart);
+    if (settings->acceptance)
+        return size_page_acceptance(&table->cases[0], settings->acceptance);
+    if (settings->json)
+        return json_file_write(settings->json, size_page_json(table));
+    if (table->count == 1)
+        size_page_print(&table->cases[0]);
+    else
+        size_page_table(table);
+    return 0;
+}
+
+int size_cluster(const struct invocation *invocation)
+{
+    const struct size_settings *settings = invocation->settings;
+    struct size_table table = {0};
+
+    if ((settings->chart != NULL) + (settings->acceptance != NULL) + (settings->json != NULL) > 1) {
+        fail(EINVAL, "only one of --json, --chart and --acceptance");
+        return command_misused(invocation);
+    }
+    int code = answer_all(settings, &table);
+    if (code == 0)
+        code = show(settings, &table);
+    free(table.cases);
+    if (code == 0)
+        return COMMAND_OK;
+    return code == -EINVAL || code == -ENOENT ? command_misused(invocation)
+                                              : command_failed(invocation);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/size_page.h"
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/text_stream.h"
+#include "report/gnuplot.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+/* "58.3 GB/s" */
+static const char *bytes_rate(double bytes_per_s, char *text)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+    char number[WORDS_BYTES];
+    int unit = 0;
+
+    while (isfinite(bytes_per_s) && bytes_per_s >= 999.5 && unit < 5) {
+        bytes_per_s /= 1000;
+        unit++;
+    }
+    snprintf(text, WORDS_BYTES, "%s %s", words_rate(bytes_per_s, number), units[unit]);
+    return text;
+}
+
+static const char *seconds(double value, char *text)
+{
+    return words_duration((uint64_t)(fmin(value, 1e9) * 1e9), text);
+}
+
+static double busy_of(const struct size_case *cluster)
+{
+    const double gpus = cluster->gpus * cluster->answer.plant.of[SIZING_GPU_RATE];
+
+    return cluster->answer.samples_per_s.median / gpus;
+}
+
+/* The first epoch reads it all; later ones may find a part in caches. */
+static const struct sizing_rates *rates_of(const struct size_case *cluster)
+{
+    return &cluster->answer.first;
+}
+
+/* ---- the page ---- */
+
+static void print_reach(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], goal[WORDS_BYTES];
+
+    printf(
+        "  Reaches  %s samples/s (90%%: %s .. %s):\n           GPUs busy %.1f%% of the time; goal"
+        " %s, reached in %.0f%% of cases\n",
+        words_rate(answer->samples_per_s.median, median),
+        words_rate(answer->samples_per_s.low, low), words_rate(answer->samples_per_s.high, high),
+        100 * busy_of(cluster), words_rate(answer->goal_samples_per_s, goal),
+        100 * answer->probability);
+    printf("  Limit    %s", sizing_part_names[rates->limit]);
+    if (rates->next < SIZING_PART_COUNT && isfinite(rates->of[rates->next]))
+        printf("; next %s, at %s times that rate", sizing_part_names[rates->next],
+               words_rate(rates->of[rates->next] / rates->of[rates->limit], median));
+    printf("\n  Start    first batch after %s; first epoch %s, later %s samples/s\n",
+           seconds(answer->outcome.first_batch_s, median),
+           words_rate(answer->outcome.first_samples_per_s, low),
+           words_rate(answer->outcome.later_samples_per_s, high));
+    printf("  Stalls   %.1f%% of the time on batches\n", 100 * answer->outcome.stall_share);
+    if (answer->checkpoint_s > 0)
+        printf("  Saving   %s every %s, %.2f%% of the time, at %s\n",
+               seconds(answer->checkpoint_s, low), seconds(answer->checkpoint_interval_s, high),
+               100 * answer->outcome.checkpoint_share,
+               bytes_rate(answer->checkpoint_bytes_per_s, median));
+}
+
+static void print_need(const char *what, const char *needs, const char *has, double share)
+{
+    printf("    %-28s%16s%16s", what, needs, has);
+    if (isfinite(share))
+        printf("%9.0f%%", 100 * share);
+    putchar('\n');
+}
+
+static void print_needs(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    const double goal = answer->goal_samples_per_s;
+    const double sample =
+        answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
+    char needs[WORDS_BYTES], has[WORDS_BYTES];
+
+    printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
+    print_need("storage, bytes", bytes_rate(answer->storage_bytes_per_s, needs),
+               bytes_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
+               goal / rates->of[SIZING_PART_STORAGE]);
+    const double reads =
+        rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
+    print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, needs),
+               words_rate(reads, has), goal / rates->of[SIZING_PART_READS]);
+    print_need("each node from storage", bytes_rate(answer->node_bytes_per_s, needs),
+               bytes_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
+               goal / rates->of[SIZING_PART_CLIENT]);
+    print_need("each node, CPU cores", words_rate(answer->cores, needs),
+               words_rate(answer->plant.of[SIZING_CORES], has),
+               goal / rates->of[SIZING_PART_CORES]);
+    print_need("GPUs, samples/s", words_rate(goal, needs),
+               words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
+    print_need("burst when an epoch begins", bytes_rate(answer->start_bytes_per_s, needs), "-",
+               NAN);
+}
+
+static void print_upgrades(const struct sizing_answer *answer)
+{
+    char rate[WORDS_BYTES];
+
+    printf("\n  Twice as much of%30s%16s\n", "samples/s", "gain");
+    for (unsigned i = 0; i < answer->upgrade_count; i++)
+        printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],
+               words_rate(answer->upgrades[i].samples_per_s, rate),
+               fmax(0, 100 * answer->upgrades[i].gain));
+}
+
+void size_page_print(const struct size_case *cluster)
+{
+    printf("iobench size: %.0f x %s, %s, on %.0f x %s\nwith %s\n\n", cluster->gpus, cluster->gpu,
+           cluster->network, cluster->answer.plant.nodes, cluster->node, cluster->storage);
+    print_reach(cluster);
+    print_needs(cluster);
+    print_upgrades(&cluster->answer);
+    printf(
+        "\nSimulated from profiles ('iobench list profiles'); the interval is what their stated\n"
+        "uncertainties amount to. Verify with 'iobench size --simulate --acceptance'.\n");
+}
+
+void size_page_table(const struct size_table *table)
+{
+    const struct size_case *previous = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct size_case *cluster = &table->cases[i];
+        const struct sizing_answer *answer = &cluster->answer;
+        char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], storage[WORDS_BYTES];
+        if (!previous || strcmp(previous->storage, cluster->storage) != 0)
+            printf("%s%s of %s with %s\n  %6s%6s%12s%24s%6s%12s  %s\n", previous ? "\n" : "",
+                   cluster->network, cluster->gpu, cluster->storage, "GPUs", "nodes", "samples/s",
+                   "90% between", "busy", "storage", "limit");
+        printf("  %6.0f%6.0f%12s%11s ..%10s%5.0f%%%12s  %s\n", cluster->gpus, answer->plant.nodes,
+               words_rate(answer->samples_per_s.median, median),
+               words_rate(answer->samples_per_s.low, low),
+               words_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
+               bytes_rate(answer->storage_bytes_per_s, storage),
+               sizing_part_names[rates_of(cluster)->limit]);
+        previous = cluster;
+    }
+}
+
+/* ---- JSON ---- */
+
+static json_t *range_json(const struct sizing_range *range)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "median", json_number(range->median));
+    json_object_set_new(object, "low", json_number(range->low));
+    json_object_set_new(object, "high", json_number(range->high));
+    return object;
+}
+
+static json_t *inputs_json(const struct sizing_inputs *inputs)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
+        char name[64];
+        json_t *figure = json_object();
+        snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
+                 sizing_input_table[i].key);
+        json_object_set_new(figure, "value", json_number(inputs->of[i].value));
+        json_object_set_new(figure, "spread", json_number(inputs->of[i].spread));
+        json_object_set_new(object, name, figure);
+    }
+    return object;
+}
+
+static json_t *rates_json(const struct sizing_rates *rates)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < SIZING_PART_COUNT; i++)
+        json_object_set_new(object, sizing_part_names[i], json_number(rates->of[i]));
+    return object;
+}
+
+static json_t *upgrades_json(const struct sizing_answer *answer)
+{
+    json_t *rows = json_array();
+
+    for (unsigned i = 0; i < answer->upgrade_count; i++) {
+        json_t *row = json_object();
+        json_object_set_new(row, "part", json_text(sizing_part_names[answer->upgrades[i].part]));
+        json_object_set_new(row, "samples_per_s", json_number(answer->upgrades[i].samples_per_s));
+        json_object_set_new(row, "gain", json_number(answer->upgrades[i].gain));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static void set(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, json_number(value));
+}
+
+static json_t *case_json(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    json_t *object = json_object();
+
+    json_object_set_new(object, "gpu", json_text(cluster->gpu));
+    json_object_set_new(object, "network", json_text(cluster->network));
+    json_object_set_new(object, "node", json_text(cluster->node));
+    json_object_set_new(object, "storage", json_text(cluster->storage));
+    set(object, "gpus", cluster->gpus);
+    set(object, "nodes", answer->plant.nodes);
+    json_object_set_new(object, "samples_per_s", range_json(&answer->samples_per_s));
+    set(object, "stated_samples_per_s", answer->outcome.samples_per_s);
+    set(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
+    set(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
+    set(object, "first_batch_s", answer->outcome.first_batch_s);
+    set(object, "stall_share", answer->outcome.stall_share);
+    set(object, "checkpoint_share", answer->outcome.checkpoint_share);
+    set(object, "checkpoint_s", answer->checkpoint_s);
+    set(object, "checkpoint_interval_s", answer->checkpoint_interval_s);
+    set(object, "goal_samples_per_s", answer->goal_samples_per_s);
+    set(object, "goal_probability", answer->probability);
+    set(object, "needs_storage_bytes_per_s", answer->storage_bytes_per_s);
+    set(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
+    set(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
+    set(object, "needs_node_cores", answer->cores);
+    set(object, "start_bytes", answer->start_bytes);
+    set(object, "start_bytes_per_s", answer->start_bytes_per_s);
+    json_object_set_new(object, "limit", json_text(sizing_part_names[rates->limit]));
+    json_object_set_new(object, "next", json_text(sizing_part_names[rates->next]));
+    json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
+    json_object_set_new(object, "upgrades", upgrades_json(answer));
+    json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));
+    return object;
+}
+
+json_t *size_page_json(const struct size_table *table)
+{
+    json_t *document = json_object(), *cases = json_array();
+
+    for (size_t i = 0; i < table->count; i++)
+        json_array_append_new(cases, case_json(&table->cases[i]));
+    json_object_set_new(document, "schema", json_text("iobench-size"));
+    json_object_set_new(document, "schema_version", json_integer(1));
+    json_object_set_new(document, "cases", cases);
+    return document;
+}
+
+/* ---- files ---- */
+
+static void write_block(FILE *script, const struct size_table *table, int storage)
+{
+    const size_t count = table->count / (size_t)table->storages;
+
+    fprintf(script, "$storage%d << end\n", storage);
+    for (size_t i = 0; i < count; i++) {
+        const struct size_case *cluster = &table->cases[(size_t)storage * count + i];
+        fprintf(script, "%.0f %g %g %g %g\n", cluster->gpus, cluster->answer.samples_per_s.median,
+                cluster->answer.samples_per_s.low, cluster->answer.samples_per_s.high,
+                cluster->answer.goal_samples_per_s);
+    }
+    fputs("end\n", script);
+}
+
+static void write_chart(FILE *script, const struct size_table *table)
+{
+    char title[256];
+
+    gnuplot_begin(script, 900, 560);
+    for (int i = 0; i < table->storages; i++)
+        write_block(script, table, i);
+    snprintf(title, sizeof title, "%s on %s, 90%% intervals", table->cases[0].network,
+             table->cases[0].gpu);
+    fputs("set title ", script);
+    gnuplot_text(script, title);
+    fputs("\nset logscale xy\nset xlabel 'GPUs'\nset ylabel 'samples/s'\nset key left top\n"
+          "set grid\nplot $storage0 using 1:5 with lines dashtype 2 linecolor rgb '#000000' "
+          "title 'all GPUs busy'",
+          script);
+    for (int i = 0; i < table->storages; i++) {
+        const size_t count = table->count / (size_t)table->storages;
+        fprintf(script, ", $storage%d using 1:2:3:4 with yerrorlines linewidth 2 title ", i);
+        gnuplot_text(script, table->cases[(size_t)i * count].storage);
+    }
+    fputc('\n', script);
+}
+
+int size_page_chart(const struct size_table *table, const char *path)
+{
+    struct text_stream stream;
+    char *script = NULL;
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    write_chart(stream.stream, table);
+    int code = text_stream_take(&stream, &script, &bytes);
+    if (code == 0)
+        code = gnuplot_draw(script, bytes, path);
+    free(script);
+    return code;
+}
+
+static void write_acceptance(FILE *file, const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const double nodes = answer->plant.nodes;
+    char rate[WORDS_BYTES];
+
+    fprintf(file,
+            "# Acceptance of %s for %.0f x %s, %s.\n"
+            "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"
+            "# set data= to a data set there (iobench pack synthetic:... makes one) that is at\n"
+            "# least five times as large as the memory of a node, and start one rank a node:\n"
+            "#\n"
+            "#     mpirun -n %.0f --map-by node iobench run accept.ini\n"
+            "#\n"
+            "# Exit status 0: passed. 1: failed; the figure and the goal are in the message.\n"
+            "[global]\n"
+            "data=/mnt/set\n"
+            "drop-caches=strict\n"
+            "runs=3\n"
+            "epochs=1\n"
+            "bs=%.0f\n"
+            "batch-size=%.0f\n"
+            "prefetch=%.0f\n\n",
+            cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
+            bytes_rate(answer->storage_bytes_per_s, rate), nodes, nodes,
+            fmax(512, answer->plant.of[SIZING_READ_BYTES]), answer->plant.of[SIZING_BATCH],
+            answer->plant.of[SIZING_PREFETCH]);
+    fprintf(file,
+            "[storage]\n"
+            "decode=none\n"
+            "require-rate=%.0fB/s\n\n"
+            "[storage and CPUs]\n"
+            "decode=%s\n"
+            "require-samples-per-s=%.6g\n",
+            answer->storage_bytes_per_s, answer->plant.of[SIZING_DECODE_S] > 0 ? "jpeg" : "none",
+            answer->goal_samples_per_s);
+}
+
+int size_page_acceptance(const struct size_case *cluster, const char *path)
+{
+    struct text_stream stream;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    write_acceptance(stream.stream, cluster);
+    int code = text_stream_take(&stream, &text, &bytes);
+    if (code == 0 && strcmp(path, "-") == 0)
+        fwrite(text, 1, bytes, stdout);
+    else if (code == 0)
+        code = report_write_file(path, text, bytes);
+    free(text);
+    return code;
+}

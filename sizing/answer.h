@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * answer: what a buyer asks of a cluster: will it do, what limits it, what comes next, what would
+ * more of each part bring, and how sure is that. Pure; any thread.
+ */
+#ifndef IOBENCH_SIZING_ANSWER_H
+#define IOBENCH_SIZING_ANSWER_H
+
+#include "base/stats.h"
+#include "sizing/simulation.h"
+
+enum { SIZING_DRAWS_MOST = 1000 };
+
+struct sizing_request {
+    const struct sizing_inputs *inputs;
+    double gpus;
+    double busy; /* target utilisation of the GPUs, 0..1 */
+    unsigned draws;
+    uint64_t seed;
+};
+
+struct sizing_range {
+    double median, low, high; /* 90% of the draws lie between */
+};
+
+/* What the job with one part doubled would reach. */
+struct sizing_upgrade {
+    enum sizing_part part;
+    double samples_per_s, gain; /* gain: 0.25 is 25% more */
+};
+
+struct sizing_answer {
+    struct sizing_plant plant; /* of the stated figures */
+    struct sizing_rates first, later;
+    struct sizing_outcome outcome;
+    struct sizing_range samples_per_s; /* checkpoints included */
+    double goal_samples_per_s;
+    double probability; /* share of the draws that reach the goal */
+    /* To reach the goal, the storage must sustain: */
+    double storage_bytes_per_s, storage_reads_per_s, node_bytes_per_s, cores;
+    double start_bytes;       /* read at once when an epoch begins, until all buffers are full */
+    double start_bytes_per_s; /* to fill them within one step */
+    double checkpoint_bytes_per_s, checkpoint_s, checkpoint_interval_s;
+    struct sizing_upgrade upgrades[SIZING_PART_COUNT]; /* best first */
+    unsigned upgrade_count;
+};
+
+/* Returns 0 or a negative errno with a reason. */
+int sizing_answer(const struct sizing_request *request, struct sizing_answer *answer);
+
+#endif

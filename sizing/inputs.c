@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sizing/inputs.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* clang-format off: one row each */
+const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
+    [SIZING_GPU_RATE] = {"gpu", "samples-per-s", 0, "samples/s of one GPU fed from memory"},
+    [SIZING_BATCH] = {"network", "batch", 256, "samples of a GPU in a step"},
+    [SIZING_GRADIENT_BYTES] = {"network", "gradient-bytes", 0, "gradients of a step, one rank"},
+    [SIZING_SAMPLE_BYTES] = {"data", "sample-bytes", 114660, "mean size of a sample"},
+    [SIZING_SAMPLE_SD_BYTES] = {"data", "sample-sd-bytes", 0, "standard deviation of that"},
+    [SIZING_SAMPLES] = {"data", "samples", 1281167, "samples of an epoch, all nodes"},
+    [SIZING_READ_BYTES] = {"data", "read-bytes", 1048576, "mean size of a read"},
+    [SIZING_AMPLIFICATION] = {"data", "amplification", 1, "bytes read over bytes delivered"},
+    [SIZING_DECODE_S] = {"cpu", "decode-core-s", 0, "CPU time of one core to decode a sample"},
+    [SIZING_LOAD_S] = {"cpu", "load-core-s", 0, "CPU time of the I/O thread for a sample"},
+    [SIZING_GPUS] = {"node", "gpus", 8, "GPUs of a node"},
+    [SIZING_CORES] = {"node", "cores", 64, "CPU cores of a node"},
+    [SIZING_THREADS] = {"node", "decode-threads", 0, "decode threads; 0: one per core"},
+    [SIZING_CACHE_BYTES] = {"node", "cache-bytes", 0, "page cache of a node"},
+    [SIZING_CACHE_RATE] = {"node", "cache-bytes-per-s", 20e9, "bytes/s from the page cache"},
+    [SIZING_RECORD_BYTES] = {"node", "record-bytes", 4e9, "memory for records in flight"},
+    [SIZING_DEPTH] = {"node", "depth", 256, "reads in flight of a node"},
+    [SIZING_PREFETCH] = {"node", "prefetch", 2, "batches ready ahead"},
+    [SIZING_START_S] = {"node", "start-s", 0, "from the start of an epoch to its first read"},
+    [SIZING_PORT_RATE] = {"node", "storage-port-bytes-per-s", 0, "port to storage; 0: unlimited"},
+    [SIZING_PORT_SHARED] = {"node", "port-is-shared", 0, "1: gradients use the storage port"},
+    [SIZING_FABRIC_RATE] = {"node", "fabric-port-bytes-per-s", 0, "ports of a node for gradients"},
+    [SIZING_FABRIC_LATENCY_S] = {"fabric", "latency-s", 2e-6, "latency of a message"},
+    [SIZING_FABRIC_EFFICIENCY] = {"fabric", "efficiency", 0.85,
+                                  "share of the ports that a collective gets"},
+    [SIZING_STORAGE_RATE] = {"storage", "read-bytes-per-s", 0, "bytes/s read, all nodes"},
+    [SIZING_STORAGE_WRITE_RATE] = {"storage", "write-bytes-per-s", 0, "bytes/s written, all nodes"},
+    [SIZING_STORAGE_READS] = {"storage", "read-iops", 0, "reads/s, all nodes; 0: unlimited"},
+    [SIZING_STORAGE_LATENCY_S] = {"storage", "latency-s", 0, "latency of a read without a queue"},
+    [SIZING_STORAGE_LATENCY_CV] = {"storage", "latency-cv", 0, "deviation of that over its mean"},
+    [SIZING_STORAGE_CLIENT_RATE] = {"storage", "client-bytes-per-s", 0,
+                                    "bytes/s of one node; 0: unlimited"},
+    [SIZING_SERVER_CACHE_BYTES] = {"storage", "cache-bytes", 0,
+                                   "memory of the servers that caches data"},
+    [SIZING_SERVER_CACHE_RATE] = {"storage", "cache-bytes-per-s", 0, "bytes/s from that"},
+    [SIZING_EPOCHS] = {"job", "epochs", 3, "epochs simulated"},
+    [SIZING_SEQUENTIAL] = {"job", "is-sequential", 0, "1: each epoch reads in the same order"},
+    [SIZING_BUFFER] = {"job", "buffer-samples", 0, "samples of a shuffle buffer"},
+    [SIZING_WINDOW] = {"job", "window-samples", 0, "samples of the look-ahead window"},
+    [SIZING_CHECKPOINT_BYTES] = {"checkpoint", "bytes", 0, "size of a checkpoint"},
+    [SIZING_CHECKPOINT_INTERVAL_S] = {"checkpoint", "interval-s", 0,
+                                      "between checkpoints; 0: Young's"},
+};
+/* clang-format on */
+
+/* Share of a node's memory that caches data unless cache-bytes= says otherwise. */
+static const double cache_share = 0.75;
+
+void sizing_inputs_start(struct sizing_inputs *inputs)
+{
+    *inputs = (struct sizing_inputs){0};
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
+        inputs->of[i].value = sizing_input_table[i].fallback;
+}
+
+static int find_row(const char *section, const char *key)
+{
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
+        if (strcmp(sizing_input_table[i].section, section) == 0 &&
+            strcmp(sizing_input_table[i].key, key) == 0)
+            return i;
+    return -1;
+}
+
+static bool is_listed(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+/* What a profile says besides figures of the model. */
+static bool is_description(const char *key)
+{
+    static const char *const keys[] = {"title", "source", "precision", "parameters", NULL};
+
+    return is_listed(key, keys);
+}
+
+static bool is_model_section(const char *section)
+{
+    static const char *const sections[] = {"network", "data", "cpu",        "node", "fabric",
+                                           "storage", "job",  "checkpoint", "gpu",  NULL};
+
+    return is_listed(section, sections);
+}
+
+/* Keys that stand for an input of another section or unit. Returns an index, or -1. */
+static int find_alias(const char *section, const char *key, struct quantity *quantity)
+{
+    if (strcmp(section, "node") == 0 && strcmp(key, "memory-bytes") == 0) {
+        quantity->value *= cache_share;
+        return SIZING_CACHE_BYTES;
+    }
+    return -1;
+}
+
+static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, const char *section,
+                       const struct ini_entry *entry)
+{
+    struct quantity quantity;
+
+    if (is_description(entry->key))
+        return 0;
+    if (strcmp(section, "storage") == 0 && strcmp(entry->key, "scope") == 0 && entry->value) {
+        inputs->is_node_storage = strcmp(entry->value, "node") == 0;
+        if (!inputs->is_node_storage && strcmp(entry->value, "job") != 0)
+            return fail(EINVAL, "%s:%u: scope is 'job' or 'node', not '%s'", profile->path,
+                        entry->line, entry->value);
+        return 0;
+    }
+    if (!entry->value || quantity_parse(entry->value, &quantity))
+        return fail(EINVAL, "%s:%u: %s: expected a number, as in 14e9 or 14e9 +-10%%",
+                    profile->path, entry->line, entry->key);
+    int row = find_row(section, entry->key);
+    if (row < 0)
+        row = find_alias(section, entry->key, &quantity);
+    if (row < 0 && strcmp(section, "fabric") == 0 && strcmp(entry->key, "port-bytes-per-s") == 0)
+        return 0; /* of one port; the node has their number: see sizing_inputs_apply() */
+    if (row < 0)
+        return fail(EINVAL, "%s:%u: unknown figure '%s' of [%s]", profile->path, entry->line,
+                    entry->key, section);
+    inputs->of[row] = quantity;
+    return 0;
+}
+
+/* A fabric's port times a node's GPUs is what a node has: one port a GPU. */
+static int apply_fabric(struct sizing_inputs *inputs, const struct ini *profile)
+{
+    const char *text = profiles_text(profile, "fabric", "port-bytes-per-s");
+    struct quantity port;
+
+    if (!text)
+        return 0;
+    if (quantity_parse(text, &port))
+        return fail(EINVAL, "%s: port-bytes-per-s: expected a number", profile->path);
+    port.value *= inputs->of[SIZING_GPUS].value;
+    inputs->of[SIZING_FABRIC_RATE] = port;
+    return 0;
+}
+
+int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
+                        const char *network)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < profile->section_count && code == 0; i++) {
+        const struct ini_section *section = &profile->sections[i];
+        const bool is_rate = network && strcmp(section->name, network) == 0;
+        if (!is_rate && !is_model_section(section->name))
+            continue;
+        for (size_t k = 0; k < section->count && code == 0; k++)
+            code = apply_entry(inputs, profile, is_rate ? "gpu" : section->name,
+                               &profile->entries[section->first + k]);
+    }
+    return code ? code : apply_fabric(inputs, profile);
+}
+
+/* Local disks: each node brings its own. */
+static void scale_storage(const struct sizing_inputs *inputs, struct sizing_plant *plant)
+{
+    static const int figures[] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE,
+                                  SIZING_STORAGE_READS};
+
+    for (size_t i = 0; inputs->is_node_storage && i < sizeof figures / sizeof *figures; i++)
+        plant->of[figures[i]] *= plant->nodes;
+}
+
+struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, double nodes)
+{
+    struct sizing_plant plant = {.nodes = nodes};
+
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
+        plant.of[i] = inputs->of[i].value;
+    scale_storage(inputs, &plant);
+    return plant;
+}
+
+struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
+                                       struct random *random)
+{
+    static const double ninety = 1.6449; /* 90% of a normal distribution lie within */
+    struct sizing_plant plant = {.nodes = nodes};
+
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
+        const struct quantity *quantity = &inputs->of[i];
+        plant.of[i] = quantity->value;
+        if (quantity->spread > 0)
+            plant.of[i] *= exp(log1p(quantity->spread) / ninety * random_normal(random));
+    }
+    scale_storage(inputs, &plant);
+    return plant;
+}

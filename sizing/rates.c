@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sizing/rates.h"
+
+#include <math.h>
+
+const char *const sizing_part_names[SIZING_PART_COUNT] = {
+    [SIZING_PART_GPU] = "GPUs",           [SIZING_PART_STORAGE] = "storage bandwidth",
+    [SIZING_PART_READS] = "storage IOPS", [SIZING_PART_CLIENT] = "node's storage port",
+    [SIZING_PART_DEPTH] = "read latency", [SIZING_PART_CORES] = "CPU cores",
+    [SIZING_PART_LOADER] = "I/O thread",
+};
+
+/* Share of a step that computes the backward pass, which an exchange of gradients overlaps: two of
+ * three multiply-accumulates. */
+static const double backward_share = 2.0 / 3;
+
+/* Llama 3, 16,384 GPUs: 419 unexpected stops in 54 days (arXiv 2407.21783). */
+static const double gpu_mtbf_s = 54.0 * 86400 * 16384 / 419;
+
+static double positive_or_infinite(double value)
+{
+    return value > 0 ? value : INFINITY;
+}
+
+double sizing_compute_s(const struct sizing_plant *plant)
+{
+    const double rate = plant->of[SIZING_GPU_RATE];
+
+    return rate > 0 ? plant->of[SIZING_BATCH] / rate : 0;
+}
+
+/* A ring over all GPUs, one node's ports each way: 2 (N - 1) / N of the bytes of each GPU of a node
+ * pass; inside a node gradients are added up first, so a node sends them once. */
+double sizing_exchange_s(const struct sizing_plant *plant)
+{
+    const double bytes = plant->of[SIZING_GRADIENT_BYTES], nodes = plant->nodes;
+    const double rate = plant->of[SIZING_FABRIC_RATE] * plant->of[SIZING_FABRIC_EFFICIENCY];
+
+    if (nodes < 2 || bytes <= 0 || rate <= 0)
+        return 0;
+    return 2 * (nodes - 1) / nodes * bytes / rate +
+           2 * ceil(log2(nodes)) * plant->of[SIZING_FABRIC_LATENCY_S];
+}
+
+double sizing_step_s(const struct sizing_plant *plant)
+{
+    const double compute = sizing_compute_s(plant);
+
+    return fmax(compute, compute * (1 - backward_share) + sizing_exchange_s(plant));
+}
+
+/* An LRU cache of share f of the data. In the same order every time, what comes next was evicted
+ * last: all or nothing. In a new order, a sample hits if the others used since are fewer than f: of
+ * two independent positions, P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f). If the nodes also
+ * exchange samples from epoch to epoch, a node's cache holds f of what it may be asked for. */
+static double hits_of(double share, int sequential, double nodes)
+{
+    if (share >= 1)
+        return 1;
+    if (sequential || share <= 0)
+        return 0;
+    return nodes > 1 ? share : share + (1 - share) * log1p(-share);
+}
+
+double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
+{
+    const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
+
+    if (epoch == 0 || bytes <= 0)
+        return 0;
+    return hits_of(plant->of[SIZING_CACHE_BYTES] / bytes, plant->of[SIZING_SEQUENTIAL] > 0,
+                   plant->nodes);
+}
+
+/* Bytes/s of the servers, from disks and from their memory. */
+static double server_rate(const struct sizing_plant *plant, unsigned epoch)
+{
+    const double disks = positive_or_infinite(plant->of[SIZING_STORAGE_RATE]);
+    const double memory = plant->of[SIZING_SERVER_CACHE_RATE];
+    const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
+
+    if (epoch == 0 || memory <= disks || bytes <= 0)
+        return disks;
+    const double hits = fmin(1, plant->of[SIZING_SERVER_CACHE_BYTES] / bytes);
+    return 1 / (hits / memory + (1 - hits) / disks);
+}
+
+static double reads_rate(const struct sizing_plant *plant)
+{
+    return positive_or_infinite(plant->of[SIZING_STORAGE_READS]) * plant->of[SIZING_READ_BYTES];
+}
+
+/* While gradients pass a shared port, reads get half of it. */
+static double client_rate(const struct sizing_plant *plant)
+{
+    double port = positive_or_infinite(plant->of[SIZING_PORT_RATE]);
+    const double step = sizing_step_s(plant);
+
+    if (plant->of[SIZING_PORT_SHARED] > 0 && step > 0)
+        port *= 1 - fmin(1, sizing_exchange_s(plant) / step) / 2;
+    return fmin(port, positive_or_infinite(plant->of[SIZING_STORAGE_CLIENT_RATE]));
+}
+
+static double depth_rate(const struct sizing_plant *plant)
+{
+    const double latency = plant->of[SIZING_STORAGE_LATENCY_S];
+
+    return latency > 0 ? plant->of[SIZING_DEPTH] * plant->of[SIZING_READ_BYTES] / latency
+                       : INFINITY;
+}
+
+double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch)
+{
+    const double shared = fmin(server_rate(plant, epoch), reads_rate(plant)) / plant->nodes;
+
+    return fmin(fmin(shared, client_rate(plant)), depth_rate(plant));
+}
+
+/* T threads on C cores that also run the I/O thread. */
+double sizing_decode_s(const struct sizing_plant *plant)
+{
+    const double decode = plant->of[SIZING_DECODE_S], load = plant->of[SIZING_LOAD_S];
+    const double cores = fmax(plant->of[SIZING_CORES], 1e-3);
+    const double threads = plant->of[SIZING_THREADS] > 0 ? plant->of[SIZING_THREADS] : ceil(cores);
+
+    return fmax(decode / threads, (decode + load) / cores);
+}
+
+double sizing_checkpoint_s(const struct sizing_plant *plant)
+{
+    const double ports = plant->nodes * positive_or_infinite(plant->of[SIZING_PORT_RATE]);
+    const double rate = fmin(positive_or_infinite(plant->of[SIZING_STORAGE_WRITE_RATE]), ports);
+
+    return plant->of[SIZING_CHECKPOINT_BYTES] / rate;
+}
+
+double sizing_checkpoint_interval_s(const struct sizing_plant *plant)
+{
+    const double gpus = plant->nodes * plant->of[SIZING_GPUS];
+
+    if (plant->of[SIZING_CHECKPOINT_INTERVAL_S] > 0)
+        return plant->of[SIZING_CHECKPOINT_INTERVAL_S];
+    return sqrt(2 * sizing_checkpoint_s(plant) * gpu_mtbf_s / gpus);
+}
+
+struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoch)
+{
+    const double nodes = plant->nodes, misses = 1 - sizing_hits(plant, epoch);
+    const double sample = plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
+    const double step = sizing_step_s(plant), read = sample * misses;
+    struct sizing_rates rates;
+
+    rates.of[SIZING_PART_GPU] =
+        step > 0 ? nodes * plant->of[SIZING_GPUS] * plant->of[SIZING_BATCH] / step : INFINITY;
+    rates.of[SIZING_PART_STORAGE] = server_rate(plant, epoch) / read;
+    rates.of[SIZING_PART_READS] = reads_rate(plant) / read;
+    rates.of[SIZING_PART_CLIENT] = nodes * client_rate(plant) / read;
+    rates.of[SIZING_PART_DEPTH] = nodes * depth_rate(plant) / read;
+    rates.of[SIZING_PART_CORES] = nodes / sizing_decode_s(plant);
+    rates.of[SIZING_PART_LOADER] = nodes / plant->of[SIZING_LOAD_S];
+    rates.limit = rates.next = SIZING_PART_COUNT;
+    for (int i = 0; i < SIZING_PART_COUNT; i++)
+        if (rates.limit == SIZING_PART_COUNT || rates.of[i] < rates.of[rates.limit]) {
+            rates.next = rates.limit;
+            rates.limit = (enum sizing_part)i;
+        } else if (rates.next == SIZING_PART_COUNT || rates.of[i] < rates.of[rates.next]) {
+            rates.next = (enum sizing_part)i;
+        }
+    return rates;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rates: the closed formula: how many samples/s each part of a cluster allows, as if nothing else
+ * limited it. It knows no queues; sizing/simulation.h does. Pure; any thread.
+ */
+#ifndef IOBENCH_SIZING_RATES_H
+#define IOBENCH_SIZING_RATES_H
+
+#include "sizing/inputs.h"
+
+enum sizing_part {
+    SIZING_PART_GPU,     /* with gradients that computing cannot hide */
+    SIZING_PART_STORAGE, /* bytes/s */
+    SIZING_PART_READS,   /* reads/s */
+    SIZING_PART_CLIENT,  /* bytes/s of one node by its port or by the storage */
+    SIZING_PART_DEPTH,   /* latency: too few reads in flight */
+    SIZING_PART_CORES,
+    SIZING_PART_LOADER, /* the I/O thread */
+    SIZING_PART_COUNT,
+};
+
+extern const char *const sizing_part_names[SIZING_PART_COUNT];
+
+/* Samples/s of the whole job by part. INFINITY: no limit. */
+struct sizing_rates {
+    double of[SIZING_PART_COUNT];
+    enum sizing_part limit; /* the smallest, and the one after it */
+    enum sizing_part next;
+};
+
+/* epoch: from 0; caches are empty in the first. */
+struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoch);
+
+/* What the rates are made of. */
+double sizing_hits(const struct sizing_plant *plant, unsigned epoch); /* share from page caches */
+double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch); /* of storage */
+double sizing_exchange_s(const struct sizing_plant *plant);                       /* of gradients */
+double sizing_compute_s(const struct sizing_plant *plant);                        /* of a step */
+double sizing_step_s(const struct sizing_plant *plant);   /* both, overlapped */
+double sizing_decode_s(const struct sizing_plant *plant); /* of a sample, all threads of a node */
+double sizing_checkpoint_s(const struct sizing_plant *plant);
+double sizing_checkpoint_interval_s(const struct sizing_plant *plant);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sizing/simulation.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { RING_MOST = 1 << 14 };
+
+/* One node. Times are seconds since the start of the epoch. */
+struct followed_node {
+    struct random random;
+    double read_free;       /* storage can begin the next piece */
+    double decode_free;     /* decode threads can */
+    double *rings;          /* memory of both: */
+    double *read;           /* when a piece was in memory, */
+    double *decoded;        /* and when that memory was released */
+    uint64_t reads, pieces; /* read and decoded so far */
+};
+
+struct simulation {
+    const struct sizing_plant *plant;
+    struct followed_node *nodes;
+    unsigned node_count, pieces; /* of a batch */
+    unsigned ahead;              /* pieces between storage and decoding */
+    unsigned buffer, window;     /* pieces of the shuffle */
+    uint64_t last;               /* number of the epoch's last piece */
+    unsigned buffers;            /* batches: ready ones and the one in the step */
+    double *given_back;          /* ring of buffers: when the step was done with it */
+    double batch;                /* samples of a node's step */
+    double piece_s, decode_s;    /* of one piece: storage, threads */
+    double step_s, deviation;    /* deviation: of a piece's bytes over their mean */
+    double hits_s;               /* of one piece, from the page cache */
+    double latency_s, latency_deviation;
+};
+
+struct epoch_times {
+    double seconds, first_batch_s, stalled_s;
+};
+
+/* Of all nodes the slowest counts, not of those followed: the expected maximum of n normal values
+ * grows as sqrt(2 ln n). */
+static double stretch(double nodes, unsigned followed)
+{
+    return nodes > followed && followed > 1 ? sqrt(log(nodes) / log(followed)) : 1;
+}
+
+static unsigned whole(double value, unsigned least, unsigned most)
+{
+    if (!(value > least))
+        return least;
+    return value < most ? (unsigned)(value + 1e-9) : most;
+}
+
+static void set_epoch(struct simulation *simulation, unsigned epoch)
+{
+    const struct sizing_plant *plant = simulation->plant;
+    const double bytes = simulation->batch * plant->of[SIZING_SAMPLE_BYTES] *
+                         plant->of[SIZING_AMPLIFICATION] / simulation->pieces;
+    const double hits = sizing_hits(plant, epoch);
+    const double load = plant->of[SIZING_LOAD_S] * simulation->batch / simulation->pieces;
+
+    simulation->hits_s = hits * bytes / plant->of[SIZING_CACHE_RATE];
+    simulation->piece_s = fmax((1 - hits) * bytes / sizing_node_bytes_per_s(plant, epoch), load);
+    simulation->decode_s = sizing_decode_s(plant) * simulation->batch / simulation->pieces;
+    simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
+}
+
+/* A piece of 16 to 64 of a batch; a batch of few samples has as many pieces. */
+static int start(struct simulation *simulation, uint64_t seed)
+{
+    const struct sizing_plant *plant = simulation->plant;
+    const double grow = stretch(plant->nodes, whole(plant->nodes, 1, SIZING_NODES_MOST));
+
+    simulation->node_count = whole(plant->nodes, 1, SIZING_NODES_MOST);
+    simulation->batch = plant->of[SIZING_BATCH] * plant->of[SIZING_GPUS];
+    simulation->pieces =
+        whole(simulation->batch, 1, simulation->node_count > 4 ? 16 : SIZING_PIECES_MOST);
+    simulation->buffers = whole(plant->of[SIZING_PREFETCH], 1, 1024) + 1;
+    const double samples = simulation->batch / simulation->pieces;
+    const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES];
+    simulation->buffer = whole(ceil(plant->of[SIZING_BUFFER] / samples), 0, RING_MOST / 2);
+    simulation->window = whole(round(plant->of[SIZING_WINDOW] / samples), 0, RING_MOST / 4);
+    /* A shuffle that needs more memory does not start: sizing is not where that is found. */
+    simulation->ahead = whole(plant->of[SIZING_RECORD_BYTES] / bytes,
+                              simulation->buffer + simulation->window + 1, RING_MOST);
+    simulation->deviation =
+        grow * plant->of[SIZING_SAMPLE_SD_BYTES] / plant->of[SIZING_SAMPLE_BYTES] / sqrt(samples);
+    /* A piece of many reads averages their latencies. */
+    const double reads = fmax(1, bytes / plant->of[SIZING_READ_BYTES]);
+    simulation->latency_deviation = grow * plant->of[SIZING_STORAGE_LATENCY_CV] / sqrt(reads);
+    simulation->step_s = sizing_step_s(plant);
+    simulation->given_back = memory_array(simulation->buffers, sizeof(double));
+    simulation->nodes = memory_array(simulation->node_count, sizeof *simulation->nodes);
+    for (unsigned i = 0; simulation->nodes && i < simulation->node_count; i++) {
+        simulation->nodes[i].random = random_start(random_hash(seed, i, 0));
+        simulation->nodes[i].rings = memory_array(2 * (size_t)simulation->ahead, sizeof(double));
+        if (!simulation->nodes[i].rings)
+            return -ENOMEM;
+        simulation->nodes[i].read = simulation->nodes[i].rings;
+        simulation->nodes[i].decoded = simulation->nodes[i].rings + simulation->ahead;
+    }
+    return simulation->given_back && simulation->nodes ? 0 : -ENOMEM;
+}
+
+static void stop(struct simulation *simulation)
+{
+    for (unsigned i = 0; simulation->nodes && i < simulation->node_count; i++)
+        free(simulation->nodes[i].rings);
+    free(simulation->nodes);
+    free(simulation->given_back);
+}
+
+static double vary(struct random *random, double deviation)
+{
+    return deviation > 0 ? fmax(0.05, 1 + deviation * random_normal(random)) : 1;
+}
+
+static void read_piece(const struct simulation *simulation, struct followed_node *node)
+{
+    const uint64_t slot = node->reads++ % simulation->ahead;
+    const double size = vary(&node->random, simulation->deviation);
+    const double latency =
+        simulation->latency_s * vary(&node->random, simulation->latency_deviation);
+
+    /* The memory is that of the piece `ahead` before. */
+    node->read_free = fmax(node->read_free, node->decoded[slot]) +
+                      (simulation->piece_s + simulation->hits_s) * size;
+    node->read[slot] = node->read_free + latency;
+}
+
+/* The last piece that must be in memory before this one is drawn. */
+static uint64_t needed(const struct simulation *simulation, uint64_t piece)
+{
+    const uint64_t window = simulation->window;
+    const uint64_t end = window ? (piece / window + 1) * window - 1 : piece;
+
+    return end + simulation->buffer < simulation->last ? end + simulation->buffer
+                                                       : simulation->last;
+}
+
+/* Read and decode one piece that may be decoded from `open` on. Returns when it is in its batch. */
+static double carry_piece(const struct simulation *simulation, struct followed_node *node,
+                          double open)
+{
+    const uint64_t until = needed(simulation, node->pieces);
+
+    while (node->reads <= until)
+        read_piece(simulation, node);
+    const double ready = fmax(node->read[until % simulation->ahead], open);
+    node->decode_free = fmax(node->decode_free, ready) + simulation->decode_s;
+    node->decoded[node->pieces++ % simulation->ahead] = node->decode_free;
+    return node->decode_free;
+}
+
+/* Carry a batch of all nodes; returns when the last of them has it. */
+static double carry_batch(struct simulation *simulation, double open, double share)
+{
+    const unsigned pieces = whole(ceil(share * simulation->pieces), 1, simulation->pieces);
+    double ready = 0;
+
+    for (unsigned i = 0; i < simulation->node_count; i++)
+        for (unsigned piece = 0; piece < pieces; piece++)
+            ready = fmax(ready, carry_piece(simulation, &simulation->nodes[i], open));
+    return ready;
+}
+
+static void begin_epoch(struct simulation *simulation)
+{
+    for (unsigned i = 0; i < simulation->node_count; i++) {
+        struct followed_node *node = &simulation->nodes[i];
+        node->read_free = simulation->plant->of[SIZING_START_S];
+        node->decode_free = 0;
+        node->reads = node->pieces = 0;
+        for (unsigned k = 0; k < simulation->ahead; k++)
+            node->decoded[k] = 0;
+    }
+    for (unsigned i = 0; i < simulation->buffers; i++)
+        simulation->given_back[i] = 0;
+}
+
+/* Steps that are not followed take as long as the second half of those that are. */
+static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoch,
+                                    unsigned steps_most)
+{
+    const double steps =
+        simulation->plant->of[SIZING_SAMPLES] / (simulation->batch * simulation->plant->nodes);
+    const unsigned followed = whole(ceil(steps), 1, steps_most);
+    struct epoch_times times = {0};
+    double end = 0, half = 0;
+
+    set_epoch(simulation, epoch);
+    begin_epoch(simulation);
+    simulation->last = (uint64_t)ceil(steps * simulation->pieces - 1e-6) - 1;
+    for (unsigned step = 0; step < followed; step++) {
+        double *buffer = &simulation->given_back[step % simulation->buffers];
+        const double share = followed >= steps && step + 1 == followed ? steps - step : 1;
+        const double ready = carry_batch(simulation, *buffer, share);
+        times.stalled_s += fmax(0, ready - end);
+        if (step == 0)
+            times.first_batch_s = ready;
+        if (step == followed / 2)
+            half = end;
+        end = fmax(end, ready) + simulation->step_s * share;
+        *buffer = end;
+    }
+    times.seconds = end;
+    if (steps > followed) {
+        const double scale = (steps - followed) / (followed - followed / 2);
+        times.stalled_s += times.stalled_s * (steps - followed) / followed;
+        times.seconds += (end - half) * scale;
+    }
+    return times;
+}
+
+int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t seed,
+                    struct sizing_outcome *outcome)
+{
+    struct simulation simulation = {.plant = plant};
+    const unsigned epochs = whole(plant->of[SIZING_EPOCHS], 1, 1000);
+    double seconds = 0, first = 0, stalled = 0;
+    int code = start(&simulation, seed);
+
+    *outcome = (struct sizing_outcome){0};
+    /* All after the second are like it. */
+    for (unsigned epoch = 0; code == 0 && epoch < epochs && epoch < 2; epoch++) {
+        const double times_over = epoch ? epochs - 1 : 1;
+        struct epoch_times times = run_epoch(&simulation, epoch, steps ? steps : SIZING_STEPS_MOST);
+        if (epoch == 0) {
+            first = times.seconds;
+            outcome->first_batch_s = times.first_batch_s;
+        }
+        seconds += times.seconds * times_over;
+        stalled += times.stalled_s * times_over;
+    }
+    stop(&simulation);
+    if (code)
+        return code;
+    const double samples = plant->of[SIZING_SAMPLES], save = sizing_checkpoint_s(plant);
+    outcome->samples_per_s = samples * epochs / seconds;
+    outcome->first_samples_per_s = samples / first;
+    outcome->later_samples_per_s =
+        epochs > 1 ? samples * (epochs - 1) / (seconds - first) : outcome->first_samples_per_s;
+    outcome->stall_share = stalled / seconds;
+    if (save > 0)
+        outcome->checkpoint_share = save / (save + sizing_checkpoint_interval_s(plant));
+    return 0;
+}

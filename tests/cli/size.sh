@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench size --simulate: pages, tables, JSON, own profiles; and an acceptance test that passes or
+# fails by its figure.
+. "$(dirname "$0")/cli.sh"
+
+"$IOBENCH" size --simulate --gpus 64 >page || die "no page"
+grep -q "Limit    GPUs; next CPU cores" page || die "64 H200 on a K3000: $(cat page)"
+grep -q "Twice as much of" page || die "no upgrades"
+
+"$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --json=table.json || die "no table"
+python3 - <<'END' || die "the table is wrong"
+import json
+cases = json.load(open("table.json"))["cases"]
+assert [(c["gpus"], c["nodes"]) for c in cases] == [(8, 1), (512, 64)] * 2, cases
+assert cases[1]["limit"] == "storage bandwidth" and cases[3]["limit"] == "GPUs"
+for c in cases:
+    rate = c["samples_per_s"]
+    assert rate["low"] <= rate["median"] <= rate["high"]
+    assert rate["high"] <= 1.001 * c["goal_samples_per_s"]
+assert cases[0]["inputs"]["storage read-bytes-per-s"] == {"value": 11e9, "spread": 0.1}
+END
+
+# One's own figures, by file and by folder; what is wrong is named by file and line.
+mkdir -p own/storage
+printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
+"$IOBENCH" size --simulate --profiles own --storage slow --json=slow.json || die "no own storage"
+"$IOBENCH" size --simulate --storage own/storage/slow.ini --json=file.json || die "no own file"
+cmp -s slow.json file.json || { diff slow.json file.json; die "folder and file differ"; }
+"$IOBENCH" size --simulate --profile own/storage/slow.ini >page || die "no figures added"
+grep -q "Limit    storage bandwidth" page || die "--profile does not override"
+printf '[storage]\nread-bytes-per-s=1e9\n' >bad.ini
+! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "no source, but accepted"
+grep -q "bad.ini: \[storage\] has no source=" err || die "$(cat err)"
+printf '[storage]\nsource=us\nread-bytes=1e9\n' >bad.ini
+! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "unknown figure, but accepted"
+grep -q "bad.ini:3: unknown figure 'read-bytes'" err || die "$(cat err)"
+! "$IOBENCH" size --simulate --gpu h300 2>err || die "unknown GPU, but accepted"
+grep -q "known: v100, a100, h100, h200" err || die "$(cat err)"
+! "$IOBENCH" size --simulate --gpu b200 2>err || die "no rate, but accepted"
+grep -q "no rate of ResNet-50 on B200 is published; give --rate" err || die "$(cat err)"
+! "$IOBENCH" size --gpus 8,x 2>err || die "8,x GPUs accepted"
+grep -q "not '8,x'" err || die "$(cat err)"
+
+"$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
+
+# The goal of a job file decides.
+"$IOBENCH" size --simulate --gpus 8 --acceptance=accept.ini || die "no acceptance test"
+grep -q "^require-rate=" accept.ini || die "no goal"
+"$IOBENCH" pack synthetic:count=200,mean=5000 set -f recordio >/dev/null || die "no data"
+goal() {
+    sed "s|^data=.*|data=set|; s|^drop-caches=.*|drop-caches=no|; s|^runs=.*|runs=1|
+        s|^require-rate=.*|require-rate=$1|; s|^require-samples.*|require-samples-per-s=$2|" accept.ini >job.ini
+    "$IOBENCH" run --no-calibrate job.ini >out 2>err
+}
+goal 1B/s 0.5 || die "a goal of nothing was missed: $(cat out err)"
+! goal 1000TB/s 0.5 || die "a goal of 1,000 TB/s was reached"
+grep -q -e "--require-rate: reached .* of the required 1e+15" err || die "$(cat err)"
+! goal 1B/s 1e14 || die "a goal of 1e14 samples/s was reached"
+grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
+
+! command -v gnuplot >/dev/null || {
+    "$IOBENCH" size --simulate --draws 3 --chart=chart.svg || die "no chart"
+    grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
+}

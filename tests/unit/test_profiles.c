@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Profiles: each shipped one is whole, and what the parser refuses. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "profiles/profiles.h"
+#include "sizing/inputs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_family(const char *name)
+{
+    for (int i = 0; profile_families[i]; i++)
+        if (strcmp(profile_families[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Each figure is a number that the model knows, with a source; a typing error fails here. */
+static void every_shipped_profile_is_whole(void **unused)
+{
+    int count = 0;
+
+    (void)unused;
+    for (const struct profile_shipped *row = profile_shipped; row->family; row++, count++) {
+        struct ini ini, again;
+        struct sizing_inputs inputs;
+        sizing_inputs_start(&inputs);
+        assert_true(is_family(row->family));
+        assert_int_equal(profiles_parse(row->name, row->text, &ini), 0);
+        assert_non_null(profiles_text(&ini, row->family, "title"));
+        if (sizing_inputs_apply(&inputs, &ini, "resnet50"))
+            fail_msg("%s", fail_reason());
+        for (size_t i = 0; strcmp(row->family, "gpu") == 0 && i < ini.section_count; i++)
+            if (ini_find(&ini, &ini.sections[i], "samples-per-s"))
+                assert_true(profiles_number(&ini, ini.sections[i].name, "samples-per-s") > 0);
+        assert_int_equal(profiles_load(row->family, row->name, NULL, &again), 0);
+        ini_release(&again);
+        ini_release(&ini);
+    }
+    assert_true(count > 30);
+}
+
+static void a_figure_without_a_source_is_refused(void **unused)
+{
+    struct ini ini;
+
+    (void)unused;
+    assert_int_equal(profiles_parse("x.ini", "[storage]\nread-bytes-per-s=1e9\n", &ini), -EINVAL);
+    assert_non_null(strstr(fail_reason(), "[storage] has no source="));
+    ini_release(&ini);
+    assert_int_equal(profiles_parse("x.ini", "[storage]\nsource=\n", &ini), -EINVAL);
+    ini_release(&ini);
+    assert_int_equal(profiles_parse("x.ini", "# nothing\n", &ini), -EINVAL);
+    ini_release(&ini);
+    assert_int_equal(profiles_parse("x.ini", "[storage]\nsource=me\n", &ini), 0);
+    ini_release(&ini);
+    assert_int_equal(profiles_load("gpu", "h300", NULL, &ini), -ENOENT);
+    assert_non_null(strstr(fail_reason(), "h200"));
+    ini_release(&ini);
+}
+
+static void quantities_are_parsed(void **unused)
+{
+    static const char *const bad[] = {"",     "x",      "-1",    "inf",     "nan",
+                                      "1 GB", "1 +- 5", "1 +-%", "1 +--5%", "1 +-2000%"};
+    struct quantity quantity;
+
+    (void)unused;
+    assert_int_equal(quantity_parse("14e9", &quantity), 0);
+    assert_true(quantity.value == 14e9 && quantity.spread == 0);
+    assert_int_equal(quantity_parse("14e9 +-10%", &quantity), 0);
+    assert_true(quantity.value == 14e9 && fabs(quantity.spread - 0.1) < 1e-12);
+    assert_int_equal(quantity_parse("2 +- 5%", &quantity), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(quantity_parse(bad[i], &quantity), -EINVAL);
+}
+
+static void apply(const char *text, int wanted, const char *reason)
+{
+    struct sizing_inputs inputs;
+    struct ini ini;
+
+    sizing_inputs_start(&inputs);
+    assert_int_equal(profiles_parse("x.ini", text, &ini), 0);
+    fail_clear();
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, "resnet50"), wanted);
+    assert_non_null(strstr(fail_reason(), reason));
+    ini_release(&ini);
+}
+
+static void unknown_figures_are_refused(void **unused)
+{
+    (void)unused;
+    apply("[storage]\nsource=me\nread-bytes-per-sec=1\n", -EINVAL, "x.ini:3: unknown figure");
+    apply("[storage]\nsource=me\nread-bytes-per-s=1 GB\n", -EINVAL, "x.ini:3: read-bytes-per-s");
+    apply("[storage]\nsource=me\nscope=all\n", -EINVAL, "'job' or 'node'");
+    apply("[storage]\nsource=me\nread-bytes-per-s=1e9\n", 0, "");
+}
+
+static void later_profiles_override(void **unused)
+{
+    static const char gpu[] = "[resnet50]\nsamples-per-s=100\nsource=me\n"
+                              "[unet3d]\nsamples-per-s=7\nsource=me\n";
+    static const char own[] = "[gpu]\nsamples-per-s=200 +-5%\nsource=me\n"
+                              "[node]\nmemory-bytes=100\ngpus=4\nsource=me\n"
+                              "[fabric]\nport-bytes-per-s=10\nsource=me\n";
+    struct sizing_inputs inputs;
+    struct ini ini;
+
+    (void)unused;
+    sizing_inputs_start(&inputs);
+    assert_int_equal(profiles_parse("gpu", gpu, &ini), 0);
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, "unet3d"), 0);
+    assert_true(inputs.of[SIZING_GPU_RATE].value == 7);
+    ini_release(&ini);
+    assert_int_equal(profiles_parse("own", own, &ini), 0);
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, NULL), 0);
+    ini_release(&ini);
+    assert_true(inputs.of[SIZING_GPU_RATE].value == 200);
+    assert_true(fabs(inputs.of[SIZING_GPU_RATE].spread - 0.05) < 1e-12);
+    assert_true(inputs.of[SIZING_CACHE_BYTES].value == 75);
+    assert_true(inputs.of[SIZING_FABRIC_RATE].value == 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shipped_profile_is_whole),
+        cmocka_unit_test(a_figure_without_a_source_is_refused),
+        cmocka_unit_test(quantities_are_parsed),
+        cmocka_unit_test(unknown_figures_are_refused),
+        cmocka_unit_test(later_profiles_override),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model of a training cluster: hand-computed cases, the closed formula as a check of the
+ * simulation where no queue matters, and laws that any plant obeys. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "sizing/answer.h"
+
+#include <math.h>
+#include <string.h>
+
+#define assert_near(value, wanted, share) assert_true(fabs((value) / (wanted)-1) <= (share))
+
+/* One node, 1,000 batches of 100 samples of 1 MB; nothing limits but what a test sets. */
+static struct sizing_plant plain_plant(void)
+{
+    struct sizing_inputs inputs;
+
+    sizing_inputs_start(&inputs);
+    struct sizing_plant plant = sizing_plant_stated(&inputs, 1);
+    plant.of[SIZING_GPUS] = 1;
+    plant.of[SIZING_BATCH] = 100;
+    plant.of[SIZING_SAMPLES] = 100000;
+    plant.of[SIZING_SAMPLE_BYTES] = 1e6;
+    plant.of[SIZING_EPOCHS] = 1;
+    plant.of[SIZING_GPU_RATE] = 1e5;
+    return plant;
+}
+
+static struct sizing_outcome simulate(const struct sizing_plant *plant)
+{
+    struct sizing_outcome outcome;
+
+    assert_int_equal(sizing_simulate(plant, 0, 1, &outcome), 0);
+    return outcome;
+}
+
+/* Storage of 1 GB/s: 1,000 samples/s; the first batch after 0.1 s; the last step is 1 ms. */
+static void one_slow_storage(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.of[SIZING_STORAGE_RATE] = 1e9;
+    plant.of[SIZING_START_S] = 0.5;
+    struct sizing_outcome outcome = simulate(&plant);
+    assert_near(outcome.first_batch_s, 0.6, 1e-9);
+    assert_near(outcome.samples_per_s, 100000 / 100.501, 1e-9);
+    assert_near(outcome.stall_share, (100.501 - 1) / 100.501, 1e-6);
+}
+
+/* Each part as the limit in turn, over many batches. */
+static void simulation_agrees_with_the_formula(void **unused)
+{
+    static const struct {
+        enum sizing_input input;
+        double value;
+        enum sizing_part part;
+    } cases[] = {
+        {SIZING_GPU_RATE, 700, SIZING_PART_GPU},
+        {SIZING_STORAGE_RATE, 5e8, SIZING_PART_STORAGE},
+        {SIZING_STORAGE_READS, 300, SIZING_PART_READS},
+        {SIZING_PORT_RATE, 4e8, SIZING_PART_CLIENT},
+        {SIZING_STORAGE_LATENCY_S, 1, SIZING_PART_DEPTH},
+        {SIZING_DECODE_S, 0.1, SIZING_PART_CORES},
+        {SIZING_LOAD_S, 2e-3, SIZING_PART_LOADER},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sizing_plant plant = plain_plant();
+        plant.of[cases[i].input] = cases[i].value;
+        const struct sizing_rates rates = sizing_rates(&plant, 0);
+        assert_int_equal(rates.limit, cases[i].part);
+        struct sizing_outcome outcome = simulate(&plant);
+        if (fabs(outcome.samples_per_s / rates.of[rates.limit] - 1) > 0.01)
+            fail_msg("%s: simulated %g, formula %g", sizing_part_names[rates.limit],
+                     outcome.samples_per_s, rates.of[rates.limit]);
+    }
+}
+
+/* Storage and GPUs equally fast, with samples of very different sizes: queues cost something, and
+ * more batches ahead cost less. */
+static void queues_matter_where_parts_are_equal(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.of[SIZING_GPU_RATE] = 1000;
+    plant.of[SIZING_STORAGE_RATE] = 1e9;
+    plant.of[SIZING_BATCH] = 1;
+    plant.of[SIZING_SAMPLES] = 4000;
+    plant.of[SIZING_SAMPLE_SD_BYTES] = 0.5e6;
+    plant.of[SIZING_RECORD_BYTES] = 1e6;
+    plant.of[SIZING_PREFETCH] = 1;
+    const double shallow = simulate(&plant).samples_per_s;
+    plant.of[SIZING_PREFETCH] = 64;
+    plant.of[SIZING_RECORD_BYTES] = 100e6;
+    const double deep = simulate(&plant).samples_per_s;
+    assert_true(shallow < 0.95 * sizing_rates(&plant, 0).of[SIZING_PART_GPU]);
+    assert_true(deep > 1.02 * shallow);
+}
+
+/* Twice as much of anything never makes the job slower. */
+static void more_is_never_slower(void **unused)
+{
+    static const int figures[] = {SIZING_GPU_RATE,      SIZING_CORES,       SIZING_STORAGE_RATE,
+                                  SIZING_STORAGE_READS, SIZING_PORT_RATE,   SIZING_RECORD_BYTES,
+                                  SIZING_PREFETCH,      SIZING_CACHE_BYTES, SIZING_DEPTH};
+
+    (void)unused;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct random random = random_start(seed);
+        struct sizing_plant plant = plain_plant();
+        plant.of[SIZING_SAMPLES] = 5000;
+        plant.of[SIZING_EPOCHS] = 2;
+        plant.of[SIZING_GPU_RATE] = 500 + 1000 * random_unit(&random);
+        plant.of[SIZING_STORAGE_RATE] = 1e9 * (0.5 + random_unit(&random));
+        plant.of[SIZING_STORAGE_READS] = 500 + 1000 * random_unit(&random);
+        plant.of[SIZING_PORT_RATE] = 1e9 * (0.5 + random_unit(&random));
+        plant.of[SIZING_DECODE_S] = 0.06 * random_unit(&random);
+        plant.of[SIZING_RECORD_BYTES] = 2e6 + 1e9 * random_unit(&random);
+        plant.of[SIZING_CACHE_BYTES] = 6e9 * random_unit(&random);
+        plant.of[SIZING_STORAGE_LATENCY_S] = 1e-3;
+        const double before = simulate(&plant).samples_per_s;
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+            struct sizing_plant more = plant;
+            more.of[figures[i]] *= 2;
+            if (simulate(&more).samples_per_s < before * (1 - 1e-9))
+                fail_msg("seed %llu: twice as much of %s is slower", (unsigned long long)seed,
+                         sizing_input_table[figures[i]].key);
+        }
+    }
+}
+
+static void caches_by_epoch_and_order(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.of[SIZING_CACHE_BYTES] = 50e9; /* half of the data */
+    assert_true(sizing_hits(&plant, 0) == 0);
+    assert_near(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
+    plant.nodes = 4;
+    assert_near(sizing_hits(&plant, 1), 0.5, 1e-12);
+    plant.of[SIZING_SEQUENTIAL] = 1;
+    assert_true(sizing_hits(&plant, 1) == 0);
+    plant.of[SIZING_CACHE_BYTES] = 100e9;
+    assert_true(sizing_hits(&plant, 1) == 1);
+    plant.of[SIZING_SEQUENTIAL] = 0;
+    plant.nodes = 1;
+    plant.of[SIZING_STORAGE_RATE] = 1e9;
+    plant.of[SIZING_EPOCHS] = 3;
+    struct sizing_outcome outcome = simulate(&plant);
+    assert_near(outcome.first_samples_per_s, 1000, 0.01);
+    assert_true(outcome.later_samples_per_s > 15000); /* 20 GB/s of memory */
+}
+
+/* The hit rate of the formula against a cache that is really kept, LRU, in random orders. */
+static void the_formula_is_that_of_an_lru_cache(void **unused)
+{
+    enum { ITEMS = 2000, KEPT = 1200, EPOCHS = 20 };
+    static uint64_t used[ITEMS];
+    uint64_t clock = 0, hits = 0;
+
+    (void)unused;
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        struct permutation order = permutation_start((uint64_t)epoch + 5, ITEMS);
+        for (uint64_t i = 0; i < ITEMS; i++) {
+            const uint64_t item = permutation_at(&order, i);
+            unsigned later = 0;
+            for (int k = 0; k < ITEMS; k++)
+                later += used[k] > used[item];
+            hits += epoch > 0 && later < KEPT;
+            used[item] = ++clock;
+        }
+    }
+    struct sizing_plant plant = plain_plant();
+    plant.of[SIZING_CACHE_BYTES] = (double)KEPT / ITEMS * 100e9;
+    assert_near((double)hits / ((EPOCHS - 1) * ITEMS), sizing_hits(&plant, 1), 0.02);
+}
+
+/* 2 (N - 1) / N of 1 GB over 10 GB/s; two thirds of a step of 1 s hide it up to 0.667 s. */
+static void gradients_by_hand(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.nodes = 8;
+    plant.of[SIZING_GRADIENT_BYTES] = 1e9;
+    plant.of[SIZING_FABRIC_RATE] = 10e9;
+    plant.of[SIZING_FABRIC_EFFICIENCY] = 1;
+    plant.of[SIZING_FABRIC_LATENCY_S] = 0;
+    plant.of[SIZING_GPU_RATE] = 100;
+    assert_near(sizing_exchange_s(&plant), 2 * 7.0 / 8 / 10, 1e-12);
+    assert_near(sizing_step_s(&plant), 1, 1e-12);
+    plant.of[SIZING_FABRIC_RATE] = 1e9;
+    assert_near(sizing_step_s(&plant), 1.0 / 3 + 1.75, 1e-12);
+    plant.nodes = 1;
+    assert_near(sizing_step_s(&plant), 1, 1e-12);
+}
+
+/* 100 GB at 1 GB/s: 100 s; Young: sqrt(2 x 100 s x MTBF of 8 GPUs). */
+static void checkpoints_by_hand(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+    const double mtbf = 54.0 * 86400 * 16384 / 419 / 8;
+
+    (void)unused;
+    plant.of[SIZING_GPUS] = 8;
+    plant.of[SIZING_CHECKPOINT_BYTES] = 100e9;
+    plant.of[SIZING_STORAGE_WRITE_RATE] = 1e9;
+    assert_near(sizing_checkpoint_s(&plant), 100, 1e-12);
+    assert_near(sizing_checkpoint_interval_s(&plant), sqrt(200 * mtbf), 1e-12);
+    plant.of[SIZING_CHECKPOINT_INTERVAL_S] = 900;
+    assert_near(simulate(&plant).checkpoint_share, 0.1, 1e-9);
+}
+
+static struct sizing_inputs cluster(void)
+{
+    static const char *const profiles[][2] = {{"network", "resnet50"},
+                                              {"gpu", "h200"},
+                                              {"node", "dgx-h200"},
+                                              {"storage", "parallel-k3000"}};
+    struct sizing_inputs inputs;
+
+    sizing_inputs_start(&inputs);
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        struct ini ini;
+        assert_int_equal(profiles_load(profiles[i][0], profiles[i][1], NULL, &ini), 0);
+        assert_int_equal(sizing_inputs_apply(&inputs, &ini, "resnet50"), 0);
+        ini_release(&ini);
+    }
+    return inputs;
+}
+
+static struct sizing_answer answer_of(const struct sizing_inputs *inputs, double gpus)
+{
+    struct sizing_answer answer;
+    const struct sizing_request request = {
+        .inputs = inputs, .gpus = gpus, .busy = 1, .draws = 40, .seed = 3};
+
+    assert_int_equal(sizing_answer(&request, &answer), 0);
+    return answer;
+}
+
+static void uncertainty_is_carried_through(void **unused)
+{
+    struct sizing_inputs inputs = cluster();
+    const struct sizing_answer answer = answer_of(&inputs, 512), again = answer_of(&inputs, 512);
+
+    (void)unused;
+    assert_memory_equal(&answer.samples_per_s, &again.samples_per_s, sizeof answer.samples_per_s);
+    assert_true(answer.samples_per_s.low < answer.samples_per_s.median);
+    assert_true(answer.samples_per_s.median < answer.samples_per_s.high);
+    assert_true(answer.upgrade_count > 3);
+    for (unsigned i = 1; i < answer.upgrade_count; i++)
+        assert_true(answer.upgrades[i].gain <= answer.upgrades[i - 1].gain);
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
+        inputs.of[i].spread = 0;
+    const struct sizing_answer sure = answer_of(&inputs, 512);
+    assert_near(sure.samples_per_s.high, sure.samples_per_s.low, 1e-12);
+}
+
+static void needs_are_products(void **unused)
+{
+    const struct sizing_inputs inputs = cluster();
+    const struct sizing_answer answer = answer_of(&inputs, 64);
+
+    (void)unused;
+    assert_true(answer.plant.nodes == 8);
+    assert_near(answer.goal_samples_per_s, 64 * 7950.0, 1e-12);
+    assert_near(answer.storage_bytes_per_s, 64 * 7950.0 * 114660, 1e-12);
+    assert_near(answer.storage_reads_per_s, 64 * 7950.0 * 114660 / 1048576, 1e-12);
+    assert_near(answer.start_bytes, 64 * 400.0 * 114660 * 3, 1e-12);
+}
+
+static void the_largest_cluster(void **unused)
+{
+    struct sizing_inputs inputs = cluster();
+
+    (void)unused;
+    inputs.of[SIZING_GPUS].value = 1; /* 16,384 nodes */
+    const struct sizing_answer answer = answer_of(&inputs, 16384);
+    assert_true(answer.plant.nodes == 16384);
+    assert_int_equal(answer.first.limit, SIZING_PART_STORAGE);
+    assert_true(answer.outcome.samples_per_s < 1.001 * answer.first.of[SIZING_PART_STORAGE] ||
+                answer.outcome.later_samples_per_s > answer.outcome.first_samples_per_s);
+    inputs.of[SIZING_BATCH].value = 0;
+    struct sizing_answer refused;
+    const struct sizing_request request = {.inputs = &inputs, .gpus = 1, .busy = 1, .draws = 1};
+    assert_int_not_equal(sizing_answer(&request, &refused), 0);
+    assert_non_null(strstr(fail_reason(), "batch"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_slow_storage),
+        cmocka_unit_test(simulation_agrees_with_the_formula),
+        cmocka_unit_test(queues_matter_where_parts_are_equal),
+        cmocka_unit_test(more_is_never_slower),
+        cmocka_unit_test(caches_by_epoch_and_order),
+        cmocka_unit_test(the_formula_is_that_of_an_lru_cache),
+        cmocka_unit_test(gradients_by_hand),
+        cmocka_unit_test(checkpoints_by_hand),
+        cmocka_unit_test(uncertainty_is_carried_through),
+        cmocka_unit_test(needs_are_products),
+        cmocka_unit_test(the_largest_cluster),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
