@@ -58,6 +58,17 @@ static inline void folder_write(const char *name, const void *bytes, size_t coun
     assert_int_equal(fclose(file), 0);
 }
 
+/* Write a text, and make the folders that it is in. */
+static inline void folder_put(const char *name, const char *text)
+{
+    char parent[512];
+
+    snprintf(parent, sizeof parent, "%s", folder_path(name));
+    *strrchr(parent, '/') = '\0';
+    assert_int_equal(folder_make_path(parent), 0);
+    folder_write(name, text, strlen(text));
+}
+
 static inline int folder_see_draft(void *context, const char *name, unsigned char type)
 {
     size_t length = strlen(name);

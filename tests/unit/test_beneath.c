@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Devices below a path, and their probes, on folders that imitate the /proc and /sys of machines
  * with layers: overlay, btrfs on several devices, loop, bcache, multipath, NFS. */
-#include "tests/unit/folder.h"
+#include "tests/unit/machine.h"
 
 #include "base/fail.h"
 #include "telemetry/devices.h"
-#include "telemetry/probe.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,28 +12,6 @@
 
 static char proc_root[128], sys_root[128], mountinfo[4096];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
-
-static void put(const char *name, const char *text)
-{
-    char folder[256];
-
-    snprintf(folder, sizeof folder, "%s/%s", test_folder, name);
-    *strrchr(folder, '/') = '\0';
-    assert_int_equal(folder_make_path(folder), 0);
-    folder_write(name, text, strlen(text));
-}
-
-/* Create /sys/devices/PATH, and its number under /sys/dev/block. */
-static void make_device(const char *path, const char *number)
-{
-    char name[256], link[256];
-
-    snprintf(name, sizeof name, "sys/devices/%s/dev", path);
-    put(name, number);
-    snprintf(name, sizeof name, "%s/sys/dev/block/%s", test_folder, number);
-    snprintf(link, sizeof link, "../../devices/%s", path);
-    assert_int_equal(symlink(link, name), 0);
-}
 
 /* Create a link at /sys/AT to the device. */
 static void link_device(const char *at, const char *device)
@@ -61,7 +38,7 @@ static void make_mount(const char *point, const char *type, const char *source, 
     assert_int_equal(folder_make_path(folder_path(point)), 0);
     snprintf(mountinfo + used, sizeof mountinfo - used, "4%zu 22 0:45 / %s/%s rw - %s %s %s\n",
              used, test_folder, point, type, source, text);
-    put("proc/self/mountinfo", mountinfo);
+    folder_put("proc/self/mountinfo", mountinfo);
 }
 
 static void lies_on(const char *path, const char *wanted)
@@ -83,7 +60,7 @@ static int make_machine(void **state)
     mountinfo[0] = '\0';
     make_device("pci/sda", "8:0");
     make_device("pci/sda/sda1", "8:1");
-    put("sys/devices/pci/sda/sda1/partition", "1\n");
+    folder_put("sys/devices/pci/sda/sda1/partition", "1\n");
     make_device("pci/sdb", "8:16");
     make_device("pci/sdc", "8:32");
     make_device("pci/nvme0n1", "259:0");
@@ -102,7 +79,7 @@ static void btrfs_on_several_devices(void **unused)
     link_device("fs/btrfs/1b2c-33/devices/sdc", "pci/sdc");
     link_device("fs/btrfs/ffff-44/devices/sdb", "pci/sdb");
     make_mount("pool", "btrfs", "/dev/sdc", "rw,subvol=/");
-    put("pool/set/file", "x");
+    folder_put("pool/set/file", "x");
     char text[64];
     struct device_list list = {0};
     assert_int_equal(devices_of_path(&roots, folder_path("pool/set/file"), &list), 0);
@@ -118,8 +95,8 @@ static void overlay_has_layers(void **unused)
     link_device("fs/btrfs/77-2/devices/dm-0", "virtual/dm-0");
     make_mount("image", "btrfs", "/dev/nvme0n1", "rw");
     make_mount("writes", "btrfs", "/dev/mapper/dm-0", "rw");
-    put("image/layer/bin", "x");
-    put("writes/upper/file", "x");
+    folder_put("image/layer/bin", "x");
+    folder_put("writes/upper/file", "x");
     make_mount("merged", "overlay", "overlay",
                "rw,lowerdir=%/image/layer:%/image/none,upperdir=%/writes/upper,workdir=%/writes/w");
     lies_on("merged", "nvme0n1, sda, sdb");
@@ -133,17 +110,17 @@ static void a_loop_device_lies_on_its_file(void **unused)
     (void)unused;
     link_device("fs/btrfs/88-1/devices/sdb", "pci/sdb");
     make_mount("images", "btrfs", "/dev/sdb", "rw");
-    put("images/disk.img", "x");
+    folder_put("images/disk.img", "x");
     make_device("virtual/loop0", "7:0");
     snprintf(backing, sizeof backing, "%s\n", folder_path("images/disk.img"));
-    put("sys/devices/virtual/loop0/loop/backing_file", backing);
+    folder_put("sys/devices/virtual/loop0/loop/backing_file", backing);
     devices_of_device(&roots, 7, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
     /* The file is deleted, or in another mount namespace: the loop device itself is counted. */
     make_device("virtual/loop1", "7:1");
-    put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
+    folder_put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
     list.count = 0;
     devices_of_device(&roots, 7, 1, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "loop1");
@@ -157,7 +134,7 @@ static void bcache_has_a_backing_and_a_caching_device(void **unused)
     (void)unused;
     make_device("virtual/bcache0", "252:0");
     link_device("devices/virtual/bcache0/slaves/sda1", "pci/sda/sda1");
-    put("sys/devices/pci/nvme0n1/bcache/state", "x");
+    folder_put("sys/devices/pci/nvme0n1/bcache/state", "x");
     link_device("devices/virtual/bcache0/bcache/cache/cache0", "pci/nvme0n1/bcache");
     devices_of_device(&roots, 252, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sda, nvme0n1");
@@ -176,35 +153,10 @@ static void multipath_counts_its_paths(void **unused)
 
 /* ---- probes ---- */
 
-struct look {
-    struct probe probe;
-    uint64_t values[256];
-};
-
-static int look_open(struct look *look, const char *name, const char *path)
+static int look_at(struct look *look, const char *name, const char *path)
 {
-    const struct probe_site site = {.roots = &roots, .paths = &path, .path_count = 1};
-    struct plugin_choice choice = {0};
-
-    assert_int_equal(plugin_choose("probe", probe_registry, name, &choice), 0);
-    int code = probe_open(&look->probe, &choice, &site);
-    plugin_release(&choice);
-    if (code == 0)
-        probe_sample(&look->probe, look->values);
-    return code;
-}
-
-static uint64_t value_of(const struct look *look, const char *part, const char *quantity)
-{
-    const struct metric_list *list = &look->probe.traits.metrics;
-
-    for (uint32_t i = 0; i < list->count; i++)
-        if (strcmp(list->metrics[i].part, part) == 0 &&
-            strcmp(list->metrics[i].quantity, quantity) == 0)
-            return look->values[i] == PROBE_MISSING ? PROBE_MISSING
-                                                    : look->values[i] * list->metrics[i].scale;
-    fail_msg("there is no %s of %s", quantity, part);
-    return 0;
+    return look_open(look, name,
+                     &(struct probe_site){.roots = &roots, .paths = &path, .path_count = 1});
 }
 
 /* One of two disks is unplugged: the other still counts, and no zero is invented. */
@@ -216,15 +168,15 @@ static void disks_that_go(void **unused)
     link_device("fs/btrfs/99-1/devices/sdb", "pci/sdb");
     link_device("fs/btrfs/99-1/devices/sdc", "pci/sdc");
     make_mount("data", "btrfs", "/dev/sdc", "rw");
-    put("sys/devices/pci/sdb/stat", "10 0 2000 30 4 0 500 6 1 8 9\n");
-    put("sys/devices/pci/sdc/stat", "11 0 3 3 4 0 5 6 0 8 9 1 1 1 1 1 1\n");
-    assert_int_equal(look_open(&look, "disk", folder_path("data")), 0);
+    folder_put("sys/devices/pci/sdb/stat", "10 0 2000 30 4 0 500 6 1 8 9\n");
+    folder_put("sys/devices/pci/sdc/stat", "11 0 3 3 4 0 5 6 0 8 9 1 1 1 1 1 1\n");
+    assert_int_equal(look_at(&look, "disk", folder_path("data")), 0);
     assert_int_equal(value_of(&look, "sdb", "read_bytes"), 2000 * 512);
     assert_int_equal(value_of(&look, "sdb", "read_ms"), 30);
     assert_int_equal(value_of(&look, "sdb", "in_flight_count"), 1);
     assert_int_equal(value_of(&look, "sdc", "write_bytes"), 5 * 512);
-    put("sys/devices/pci/sdb/stat", "");
-    put("sys/devices/pci/sdc/stat", "12 0 4 3 4 0 5 6 0 8 9\n");
+    folder_put("sys/devices/pci/sdb/stat", "");
+    folder_put("sys/devices/pci/sdc/stat", "12 0 4 3 4 0 5 6 0 8 9\n");
     for (int i = 0; i < 256; i++)
         look.values[i] = PROBE_MISSING;
     probe_sample(&look.probe, look.values);
@@ -253,11 +205,11 @@ static void nfs_over_rdma(void **unused)
     make_mount("nfs", "nfs4", "server:/export", "rw,vers=4.1,proto=rdma");
     make_mount("local", "ext4", "/dev/sda1", "rw");
     snprintf(text, sizeof text, mountstats, test_folder);
-    put("proc/self/mountstats", text);
-    assert_int_equal(look_open(&look, "nfs", folder_path("local")), -ENOENT);
+    folder_put("proc/self/mountstats", text);
+    assert_int_equal(look_at(&look, "nfs", folder_path("local")), -ENOENT);
     probe_close(&look.probe);
     snprintf(point, sizeof point, "%s/nfs", test_folder);
-    assert_int_equal(look_open(&look, "nfs", point), 0);
+    assert_int_equal(look_at(&look, "nfs", point), 0);
     assert_int_equal(value_of(&look, point, "server_read_bytes"), 5000000000);
     assert_int_equal(value_of(&look, point, "read_count"), 1000);
     assert_int_equal(value_of(&look, point, "read_retransmission_count"), 7);
@@ -268,7 +220,8 @@ static void nfs_over_rdma(void **unused)
     assert_int_equal(value_of(&look, point, "connection_count"), 3);
     assert_int_equal(value_of(&look, point, "send_count"), 210);
     assert_int_equal(value_of(&look, point, "receive_count"), 209);
-    put("proc/self/mountstats", "device x mounted on /elsewhere with fstype nfs4 statvers=1.1\n");
+    folder_put("proc/self/mountstats",
+               "device x mounted on /elsewhere with fstype nfs4 statvers=1.1\n");
     for (int i = 0; i < 256; i++)
         look.values[i] = PROBE_MISSING;
     probe_sample(&look.probe, look.values); /* it was unmounted */
@@ -283,9 +236,9 @@ static void a_process(void **unused)
     const char *path = test_folder;
 
     (void)unused;
-    put("proc/self/io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
-                        "write_bytes: 6\ncancelled_write_bytes: 7\n");
-    assert_int_equal(look_open(&look, "process", path), 0);
+    folder_put("proc/self/io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
+                               "write_bytes: 6\ncancelled_write_bytes: 7\n");
+    assert_int_equal(look_at(&look, "process", path), 0);
     assert_int_equal(value_of(&look, "", "read_bytes"), 4096);
     probe_close(&look.probe);
 }

@@ -8,22 +8,12 @@
 
 enum { MIB = 1 << 20 };
 
-static void put(const char *path, const char *text)
-{
-    char parent[256];
-
-    snprintf(parent, sizeof parent, "%s", folder_path(path));
-    *strrchr(parent, '/') = '\0';
-    assert_int_equal(folder_make_path(parent), 0);
-    folder_write(path, text, strlen(text));
-}
-
 static void put_mib(const char *path, unsigned mib)
 {
     char text[32];
 
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)mib * MIB);
-    put(path, text);
+    folder_put(path, text);
 }
 
 static struct headroom find(void)
@@ -47,8 +37,9 @@ static int setup(void **state)
 {
     if (folder_setup(state))
         return -1;
-    put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n");
-    put("proc/self/statm", "1000 500 10 10 0 700 0\n");
+    folder_put("proc/meminfo",
+               "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n");
+    folder_put("proc/self/statm", "1000 500 10 10 0 700 0\n");
     return 0;
 }
 
@@ -56,24 +47,24 @@ static void without_groups_the_machine_decides(void **unused)
 {
     (void)unused;
     check(8192, 0, "the machine");
-    put("proc/self/cgroup", "0::/\n"); /* a root without memory files */
+    folder_put("proc/self/cgroup", "0::/\n"); /* a root without memory files */
     check(8192, 0, "the machine");
 }
 
 static void the_narrowest_group_above_decides(void **unused)
 {
     (void)unused;
-    put("proc/self/cgroup", "0::/slurm/job_7/step\n");
-    put("sys/fs/cgroup/slurm/job_7/step/memory.max", "max\n");
+    folder_put("proc/self/cgroup", "0::/slurm/job_7/step\n");
+    folder_put("sys/fs/cgroup/slurm/job_7/step/memory.max", "max\n");
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 50);
-    put("sys/fs/cgroup/slurm/job_7/step/memory.stat", "anon 1\nfile 9\n");
+    folder_put("sys/fs/cgroup/slurm/job_7/step/memory.stat", "anon 1\nfile 9\n");
     check(8192, 0, "the machine");
     put_mib("sys/fs/cgroup/slurm/job_7/memory.max", 300);
     put_mib("sys/fs/cgroup/slurm/job_7/memory.current", 200);
     check(100, 300, "its control group");
     /* File pages are reclaimable. */
-    put("sys/fs/cgroup/slurm/job_7/memory.stat",
-        "anon 1\nfile 999999999\ninactive_file 52428800\nactive_file 52428800\n");
+    folder_put("sys/fs/cgroup/slurm/job_7/memory.stat",
+               "anon 1\nfile 999999999\ninactive_file 52428800\nactive_file 52428800\n");
     check(200, 300, "its control group");
     put_mib("sys/fs/cgroup/slurm/memory.max", 1024);
     put_mib("sys/fs/cgroup/slurm/memory.current", 1000);
@@ -87,14 +78,15 @@ static void the_narrowest_group_above_decides(void **unused)
 static void version_1_counts_too(void **unused)
 {
     (void)unused;
-    put("proc/self/cgroup", "5:cpu,cpuacct:/other\n4:hugetlb,memory:/docker/abc\n0::/else\n");
-    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    folder_put("proc/self/cgroup",
+               "5:cpu,cpuacct:/other\n4:hugetlb,memory:/docker/abc\n0::/else\n");
+    folder_put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put_mib("sys/fs/cgroup/memory/docker/memory.limit_in_bytes", 500);
     put_mib("sys/fs/cgroup/memory/docker/memory.usage_in_bytes", 450);
     put_mib("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", 300);
     put_mib("sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", 200);
-    put("sys/fs/cgroup/memory/docker/abc/memory.stat",
-        "inactive_file 1\ntotal_inactive_file 52428800\ntotal_active_file 0\n");
+    folder_put("sys/fs/cgroup/memory/docker/abc/memory.stat",
+               "inactive_file 1\ntotal_inactive_file 52428800\ntotal_active_file 0\n");
     check(50, 300, "its control group");
 }
 
@@ -107,7 +99,7 @@ static void a_container_sees_its_own_root(void **unused)
     put_mib("sys/fs/cgroup/memory.max", 256);
     put_mib("sys/fs/cgroup/memory.current", 56);
     for (int i = 0; i < 2; i++) {
-        put("proc/self/cgroup", paths[i]);
+        folder_put("proc/self/cgroup", paths[i]);
         check(200, 256, "its control group");
     }
 }
@@ -118,11 +110,11 @@ static void damaged_files_are_no_limit(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        put("proc/self/cgroup", texts[i]);
+        folder_put("proc/self/cgroup", texts[i]);
         check(8192, 0, "the machine");
     }
-    put("proc/self/cgroup", "0::/a\n");
-    put("sys/fs/cgroup/a/memory.max", "-\n");
+    folder_put("proc/self/cgroup", "0::/a\n");
+    folder_put("sys/fs/cgroup/a/memory.max", "-\n");
     check(8192, 0, "the machine");
 }
 

@@ -16,32 +16,20 @@ static const struct telemetry_roots roots = {.proc = proc, .sys = sys};
 /* Create a folder below the fake /sys/fs/cgroup, with its controllers. */
 static void make_group(const char *path, const char *subtree_control)
 {
-    char folder[400], name[512];
+    char name[400];
 
-    snprintf(folder, sizeof folder, "%s/fs/cgroup%s", sys, path);
-    assert_int_equal(folder_make_path(folder), 0);
-    if (!subtree_control)
-        return;
-    snprintf(name, sizeof name, "%s/cgroup.subtree_control", folder);
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(subtree_control, file);
-    fclose(file);
+    snprintf(name, sizeof name, "%s/fs/cgroup%s", sys, path);
+    assert_int_equal(folder_make_path(name), 0);
+    snprintf(name, sizeof name, "sys/fs/cgroup%s/cgroup.subtree_control", path);
+    if (subtree_control)
+        folder_put(name, subtree_control);
 }
 
 static void make_process(const char *groups)
 {
-    char name[256];
-
     snprintf(proc, sizeof proc, "%s/proc", test_folder);
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
-    snprintf(name, sizeof name, "%s/self", proc);
-    assert_int_equal(folder_make_path(name), 0);
-    snprintf(name, sizeof name, "%s/self/cgroup", proc);
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(groups, file);
-    fclose(file);
+    folder_put("proc/self/cgroup", groups);
 }
 
 static void contains(const char *group, const char *name, const char *wanted)

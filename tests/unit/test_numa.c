@@ -6,25 +6,6 @@
 
 #include <sched.h>
 
-static void write_file(const char *name, const char *text)
-{
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/devices/system/node/%s", test_folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void make_node(const char *node)
-{
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/devices/system/node/%s", test_folder, node);
-    assert_int_equal(folder_make_path(path), 0);
-}
-
 /* A machine whose nodes 0 and 8 both have the CPUs of this test, so that both are usable; node 2
  * has only memory, and node 3 has CPUs that do not exist here. */
 static void nodes_with_memory_and_cpus_count(void **unused)
@@ -33,12 +14,11 @@ static void nodes_with_memory_and_cpus_count(void **unused)
     cpu_set_t before, after;
 
     (void)unused;
-    make_node("node0"), make_node("node2"), make_node("node3"), make_node("node8");
-    write_file("has_memory", "0,2-3,8\n");
-    write_file("node0/cpulist", "0-511\n");
-    write_file("node2/cpulist", "\n");
-    write_file("node3/cpulist", "1000-1007,1020\n");
-    write_file("node8/cpulist", "0-3,4-511\n");
+    folder_put("devices/system/node/has_memory", "0,2-3,8\n");
+    folder_put("devices/system/node/node0/cpulist", "0-511\n");
+    folder_put("devices/system/node/node2/cpulist", "\n");
+    folder_put("devices/system/node/node3/cpulist", "1000-1007,1020\n");
+    folder_put("devices/system/node/node8/cpulist", "0-3,4-511\n");
     numa_find(&numa, test_folder);
     assert_int_equal(numa.count, 2);
     assert_int_equal(numa.nodes[0], 0);
@@ -61,7 +41,7 @@ static void a_thread_is_kept_on_its_node(void **unused)
     while (!CPU_ISSET((size_t)cpu, &before))
         cpu++;
     snprintf(text, sizeof text, "%d\n", cpu);
-    write_file("node8/cpulist", text);
+    folder_put("devices/system/node/node8/cpulist", text);
     numa_find(&numa, test_folder);
     numa_run_on(&numa, 1);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);

@@ -2,7 +2,7 @@
  * Each probe on a folder that imitates a machine's /proc and /sys, and the sampler on this machine.
  */
 #include "tests/unit/allocations.h"
-#include "tests/unit/folder.h"
+#include "tests/unit/machine.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -25,50 +25,7 @@
 
 static char proc_root[128], sys_root[128];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
-
-static void put(const char *name, const char *text)
-{
-    char folder[256];
-
-    snprintf(folder, sizeof folder, "%s/%s", test_folder, name);
-    *strrchr(folder, '/') = '\0';
-    assert_int_equal(folder_make_path(folder), 0);
-    folder_write(name, text, strlen(text));
-}
-
-/* Open a probe by name on the folder; holds its values after one sample. */
-struct look {
-    struct probe probe;
-    uint64_t values[256];
-};
-
-static int look_open(struct look *look, const char *name)
-{
-    const struct probe_site site = {.roots = &roots};
-    struct plugin_choice choice = {0};
-
-    assert_int_equal(plugin_choose("probe", probe_registry, name, &choice), 0);
-    int code = probe_open(&look->probe, &choice, &site);
-    plugin_release(&choice);
-    if (code == 0) {
-        assert_true(look->probe.traits.metrics.count <= 256);
-        probe_sample(&look->probe, look->values);
-    }
-    return code;
-}
-
-static uint64_t value_of(const struct look *look, const char *part, const char *quantity)
-{
-    const struct metric_list *list = &look->probe.traits.metrics;
-
-    for (uint32_t i = 0; i < list->count; i++)
-        if (strcmp(list->metrics[i].part, part) == 0 &&
-            strcmp(list->metrics[i].quantity, quantity) == 0)
-            return look->values[i] == PROBE_MISSING ? PROBE_MISSING
-                                                    : look->values[i] * list->metrics[i].scale;
-    assert_string_equal(quantity, "a metric that there is");
-    return 0;
-}
+static const struct probe_site imitated = {.roots = &roots};
 
 /* ---- /proc ---- */
 
@@ -77,7 +34,8 @@ static void network_interfaces(void **unused)
     struct look look;
 
     (void)unused;
-    put("proc/net/dev",
+    folder_put(
+        "proc/net/dev",
         "Inter-|   Receive                                                |  Transmit\n"
         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
         "drop fifo colls carrier compressed\n"
@@ -85,22 +43,22 @@ static void network_interfaces(void **unused)
         "  eth0:5000000000 4000 1 2 0 0 0 0 70 6 3 4 0 0 0 0\n"
         " ib0.8002: 9 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n"
         "  bad: 1 2 3\n");
-    assert_int_equal(look_open(&look, "net"), 0);
+    assert_int_equal(look_open(&look, "net", &imitated), 0);
     assert_int_equal(look.probe.traits.metrics.count, 2 * 8);
     assert_int_equal(value_of(&look, "eth0", "receive_bytes"), 5000000000);
     assert_int_equal(value_of(&look, "eth0", "transmit_drop_count"), 4);
     assert_int_equal(value_of(&look, "ib0.8002", "transmit_bytes"), 1);
     /* eth0 is gone: unknown, not zero. */
-    put("proc/net/dev", "x\ny\n ib0.8002: 10 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n");
+    folder_put("proc/net/dev", "x\ny\n ib0.8002: 10 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n");
     probe_sample(&look.probe, look.values);
     assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "ib0.8002", "receive_bytes"), 10);
     probe_close(&look.probe);
     /* A bridge would double-count its interface. */
-    put("sys/class/net/ib0/device/vendor", "0x15b3\n");
-    put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
-                        "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
-    assert_int_equal(look_open(&look, "net"), 0);
+    folder_put("sys/class/net/ib0/device/vendor", "0x15b3\n");
+    folder_put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+                               "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+    assert_int_equal(look_open(&look, "net", &imitated), 0);
     assert_int_equal(look.probe.traits.metrics.count, 8);
     assert_int_equal(value_of(&look, "ib0", "receive_bytes"), 7);
     probe_close(&look.probe);
@@ -112,14 +70,15 @@ static void processors(void **unused)
     const uint64_t tick_ms = (uint64_t)(1000 / sysconf(_SC_CLK_TCK));
 
     (void)unused;
-    put("proc/stat", "cpu  100 2 30 4000 50 6 7 8 0 0\ncpu0 60 1 10 2000 25 3 3 4 0 0\n"
-                     "cpu3 40 1 20 2000 25 3 4 4 0 0\nintr 1 2 3\nctxt 5\n");
-    assert_int_equal(look_open(&look, "cpu"), 0);
+    folder_put("proc/stat", "cpu  100 2 30 4000 50 6 7 8 0 0\ncpu0 60 1 10 2000 25 3 3 4 0 0\n"
+                            "cpu3 40 1 20 2000 25 3 4 4 0 0\nintr 1 2 3\nctxt 5\n");
+    assert_int_equal(look_open(&look, "cpu", &imitated), 0);
     assert_int_equal(look.probe.traits.metrics.count, 3 * 4);
     assert_int_equal(value_of(&look, "all", "user_ms"), 102 * tick_ms);
     assert_int_equal(value_of(&look, "3", "system_ms"), 27 * tick_ms);
     assert_int_equal(value_of(&look, "0", "io_wait_ms"), 25 * tick_ms);
-    put("proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1\ncpu3 1 2 3 4 5 6 7 8\n");
+    folder_put("proc/stat",
+               "cpu  1 2 3 4 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1\ncpu3 1 2 3 4 5 6 7 8\n");
     probe_sample(&look.probe, look.values);
     assert_true(value_of(&look, "0", "user_ms") == PROBE_MISSING); /* offline */
     assert_int_equal(value_of(&look, "3", "idle_ms"), 4 * tick_ms);
@@ -131,23 +90,23 @@ static void memory_and_pressure(void **unused)
     struct look look;
 
     (void)unused;
-    put("proc/meminfo", "MemTotal:       24684084 kB\nMemFree:          512 kB\n"
-                        "Cached:          1000 kB\nSwapCached:  7 kB\nDirty: 3 kB\n"
-                        "Writeback:  0 kB\nShmem:  44 kB\nHugePages_Total:       0\n");
-    assert_int_equal(look_open(&look, "memory"), 0);
+    folder_put("proc/meminfo", "MemTotal:       24684084 kB\nMemFree:          512 kB\n"
+                               "Cached:          1000 kB\nSwapCached:  7 kB\nDirty: 3 kB\n"
+                               "Writeback:  0 kB\nShmem:  44 kB\nHugePages_Total:       0\n");
+    assert_int_equal(look_open(&look, "memory", &imitated), 0);
     assert_int_equal(value_of(&look, "", "cached_bytes"), 1000 * 1024);
     assert_int_equal(value_of(&look, "", "dirty_bytes"), 3 * 1024);
     assert_true(value_of(&look, "", "available_bytes") == PROBE_MISSING); /* before 3.14 */
     probe_close(&look.probe);
 
-    assert_int_equal(look_open(&look, "pressure"), -ENOENT); /* a kernel without it */
+    assert_int_equal(look_open(&look, "pressure", &imitated), -ENOENT); /* a kernel without it */
     probe_close(&look.probe);
-    put("proc/pressure/io", "some avg10=59.14 avg60=54.89 avg300=38.67 total=281802792\n"
-                            "full avg10=2.79 avg60=0.78 avg300=0.32 total=35444971\n");
-    put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
-                                "full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
-    put("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
-    assert_int_equal(look_open(&look, "pressure"), 0);
+    folder_put("proc/pressure/io", "some avg10=59.14 avg60=54.89 avg300=38.67 total=281802792\n"
+                                   "full avg10=2.79 avg60=0.78 avg300=0.32 total=35444971\n");
+    folder_put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+                                       "full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
+    folder_put("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+    assert_int_equal(look_open(&look, "pressure", &imitated), 0);
     assert_int_equal(value_of(&look, "io", "some_us"), 281802792);
     assert_int_equal(value_of(&look, "memory", "full_us"), 5);
     assert_int_equal(value_of(&look, "cpu", "full_us"), 0);
@@ -160,9 +119,9 @@ static void a_process_by_its_io(void **unused)
     struct look look;
 
     (void)unused;
-    put("proc/self/io", "rchar: 1000\nwchar: 2000\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
-                        "write_bytes: 8192\ncancelled_write_bytes: 0\n");
-    assert_int_equal(look_open(&look, "process"), 0);
+    folder_put("proc/self/io", "rchar: 1000\nwchar: 2000\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
+                               "write_bytes: 8192\ncancelled_write_bytes: 0\n");
+    assert_int_equal(look_open(&look, "process", &imitated), 0);
     assert_int_equal(value_of(&look, "", "read_bytes"), 4096);
     assert_int_equal(value_of(&look, "", "write_bytes"), 8192);
     probe_close(&look.probe);
@@ -177,10 +136,10 @@ static void a_server_by_its_mount(void **unused)
     struct look look;
 
     (void)unused;
-    put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n");
-    put("proc/self/mountstats", "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
-                                "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
-                                "\t        READ: 5 7 1 100 4200 10 512 530 2\n");
+    folder_put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n");
+    folder_put("proc/self/mountstats", "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
+                                       "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
+                                       "\t        READ: 5 7 1 100 4200 10 512 530 2\n");
     assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
     assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
     plugin_release(&choice);
@@ -209,14 +168,14 @@ static void a_disk_by_its_sectors(void **unused)
     assert_int_equal(stat(test_folder, &status), 0);
     if (major(status.st_dev) == 0)
         skip(); /* a file system without its own device */
-    put("sys/devices/disk0/stat", " 11 2 1000 7 22 3 3000 9 1 15 16 0 0 0 0 0 0\n");
+    folder_put("sys/devices/disk0/stat", " 11 2 1000 7 22 3 3000 9 1 15 16 0 0 0 0 0 0\n");
     snprintf(name, sizeof name, "sys/dev/block/%u:%u", major(status.st_dev), minor(status.st_dev));
-    put("sys/dev/block/other", "");
+    folder_put("sys/dev/block/other", "");
     char *link = file_format_path("%s/%s", test_folder, name);
     assert_int_equal(symlink("../../devices/disk0", link), 0);
     free(link);
     snprintf(name, sizeof name, "%u:%u\n", major(status.st_dev), minor(status.st_dev));
-    put("sys/devices/disk0/dev", name);
+    folder_put("sys/devices/disk0/dev", name);
     assert_int_equal(plugin_choose("probe", probe_registry, "disk", &choice), 0);
     assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
     plugin_release(&choice);
@@ -235,23 +194,24 @@ static void lustre_sums_its_servers(void **unused)
     struct look look;
 
     (void)unused;
-    put("proc/fs/lustre/llite/scratch-ffff88/stats",
-        "snapshot_time             1409777887.590578 secs.usecs\n"
-        "read_bytes                200 samples [bytes] 1 1048576 209715200\n"
-        "open                      7 samples [regs]\n");
-    put("proc/fs/lustre/osc/scratch-OST0000-osc-ffff88/stats",
-        "snapshot_time 1409777887.59 secs.nsecs\n"
-        "req_waittime 10 samples [usec] 1 2 3 4\n"
-        "read_bytes 3 samples [bytes] 4096 1048576 1000 5\n"
-        "write_bytes 1 samples [bytes] 1 1 17 17\n");
-    put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats",
+    folder_put("proc/fs/lustre/llite/scratch-ffff88/stats",
+               "snapshot_time             1409777887.590578 secs.usecs\n"
+               "read_bytes                200 samples [bytes] 1 1048576 209715200\n"
+               "open                      7 samples [regs]\n");
+    folder_put("proc/fs/lustre/osc/scratch-OST0000-osc-ffff88/stats",
+               "snapshot_time 1409777887.59 secs.nsecs\n"
+               "req_waittime 10 samples [usec] 1 2 3 4\n"
+               "read_bytes 3 samples [bytes] 4096 1048576 1000 5\n"
+               "write_bytes 1 samples [bytes] 1 1 17 17\n");
+    folder_put(
+        "proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats",
         "snapshot_time 1409777887.59 secs.nsecs\nread_bytes 4 samples [bytes] 4096 1048576 24\n");
-    assert_int_equal(look_open(&look, "lustre"), 0);
+    assert_int_equal(look_open(&look, "lustre", &imitated), 0);
     assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
     assert_int_equal(value_of(&look, "", "server_read_bytes"), 1024);
     assert_int_equal(value_of(&look, "", "server_read_count"), 7);
     assert_int_equal(value_of(&look, "", "server_write_bytes"), 17);
-    put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats", "");
+    folder_put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats", "");
     probe_sample(&look.probe, look.values);
     assert_true(value_of(&look, "", "server_read_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
@@ -296,37 +256,37 @@ static void mellanox_adapter(void **unused)
     struct look look;
 
     (void)unused;
-    put("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "2500000000\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
-    put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "2500000000\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
+    folder_put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
     /* An old driver that has 64-bit counters under another name only. */
-    put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
+    folder_put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
     /* Software RDMA: no byte counters of its own. */
-    put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
-    put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
-    put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
-    put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
+    folder_put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
+    folder_put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
+    folder_put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
+    folder_put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
     /* Amazon's adapter: bytes are among the driver's own counters, not in 4-byte words. */
-    put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
-    put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
+    folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
+    folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
     /* RoCE: the port counts what the network interface does not see. */
-    put("sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
-    put("sys/class/infiniband/mlx5_2/ports/1/counters/port_rcv_data", "25\n");
-    put("sys/class/infiniband/mlx5_2/ports/1/counters/port_xmit_data", "26\n");
-    put("sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/0", "eth7\n");
-    put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/packet_seq_err", "2\n");
-    put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent", "17\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_rcv_data", "25\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_xmit_data", "26\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/0", "eth7\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/packet_seq_err", "2\n");
+    folder_put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent", "17\n");
     assert_int_equal(infiniband_list(&roots, ports, 5), 5);
     for (int i = 0; i < 5; i++)
         if (strcmp(ports[i].device, "mlx5_0") == 0)
             assert_true(ports[i].active && ports[i].gbit_per_s == 100 && ports[i].number == 1);
     assert_int_equal(infiniband_list(&roots, ports, 1), 1);
 
-    assert_int_equal(look_open(&look, "infiniband"), 0);
+    assert_int_equal(look_open(&look, "infiniband", &imitated), 0);
     assert_int_equal(value_of(&look, "mlx5_0/1", "receive_bytes"), 10000000000);
     assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_bytes"), 4000);
     assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_wait_ticks"), 77);
@@ -361,7 +321,7 @@ static void gpus_by_a_library(void **unused)
     struct look look;
 
     (void)unused;
-    assert_int_equal(look_open(&look, "gpu:" MOCK_NVML), 0);
+    assert_int_equal(look_open(&look, "gpu:" MOCK_NVML, &imitated), 0);
     assert_int_equal(look.probe.traits.metrics.count, 2 * 12);
     assert_true(look.probe.traits.slow_interval_ns > 0);
     assert_int_equal(value_of(&look, "0", "utilization_percent"), 87);
@@ -377,7 +337,7 @@ static void gpus_by_a_library(void **unused)
     assert_true(value_of(&look, "0", "energy_millijoules") == PROBE_MISSING); /* no symbol */
     assert_int_equal(value_of(&look, "1", "memory_used_bytes"), UINT64_C(12) << 30);
     probe_close(&look.probe);
-    assert_int_equal(look_open(&look, "gpu:/nowhere.so"), -ENOENT);
+    assert_int_equal(look_open(&look, "gpu:/nowhere.so", &imitated), -ENOENT);
     assert_non_null(strstr(fail_reason(), "driver"));
     probe_close(&look.probe);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The witnesses against reads of known size, and the kernel's files as they look elsewhere. */
-#include "tests/unit/folder.h"
+#include "tests/unit/machine.h"
 
 #include "cachectl/evict.h"
 #include "telemetry/disk.h"
@@ -162,19 +162,6 @@ static void longest_and_latest_mount(void **unused)
 }
 
 /* ---- devices ---- */
-
-static void make_device(const char *path, const char *number)
-{
-    char name[256], link[256];
-
-    snprintf(name, sizeof name, "%s/sys/devices/%s", test_folder, path);
-    assert_int_equal(folder_make_path(name), 0);
-    snprintf(name, sizeof name, "sys/devices/%s/dev", path);
-    folder_write(name, number, strlen(number));
-    snprintf(name, sizeof name, "%s/sys/dev/block/%s", test_folder, number);
-    snprintf(link, sizeof link, "../../devices/%s", path);
-    assert_int_equal(symlink(link, name), 0);
-}
 
 static void make_slave(const char *device, const char *slave)
 {
