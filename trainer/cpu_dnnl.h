@@ -136,8 +136,6 @@ dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *d
 dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw);
 dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl_dim_t *dims,
                            const dnnl_dim_t *offsets);
-dnnl_status_t cpu_raw_reshape(cpu_raw_layout *raw, cpu_raw_layout from, int ndims,
-                              const dnnl_dim_t *dims);
 dnnl_status_t cpu_raw_copy(cpu_raw_layout *raw, cpu_raw_layout from);
 void cpu_raw_destroy(cpu_raw_layout raw);
 int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims);

@@ -45,14 +45,6 @@ dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl
                 : dnnl_out_of_memory;
 }
 
-dnnl_status_t cpu_raw_reshape(cpu_raw_layout *raw, cpu_raw_layout from, int ndims,
-                              const dnnl_dim_t *dims)
-{
-    dnnl_memory_desc_t *desc = place(raw);
-
-    return desc ? made(raw, dnnl_memory_desc_reshape(desc, from, ndims, dims)) : dnnl_out_of_memory;
-}
-
 dnnl_status_t cpu_raw_copy(cpu_raw_layout *raw, cpu_raw_layout from)
 {
     dnnl_memory_desc_t *desc = place(raw);

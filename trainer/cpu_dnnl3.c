@@ -32,15 +32,6 @@ dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl
     return made(raw, status, desc);
 }
 
-dnnl_status_t cpu_raw_reshape(cpu_raw_layout *raw, cpu_raw_layout from, int ndims,
-                              const dnnl_dim_t *dims)
-{
-    dnnl_memory_desc_t desc = NULL;
-    dnnl_status_t status = dnnl_memory_desc_reshape(&desc, from, ndims, dims);
-
-    return made(raw, status, desc);
-}
-
 dnnl_status_t cpu_raw_copy(cpu_raw_layout *raw, cpu_raw_layout from)
 {
     dnnl_memory_desc_t desc = NULL;

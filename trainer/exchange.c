@@ -27,8 +27,32 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     return code;
 }
 
+/* Arenas can be summed only if all ranks use the same layout. */
+static int check_layouts(const struct exchange_config *config, const char *name)
+{
+    const uint32_t ranks = config->ranks->place.ranks;
+    const uint64_t mine = config->layout ^ config->floats;
+    uint64_t *all = memory_array(ranks, sizeof *all);
+    int code = ranks_meet(config->ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 1; i < ranks && code == 0; i++)
+        if (all[i] != all[0])
+            code = fail(EINVAL,
+                        "exchange %s: the ranks store gradients in different layouts: use the same "
+                        "backend and build, on CPUs or GPUs of one kind",
+                        name);
+    free(all);
+    return code;
+}
+
 int exchange_open(struct exchange *exchange, const struct exchange_config *config)
 {
+    int code = check_layouts(config, exchange->ops->plugin.name);
+
+    if (code)
+        return code;
     exchange->state = memory_zeroed(exchange->ops->plugin.state_size + 1);
     return exchange->state ? exchange->ops->open(exchange->state, exchange->choice.settings, config)
                            : -ENOMEM;

@@ -24,30 +24,21 @@ static int nccl_usable(void)
     return module_find(&module_nccl, "iobench_nccl") ? 0 : -ENODEV;
 }
 
-/* Shared by all ranks before NCCL is initialised. */
-struct introduction {
-    uint8_t id[NCCL_ID_BYTES]; /* of the first rank */
-    uint64_t layout;
-};
-
-static int introduce(const struct nccl_ops *ops, const struct exchange_config *config,
-                     uint8_t id[NCCL_ID_BYTES])
+/* The identity that the first rank makes, before NCCL is initialised. */
+static int share_identity(const struct nccl_ops *ops, const struct exchange_config *config,
+                          uint8_t id[NCCL_ID_BYTES])
 {
-    struct introduction mine = {.layout = config->layout ^ config->floats};
-    struct introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    uint8_t mine[NCCL_ID_BYTES] = {0};
+    uint8_t *all = memory_array(config->ranks->place.ranks, sizeof mine);
     int code = all ? 0 : -ENOMEM;
 
     if (code == 0 && config->ranks->place.rank == 0)
-        code = ops->identify(mine.id);
+        code = ops->identify(mine);
     code = ranks_meet(config->ranks, code, NULL);
     if (code == 0)
-        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 1; code == 0 && i < config->ranks->place.ranks; i++)
-        if (all[i].layout != all[0].layout)
-            code = fail(EINVAL, "exchange nccl: the ranks store gradients in different layouts: "
-                                "use the same backend on GPUs of one kind");
+        code = ranks_gather(config->ranks, mine, sizeof mine, all);
     if (code == 0)
-        memcpy(id, all[0].id, sizeof all[0].id);
+        memcpy(id, all, NCCL_ID_BYTES);
     free(all);
     return code;
 }
@@ -63,7 +54,7 @@ static int nccl_open(void *state, const void *settings, const struct exchange_co
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->ops = module_find(&module_nccl, "iobench_nccl");
-    int code = nccl->ops ? introduce(nccl->ops, config, where.id) : -ENODEV;
+    int code = nccl->ops ? share_identity(nccl->ops, config, where.id) : -ENODEV;
     if (code)
         return code;
     nccl->nccl = memory_zeroed(nccl->ops->state_size);

@@ -57,13 +57,12 @@ static int p2p_usable(void)
 
 /* ---- opening ---- */
 
-/* Shared by all ranks. */
-struct peer_introduction {
-    uint8_t handle[RUNTIME_HANDLE_BYTES];
-    uint64_t layout;
+/* Lets the other ranks map this one's gradients. */
+struct peer_handle {
+    uint8_t bytes[RUNTIME_HANDLE_BYTES];
 };
 
-static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
+static int open_own(struct p2p_state *p2p, struct peer_handle *mine)
 {
     const struct exchange_config *config = &p2p->config;
     const struct peer_site where = {
@@ -81,8 +80,7 @@ static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
     p2p->theirs = memory_array(config->ranks->place.ranks, sizeof *p2p->theirs);
     if (!p2p->peer || !p2p->theirs)
         return -ENOMEM;
-    mine->layout = config->layout ^ config->floats;
-    return p2p->ops->open(p2p->peer, &where, mine->handle);
+    return p2p->ops->open(p2p->peer, &where, mine->bytes);
 }
 
 /* A ring reads one neighbour, a tree several. */
@@ -96,17 +94,14 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
     return apart != 0 && (apart & (apart - 1)) == 0;
 }
 
-static int reach_others(struct p2p_state *p2p, const struct peer_introduction *all)
+static int reach_others(struct p2p_state *p2p, const struct peer_handle *all)
 {
     const uint32_t ranks = p2p->config.ranks->place.ranks;
     int code = 0;
 
     for (uint32_t i = 0; i < ranks && code == 0; i++)
-        if (all[i].layout != all[0].layout)
-            code = fail(EINVAL, "exchange p2p: the ranks store gradients in different "
-                                "layouts: use the same backend on GPUs of one kind");
-        else if (reads(p2p, i))
-            code = p2p->ops->reach(all[i].handle, &p2p->theirs[i]);
+        if (reads(p2p, i))
+            code = p2p->ops->reach(all[i].bytes, &p2p->theirs[i]);
     return code;
 }
 
@@ -114,8 +109,8 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
-    struct peer_introduction mine = {0};
-    struct peer_introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    struct peer_handle mine = {0};
+    struct peer_handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
