@@ -85,7 +85,7 @@ static const struct option_spec shuffle_options[] = {
      .maximum = SHUFFLE_RUNS_MOST,
      .summary = "rounds, each reading every order once; reports the median"},
     {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
-     .summary = "end each epoch after this many samples"},
+     .summary = "end each epoch after this many samples, divided evenly among the ranks"},
 
     {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE.svg", .reach = OPTION_WRITES,
      .section = "Output",

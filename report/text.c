@@ -96,6 +96,9 @@ static void print_settings(const struct text_page *page)
     if (job->order.limit_samples)
         snprintf(limit, sizeof limit, ", the first %s samples of an epoch",
                  words_count(job->order.limit_samples, memory));
+    if (job->order.limit_samples_per_rank)
+        snprintf(limit, sizeof limit, ", each rank's first %s samples of an epoch",
+                 words_count(job->order.limit_samples_per_rank, memory));
     print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s", job->order.shuffle,
                 job->order.seed, ranks, limit,
                 words_window(result->reads.window, result->reads.read_bytes, window));

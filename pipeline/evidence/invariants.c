@@ -100,7 +100,8 @@ static uint64_t draws_of_epoch(const struct result *result)
     const struct job *job = result->job;
 
     if (job->order.remainder != PLAN_UNEVEN || job->order.limit_samples ||
-        job->order.ranks != result->ranks || job->order.resume_at)
+        job->order.limit_samples_per_rank || job->order.ranks != result->ranks ||
+        job->order.resume_at)
         return 0;
     return job->order.partition == PLAN_REPLICATED ? result->records * result->ranks
                                                    : result->records;

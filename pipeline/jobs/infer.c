@@ -257,7 +257,7 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
         if (is_int8(job->precisions[i]) && !inference.ranges)
             code = calibrate(&inference);
     if (code == 0)
-        code = open_input(&inference, job->job.read.data, job->job.order.limit_samples);
+        code = open_input(&inference, job->job.read.data, order_rank_samples(&job->job.order));
     if (code == 0) {
         result->records = inference.input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,

@@ -36,7 +36,7 @@ int input_find(struct network_input *input, const struct job *job, const char *d
         input->job.order.shuffle = (char *)(uintptr_t)plugin_idle(shuffle_registry)->name;
         input->job.order.partition = PLAN_DISJOINT;
         input->job.order.remainder = PLAN_UNEVEN;
-        input->job.order.limit_samples = 0;
+        input->job.order.limit_samples = input->job.order.limit_samples_per_rank = 0;
     } else if (input->job.order.ranks > 1 && input->job.order.remainder == PLAN_UNEVEN) {
         input->job.order.remainder = PLAN_DROP; /* all ranks take the same number of steps */
     }
@@ -61,8 +61,9 @@ int input_draws(const struct network_input *input, uint64_t *draws)
     if (code == 0)
         *draws = plan_draws(&plan);
     plan_close(&plan);
-    if (code == 0 && input->job.order.limit_samples && *draws > input->job.order.limit_samples)
-        *draws = input->job.order.limit_samples;
+    const uint64_t limit = order_rank_samples(&input->job.order);
+    if (code == 0 && limit && *draws > limit)
+        *draws = limit;
     return code;
 }
 

@@ -37,7 +37,7 @@ struct loader_config {
     struct plan *next_plan;
     struct loader_sink sink;
     const struct read_settings *read;   /* iodepth 0: find the saturation depth */
-    const struct order_settings *order; /* window and limit_samples only */
+    const struct order_settings *order; /* window and limits only */
     uint64_t memory_bytes;              /* for records; see loader_memory_needed() */
     uint64_t epochs_max;                /* per run */
     uint64_t resume_epoch;              /* this epoch starts at draw resume_draw */

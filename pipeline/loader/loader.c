@@ -68,7 +68,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
             return code;
         draws -= config->resume_draw;
     }
-    const uint64_t limit = config->order->limit_samples;
+    const uint64_t limit = order_rank_samples(config->order);
     loader->plan_is_cut = limit && draws > limit;
     if (loader->plan_is_cut)
         draws = limit;

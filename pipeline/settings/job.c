@@ -176,6 +176,34 @@ int job_resume(const struct job *job, struct resume_point *point)
     return 0;
 }
 
+uint64_t order_rank_samples(const struct order_settings *order)
+{
+    if (!order->limit_samples)
+        return order->limit_samples_per_rank;
+    const uint64_t share = order->limit_samples / order->ranks;
+    const uint64_t rest = order->limit_samples % order->ranks;
+    switch ((enum plan_remainder)order->remainder) {
+    case PLAN_UNEVEN:
+        return share + (order->rank < rest);
+    case PLAN_PAD:
+        return share + (rest > 0);
+    case PLAN_DROP:
+        break;
+    }
+    return share;
+}
+
+/* A share of 0 would mean all. */
+static int check_limit(const struct order_settings *order)
+{
+    if (order->limit_samples && order->limit_samples_per_rank)
+        return fail(EINVAL, "only one of --limit-samples and --limit-samples-per-rank applies");
+    if (order->limit_samples && order->limit_samples < order->ranks)
+        return fail(EINVAL, "--limit-samples %llu: fewer than the %llu ranks",
+                    (unsigned long long)order->limit_samples, (unsigned long long)order->ranks);
+    return 0;
+}
+
 int job_stdout_count(const struct job *job)
 {
     const char *const files[] = {job->output.json, job->output.csv, job->output.series};
@@ -204,12 +232,12 @@ static int check(const struct job *job)
         return fail(EINVAL, "only one of --json, --csv and --series can use standard output");
     if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
-    int resumes = job_resume(job, &point);
-    if (resumes)
-        return resumes;
-    if (strcmp(job->read.format, "auto") == 0)
-        return 0;
-    int code = plugin_choose("format", format_registry, job->read.format, &format);
+    int code = check_limit(&job->order);
+    if (code == 0)
+        code = job_resume(job, &point);
+    if (code || strcmp(job->read.format, "auto") == 0)
+        return code;
+    code = plugin_choose("format", format_registry, job->read.format, &format);
     if (code == 0)
         plugin_release(&format);
     return code;

@@ -21,7 +21,11 @@
      .metavar = "NAME[:...]", \
      .summary = "data set format; auto looks at names and first bytes"}, \
     {"limit-samples", 0, OPTION_COUNT, JOB_FIELD(at, order.limit_samples), .fallback = "all", \
-     .zero = "all", .summary = "end each epoch after this many samples"}, \
+     .zero = "all", \
+     .summary = "end each epoch after this many samples, divided evenly among the ranks"}, \
+    {"limit-samples-per-rank", 0, OPTION_COUNT, JOB_FIELD(at, order.limit_samples_per_rank), \
+     .fallback = "all", .zero = "all", \
+     .summary = "the same for each rank: the job's samples grow with its ranks (weak scaling)"}, \
     {"crc", 0, OPTION_FLAG, JOB_FIELD(at, decode.check_crc), .fallback = "yes", \
      .summary = "parse every record and check its CRC, even with --decode none"}, \
     {"on-error", 0, OPTION_CHOICE, JOB_FIELD(at, read.on_error), .fallback = "stop", \

@@ -36,15 +36,20 @@ static inline uint32_t read_io_threads(const struct read_settings *read)
 /* Which samples are read, and in which order. */
 struct order_settings {
     char *shuffle;
-    uint64_t window;        /* see shuffle/coalesce.h; 0: auto */
-    uint64_t limit_samples; /* of an epoch; 0: all */
-    int partition;          /* enum plan_partition */
-    int remainder;          /* enum plan_remainder */
+    uint64_t window;                 /* see shuffle/coalesce.h; 0: auto */
+    uint64_t limit_samples;          /* of an epoch, of all ranks together; 0: all */
+    uint64_t limit_samples_per_rank; /* 0: all; see order_rank_samples() */
+    int partition;                   /* enum plan_partition */
+    int remainder;                   /* enum plan_remainder */
     uint64_t ranks, rank;
     uint64_t seed;
     char *resume_at; /* "EPOCH:SAMPLE", see job_resume(); NULL: from the start */
     bool overlap_epochs;
 };
+
+/* Return the samples after which this rank ends an epoch; 0: all. The ranks' shares add up to
+ * limit_samples, but for a remainder that is dropped or padded. */
+uint64_t order_rank_samples(const struct order_settings *order);
 
 /* What happens to a record once it is read. */
 struct decode_settings {

@@ -52,9 +52,8 @@ halt() {
 run_case() {
     name=$1
     shift
-    ranks=$(($(echo "$nodes" | wc -w) * RANKS))
     mpirun_in "$nodes" $RANKS "$IOBENCH run --memory 20m --decode none --threads 1 --no-calibrate \
-        --runs 1 --epochs $EPOCHS --limit-samples $((SAMPLES / ranks)) --sample-interval 200ms \
+        --runs 1 --epochs $EPOCHS --limit-samples $SAMPLES --sample-interval 200ms \
         --trainer replay:rate=$RATE --batch-size 5 --drop-caches=strict \
         --server-drop-cmd \"$(forget_command server)\" \
         --server-check-cmd \"$(check_command server /mnt/disk)\" $* --json /run/run.json"

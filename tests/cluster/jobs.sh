@@ -32,12 +32,20 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
         says "rank 0 on $(uname -n): "
     fi
 
+    # A limit is the job's, whoever reads the odd samples, or each rank's.
+    expect 0 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples 31 --json few.json
+    grep -A2 '"epoch": 0' few.json | grep -q '"samples": 31,' || die "few.json has not 31 samples: $(cat few.json)"
+    expect 0 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples-per-rank 11 --json few.json
+    grep -A2 '"epoch": 0' few.json | grep -q '"samples": 33,' || die "few.json has not 33 samples: $(cat few.json)"
+    expect 2 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples 2
+    says "--limit-samples 2: fewer than the 3 ranks"
+
     # A slow rank, in a job whose ranks do not wait for each other and in one whose ranks do.
     # shellcheck disable=SC2016 # the shell of each rank expands it
     slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 20k; exec "$@"'
-    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples-per-rank 30
     says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: rate)"
-    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30 --decode jpeg:size=32 --json slow.json \
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples-per-rank 30 --decode jpeg:size=32 --json slow.json \
         --trainer network:lenet,classes=3,threads=1,rate=0.0001
     says "Straggler rank 1 on $(uname -n)" "wait for batches"
     grep -A1 '"straggler": {' slow.json | grep -q '"rank": 1' || die "slow.json names another rank"

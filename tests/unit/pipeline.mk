@@ -34,6 +34,10 @@ UNIT_TESTS += tests/unit/test_limit
 tests_unit_test_limit_SOURCES = tests/unit/test_limit.c tests/unit/unit.h
 tests_unit_test_limit_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_rank_samples
+tests_unit_test_rank_samples_SOURCES = tests/unit/test_rank_samples.c tests/unit/unit.h
+tests_unit_test_rank_samples_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_pack
 tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/unit/allocations.h tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_pack_LDADD = $(UNIT_LIBS)

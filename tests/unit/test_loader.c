@@ -288,7 +288,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
                                          .iodepth = depth,
                                          .block_bytes = block_bytes,
                                          .on_error = skip_errors ? JOB_ERROR_SKIP : JOB_ERROR_STOP};
-    bench->order = (struct order_settings){.limit_samples = limit_samples};
+    bench->order = (struct order_settings){.limit_samples_per_rank = limit_samples};
     if (memory_bytes == 0)
         memory_bytes =
             loader_memory_needed(bench->catalog, &bench->plan.traits, &bench->read, 0).least_bytes;
