@@ -124,40 +124,53 @@ static int start_helper(struct child *child, const struct child_task *task, int 
     return code;
 }
 
-/* Keep the last non-empty line. */
-static void keep(struct child_result *result, const char *text, size_t bytes)
-{
-    size_t used = strlen(result->output);
-
-    for (size_t i = 0; i < bytes; i++) {
-        char letter = text[i];
-        if (used && result->output[used - 1] == '\n' && letter != '\n')
-            used = 0;
-        if ((letter == '\n' && used == 0) || used == sizeof result->output - 1)
-            continue;
-        result->output[used++] = letter ? letter : ' ';
-    }
-    result->output[used] = '\0';
-}
-
 /* Read while it runs: stderr, and stdout separately if wanted. */
 struct streams {
     int ends[2][2]; /* pipes; -1: closed */
     char *text;
     size_t used; /* of the text; CHILD_TEXT_BYTES: too long */
+    char line[CHILD_OUTPUT_BYTES];
+    size_t line_bytes;
+    bool has_preferred; /* the result's output is a line that the task prefers */
 };
+
+/* Keep the last non-empty line, or the last preferred one. */
+static void end_line(struct streams *streams, const struct child_task *task,
+                     struct child_result *result)
+{
+    if (streams->line_bytes == 0)
+        return;
+    streams->line[streams->line_bytes] = '\0';
+    streams->line_bytes = 0;
+    const bool preferred =
+        task->prefers && strncmp(streams->line, task->prefers, strlen(task->prefers)) == 0;
+    if (preferred || !streams->has_preferred)
+        memcpy(result->output, streams->line, sizeof result->output);
+    streams->has_preferred |= preferred;
+}
+
+static void keep(struct streams *streams, const struct child_task *task,
+                 struct child_result *result, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (text[i] == '\n')
+            end_line(streams, task, result);
+        else if (streams->line_bytes < sizeof streams->line - 1)
+            streams->line[streams->line_bytes++] = text[i] ? text[i] : ' ';
+}
 
 enum { ERRORS, OUTPUT, READ = 0, WRITE = 1 };
 
 /* Read what is there, at most one pipeful a turn, since the program may write without end. */
-static void drain(struct streams *streams, struct child_result *result)
+static void drain(struct streams *streams, const struct child_task *task,
+                  struct child_result *result)
 {
     char text[1024];
     ssize_t got;
 
     for (int i = 0;
          i < DRAIN_READS && (got = read(streams->ends[ERRORS][READ], text, sizeof text)) > 0; i++)
-        keep(result, text, (size_t)got);
+        keep(streams, task, result, text, (size_t)got);
     if (!streams->text)
         return;
     for (int i = 0; i < DRAIN_READS && streams->used < CHILD_TEXT_BYTES &&
@@ -247,7 +260,7 @@ static int wait_for(struct child *child, const struct child_task *task, struct s
     for (;;) {
         /* Detect the end by waiting, not at the pipe, which a daemon may keep open. */
         bool ended = child_ended(child);
-        drain(streams, result);
+        drain(streams, task, result);
         uint64_t now_ns = clock_now_ns();
         bool turn = now_ns - turned_ns >= turn_ns;
         if (turn)
@@ -266,7 +279,7 @@ static int wait_for(struct child *child, const struct child_task *task, struct s
                 if (ready[i].revents & POLLHUP)
                     ready[i].fd = -1; /* closed: poll only sleeps from now on */
     }
-    result->output[strcspn(result->output, "\n")] = '\0';
+    end_line(streams, task, result);
     result->status = child_status(child, task->argv[0]);
     return result->status < 0 ? result->status : 0;
 }
