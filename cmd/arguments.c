@@ -61,6 +61,8 @@ static const char *bare_value(const struct option_spec *row)
 
 static int set(struct option_match found, const char *value, const char *as_given)
 {
+    if (found.scope->take)
+        return found.scope->take(found.scope->settings, found.row, value, as_given);
     return option_set(found.scope->table, found.scope->settings, found.row->name, value, as_given);
 }
 
@@ -141,6 +143,34 @@ int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
     }
     arguments->behind = arguments->count;
     return code;
+}
+
+int arguments_split(char *text, char **words)
+{
+    char *to = text, quote = 0;
+    bool inside = false;
+    int count = 0;
+
+    for (char *from = text; *from; from++) {
+        const char now = *from;
+        if (!quote && (now == ' ' || now == '\t')) {
+            if (inside)
+                *to++ = '\0';
+            inside = false;
+            continue;
+        }
+        if (!inside)
+            words[count++] = to;
+        inside = true;
+        if (quote ? now == quote : now == '"' || now == '\'')
+            quote = quote ? 0 : now;
+        else if (now == '\\' && quote != '\'' && from[1])
+            *to++ = *++from;
+        else
+            *to++ = now;
+    }
+    *to = '\0';
+    return quote ? fail(EINVAL, "missing closing quote") : count;
 }
 
 int arguments_check_data(const char *path)

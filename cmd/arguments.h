@@ -13,6 +13,9 @@
 struct arguments_scope {
     const struct option_spec *table;
     void *settings;
+    /* Called for each option instead of setting it, with settings; NULL: set it. */
+    int (*take)(void *settings, const struct option_spec *row, const char *value,
+                const char *as_given);
 };
 
 struct arguments {
@@ -25,6 +28,11 @@ struct arguments {
  * Returns 0, or -EINVAL with a reason that names the nearest option. */
 int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
                     struct arguments *arguments);
+
+/* Split text into unquoted words like a shell, in place: blanks, quotes and backslashes only.
+ * words: room for as many words as text has bytes. Returns their number, or -EINVAL with a reason.
+ */
+int arguments_split(char *text, char **words);
 
 /* Check that the path or URL of --data exists. Returns 0, or a negative errno with a reason. */
 int arguments_check_data(const char *path);

@@ -18,6 +18,7 @@ enum command_exit {
     COMMAND_USAGE = 2,  /* usage error; nothing was done */
 };
 
+struct arguments_scope;
 struct command;
 
 /* One call of a command. */
@@ -45,6 +46,9 @@ struct command {
     const char *examples;              /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
     const struct option_spec *options; /* ends with a NULL name; may be NULL */
     size_t settings_size;
+    /* Fill a scope of options of another command that this one takes as well. Returns 0 or -EINVAL
+     * with a reason. NULL: there are none. */
+    int (*adopt)(const struct invocation *invocation, struct arguments_scope *scope);
     int (*run)(const struct invocation *invocation); /* returns enum command_exit */
 };
 

@@ -15,7 +15,9 @@ int layers_command_line(const struct invocation *invocation, const struct option
 {
     struct common_settings common = {0};
     struct arguments arguments;
-    const struct arguments_scope scopes[] = {{table, settings}, {common_options, &common}, {0}};
+    const struct arguments_scope scopes[] = {{.table = table, .settings = settings},
+                                             {.table = common_options, .settings = &common},
+                                             {0}};
     int code = arguments_parse(scopes, invocation->argc, invocation->argv, &arguments);
 
     free(arguments.operands);

@@ -66,9 +66,13 @@ static int call(const struct command *command, bool named, int argc, char **argv
         free(invocation.settings);
         return status;
     }
-    const struct arguments_scope scopes[] = {
-        {options, invocation.settings}, {common_options, &common}, {0}};
-    int code = arguments_parse(scopes, argc, argv, &arguments);
+    struct arguments_scope scopes[] = {{.table = options, .settings = invocation.settings},
+                                       {.table = common_options, .settings = &common},
+                                       {0},
+                                       {0}};
+    int code = command->adopt ? command->adopt(&invocation, &scopes[2]) : 0;
+    if (code == 0)
+        code = arguments_parse(scopes, argc, argv, &arguments);
     invocation.count = arguments.count;
     invocation.operands = arguments.operands;
     invocation.behind = arguments.behind;

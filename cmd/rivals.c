@@ -32,44 +32,15 @@ static char *line_of(const char *against, size_t line)
     return copy;
 }
 
-/* Split text into unquoted words, in place. words: room for as many words as text has bytes. */
-static int split(char *text, char **words)
-{
-    char *to = text, quote = 0;
-    bool inside = false;
-    int count = 0;
-
-    for (char *from = text; *from; from++) {
-        const char now = *from;
-        if (!quote && (now == ' ' || now == '\t')) {
-            if (inside)
-                *to++ = '\0';
-            inside = false;
-            continue;
-        }
-        if (!inside)
-            words[count++] = to;
-        inside = true;
-        if (quote ? now == quote : now == '"' || now == '\'')
-            quote = quote ? 0 : now;
-        else if (now == '\\' && quote != '\'' && from[1])
-            *to++ = *++from;
-        else
-            *to++ = now;
-    }
-    *to = '\0';
-    return quote ? fail(EINVAL, "missing closing quote") : count;
-}
-
 static int parse(char *text, struct job *job)
 {
     struct arguments arguments = {0};
-    const struct arguments_scope scopes[] = {{job_options, job}, {0}};
+    const struct arguments_scope scopes[] = {{.table = job_options, .settings = job}, {0}};
     char **words = memory_array(strlen(text) + 1, sizeof *words);
 
     if (!words)
         return -ENOMEM;
-    int code = split(text, words);
+    int code = arguments_split(text, words);
     if (code >= 0)
         code = arguments_parse(scopes, code, words, &arguments);
     if (code == 0 && arguments.count)

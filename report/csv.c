@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Write a cell per RFC 4180, without line breaks. */
-static void print_quoted(FILE *stream, const char *text)
+void report_csv_quoted(FILE *stream, const char *text)
 {
     fputc('"', stream);
     for (text = escape_shown(text); *text; text++) {
@@ -21,11 +20,11 @@ static void print_quoted(FILE *stream, const char *text)
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
                       const struct result_epoch *epoch)
 {
-    print_quoted(stream, result->job->output.label ? result->job->output.label : "");
+    report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
     fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch);
     const char *cache = summary_cache_name(run->cold.state);
     if (strchr(cache, ','))
-        print_quoted(stream, cache);
+        report_csv_quoted(stream, cache);
     else
         fputs(cache, stream);
     fputc(',', stream);

@@ -62,6 +62,9 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline);
 /* Write one row per epoch; heading: column names first. */
 void report_csv(FILE *stream, const struct result *result, bool heading);
 
+/* Write a text as a field of CSV per RFC 4180, without line breaks. */
+void report_csv_quoted(FILE *stream, const char *text);
+
 /* Check that a text with this beginning may replace the file at path: only an older one of its kind
  * (JSON with the same first key, CSV with the same first column, SVG, gnuplot script) or an empty
  * file, so that a mistyped path destroys nothing.

@@ -54,7 +54,7 @@ static struct parsed parse(const char *line)
     assert_int_equal(option_defaults(table, &parsed.settings), 0);
     while (*line && (argv[argc] = strsep(&cursor, " ")))
         argc++;
-    const struct arguments_scope scopes[] = {{table, &parsed.settings}, {0}};
+    const struct arguments_scope scopes[] = {{.table = table, .settings = &parsed.settings}, {0}};
     fail_clear();
     parsed.code = arguments_parse(scopes, argc, argv, &parsed.arguments);
     assert_int_equal(parsed.code != 0, *fail_reason() != 0);
