@@ -15,6 +15,7 @@ extern const struct command command_list;
 extern const struct command command_doctor;
 extern const struct command command_compare;
 extern const struct command command_shuffle;
+extern const struct command command_sweep;
 extern const struct command command_size;
 extern const struct command command_monitor;
 extern const struct command command_plan;

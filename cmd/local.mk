@@ -4,7 +4,8 @@ libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/jobfile.c cmd/jobfile.h \
 	cmd/nearest.c cmd/nearest.h \
-	cmd/ramp_search.c cmd/ramp_search.h
+	cmd/ramp_search.c cmd/ramp_search.h \
+	cmd/sweep_figures.c cmd/sweep_figures.h cmd/sweep_plan.c cmd/sweep_plan.h
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
@@ -30,5 +31,8 @@ iobench_SOURCES = cmd/main.c \
 	cmd/rivals.c cmd/rivals.h cmd/run.c \
 	cmd/sandbox.c cmd/sandbox.h \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \
+	cmd/sweep.c cmd/sweep.h cmd/sweep_cell.c cmd/sweep_files.c cmd/sweep_folder.c \
+	cmd/sweep_live.c cmd/sweep_live.h cmd/sweep_load.c cmd/sweep_report.c \
+	cmd/sweep_scaling.c cmd/sweep_scaling.h \
 	cmd/synthetic.c cmd/synthetic.h
 iobench_LDADD = $(LIBIOBENCH_LIBS)

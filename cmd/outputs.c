@@ -18,8 +18,7 @@ static bool is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* begin: the first bytes of the text to be written. */
-static int check_path(const char *path, const char *begin)
+int outputs_check_path(const char *path, const char *begin)
 {
     if (!path || is_stdout(path) || file_is_stream(path))
         return 0;
@@ -29,11 +28,11 @@ static int check_path(const char *path, const char *begin)
 
 int outputs_check(const struct job *job, const char *json, const char *csv)
 {
-    int code = check_path(job->output.json, json);
+    int code = outputs_check_path(job->output.json, json);
 
     if (code == 0)
-        code = check_path(job->output.csv, csv);
-    return code ? code : check_path(job->output.series, "time_s,phases");
+        code = outputs_check_path(job->output.csv, csv);
+    return code ? code : outputs_check_path(job->output.series, "time_s,phases");
 }
 
 static bool is_same_file(const char *path, const char *other)

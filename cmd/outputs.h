@@ -29,6 +29,8 @@ struct outputs {
  * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
  * or -errno. */
 int outputs_check(const struct job *job, const char *json, const char *csv);
+/* The same for one file; path: NULL is none. */
+int outputs_check_path(const char *path, const char *begin);
 /* Check that no output is an operand of the command. Returns 0, or -EEXIST with a reason. */
 int outputs_check_operands(const struct invocation *invocation);
 

@@ -4,14 +4,28 @@
 
 #include <string.h>
 
-/* clang-format off: one row each */
+/* One row each. */
+/* clang-format off */
 const struct command *const command_registry[] = {
-    &command_run,        &command_train,  &command_infer,
-    &command_pack,       &command_verify, &command_inspect,
-    &command_list,       &command_doctor, &command_compare,
-    &command_size,       &command_ramp,   &command_shuffle,
-    &command_monitor,    &command_plot,   &command_plan,
-    &command_completion, &command_help,   NULL,
+    &command_run,
+    &command_train,
+    &command_infer,
+    &command_pack,
+    &command_verify,
+    &command_inspect,
+    &command_list,
+    &command_doctor,
+    &command_compare,
+    &command_size,
+    &command_ramp,
+    &command_shuffle,
+    &command_sweep,
+    &command_monitor,
+    &command_plot,
+    &command_plan,
+    &command_completion,
+    &command_help,
+    NULL,
 };
 /* clang-format on */
 

@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	docs/results/shuffle-front.csv docs/results/shuffle-front.svg \
 	docs/results/shuffle-learning.csv docs/results/shuffle-learning.svg
 
+EXTRA_DIST += docs/sweep.md
 EXTRA_DIST += docs/architecture.py docs/architecture.svg docs/cluster.md docs/security.md docs/reliability.md docs/truth.md
 
 # What was seen on guests, with the commands.

@@ -35,6 +35,7 @@ CLI_TESTS = \
 	tests/cli/server.sh \
 	tests/cli/shuffle.sh \
 	tests/cli/strange_files.sh \
+	tests/cli/sweep.sh tests/cli/sweep_kill.sh tests/cli/sweep_ranks.sh \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
 	tests/cli/verify.sh \

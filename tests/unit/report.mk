@@ -16,6 +16,10 @@ UNIT_TESTS += tests/unit/test_arguments
 tests_unit_test_arguments_SOURCES = tests/unit/test_arguments.c tests/unit/unit.h
 tests_unit_test_arguments_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_sweep
+tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/unit/unit.h
+tests_unit_test_sweep_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_timeline_files
 tests_unit_test_timeline_files_SOURCES = tests/unit/test_timeline_files.c tests/unit/unit.h
 tests_unit_test_timeline_files_LDADD = $(UNIT_LIBS)

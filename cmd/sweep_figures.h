@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sweep_figures: what a sweep keeps of one measurement of a cell, and what follows from all of
+ * them: a summary of each cell, the effect of each value, and scaling over ranks. Measurements that
+ * are not valid enter nothing. Pure except for allocations; main thread.
+ */
+#ifndef IOBENCH_CMD_SWEEP_FIGURES_H
+#define IOBENCH_CMD_SWEEP_FIGURES_H
+
+#include "base/paired.h"
+#include "base/stats.h"
+#include "cmd/sweep_plan.h"
+
+enum sweep_part {
+    SWEEP_WAIT,
+    SWEEP_UPLOAD,
+    SWEEP_COMPUTE,
+    SWEEP_EXCHANGE,
+    SWEEP_UPDATE,
+    SWEEP_BARRIER, /* for other ranks, before and after epochs */
+    SWEEP_PARTS
+};
+extern const char *const sweep_part_names[SWEEP_PARTS];
+
+struct sweep_figures {
+    bool is_measured, is_valid;
+    char reason[256];                    /* why it is not valid */
+    char limit[24], cache[40];           /* "": unknown */
+    double samples_per_s;                /* NAN: not measured, as by a survey of shuffles */
+    double randomness;                   /* of a surveyed shuffle; 0: none */
+    double wall_s, parts_s[SWEEP_PARTS]; /* of a rank, on the mean; wall_s includes barriers */
+    uint32_t ranks, nodes;
+};
+
+/* The measurements of all cells: rounds times plan.cells of them, a round after the other. */
+struct sweep_table {
+    const struct sweep_plan *plan;
+    uint32_t rounds;
+    struct sweep_figures *figures;
+};
+
+const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t cell,
+                                     uint32_t round);
+
+struct sweep_summary {
+    uint32_t measured, valid;
+    double randomness;                  /* of the last one */
+    struct stats_summary samples_per_s; /* of the valid ones */
+    const char *limit, *cache;          /* "mixed" if they differ; "" without a valid one */
+    const char *reason;                 /* of the first that is not valid; NULL: none */
+    double shares[SWEEP_PARTS];         /* of wall time; NAN: unknown */
+    uint32_t ranks, nodes;
+};
+struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t cell);
+
+/* A value of an option against its first value, over all pairs of measurements of one round that
+ * differ in this option alone. */
+struct sweep_effect {
+    size_t axis, digit;
+    struct paired paired;
+    double p_corrected; /* for the number of effects, by Holm (more than 64: Bonferroni) */
+};
+/* Returns the effects, *count of them, to be freed; NULL with a reason. */
+struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *count);
+
+/* A cell against the one with the axis's first value, by the rounds that measured both. */
+struct paired sweep_against_first(const struct sweep_table *table, uint32_t cell, size_t axis);
+
+#endif

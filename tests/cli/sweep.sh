@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench sweep: cells, tables, files; killed and resumed; foreign folders; ranks.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 60
+"$IOBENCH" pack synthetic:count=60,mean=6000,classes=10 "$tmp/files" -f files >"$tmp/out" 2>&1 || die "no data set: $(cat "$tmp/out")"
+set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --memory 16m --sample-interval none
+
+kept() { find "$tmp/$1" -name 'cell-*.json' | wc -l; }
+# json FILE EXPRESSION: its value, d being the document.
+json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+holds() { # FILE EXPRESSION
+    [ "$(json "$1" "$2")" = True ] || fault "$1: not $2: $(json "$1" "d" | cut -c1-2000)"
+}
+
+# ---- every combination once a round, in drawn order, and what follows from them ----
+try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a" \
+    --json "$tmp/a.json" --csv "$tmp/a.csv"
+out "sweep of run, 4 cells, 2 runs of each: 8 measured, 8 valid"
+out "Main effects"
+err "8 of 8"
+[ "$(kept a)" = 8 ] || fault "$(kept a) measurements are kept, not 8"
+holds "$tmp/a.json" 'len(d["cells"]) == 4 and all(c["valid"] == 2 for c in d["cells"])'
+holds "$tmp/a.json" '[e["pairs"] for e in d["effects"]] == [4, 4]'
+holds "$tmp/a.json" 'sorted(c["options"]["batch-size"] + c["options"]["shuffle"] for c in d["cells"]) == ["16epoch", "16none", "8epoch", "8none"]'
+holds "$tmp/a.json" 'd["cells"][0]["samples_per_s_low95"] <= d["cells"][0]["samples_per_s"] and d["left_out_reason"] is None'
+holds "$tmp/a/cell-00002-run-1.json" 'd["jobs"][0]["settings"]["shuffle"] == "none" and d["jobs"][0]["label"] == "batch-size=8 shuffle=none"'
+[ "$(wc -l <"$tmp/a.csv")" = 9 ] || fault "not a row per measurement: $(cat "$tmp/a.csv")"
+# Complete: nothing is measured again. More runs go on.
+stamps() { find "$tmp/a" -name "*.json" -printf "%p %i %T@\n" | sort; }
+stamps >"$tmp/before"
+try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
+err "8 of 8 measurements are there already"
+stamps | cmp -s - "$tmp/before" || fault "a complete sweep was measured again"
+try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 3 -o "$tmp/a"
+[ "$(kept a)" = 12 ] || fault "$(kept a) measurements are kept, not 12"
+# A folder of another sweep, or of anybody else.
+try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
+err "holds another sweep"
+try 1 "$@" --batch-size 8,16 -o "$tmp/recordio"
+err "holds other files"
+[ "$(kept a)" = 12 ] || fault "a refused sweep changed the folder"
+
+# ---- a cell that fails shows why, and enters nothing; --retry measures it again ----
+try 1 "$@" --data "$tmp/{format},$tmp/recordio" --format files,recordio --runs 1 -o "$tmp/f" --json "$tmp/f.json"
+out "Not valid, and in no figure"
+out "data=$tmp/recordio format=files: "
+no_out "Try 'iobench"
+holds "$tmp/f.json" '[c["valid"] for c in d["cells"]] == [1, 1, 0, 1]'
+holds "$tmp/f.json" 'sum(e["pairs"] for e in d["effects"]) == 2'
+try 1 "$@" --data "$tmp/{format},$tmp/recordio" --format files,recordio --runs 1 -o "$tmp/f"
+err "4 of 4 measurements are there already"
+try 1 "$@" --data "$tmp/{format},$tmp/recordio" --format files,recordio --runs 1 -o "$tmp/f" --retry
+err "3 of 4 measurements are there already"
+
+# ---- plans: what would be run ----
+try 0 "$@" --trainer none,replay:h200,gpus=8 --batch-size 32:128:x2 --dry-run
+[ "$(wc -l <"$tmp/out")" = 6 ] || fault "not 6 cells"
+out "--trainer=replay:h200,gpus=8 --batch-size=128"
+try 0 "$@" --reader all --dry-run
+out "--reader=pread"
+try 0 sweep shuffle epoch,buffer:20 --records 1000 --shards 4 --dry-run
+out "shuffle --records=1000"
+out "-- buffer:20"
+[ -z "$(find . -maxdepth 1 -name "iobench-sweep-*")" ] || fault "a dry run left a folder"
+
+# ---- shuffles and inference ----
+try 0 sweep shuffle epoch none --records 1000 --shards 4 --classes 10 --batch-size 8,16 --runs 1 -o "$tmp/s" --json "$tmp/s.json"
+holds "$tmp/s.json" '[c["randomness"] > 0.8 for c in d["cells"]] == [True, False, True, False]'
+try 0 sweep infer --network lenet --size 32 --classes 10 --backend reference --data "$tmp/files" \
+    --batch-size 4,8 --limit-samples 8 --memory 8m --runs 1 --warmup 0 -o "$tmp/i" --json "$tmp/i.json"
+holds "$tmp/i.json" 'all(c["samples_per_s"] > 0 for c in d["cells"])'
+
+bad() { # TEXT OPTIONS...
+    text=$1
+    shift
+    try 2 "$@"
+    err "$text"
+    empty out
+}
+bad "'pack' cannot be swept" sweep pack a b
+bad "unknown option '--sed'" "$@" --sed 1,2
+bad "'x' is not a whole number" "$@" --batch-size 8,x
+bad "given twice" "$@" --batch-size 8,8
+bad "each cell would write the same file" "$@" --series "$tmp/x.csv"
+bad "compares its cells itself" "$@" --against '--seed 2'
+bad "unexpected operand" "$@" job.ini
+echo text >"$tmp/text"
+bad "text" "$@" --json "$tmp/text"
+bad "more than 10000 cells" "$@" --batch-size 1:200:+1 --seed 1:200:+1
+bad "--nodes needs --launch" "$@" --nodes 1,2
+bad "give --ranks" "$@" --launch 'mpirun -n {ranks}'
+bad "needs several values" "$@" --ranks 2 --scaling strong
+bad "--limit-samples-per-rank" "$@" --ranks 1,2 --scaling weak
+bad "runs as one process" sweep infer --data "$tmp/files" --ranks 1,2
+finish

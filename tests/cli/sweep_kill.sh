@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A sweep that is killed or interrupted goes on with the same command: no cell is lost, none measured twice.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 40
+tried="iobench sweep, killed"
+# A measurement takes half a second at least, and is valid however busy the machine is.
+set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --memory 16m --sample-interval none \
+    --limit-rate 480KB/s --bs 8k --batch-size 5,10 --seed 1:3:+1 --runs 1 -o "$tmp/a"
+kept() { find "$tmp/a" -name 'cell-*.json' 2>/dev/null | wc -l; }
+# start WANTED OPTIONS...: in the background, until so many measurements are kept.
+start() {
+    wanted_kept=$1
+    shift
+    "$IOBENCH" "$@" >"$tmp/out" 2>"$tmp/err" &
+    pid=$!
+    while [ "$(kept)" -lt "$wanted_kept" ]; do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.05
+    done
+}
+names() { (cd "$tmp/a" && stat -c '%n %i' cell-*.json); }
+
+start 2 "$@"
+kill -KILL $pid 2>/dev/null
+wait $pid
+[ "$(kept)" -lt 6 ] || fault "it ended before it was killed"
+names >"$tmp/first"
+# SIGINT ends it in order: a table of what is there, and exit status 1.
+start 4 "$@"
+kill -INT $pid 2>/dev/null
+wait $pid
+status=$?
+[ $status -eq 1 ] || fault "exit status $status, not 1"
+[ "$(kept)" -lt 6 ] || fault "it ended before it was interrupted"
+out "Left out"
+out "interrupted"
+names >"$tmp/second"
+# Without --retry: the interrupted one counts as missing.
+try 0 "$@"
+out "6 measured, 6 valid"
+# The files kept first are those kept last.
+names >"$tmp/third"
+for earlier in first second; do
+    while read -r name inode; do
+        grep -qx "$name $inode" "$tmp/third" || fault "$name was measured again after the $earlier end"
+    done <"$tmp/$earlier"
+done
+[ "$(grep -l '"interrupted"' "$tmp"/a/cell-*.json | wc -l)" = 0 ] || fault "an interrupted measurement was kept"
+
+# ---- the measurement that outlives its sweep is waited for, not repeated ----
+rm -r "$tmp/a"
+slow() { printf '#!/bin/sh\nwhile [ ! -e "%s/go" ]; do sleep 0.05; done\nexec "$@"\n' "$tmp"; }
+slow >"$tmp/slow"
+chmod +x "$tmp/slow"
+"$IOBENCH" "$@" --launch "$tmp/slow" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+while [ ! -e "$tmp/a/sweep.json" ] || ! pgrep -f "^/bin/sh $tmp/slow" >/dev/null; do sleep 0.05; done
+kill -KILL $pid
+wait $pid
+"$IOBENCH" "$@" --launch "$tmp/slow" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+while ! grep -q "still running" "$tmp/err"; do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.05
+done
+: >"$tmp/go"
+wait $pid
+status=$?
+[ $status -eq 0 ] || fault "exit status $status, not 0, after waiting"
+err "a measurement is still running there"
+err "1 of 6 measurements are there already"
+out "6 measured, 6 valid"
+
+# ---- a budget measures the base cell first, and what changes one option next ----
+rm -r "$tmp/a"
+start 1 "$@" --budget 1ms
+wait $pid
+[ "$(cd "$tmp/a" && echo cell-*.json)" = cell-00001-run-1.json ] || fault "not the base cell alone: $(ls "$tmp/a")"
+out "Left out: 5 of 6 measurements: they would not end within --budget"
+# A crash loses one cell.
+rm -r "$tmp/a"
+printf '#!/bin/sh\ncase "$*" in *--seed=2*) kill -SEGV $$;; esac\nexec "$@"\n' >"$tmp/crash"
+chmod +x "$tmp/crash"
+try 1 "$@" --launch "$tmp/crash"
+out "6 measured, 4 valid"
+out "ended by signal 11"
+finish

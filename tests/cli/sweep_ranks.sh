@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench sweep over ranks: strong and weak scaling under MPI.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+MPIRUN=${MPIRUN:-mpirun}
+built_with MPI || skip "built without MPI"
+command -v "$MPIRUN" >/dev/null || skip "no $MPIRUN"
+export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+make_set recordio 60
+set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --decode-threads 1 --memory 16m \
+    --sample-interval none --runs 2 --ranks 1,2 --launch "$MPIRUN -n {ranks}"
+
+samples() { # FILE: of the job
+    python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["jobs"][0]["summary"]["samples"])' "$1"
+}
+
+try 0 "$@" --limit-samples 41 --scaling strong -o "$tmp/strong" --json "$tmp/strong.json"
+out "Strong scaling"
+out "speed-up efficiency"
+out "4 measured, 4 valid"
+for cell in 1 2; do
+    [ "$(samples "$tmp/strong/cell-0000$cell-run-1.json")" = 41 ] || fault "strong scaling changes the job's samples"
+done
+grep -q '"kind": "strong"' "$tmp/strong.json" || fault "the JSON does not say which scaling"
+try 0 "$@" --limit-samples-per-rank 20 --scaling weak -o "$tmp/weak"
+out "Weak scaling"
+[ "$(samples "$tmp/weak/cell-00001-run-1.json")" = 20 ] || fault "weak scaling: not 20 samples on one rank"
+[ "$(samples "$tmp/weak/cell-00002-run-1.json")" = 40 ] || fault "weak scaling: not 40 samples on two ranks"
+finish
