@@ -62,6 +62,10 @@ struct uring {
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
 
+/* Create a ring with `wanted` and the best of the other setup flags that this kernel has; *flags:
+ * all of them. Also for rings that write. Returns 0 or a negative errno without a reason. */
+int uring_make_ring(struct io_uring *ring, unsigned entries, unsigned wanted, unsigned *flags);
+
 /* liburing before 2.3 lacks some calls: uring_enter.c or uring_enter_old.c.
  * Submit prepared SQEs and wait up to wait_ns for one completion. Returns 0 or a negative errno. */
 int uring_enter(struct io_uring *ring, uint64_t wait_ns);

@@ -26,20 +26,8 @@ enum {
 
 enum { SQPOLL_IDLE_MS = 50 };
 
-static int make_ring(struct uring *uring, unsigned flags)
-{
-    struct io_uring_params params = {.flags = flags | IORING_SETUP_CLAMP,
-                                     .sq_thread_idle = SQPOLL_IDLE_MS};
-    /* A read, an open and a cancel per op, so the queue is never full. */
-    int code = io_uring_queue_init_params(4 * uring->config->depth, &uring->ring, &params);
-
-    uring->ring_is_up = code == 0;
-    uring->setup_flags = flags;
-    return code;
-}
-
 /* Best first; each older kernel refuses one more flag with EINVAL. */
-static int make_best_ring(struct uring *uring, unsigned wanted)
+int uring_make_ring(struct io_uring *ring, unsigned entries, unsigned wanted, unsigned *flags)
 {
     static const unsigned ways[] = {
         SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN | SETUP_TASKRUN_FLAG,
@@ -56,8 +44,20 @@ static int make_best_ring(struct uring *uring, unsigned wanted)
         /* The kernel thread runs completions then. */
         if (wanted & IORING_SETUP_SQPOLL)
             way &= SETUP_SINGLE_ISSUER;
-        code = make_ring(uring, way | wanted);
+        *flags = way | wanted;
+        struct io_uring_params params = {.flags = *flags | IORING_SETUP_CLAMP,
+                                         .sq_thread_idle = SQPOLL_IDLE_MS};
+        code = io_uring_queue_init_params(entries, ring, &params);
     }
+    return code;
+}
+
+static int make_best_ring(struct uring *uring, unsigned wanted)
+{
+    /* A read, an open and a cancel per op, so the queue is never full. */
+    int code = uring_make_ring(&uring->ring, 4 * uring->config->depth, wanted, &uring->setup_flags);
+
+    uring->ring_is_up = code == 0;
     return code;
 }
 
