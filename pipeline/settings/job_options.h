@@ -99,25 +99,37 @@
     {"prefetch", 0, OPTION_COUNT, JOB_FIELD(at, prefetch_batches), .fallback = "2", \
      .minimum = 1, .maximum = 1024, .summary = "decoded batches to keep ready for the trainer"}
 
-#define JOB_COLD_ROWS(at) \
-    {"drop-caches", 'c', OPTION_CHOICE, JOB_FIELD(at, cold.drop_caches), .fallback = "no", \
-     .choices = job_drop_names, .implied = "yes", .section = "Cold caches", \
+/* offset_of_it: of a struct cold_settings. */
+#define JOB_DROP_ROW(offset_of_it, by_default) \
+    {"drop-caches", 'c', OPTION_CHOICE, \
+     .offset = (offset_of_it) + offsetof(struct cold_settings, drop_caches), \
+     .fallback = (by_default), .choices = job_drop_names, .implied = "yes", \
+     .section = "Cold caches", \
      .summary = "drop caches before each run and verify; strict fails if they cannot be verified " \
-                "cold"}, \
+                "cold"}
+
+#define JOB_SERVER_ROWS(offset_of_it) \
+    {"server-drop-cmd", 0, OPTION_TEXT, \
+     .offset = (offset_of_it) + offsetof(struct cold_settings, server_drop_command), \
+     .metavar = "COMMAND", .reach = OPTION_RUNS, \
+     .summary = "command to run before each run, to drop a storage server's caches"}, \
+    {"server-check-cmd", 0, OPTION_TEXT, \
+     .offset = (offset_of_it) + offsetof(struct cold_settings, server_check_command), \
+     .metavar = "COMMAND", .reach = OPTION_RUNS, \
+     .summary = "command that prints 'cachectl status --json' of the server, to verify its cache " \
+                "cold; runs before and after --server-drop-cmd and after each run"}, \
+    {"drop-timeout", 0, OPTION_DURATION, \
+     .offset = (offset_of_it) + offsetof(struct cold_settings, drop_timeout_ns), \
+     .fallback = "10m", .zero = "none", .summary = "abort if dropping caches takes longer"}
+
+#define JOB_COLD_ROWS(at) \
+    JOB_DROP_ROW((at) + offsetof(struct job, cold), "no"), \
     {"memory-limit", 0, OPTION_SIZE, JOB_FIELD(at, cold.memory_limit_bytes), .fallback = "none", \
      .zero = "none", .reach = OPTION_MAKES_GROUPS, \
      .summary = "limit memory plus page cache, so that every epoch reads a small set from " \
                 "storage again, like a large one (control groups: as root, or in a delegated " \
                 "group)"}, \
-    {"server-drop-cmd", 0, OPTION_TEXT, JOB_FIELD(at, cold.server_drop_command), \
-     .metavar = "COMMAND", .reach = OPTION_RUNS, \
-     .summary = "command to run before each run, to drop a storage server's caches"}, \
-    {"server-check-cmd", 0, OPTION_TEXT, JOB_FIELD(at, cold.server_check_command), \
-     .metavar = "COMMAND", .reach = OPTION_RUNS, \
-     .summary = "command that prints 'cachectl status --json' of the server, to verify its cache " \
-                "cold; runs before and after --server-drop-cmd and after each run"}, \
-    {"drop-timeout", 0, OPTION_DURATION, JOB_FIELD(at, cold.drop_timeout_ns), .fallback = "10m", \
-     .zero = "none", .summary = "abort if dropping caches takes longer"}
+    JOB_SERVER_ROWS((at) + offsetof(struct job, cold))
 
 #define JOB_SERIES_ROWS(at) \
     {"sample-interval", 0, OPTION_DURATION, JOB_FIELD(at, output.sample_interval_ns), \
