@@ -32,6 +32,7 @@ enum option_reach {
     OPTION_INDEXES_SET,  /* the same, and keep an index beside it */
     OPTION_WRITES,       /* write this file, through a draft beside it */
     OPTION_WRITES_IN,    /* write in this folder */
+    OPTION_WRITES_COLD,  /* the same, and read it back from cold caches */
     OPTION_MAKES_SET,    /* create this data set, whose files move between folders */
     OPTION_MAKES_GROUPS, /* control groups */
     OPTION_RUNS,         /* run a command */

@@ -33,6 +33,7 @@ bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
 
 EXTRA_DIST += bench/against.py bench/decode_peers.py bench/knee.py bench/lmdb-map.py bench/loaders.py bench/ramp.py
+EXTRA_DIST += bench/checkpoint.py
 
 noinst_PROGRAMS += bench/telemetry
 bench_telemetry_SOURCES = bench/telemetry.c

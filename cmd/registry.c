@@ -10,6 +10,7 @@ const struct command *const command_registry[] = {
     &command_run,
     &command_train,
     &command_infer,
+    &command_checkpoint,
     &command_pack,
     &command_verify,
     &command_inspect,

@@ -42,6 +42,7 @@ struct sandbox {
     size_t command_count;
     bool network;
     bool has_set;
+    bool drops; /* caches, by the helper or itself */
     bool moves; /* moves files between folders, which Landlock ABI 1 forbids */
     int code;   /* first error */
 };
@@ -270,6 +271,11 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
         allow(sandbox, path, CHANGE | LANDLOCK_WRITE);
         allow_beside(sandbox, path, CHANGE);
         break;
+    case OPTION_WRITES_COLD:
+        sandbox->drops = true;
+        allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
+        allow_backing_files(sandbox, path);
+        /* fall through */
     case OPTION_WRITES_IN:
         allow_nearest(sandbox, path, CHANGE);
         break;
@@ -466,7 +472,7 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
         allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
         allow_listed(sandbox, "TMPDIR", "", CHANGE | LANDLOCK_TALK);
     }
-    if (sandbox->code == 0 && keeps_indexes(invocation->command->options))
+    if (sandbox->code == 0 && (sandbox->drops || keeps_indexes(invocation->command->options)))
         sandbox->code = fork_outside(sandbox);
     if (sandbox->code == 0)
         sandbox->code = drop_capabilities();

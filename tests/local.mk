@@ -13,6 +13,7 @@ include tests/unit/decode.mk
 include tests/unit/trainer.mk
 include tests/unit/telemetry.mk
 include tests/unit/cachectl.mk
+include tests/unit/checkpoint.mk
 include tests/unit/pipeline.mk
 include tests/unit/report.mk
 include tests/unit/sizing.mk

@@ -4,6 +4,7 @@ CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \
 	tests/cli/cachectl.sh \
+	tests/cli/checkpoint.sh \
 	tests/cli/compare.sh \
 	tests/cli/cut_loans.sh \
 	tests/cli/damage.sh \

@@ -15,6 +15,7 @@ allowed() {
     trainer) echo base kernels ranks profiles ;;
     pack) echo base dataset readers formats ;;
     pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
+    checkpoint) echo base dataset readers ranks telemetry cachectl pipeline ;;
     report) echo base pipeline ;;
     cmd | bench | tests) echo "$FOLDERS" ;;
     esac

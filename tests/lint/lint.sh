@@ -10,7 +10,7 @@
 # The trees are the sources: a checkout, or an unpacked tarball, without git.
 set -u
 
-FOLDERS="base bench cachectl cmd dataset decode formats kernels pack pipeline profiles readers ranks report
+FOLDERS="base bench cachectl checkpoint cmd dataset decode formats kernels pack pipeline profiles readers ranks report
     shuffle sizing telemetry tests trainer"
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)

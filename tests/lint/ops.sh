@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lint.sh"
 
 # Wrappers, and plug-ins that forward calls to a module or a peer with its own table.
-WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
 FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks)'
 
 lint() {

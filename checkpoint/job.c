@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "checkpoint/job.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "checkpoint/shared.h"
+#include "telemetry/storage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct flag interrupted;
+
+void checkpoint_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+/* Room for the checkpoints that exist at the same time. */
+static int check_space(const struct checkpoint_job *job, const struct model_files *files)
+{
+    const uint64_t at_once = job->writes <= job->keep ? job->writes : job->keep + 1;
+    const uint64_t needed = files->bytes > UINT64_MAX / 2 / at_once
+                                ? UINT64_MAX
+                                : files->bytes * at_once + files->bytes / 100;
+    char need[32], each[32], have[32];
+    uint64_t available;
+    int code = file_free_bytes(job->path, &available);
+
+    if (code || needed <= available)
+        return code;
+    return fail(ENOSPC,
+                "%s: needs %s for %llu checkpoints of %s at a time, only %s free: lower --keep, or "
+                "write a part with --scale, --bytes or --subset",
+                job->path, bytes_text(needed, need, sizeof need), (unsigned long long)at_once,
+                bytes_text(files->bytes, each, sizeof each),
+                bytes_text(available, have, sizeof have));
+}
+
+static int find_devices(struct checkpoint_shared *shared)
+{
+    struct storage *storage = storage_open(&telemetry_roots_usual, &shared->job->path, 1);
+
+    if (!storage)
+        return -ENOMEM;
+    shared->result->on_devices = storage_devices(storage)->count > 0;
+    storage_close(storage);
+    return 0;
+}
+
+static int allocate(const struct checkpoint_job *job, struct checkpoint_result *result)
+{
+    result->writes = memory_array(job->writes + 1, sizeof *result->writes);
+    result->reads = memory_array(job->reads + 1, sizeof *result->reads);
+    int code = result->writes && result->reads ? 0 : -ENOMEM;
+    if (code == 0 && job->writes)
+        code = model_list(&job->model, &result->files);
+    if (code)
+        return code;
+    result->ranks = result->files.ranks;
+    result->each = memory_array(result->ranks + 1, sizeof *result->each);
+    return result->each ? 0 : -ENOMEM;
+}
+
+/* The first process makes and locks the folder; the others find it then. */
+static int open_place(struct checkpoint_shared *shared)
+{
+    const struct checkpoint_job *job = shared->job;
+    const bool leads = shared->ranks->place.rank == 0;
+    int code = leads ? snapshot_open(&shared->store, job->path, job->writes > 0) : 0;
+
+    if (code == 0 && leads && job->writes)
+        code = check_space(job, &shared->result->files);
+    code = ranks_meet(shared->ranks, code, NULL);
+    if (code == 0 && !leads)
+        code = snapshot_open(&shared->store, job->path, false);
+    if (code == 0)
+        code = find_devices(shared);
+    return ranks_meet(shared->ranks, code, NULL);
+}
+
+/* Remove the checkpoints that this job wrote and that are still there; keeps the reason. */
+static int remove_own(struct checkpoint_shared *shared)
+{
+    const struct checkpoint_result *result = shared->result;
+    uint32_t *numbers;
+    size_t count;
+    int code = snapshot_list(&shared->store, &numbers, &count);
+
+    for (size_t i = 0; i < count && code == 0; i++)
+        for (uint64_t k = 0; k < result->write_count; k++)
+            if (result->writes[k].number == numbers[i])
+                code = snapshot_remove(&shared->store, numbers[i]);
+    free(numbers);
+    return code;
+}
+
+/* All bytes that training programs give to storage pass the process's counter, unless the file
+ * system keeps them in memory. */
+static void check_witness(struct checkpoint_result *result)
+{
+    for (uint64_t i = 0; i < result->write_count && result->on_devices; i++) {
+        const struct checkpoint_row *row = &result->writes[i];
+        if (row->witness_known && (double)row->witness_bytes < 0.98 * (double)row->bytes)
+            result_degraded(&result->evidence,
+                            "checkpoint %u: only %.1f%% of its bytes were written by "
+                            "/proc/self/io write_bytes",
+                            row->number, 100 * (double)row->witness_bytes / (double)row->bytes);
+    }
+}
+
+int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
+                   const struct checkpoint_observer *observer, struct checkpoint_result *result)
+{
+    struct checkpoint_shared shared = {.job = job,
+                                       .observer = observer,
+                                       .result = result,
+                                       .ranks = ranks,
+                                       .store = {.folder.fd = -1, .lock.fd = -1},
+                                       .interrupted = &interrupted,
+                                       .start_ns = clock_now_ns()};
+    char reason[FAIL_REASON_BYTES];
+
+    *result = (struct checkpoint_result){
+        .processes = ranks->place.ranks,
+        .nodes = ranks->place.nodes,
+        .evidence = {.valid = true, .ranks = ranks->place.ranks, .nodes = ranks->place.nodes}};
+    ranks->silence_ns = job->silence_ns;
+    int code = ranks_meet(ranks, allocate(job, result), NULL);
+    if (code == 0)
+        code = open_place(&shared);
+    if (code == 0 && job->writes)
+        code = writes_run(&shared);
+    if (code == 0)
+        code = reads_run(&shared);
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (ranks->place.rank == 0 && shared.store.folder.fd >= 0 && !job->leave) {
+        const int removed = remove_own(&shared);
+        if (code)
+            fail(code, "%s", reason);
+        else
+            code = removed;
+    }
+    check_witness(result);
+    snapshot_close(&shared.store);
+    rank_buffers_destroy(&shared.buffers);
+    free(shared.figures);
+    return code;
+}
+
+void checkpoint_destroy(struct checkpoint_result *result)
+{
+    free(result->files.list);
+    free(result->writes);
+    free(result->reads);
+    free(result->each);
+    result_destroy(&result->evidence);
+}

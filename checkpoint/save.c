@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "checkpoint/save.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/workers.h"
+#include "checkpoint/content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t LOOK_NS = 100000000;
+
+/* ---- buffers ---- */
+
+int rank_buffers_create(struct rank_buffers *buffers)
+{
+    const uint64_t count = (uint64_t)buffers->ranks * buffers->depth;
+
+    buffers->all = memory_array(count, sizeof *buffers->all);
+    if (!buffers->all)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        buffers->all[i].iov_len = buffers->chunk_bytes;
+        buffers->all[i].iov_base = memory_pages(buffers->chunk_bytes);
+        if (!buffers->all[i].iov_base)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void rank_buffers_destroy(struct rank_buffers *buffers)
+{
+    const uint64_t count = buffers->all ? (uint64_t)buffers->ranks * buffers->depth : 0;
+
+    if (buffers->is_held)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        free(buffers->all[i].iov_base);
+    free(buffers->all);
+    buffers->all = NULL;
+}
+
+struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number)
+{
+    return buffers->all + number * buffers->depth;
+}
+
+/* ---- a rank ---- */
+
+struct rank_writer {
+    struct save *save;
+    const struct iovec *buffers;
+    struct folder draft;
+    struct writer writer;
+    uint32_t *idle, idle_count; /* buffers */
+    struct rank_figures *figures;
+};
+
+static bool is_stopped(const struct save *save)
+{
+    return flag_get(&save->stopped) || flag_get(save->interrupted);
+}
+
+static int open_file(const struct rank_writer *rank, const struct snapshot_file *file)
+{
+    const struct save *save = rank->save;
+    const char *name = save->snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
+    int fd = save->snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
+                                       : folder_create_file(&rank->draft, name);
+
+    if (fd < 0)
+        return fd;
+    /* Known space and size: direct writes that extend a file take turns. Not every file system has
+     * the call; what it has no room for, it says now. */
+    if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
+        errno != ENOSYS && errno != EINVAL) {
+        fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
+             (unsigned long long)file->bytes, fail_errno_text(errno));
+    } else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT)) {
+        fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
+             rank->draft.path, name, fail_errno_text(errno));
+    } else {
+        return fd;
+    }
+    int code = -errno;
+    close(fd);
+    return code;
+}
+
+static int wait_for_one(struct rank_writer *rank, const char *path)
+{
+    int index = writer_wait(&rank->writer, LOOK_NS, path);
+
+    if (index >= 0)
+        rank->idle[rank->idle_count++] = (uint32_t)index;
+    return index >= 0 || index == -EAGAIN ? 0 : index;
+}
+
+static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
+{
+    const struct save *save = rank->save;
+    struct snapshot *snapshot = save->snapshot;
+    const struct snapshot_file *file = &snapshot->files[number];
+    const uint64_t key = snapshot_key(snapshot);
+    uint64_t at = 0, chunk = file->first_chunk;
+    int code = 0;
+
+    while (code == 0 && (at < file->bytes || rank->writer.in_flight)) {
+        if (is_stopped(save))
+            return fail(EINTR, "interrupted");
+        if (at == file->bytes || rank->idle_count == 0) {
+            code = wait_for_one(rank, rank->draft.path);
+            continue;
+        }
+        const uint64_t left = file->bytes - at;
+        const uint32_t bytes =
+            left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+        const uint32_t index = rank->idle[--rank->idle_count];
+        snapshot->checksums[chunk++] =
+            content_stamp(rank->buffers[index].iov_base, bytes, key, number, at);
+        writer_write(&rank->writer, index, fd, bytes, file->offset + at);
+        at += bytes;
+    }
+    return code;
+}
+
+static int sync_file(struct rank_writer *rank, int fd, const char *name)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    if (rank->save->sync && fsync(fd))
+        return fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, name,
+                    fail_errno_text(errno));
+    rank->figures->sync_ns += clock_now_ns() - start_ns;
+    return 0;
+}
+
+static int write_files(struct rank_writer *rank)
+{
+    const struct snapshot *snapshot = rank->save->snapshot;
+    int code = 0;
+
+    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++) {
+        if (snapshot->files[i].rank != rank->figures->rank)
+            continue;
+        int fd = open_file(rank, &snapshot->files[i]);
+        if (fd < 0)
+            return fd;
+        code = write_chunks(rank, i, fd);
+        if (code == 0)
+            code = sync_file(rank, fd, snapshot->files[i].name);
+        if (code) /* the kernel may still write to it */
+            writer_close(&rank->writer);
+        if (close(fd) && code == 0)
+            code = fail(errno, "%s/%s: cannot close: %s", rank->draft.path, snapshot->files[i].name,
+                        fail_errno_text(errno));
+        rank->figures->bytes += code ? 0 : snapshot->files[i].bytes;
+    }
+    return code;
+}
+
+static int open_rank(struct rank_writer *rank)
+{
+    struct save *save = rank->save;
+    const struct writer_config config = {.buffers = rank->buffers,
+                                         .depth = save->buffers->depth,
+                                         .direct = save->direct,
+                                         .timeout_ns = save->timeout_ns};
+    int code = snapshot_open_draft(save->store, save->snapshot->number, &rank->draft);
+
+    rank->idle = memory_array(config.depth, sizeof *rank->idle);
+    if (code == 0 && !rank->idle)
+        code = -ENOMEM;
+    for (; code == 0 && rank->idle_count < config.depth; rank->idle_count++)
+        rank->idle[rank->idle_count] = rank->idle_count;
+    return code ? code : writer_open(&rank->writer, save->writer, &config);
+}
+
+static int save_rank(void *context, struct workers *workers, uint64_t number)
+{
+    struct save *save = context;
+    struct rank_writer rank = {.save = save,
+                               .buffers = rank_buffers_of(save->buffers, number),
+                               .draft = {.fd = -1},
+                               .figures = &save->figures[number]};
+
+    (void)workers;
+    *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
+    int code = open_rank(&rank);
+    if (code == 0)
+        code = write_files(&rank);
+    rank.figures->wall_ns = clock_now_ns() - save->start_ns;
+    rank.figures->latency_ns = rank.writer.figures.latency_ns;
+    if (number == 0)
+        snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
+    writer_close(&rank.writer);
+    if (rank.writer.is_held)
+        flag_set(&save->held);
+    folder_close(&rank.draft);
+    free(rank.idle);
+    return code;
+}
+
+static void stop(void *context)
+{
+    flag_set(&((struct save *)context)->stopped);
+}
+
+int save_run(struct save *save)
+{
+    const struct workers_job job = {"checkpoint", save_rank, stop, NULL, save};
+
+    flag_clear(&save->stopped);
+    save->start_ns = clock_now_ns();
+    int code = save->buffers->ranks ? workers_run(&job, save->buffers->ranks) : 0;
+    save->buffers->is_held |= flag_get(&save->held);
+    return code;
+}

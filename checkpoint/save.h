@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * save: writes the files of this process's ranks of a checkpoint, a thread per rank, all from one
+ * start. A rank writes one file at a time, with several chunks in flight, and syncs it.
+ */
+#ifndef IOBENCH_CHECKPOINT_SAVE_H
+#define IOBENCH_CHECKPOINT_SAVE_H
+
+#include "base/atomic.h"
+#include "checkpoint/snapshot.h"
+#include "checkpoint/writer.h"
+
+/* What a rank did in one checkpoint. */
+struct rank_figures {
+    uint32_t rank;
+    uint64_t bytes;
+    uint64_t wall_ns; /* from the start that all ranks share to its last byte, synced if writing */
+    uint64_t sync_ns; /* of that, in fsync(2) */
+    uint64_t damaged; /* chunks read that differ from what was written */
+    char first_damage[256];
+    struct histogram latency_ns; /* of one write or read */
+};
+
+/* Memory of a process's ranks: `depth` buffers of a chunk for each. */
+struct rank_buffers {
+    uint32_t ranks, depth, chunk_bytes;
+    struct iovec *all;
+    bool is_held; /* storage did not answer: never free them */
+};
+
+int rank_buffers_create(struct rank_buffers *buffers);
+void rank_buffers_destroy(struct rank_buffers *buffers);
+struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number);
+
+struct save {
+    const struct snapshot_store *store;
+    struct snapshot *snapshot;    /* gets the checksums of what is written */
+    struct rank_buffers *buffers; /* filled (checkpoint/content.h) */
+    uint32_t first_rank;
+    const struct plugin *writer; /* NULL: the best that works */
+    bool direct, sync;
+    uint64_t timeout_ns;
+    const struct flag *interrupted;
+    struct rank_figures *figures; /* one per rank of buffers->ranks */
+    /* Set by save_run(). */
+    uint64_t start_ns;
+    char engine[WRITER_ENGINE_BYTES];
+    struct flag stopped, held; /* private */
+};
+
+/* Returns 0, -EINTR, or another negative errno with a reason. Any thread. */
+int save_run(struct save *save);
+
+#endif

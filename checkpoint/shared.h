@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shared: what the phases of a checkpoint job share. Private to checkpoint/; main thread.
+ */
+#ifndef IOBENCH_CHECKPOINT_SHARED_H
+#define IOBENCH_CHECKPOINT_SHARED_H
+
+#include "checkpoint/job.h"
+#include "ranks/ranks.h"
+
+struct checkpoint_shared {
+    const struct checkpoint_job *job;
+    const struct checkpoint_observer *observer;
+    struct checkpoint_result *result;
+    struct ranks *ranks;
+    struct snapshot_store store;
+    struct rank_buffers buffers;
+    uint32_t first_rank; /* of the buffers' ranks */
+    struct rank_figures *figures;
+    const struct flag *interrupted;
+    uint64_t start_ns;
+};
+
+/* Memory for this process's share of so many ranks, filled and warm. */
+int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t chunk_bytes);
+/* First rank of a process, and one past its last: that of the next. */
+uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t ranks,
+                           uint32_t process);
+/* Collective: the first process's number on all. */
+int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number);
+/* Collective: merge the figures of all ranks into a row and into result->each. witness: bytes that
+ * this process wrote. */
+int shared_collect(struct checkpoint_shared *shared, uint32_t ranks, bool is_read,
+                   bool witness_known, uint64_t witness, struct checkpoint_row *row);
+void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t number,
+                 uint64_t total);
+
+int writes_run(struct checkpoint_shared *shared);
+int reads_run(struct checkpoint_shared *shared);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * snapshot: checkpoints in a folder, each complete or not there.
+ *
+ * A checkpoint is a folder, checkpoint-NNNNNN, of its files and a manifest with their sizes and the
+ * CRC-32C of each chunk. It is written as .checkpoint-NNNNNN.partial; when every file is durable
+ * the manifest follows, and then the folder is renamed. Removing begins with renaming it back. So
+ * whatever ends the program at any moment leaves complete checkpoints and at most one partial
+ * folder, which the next run removes. Nothing is replaced, and only files of these names are
+ * removed.
+ *
+ * Main thread, one process of a job unless stated otherwise. Returns 0 or a negative errno with a
+ * reason.
+ */
+#ifndef IOBENCH_CHECKPOINT_SNAPSHOT_H
+#define IOBENCH_CHECKPOINT_SNAPSHOT_H
+
+#include "base/folder.h"
+#include "base/lock.h"
+#include "checkpoint/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SNAPSHOT_NUMBER_MAX = 999999 };
+#define SNAPSHOT_SINGLE "state.bin" /* the only file, if all ranks share one */
+
+struct snapshot_file {
+    char name[32];
+    uint32_t rank;
+    uint64_t bytes;
+    uint64_t offset;      /* in the shared file; 0 if it has its own */
+    uint64_t first_chunk; /* of it, in checksums */
+};
+
+/* Set by snapshot_plan() or snapshot_load(). */
+struct snapshot {
+    uint32_t number, ranks;
+    char model[MODEL_NAME_BYTES];
+    uint64_t seed;
+    bool is_single;
+    uint32_t chunk_bytes;
+    uint32_t file_count;
+    struct snapshot_file *files;
+    uint64_t bytes, chunk_count;
+    uint32_t *checksums;
+};
+
+int snapshot_plan(struct snapshot *snapshot, const struct model_files *files, uint32_t chunk_bytes,
+                  bool is_single);
+void snapshot_release(struct snapshot *snapshot);
+/* The key of its content (checkpoint/content.h). */
+uint64_t snapshot_key(const struct snapshot *snapshot);
+
+/* As text, to be freed; NULL with a reason. */
+char *snapshot_text(const struct snapshot *snapshot);
+/* Parse NUL-terminated text that may be hostile; path: for reasons. Release in either case. */
+int snapshot_parse(struct snapshot *snapshot, char *text, size_t bytes, const char *path);
+
+struct snapshot_store {
+    struct folder folder;
+    struct file_lock lock;
+};
+
+/* Open the folder of checkpoints. writes: make it, lock it, and remove what a killed run left. */
+int snapshot_open(struct snapshot_store *store, const char *path, bool writes);
+void snapshot_close(struct snapshot_store *store);
+
+/* The numbers of all complete checkpoints, ascending. Free *numbers. */
+int snapshot_list(const struct snapshot_store *store, uint32_t **numbers, size_t *count);
+/* A number above all names in use. */
+int snapshot_next_number(const struct snapshot_store *store, uint32_t *number);
+
+int snapshot_begin(const struct snapshot_store *store, const struct snapshot *snapshot);
+/* Any process: open the folder to write its files in, after snapshot_begin(). */
+int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, struct folder *draft);
+int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot);
+int snapshot_abandon(const struct snapshot_store *store, uint32_t number);
+int snapshot_remove(const struct snapshot_store *store, uint32_t number);
+
+/* Any process: load the manifest of a complete checkpoint. Release in either case. */
+int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot);
+/* The path of a complete checkpoint's file, to be freed; NULL with a reason. */
+char *snapshot_path(const char *folder, uint32_t number, const char *name);
+
+#endif

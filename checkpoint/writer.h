@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * writer: writes chunks of memory to files with several writes in flight.
+ *
+ * A write is named by the index of its buffer. The buffer belongs to the writer until writer_wait()
+ * returns its index. One thread per writer: the one that opened it. Only writer.c calls through the
+ * ops; it continues short writes, takes times and counts.
+ */
+#ifndef IOBENCH_CHECKPOINT_WRITER_H
+#define IOBENCH_CHECKPOINT_WRITER_H
+
+#include "base/histogram.h"
+#include "base/plugin.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct writer_config {
+    const struct iovec *buffers; /* `depth` of equal size; may be registered */
+    uint32_t depth;              /* at most this many writes in flight */
+    bool direct;                 /* the files bypass the page cache */
+    uint64_t timeout_ns;         /* a writer without any completion for this long fails; 0: never */
+};
+
+struct writer_request {
+    int fd;
+    uint32_t index; /* of the buffer */
+    uint32_t from, bytes;
+    uint64_t offset; /* of the buffer's first byte in the file */
+    uint64_t submit_ns;
+};
+
+enum { WRITER_ENGINE_BYTES = 96 };
+
+struct writer_ops {
+    struct plugin plugin;
+    /* engine: what is used ("io_uring, registered buffers"). Returns 0, or a negative errno without
+     * a reason if this machine refuses it. */
+    int (*open)(void *state, const struct writer_config *config, char engine[WRITER_ENGINE_BYTES]);
+    /* Called after every open, even a failed one; nothing is in flight. */
+    void (*close)(void *state);
+    void (*submit)(void *state, const struct writer_request *request);
+    /* Wait for a completion, at most wait_ns. Returns 1 with its buffer and its count or negative
+     * errno, 0 on time-out, or a negative errno with a reason. */
+    int (*reap)(void *state, uint32_t *index, int *result, uint64_t wait_ns);
+};
+
+extern const struct plugin *const writer_registry[]; /* in order of preference */
+
+struct writer_figures {
+    uint64_t writes, bytes;
+    struct histogram latency_ns;
+};
+
+struct writer {
+    const struct writer_ops *ops;
+    void *state;
+    struct writer_config config;
+    struct writer_request *requests; /* by buffer */
+    uint32_t in_flight;
+    bool is_held; /* after writer_close(): the kernel may still read the buffers, never free them */
+    char engine[WRITER_ENGINE_BYTES];
+    struct writer_figures figures;
+};
+
+/* plugin: NULL for the first that this machine accepts. Returns 0 or a negative errno with a
+ * reason; call writer_close() either way. */
+int writer_open(struct writer *writer, const struct plugin *plugin,
+                const struct writer_config *config);
+/* Wait for the writes in flight, at most the time-out. */
+void writer_close(struct writer *writer);
+
+/* Start to write the first `bytes` of a free buffer. */
+void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes, uint64_t offset);
+/* Wait up to wait_ns until a write is complete, and return the index of its buffer; -EAGAIN without
+ * a reason if none was; another negative errno with a reason if a write or the writer failed. path:
+ * for the reason. */
+int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path);
+
+#endif

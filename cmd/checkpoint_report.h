@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * checkpoint_report: the table and the JSON of `iobench checkpoint`. Main thread. */
+#ifndef IOBENCH_CMD_CHECKPOINT_REPORT_H
+#define IOBENCH_CMD_CHECKPOINT_REPORT_H
+
+#include "checkpoint/job.h"
+
+#include <jansson.h>
+
+struct checkpoint_asked {
+    const struct checkpoint_job *job;
+    const char *command; /* the command line */
+    uint64_t mtbf_ns;    /* mean time between failures */
+};
+
+void checkpoint_report_text(const struct checkpoint_asked *asked,
+                            const struct checkpoint_result *result);
+/* Sealed. NULL with a reason. */
+json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
+                               const struct checkpoint_result *result);
+
+#endif

@@ -1,0 +1,190 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench checkpoint: what is written is read back, cold and verified; whatever goes wrong, complete
+# checkpoints stay readable and nothing of others is touched.
+. "$(dirname "$0")/cli.sh"
+
+left() { # FOLDER: its names
+    find "$1" -mindepth 1 -maxdepth 1 | sed 's|.*/||' | sort | tr '\n' ' '
+}
+value() { # FILE PATH: of a JSON document
+    python3 -c 'import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2].split("."):
+    value = value[int(key) if key.isdigit() else key]
+print(value)' "$1" "$2"
+}
+until_there() { # COMMAND...: wait until it succeeds, 120 s at most
+    for _ in $(seq 2400); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    die "in vain: $*"
+}
+checkpoint() { # STATUS OPTION...: a small one
+    status=$1
+    shift
+    expect "$status" "$IOBENCH" checkpoint --bytes 8m --chunk 64k "$@"
+}
+
+# ---- written, read back, and gone ----
+checkpoint 0 dir --writes 3 --reads 2 --json result.json
+says "valid" "3 written, 2 read" "16 files" "MLPerf Storage v3.0" "CRC-32C verified" "SCALED to 1/13"
+[ -z "$(left dir)" ] || die "left behind: $(left dir)"
+[ "$(value result.json schema)" = iobench-checkpoint ] || die "no schema"
+[ "$(value result.json valid)" = True ] || die "not valid in JSON"
+# Every rank wrote its share, and by the count of another witness, too.
+[ "$(value result.json writes.2.bytes)" = "$(value result.json model.bytes)" ] || die "bytes written"
+[ "$(value result.json reads.1.bytes)" = "$(value result.json model.bytes)" ] || die "bytes read"
+python3 - <<'CHECK' || die "figures contradict each other"
+import json
+result = json.load(open("result.json"))
+assert sum(rank["written_bytes"] for rank in result["ranks"]) == 3 * result["model"]["bytes"]
+assert sum(rank["read_bytes"] for rank in result["ranks"]) == 2 * result["model"]["bytes"]
+for row in result["writes"] + result["reads"]:
+    assert row["fastest_rank_s"] <= row["median_rank_s"] <= row["wall_s"]
+    assert abs(row["bytes"] / row["wall_s"] / row["bytes_per_s"] - 1) < 1e-6
+for row in result["writes"]:
+    assert row["wall_s"] <= row["durable_s"] <= row["stall_s"]
+assert [row["number"] for row in result["reads"]] == [3, 2]
+young = result["training"]
+assert abs((2 * young["young_write_s"] * 10800) ** 0.5 / young["young_interval_s"] - 1) < 1e-6
+CHECK
+
+# ---- kept, restored by another call, damaged ----
+checkpoint 0 dir --writes 3 --reads 0 --keep 2 --leave
+[ "$(left dir)" = "checkpoint-000002 checkpoint-000003 " ] || die "kept: $(left dir)"
+expect 0 "$IOBENCH" checkpoint dir --writes 0 --reads 2 --rank-shift 3
+says "valid" "0 written, 2 read"
+file=dir/checkpoint-000003/optimizer-000005.bin
+cp "$file" whole
+python3 -c 'import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(70000)
+    byte = file.read(1)[0]
+    file.seek(70000)
+    file.write(bytes([byte ^ 4]))' "$file"
+expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
+says "INVALID" "content differs from what was written" "optimizer-000005.bin: offset 65536"
+cp whole "$file"
+expect 0 "$IOBENCH" checkpoint dir --writes 0 --reads 1
+truncate -s -4096 "$file"
+expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
+says "optimizer-000005.bin" "its manifest says"
+cp whole "$file"
+
+# A restore from memory is no restore from storage.
+if python3 -c 'import mmap' 2>/dev/null; then
+    hold_mapped 'dir/checkpoint-000003/*.bin'
+    expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
+    says "INVALID" "should be cold"
+    kill "$HOLDER"
+    expect 0 "$IOBENCH" checkpoint dir --writes 0 --reads 1 --no-drop-caches
+fi
+
+# ---- nothing of others is touched ----
+mkdir dir/checkpoint-000007
+echo mine >dir/checkpoint-000007/thesis
+checkpoint 0 dir --writes 2 --reads 1 --keep 1
+says "8" "9"
+[ "$(cat dir/checkpoint-000007/thesis)" = mine ] || die "a file of the user is gone"
+rm -rf dir
+checkpoint 0 dir --writes 1 --reads 0 --leave
+echo mine >dir/checkpoint-000001/thesis
+mkdir dir/.checkpoint-000002.partial
+echo mine >dir/.checkpoint-000002.partial/thesis
+checkpoint 1 dir --writes 1 --reads 0
+says "thesis" "not made by this program"
+[ "$(cat dir/.checkpoint-000002.partial/thesis)" = mine ] || die "a file of the user is gone"
+rm -rf dir
+
+# ---- shared file, blocking writes, without the page cache ----
+checkpoint 0 dir --layout single --writer pwrite --reader pread --ranks 3 --writes 2 --reads 2
+says "valid" "in one" "pwrite" "3 ranks"
+checkpoint 0 dir --layout single --leave --writes 1 --reads 0
+[ "$(ls dir/checkpoint-000001)" = "manifest
+state.bin" ] || die "files of a single layout: $(ls dir/checkpoint-000001)"
+rm -rf dir
+checkpoint 0 dir --model gpt,params=20m --scale 1/10 --subset 2 --writes 1 --reads 1
+says "gpt: 0.02 G" "2 ranks written"
+if "$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --direct --writes 1 --reads 1 >log 2>&1; then
+    grep -q O_DIRECT log || die "the page cache was not bypassed"
+else
+    grep -q "cannot bypass the page cache" log || die "--direct: $(cat log)" # tmpfs before Linux 6.6
+    [ -z "$(left dir)" ] || die "left behind: $(left dir)"
+fi
+
+# ---- training: what it loses ----
+checkpoint 0 dir --step-time 20ms --interval 3 --writes 3 --reads 0 --json stop.json
+says "9 steps of 20.0 ms: lost"
+python3 - <<'CHECK' || die "time lost to training"
+import json
+result = json.load(open("stop.json"))
+lost = result["training"]["lost_s"]
+assert abs(result["training"]["loop_s"] - 9 * 0.02 - lost) < 1e-6
+assert lost >= sum(row["stall_s"] for row in result["writes"])
+CHECK
+checkpoint 0 dir --step-time 20ms --interval 40 --writes 2 --reads 1 --async --json async.json
+says "valid" "asynchronous"
+python3 - <<'CHECK' || die "an asynchronous checkpoint stalls training as long as it takes"
+import json
+for row in json.load(open("async.json"))["writes"]:
+    assert row["stall_s"] < row["durable_s"]
+CHECK
+[ -z "$(left dir)" ] || die "left behind: $(left dir)"
+
+# ---- usage ----
+expect 2 "$IOBENCH" checkpoint dir --model 9b
+says "unknown model '9b'"
+expect 2 "$IOBENCH" checkpoint dir --scale 3/2
+says "--scale 3/2"
+expect 2 "$IOBENCH" checkpoint dir --async
+says "--step-time"
+expect 2 "$IOBENCH" checkpoint dir --writes 0 --reads 0
+says "nothing to do"
+expect 1 "$IOBENCH" checkpoint empty --writes 0
+says "empty"
+mkdir empty
+expect 1 "$IOBENCH" checkpoint empty --writes 0
+says "no complete checkpoint"
+
+# ---- interrupted ----
+"$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --writes 100000 --reads 0 >log 2>&1 &
+pid=$!
+until_there sh -c "ls dir/checkpoint-*"
+kill -INT $pid
+wait $pid && status=0 || status=$?
+[ "$status" = 1 ] || die "exit status $status, not 1: $(cat log)"
+grep -q interrupted log || die "does not say that it was interrupted: $(cat log)"
+[ -z "$(left dir)" ] || die "left behind: $(left dir)"
+
+# ---- ranks ----
+MPIRUN=${MPIRUN:-mpirun}
+if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
+    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+    expect 0 "$MPIRUN" -n 3 "$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --writes 2 --reads 2 --rank-shift 3 --json ranks.json
+    says "valid" "3 processes on 1 nodes"
+    [ "$(value ranks.json writes.1.bytes)" = "$(value ranks.json model.bytes)" ] || die "bytes of the ranks"
+    expect 0 "$MPIRUN" -n 2 "$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --writes 2 --reads 1 --step-time 10ms --interval 40 --async
+    says "valid"
+    [ -z "$(left dir)" ] || die "left behind: $(left dir)"
+fi
+
+# ---- a full disk ----
+mkdir full
+mount -t tmpfs -o size=20m,nr_inodes=30 tmpfs full 2>/dev/null || exit 0
+# shellcheck disable=SC2034 # cli.sh runs it
+CLEANUP="umount -l $T/full"
+expect 1 "$IOBENCH" checkpoint full --model 8b
+says "needs" "GiB" "only" "free" "--scale"
+[ -z "$(left full)" ] || die "something was written: $(left full)"
+checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m # the names run out
+says "full/.checkpoint-000002.partial" "No space left on device"
+[ -z "$(left full)" ] || die "left behind: $(left full)"
+checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m --leave
+[ "$(left full)" = "checkpoint-000001 " ] || die "the last good one is gone: $(left full)"
+expect 0 "$IOBENCH" checkpoint full --writes 0 --reads 1 --no-drop-caches
+says "valid" "1 read"
+exit 0

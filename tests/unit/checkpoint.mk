@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+
+UNIT_TESTS += tests/unit/test_model_files
+tests_unit_test_model_files_SOURCES = tests/unit/test_model_files.c tests/unit/unit.h
+tests_unit_test_model_files_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_snapshot
+tests_unit_test_snapshot_SOURCES = tests/unit/test_snapshot.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_snapshot_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_writer
+tests_unit_test_writer_SOURCES = tests/unit/test_writer.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_writer_LDADD = $(UNIT_LIBS)

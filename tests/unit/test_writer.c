@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "checkpoint/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+enum { DEPTH = 4, BYTES = 8192, CHUNKS = 37 };
+
+static struct iovec buffers[DEPTH];
+
+static void make_buffers(void)
+{
+    for (int i = 0; i < DEPTH && !buffers[i].iov_base; i++)
+        buffers[i] = (struct iovec){memory_pages(BYTES), BYTES};
+}
+
+static int open_writer(struct writer *writer, const char *name)
+{
+    const struct writer_config config = {
+        .buffers = buffers, .depth = DEPTH, .timeout_ns = PATIENCE_NS};
+
+    make_buffers();
+    return writer_open(writer, plugin_find(writer_registry, name), &config);
+}
+
+/* Write chunk i at its place, CHUNKS of them, the last one short. Returns 0 or the first failure.
+ */
+static int write_all(struct writer *writer, int fd)
+{
+    bool busy[DEPTH] = {false};
+    int code = 0;
+
+    for (uint32_t i = 0; (i < CHUNKS || writer->in_flight) && code == 0;) {
+        uint32_t free = 0;
+        while (free < DEPTH && busy[free])
+            free++;
+        if (i < CHUNKS && free < DEPTH) {
+            memset(buffers[free].iov_base, (int)i + 1, BYTES);
+            busy[free] = true;
+            writer_write(writer, free, fd, i == CHUNKS - 1 ? BYTES / 2 : BYTES,
+                         (uint64_t)i * BYTES);
+            i++;
+            continue;
+        }
+        int index = writer_wait(writer, PATIENCE_NS, "file");
+        if (index >= 0)
+            busy[index] = false;
+        else if (index != -EAGAIN)
+            code = index;
+    }
+    return code;
+}
+
+static void every_writer_writes_every_byte(void **unused)
+{
+    (void)unused;
+    for (const struct plugin *const *row = writer_registry; *row; row++) {
+        struct writer writer;
+        char text[CHUNKS * BYTES + 1];
+        int fd = open(folder_path((*row)->name), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (open_writer(&writer, (*row)->name)) {
+            print_message("%s: %s\n", (*row)->name, fail_reason()); /* refused here */
+        } else {
+            assert_int_equal(write_all(&writer, fd), 0);
+            assert_int_equal(writer.figures.writes, CHUNKS);
+            assert_int_equal(writer.figures.bytes, CHUNKS * BYTES - BYTES / 2);
+            assert_int_equal(writer.figures.latency_ns.count, CHUNKS);
+            assert_int_equal(pread(fd, text, sizeof text, 0), CHUNKS * BYTES - BYTES / 2);
+            for (int i = 0; i < CHUNKS * BYTES - BYTES / 2; i++)
+                assert_int_equal(text[i], i / BYTES + 1);
+        }
+        writer_close(&writer);
+        assert_false(writer.is_held);
+        close(fd);
+    }
+}
+
+/* At the limit of a file's size, as on a full disk, a write ends short, and the next one fails. */
+static void a_short_write_is_continued_and_its_failure_reported(void **unused)
+{
+    struct rlimit before, limit;
+
+    (void)unused;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 3 * BYTES + 1000;
+    for (const struct plugin *const *row = writer_registry; *row; row++) {
+        struct writer writer;
+        int fd = open(folder_path("short"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0); /* the ring takes it over */
+        if (open_writer(&writer, (*row)->name) == 0) {
+            assert_int_equal(write_all(&writer, fd), -EFBIG);
+            assert_non_null(strstr(fail_reason(), "file: offset"));
+        }
+        writer_close(&writer);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        close(fd);
+    }
+}
+
+static void a_refused_descriptor_is_a_failure(void **unused)
+{
+    (void)unused;
+    for (const struct plugin *const *row = writer_registry; *row; row++) {
+        struct writer writer;
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (open_writer(&writer, (*row)->name) == 0)
+            assert_int_equal(write_all(&writer, fd), -EBADF);
+        writer_close(&writer);
+        close(fd);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_writer_writes_every_byte),
+        cmocka_unit_test(a_short_write_is_continued_and_its_failure_reported),
+        cmocka_unit_test(a_refused_descriptor_is_a_failure),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
