@@ -18,6 +18,7 @@ extern const struct command command_compare;
 extern const struct command command_shuffle;
 extern const struct command command_sweep;
 extern const struct command command_size;
+extern const struct command command_study;
 extern const struct command command_monitor;
 extern const struct command command_plan;
 extern const struct command command_ramp;

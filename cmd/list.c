@@ -10,6 +10,7 @@
 #include "cmd/families.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
+#include "cmd/study.h"
 #include "profiles/profiles.h"
 #include "trainer/graph.h"
 
@@ -28,7 +29,8 @@ static const struct option_spec list_options[] = {
     {0},
 };
 
-static const char networks_name[] = "networks", profiles_name[] = "profiles";
+static const char networks_name[] = "networks", profiles_name[] = "profiles",
+                  study_name[] = "study";
 
 static json_t *options_of(const struct option_spec *row)
 {
@@ -218,10 +220,12 @@ static int list_run(const struct invocation *invocation)
     const struct list_settings *settings = invocation->settings;
     const char *only = invocation->count ? invocation->operands[0] : NULL;
     struct nearest nearest = nearest_start(only ? only : "");
-    bool found = wanted(only, networks_name) || wanted(only, profiles_name);
+    bool found =
+        wanted(only, networks_name) || wanted(only, profiles_name) || wanted(only, study_name);
 
     nearest_offer(&nearest, networks_name);
     nearest_offer(&nearest, profiles_name);
+    nearest_offer(&nearest, study_name);
     for (const struct family *family = family_table; family->name; family++) {
         found = found || wanted(only, family->name);
         nearest_offer(&nearest, family->name);
@@ -247,6 +251,8 @@ static int list_run(const struct invocation *invocation)
         putchar('\n');
     if (wanted(only, profiles_name))
         print_profiles();
+    if (only && wanted(only, study_name) && study_list(stdout))
+        return command_failed(invocation);
     return COMMAND_OK;
 }
 

@@ -9,6 +9,7 @@ libiobench_a_SOURCES += \
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
+	cmd/beside.c cmd/beside.h cmd/beside_report.c \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/checkpoint.c cmd/checkpoint_report.c cmd/checkpoint_report.h \
 	cmd/compare.c cmd/completion.c cmd/list.c \
@@ -31,9 +32,22 @@ iobench_SOURCES = cmd/main.c \
 	cmd/ramp.c cmd/ramp.h cmd/ramp_report.c \
 	cmd/rivals.c cmd/rivals.h cmd/run.c \
 	cmd/sandbox.c cmd/sandbox.h \
+	cmd/study.c cmd/study.h cmd/study_plan.c cmd/study_run.c \
+	cmd/study_figures.c cmd/study_picture.c cmd/study_page.c \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \
 	cmd/sweep.c cmd/sweep.h cmd/sweep_cell.c cmd/sweep_files.c cmd/sweep_folder.c \
 	cmd/sweep_live.c cmd/sweep_live.h cmd/sweep_load.c cmd/sweep_report.c \
 	cmd/sweep_scaling.c cmd/sweep_scaling.h \
 	cmd/synthetic.c cmd/synthetic.h
 iobench_LDADD = $(LIBIOBENCH_LIBS)
+
+# Studies are data: studies/embed.sh makes one array of their files.
+nodist_libiobench_a_SOURCES += study_shipped.c
+CLEANFILES += study_shipped.c
+EXTRA_DIST += studies/embed.sh $(STUDIES)
+STUDIES = studies/formats.ini studies/nodes.ini studies/fabric.ini studies/lmdb.ini \
+	studies/precision.ini studies/scaling.ini studies/update.ini studies/memory.ini \
+	studies/power.ini studies/accuracy.ini studies/networks.ini studies/inference.ini \
+	studies/beside.ini studies/machines.ini studies/sizing.ini studies/prelude.jq
+study_shipped.c: $(STUDIES) studies/embed.sh
+	$(AM_V_GEN)sh $(srcdir)/studies/embed.sh $(srcdir) $(STUDIES) >$@.partial && mv $@.partial $@

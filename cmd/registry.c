@@ -19,6 +19,7 @@ const struct command *const command_registry[] = {
     &command_compare,
     &command_size,
     &command_ramp,
+    &command_study,
     &command_shuffle,
     &command_sweep,
     &command_monitor,

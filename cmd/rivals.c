@@ -45,27 +45,28 @@ static int parse(char *text, struct job *job)
         code = arguments_parse(scopes, code, words, &arguments);
     if (code == 0 && arguments.count)
         code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
-    if (code == 0 && job->against)
-        code = fail(EINVAL, "--against inside --against");
+    if (code == 0 && (job->against || job->beside))
+        code = fail(EINVAL, "--against or --beside inside another job's options");
     free(arguments.operands);
     free(words);
     return code;
 }
 
-int rivals_apply(const char *against, size_t line, struct job *job)
+int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
 {
     char *options = line_of(against, line), *copy = options ? strdup(options) : NULL;
     char reason[FAIL_REASON_BYTES];
 
     free(job->output.label);
     free(job->against);
-    job->output.label = job->against = NULL;
+    free(job->beside);
+    job->output.label = job->against = job->beside = NULL;
     int code = copy ? parse(copy, job) : fail(ENOMEM, "out of memory");
     if (code) {
         snprintf(reason, sizeof reason, "%s", fail_reason());
-        code = fail(-code, "--against '%s': %s", options ? options : "", reason);
+        code = fail(-code, "%s '%s': %s", option, options ? options : "", reason);
     } else if (!job->output.label) {
-        code = option_set(job_options, job, "label", options, "--against");
+        code = option_set(job_options, job, "label", options, option);
     }
     free(copy);
     free(options);

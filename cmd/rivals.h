@@ -13,9 +13,10 @@
 /* Number of --against options given. */
 size_t rivals_count(const char *against);
 
-/* Apply that line of options to job, split like a shell does: blanks, quotes and backslashes only.
- * The line becomes the label unless it sets one. Returns 0, or a negative errno with a reason. */
-int rivals_apply(const char *against, size_t line, struct job *job);
+/* Apply that line of options, given by this option, to job, split like a shell does: blanks, quotes
+ * and backslashes only. The line becomes the label unless it sets one. Returns 0, or a negative
+ * errno with a reason. */
+int rivals_apply(const char *option, const char *against, size_t line, struct job *job);
 
 /* Check that the jobs can share a session. Returns 0, or -EINVAL with a reason. */
 int rivals_check(const struct job *jobs, size_t count);

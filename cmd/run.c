@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/arguments.h"
+#include "cmd/beside.h"
 #include "cmd/commands.h"
 #include "cmd/jobfile.h"
 #include "cmd/layers.h"
@@ -33,8 +34,10 @@
 struct jobs {
     struct job *jobs;
     size_t count;
-    bool take_turns;    /* alternate runs in one session, then compare */
-    struct ranks ranks; /* of the jobs; only rank 0 prints */
+    bool take_turns;                /* alternate runs in one session, then compare */
+    struct ranks ranks;             /* of the jobs; only rank 0 prints */
+    const struct beside_gate *gate; /* at which the job waits for another; NULL: none */
+    json_t *documents;              /* results are added; NULL: not wanted */
 };
 
 /* ---- which jobs ---- */
@@ -78,20 +81,22 @@ static struct job *add_job(struct jobs *jobs)
     return job;
 }
 
-/* Append the first job with one line of its --against added; a preset named there applies before
- * both. */
+/* Append the first job with one line of its --against, or its --beside, added; a preset named there
+ * applies before both. */
 static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
                       struct job *rival)
 {
+    const char *option = first->beside ? "--beside" : "--against";
+    const char *options = first->beside ? first->beside : first->against;
     int code = fill_with_preset(invocation, NULL, 0, rival);
     if (code == 0)
-        code = rivals_apply(first->against, line, rival);
+        code = rivals_apply(option, options, line, rival);
     if (code || !rival->as || (first->as && strcmp(first->as, rival->as) == 0))
         return code;
     char *preset = strdup(rival->as);
     code = preset ? fill(invocation, NULL, 0, preset, rival) : fail(ENOMEM, "out of memory");
     if (code == 0)
-        code = rivals_apply(first->against, line, rival);
+        code = rivals_apply(option, options, line, rival);
     free(preset);
     return code;
 }
@@ -101,15 +106,17 @@ static int add_command_line(const struct invocation *invocation, struct jobs *jo
 {
     struct job *first = add_job(jobs);
     int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
-    const size_t rivals = code ? 0 : rivals_count(first->against);
+    const size_t rivals = code ? 0 : first->beside ? 1 : rivals_count(first->against);
 
+    if (code == 0 && first->beside && first->against)
+        return fail(EINVAL, "only one of --beside and --against can be given");
     if (rivals && !first->output.label)
         code = option_set(job_options, first, "label", "as given", "label");
     for (size_t i = 0; i < rivals && code == 0; i++) {
         struct job *rival = add_job(jobs);
         code = rival ? fill_rival(invocation, &jobs->jobs[0], i, rival) : -ENOMEM;
     }
-    jobs->take_turns = rivals > 0;
+    jobs->take_turns = rivals > 0 && !jobs->jobs[0].beside;
     return code;
 }
 
@@ -122,6 +129,8 @@ static int add_section(const struct invocation *invocation, const struct jobfile
     if (code == 0 && job->against)
         return fail(EINVAL, "--against works on a command line; use --paired to compare the "
                             "sections of a job file");
+    if (code == 0 && job->beside)
+        return fail(EINVAL, "--beside works on a command line only");
     if (code == 0)
         jobs->take_turns |= job->paired;
     if (code == 0 && !job->output.label)
@@ -292,8 +301,12 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
 {
     const bool synthetic = !job->read.data;
     struct progress progress = progress_start();
-    const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
-                                          .context = &progress};
+    const struct run_observer observer = {
+        .progress = speaks(jobs) ? progress_show : NULL,
+        .context = &progress,
+        .gate = jobs->gate ? beside_wait : NULL,
+        .gate_context = (void *)(uintptr_t)jobs->gate,
+    };
     struct result result;
     bool is_missing;
 
@@ -305,7 +318,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = result.data_was_made || synthetic;
     if (speaks(jobs))
-        status = show(invocation, &result, outputs, NULL);
+        status = show(invocation, &result, outputs, jobs->documents);
     else if (!result.valid)
         status = COMMAND_FAILED;
     result_destroy(&result);
@@ -451,12 +464,25 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
     return status;
 }
 
+/* In a process of its own. */
+static int carry_out_member(const struct invocation *invocation, struct job *job,
+                            const struct beside_gate *gate, json_t *documents)
+{
+    struct jobs alone = {.jobs = job, .count = 1, .gate = gate, .documents = documents};
+
+    return join_and_carry_out(invocation, &alone);
+}
+
 static int run_run(const struct invocation *invocation)
 {
     struct jobs jobs = {0};
     int code =
         invocation->count ? load_jobfiles(invocation, &jobs) : add_command_line(invocation, &jobs);
-    int status = code ? command_misused(invocation) : join_and_carry_out(invocation, &jobs);
+    int status = code ? command_misused(invocation) : COMMAND_OK;
+    if (code == 0 && jobs.count && jobs.jobs[0].beside)
+        status = beside_carry_out(invocation, jobs.jobs, carry_out_member);
+    else if (code == 0)
+        status = join_and_carry_out(invocation, &jobs);
 
     release_jobs(&jobs);
     return status;
@@ -477,12 +503,18 @@ const struct command command_run = {
                    "one session, and the ratios of the pairs are tested (paired t test of "
                    "logarithms, p corrected for the number of comparisons). Five pairs detect a "
                    "difference of 5% if runs vary by 1.5%. Where they vary more, make them short "
-                   "(--limit-samples) and let several take turns within a pair (--turns).",
+                   "(--limit-samples) and let several take turns within a pair (--turns).\n"
+                   "--beside shows what two jobs at once do to each other: each runs alone and "
+                   "beside the other, alternating, in processes that start together once the "
+                   "caches of both are dropped. It reports each job's results, its slow-down, and "
+                   "whether both end earlier at once than one after the other.",
     .examples = "iobench\tgenerate a synthetic set, read it, print the table\n"
                 "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, verified cold\n"
                 "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
                 "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "
                 "slower?\n"
+                "iobench run --data /mnt/a -c --beside '--data /mnt/b --decode none'\ttwo jobs at "
+                "once\n"
                 "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tone job on "
                 "four nodes with four ranks each\n",
     .options = job_options,

@@ -32,7 +32,7 @@ enum { SAMPLES_A_CPU = 5000, SAMPLES_LEAST = 1000, FREE_SHARE = 4 };
 /* Wait at most an hour for another process that generates the set. */
 enum { WAIT_STEP_NS = 250000000, WAIT_TRIES = 4 * 3600 };
 
-static char *cache_folder(void)
+char *synthetic_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -159,7 +159,7 @@ int synthetic_prepare(struct job *job)
     const char *format = strcmp(job->read.format, "auto") == 0
                              ? option_find(pack_options, "format")->fallback
                              : job->read.format;
-    char *folder = cache_folder();
+    char *folder = synthetic_folder();
     char *path = folder ? set_path(folder, format) : NULL;
     int code = path ? folder_make_path(folder) : -EINVAL;
 

@@ -13,4 +13,7 @@
  * -EINVAL without a folder for it, or another negative errno, with a reason. */
 int synthetic_prepare(struct job *job);
 
+/* Return the folder of generated sets, to be freed, or NULL with a reason. */
+char *synthetic_folder(void);
+
 #endif

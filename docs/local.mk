@@ -30,3 +30,6 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/small-1-tensorflow.csv docs/results/guests/small-2-caffe2.csv \
 	docs/results/guests/small-2-mxnet.csv docs/results/guests/small-2-tensorflow.csv \
 	docs/results/guests/storage-large.svg docs/results/guests/storage-small.svg
+
+# Studies: their pages and pictures.
+EXTRA_DIST += docs/studies/README.md

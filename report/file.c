@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 /* Kinds of files that iobench writes, recognised by their first bytes. */
-enum shape { SHAPE_EMPTY, SHAPE_JSON, SHAPE_SVG, SHAPE_CSV, SHAPE_SCRIPT, SHAPE_OTHER };
+enum shape { SHAPE_EMPTY, SHAPE_JSON, SHAPE_SVG, SHAPE_CSV, SHAPE_SCRIPT, SHAPE_PAGE, SHAPE_OTHER };
 
 static const char *const shape_names[] = {
     [SHAPE_EMPTY] = "nothing",           [SHAPE_JSON] = "JSON",
     [SHAPE_SVG] = "a chart (SVG)",       [SHAPE_CSV] = "a table (CSV)",
-    [SHAPE_SCRIPT] = "a gnuplot script",
+    [SHAPE_SCRIPT] = "a gnuplot script", [SHAPE_PAGE] = "a page of a study",
 };
+
+const char report_page_mark[] = "<!-- iobench study -->\n";
 
 enum { SHAPE_BYTES = 512 }; /* first bytes to examine */
 
@@ -49,6 +51,9 @@ static enum shape shape_of(const char *text, size_t bytes)
     for (size_t i = 0; i < seen; i++)
         if ((unsigned char)text[i] < ' ' && !strchr("\n\r\t", text[i]))
             return SHAPE_OTHER;
+    if (seen >= strlen(report_page_mark) &&
+        memcmp(text, report_page_mark, strlen(report_page_mark)) == 0)
+        return SHAPE_PAGE;
     if (text[0] == '<')
         return SHAPE_SVG;
     if (text[0] == '{')

@@ -65,9 +65,12 @@ void report_csv(FILE *stream, const struct result *result, bool heading);
 /* Write a text as a field of CSV per RFC 4180, without line breaks. */
 void report_csv_quoted(FILE *stream, const char *text);
 
+/* The first line of a page of a study. */
+extern const char report_page_mark[];
+
 /* Check that a text with this beginning may replace the file at path: only an older one of its kind
- * (JSON with the same first key, CSV with the same first column, SVG, gnuplot script) or an empty
- * file, so that a mistyped path destroys nothing.
+ * (JSON with the same first key, CSV with the same first column, SVG, gnuplot script, page of
+ * a study) or an empty file, so that a mistyped path destroys nothing.
  * Returns 0, -EEXIST if not, or another negative errno. */
 int report_check_replaced(const char *path, const char *text, size_t bytes);
 

@@ -112,14 +112,25 @@ static int measure(struct measurement *measurement, struct result_run *run)
     return code ? fail(code, "%s", reason) : gathered;
 }
 
+static int wait_at(const struct measurement *measurement, enum run_gate gate)
+{
+    const struct run_observer *observer = measurement->observer;
+
+    return observer && observer->gate ? observer->gate(observer->gate_context, gate) : 0;
+}
+
 static int carry_out(struct measurement *measurement, struct result_run *run)
 {
     run->epochs = memory_array(result_rows(measurement->session.job->epochs), sizeof *run->epochs);
     if (!run->epochs)
         return -ENOMEM;
+    int code = wait_at(measurement, RUN_GATE_TURN);
     enter(measurement, RUN_DROP);
     const struct cache_observer observer = {.progress = report_drop, .context = measurement};
-    int code = session_make_cold(&measurement->session, &measurement->plugins, &observer, run);
+    if (code == 0)
+        code = session_make_cold(&measurement->session, &measurement->plugins, &observer, run);
+    if (code == 0)
+        code = wait_at(measurement, RUN_GATE_START);
     if (code == 0)
         code = measure(measurement, run);
     if (code == 0) {

@@ -24,10 +24,18 @@ struct run_progress {
     uint64_t elapsed_ns;  /* of this phase */
 };
 
-/* Called on the main thread, at most ten times a second and at each change of phase. */
+/* Where a job that shares the machine with another waits for it. */
+enum run_gate {
+    RUN_GATE_TURN,  /* before a run; nothing is done yet */
+    RUN_GATE_START, /* caches are dropped and verified; the clock starts next */
+};
+
+/* Called on the main thread, progress at most ten times a second and at each change of phase.
+ * gate: NULL, or returns 0 to go on, or -errno with a reason to end the job. */
 struct run_observer {
     void (*progress)(void *context, const struct run_progress *progress);
-    void *context;
+    int (*gate)(void *gate_context, enum run_gate gate);
+    void *context, *gate_context;
 };
 
 /* Carry out a job with the other ranks (NULL: alone); each rank gets the result of all. Returns 0

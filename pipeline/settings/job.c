@@ -76,7 +76,10 @@ const struct option_spec job_options[] = {
                 "mean of so many runs: several short turns cancel drift that one long run does not"},
     {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
      .maximum = 4294967295,
-     .summary = "random seed of the order in which --against and --paired alternate"},
+     .summary = "random seed of the order in which --against, --paired and --beside alternate"},
+    {"beside", 0, OPTION_TEXT, FIELD(beside), .metavar = "'OPTIONS'",
+     .summary = "also measure a second job with these options added to the others, at the same "
+                "time: each alone and both at once, alternating, and the slow-down of each"},
 
     {"json", 'j', OPTION_TEXT, FIELD(output.json), .metavar = "FILE", .reach = OPTION_WRITES,
      .section = "Output",

@@ -29,6 +29,7 @@ struct job {
     uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
     double until_percent; /* 0: not given */
     uint64_t until_runs, until_time_ns;
+    char *beside;   /* options of a job to run at the same time; NULL: none */
     char *against;  /* options of rival jobs, one per line, which the parser turns into jobs; NULL:
                        none */
     bool paired;    /* the sections of a job file are rivals */

@@ -3,6 +3,7 @@
 CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \
+	tests/cli/beside.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/checkpoint.sh \
 	tests/cli/compare.sh \
@@ -36,6 +37,7 @@ CLI_TESTS = \
 	tests/cli/server.sh \
 	tests/cli/shuffle.sh \
 	tests/cli/strange_files.sh \
+	tests/cli/study.sh \
 	tests/cli/sweep.sh tests/cli/sweep_kill.sh tests/cli/sweep_ranks.sh \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \

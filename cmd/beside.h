@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * beside: two jobs, each alone and both at once. Four processes, one for each job alone and one for
+ * each beside the other, make one run a round; this process tells them when, so that no more than
+ * one stage is at work at a time, and the two of a pair start together. Main thread only.
+ */
+#ifndef IOBENCH_CMD_BESIDE_H
+#define IOBENCH_CMD_BESIDE_H
+
+#include "cmd/command.h"
+#include "pipeline/jobs/run.h"
+
+#include <jansson.h>
+
+/* In a member: its end of the line to the process that tells it when. */
+struct beside_gate {
+    int socket;
+};
+
+/* gate of struct run_observer. */
+int beside_wait(void *gate, enum run_gate what);
+
+/* Carries out a job in a member and adds its JSON to documents. Returns enum command_exit. */
+typedef int beside_work(const struct invocation *invocation, struct job *job,
+                        const struct beside_gate *gate, json_t *documents);
+
+/* Carry out jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit.
+ */
+int beside_carry_out(const struct invocation *invocation, struct job *jobs, beside_work *work);
+
+/* ---- the report ---- */
+
+/* The order of the documents: a job alone, the other alone, the first beside, the other beside. */
+enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
+
+/* "beside" of the JSON document (docs/json.md). documents: of the members. NULL with a reason. */
+json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data);
+void beside_text(FILE *stream, const json_t *beside);
+
+#endif

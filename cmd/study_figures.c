@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The figures of a study: its expressions, with studies/prelude.jq before them, are one program of
+ * jq(1), and the results its input. */
+#include "cmd/study.h"
+
+#include "base/child.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text_stream.h"
+#include "report/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RESULT_BYTES_MAX = 256 << 20 };
+
+static const uint64_t time_limit_ns = UINT64_C(120000000000);
+
+/* ---- the program ---- */
+
+static const char *prelude(void)
+{
+    for (const struct study_shipped *file = study_shipped; file->name; file++)
+        if (strcmp(file->name, "prelude.jq") == 0)
+            return file->text;
+    return "";
+}
+
+/* The value of a key as text of the program, or the default. */
+static void put_value(FILE *program, const struct study *study, const char *section,
+                      const char *key, const char *fallback)
+{
+    char *value = study_value(study, section, key);
+
+    fputs(value ? value : fallback, program);
+    free(value);
+}
+
+static void put_string(FILE *program, const struct study *study, const char *section,
+                       const char *key)
+{
+    char *value = study_value(study, section, key);
+    json_t *string = json_text(value ? value : "");
+    char *text = json_to_text(string, JSON_ENCODE_ANY);
+
+    fputs(text ? text : "\"\"", program);
+    free(text);
+    json_decref(string);
+    free(value);
+}
+
+/* Sentences that lack a run are left out; a wrong expression shows. */
+static char *make_program(const struct study *study)
+{
+    static const char *const sentences[] = {"first", "second", "third"};
+    static const char *const labels[] = {"kind", "x", "y", "log", "bars", "across", "up", "by"};
+    struct text_stream stream;
+    char *text = NULL;
+    size_t bytes;
+
+    if (text_stream_open(&stream))
+        return NULL;
+    FILE *program = stream.stream;
+    fprintf(program, "%s\ndef rows_of($run; $each; $also):\n", prelude());
+    put_value(program, study, "table", "rows", "{}");
+    fputs(";\ndef over_time_of:\n", program);
+    put_value(program, study, "picture", "over-time", "[]");
+    fputs(";\n[.runs[] | . as $r | .result | rows_of($r.name; $r.each; $r.also)"
+          " | {run: $r.name} + .] as $all | . as $in\n| ($all |\n",
+          program);
+    put_value(program, study, "table", "all", ".");
+    fputs("\n) as $rows | {rows: ($rows | without(", program);
+    put_string(program, study, "table", "hidden");
+    fputs(")), says: [", program);
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        char *value = study_value(study, "says", sentences[i]);
+        if (value)
+            fprintf(program, "%s($rows | said(\n%s\n))", i ? ", " : "", value);
+        free(value);
+    }
+    fputs("], picture: ({", program);
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        fprintf(program, "%s%s: ", i ? ", " : "", labels[i]);
+        put_string(program, study, "picture", labels[i]);
+    }
+    fputs("} | picture($rows; $in; over_time_of)), machine: ($in | machine)}\n", program);
+    int code = text_stream_take(&stream, &text, &bytes);
+    return code ? NULL : text;
+}
+
+/* ---- its input ---- */
+
+static int load_result(const struct study_run *run, json_t **document)
+{
+    char *text;
+    size_t bytes;
+    int code = file_load(run->path, RESULT_BYTES_MAX, &text, &bytes);
+
+    if (code)
+        return code;
+    *document = load_any(run->path, text, bytes);
+    free(text);
+    return *document ? 0 : -EINVAL;
+}
+
+static char *make_input(const struct study_plan *plan)
+{
+    json_t *input = json_object(), *runs = json_array(), *document;
+    int code = 0;
+
+    json_object_set_new(input, "runs", runs);
+    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
+        const struct study_run *run = &plan->runs[i];
+        if (run->state != STUDY_DONE)
+            continue;
+        json_t *member = json_object();
+        json_array_append_new(runs, member);
+        json_object_set_new(member, "name", json_text(run->name));
+        json_object_set_new(member, "each", json_text(run->each));
+        json_object_set_new(member, "also", json_text(run->also));
+        code = load_result(run, &document);
+        if (code == 0)
+            json_object_set_new(member, "result", document);
+    }
+    char *text = code ? NULL : json_to_text(input, JSON_COMPACT);
+    json_decref(input);
+    return text;
+}
+
+/* ---- running it ---- */
+
+/* Unnamed files, so that nothing is left behind. */
+static int make_file(const char *text)
+{
+    int file = memfd_create("study", MFD_CLOEXEC);
+
+    if (file < 0)
+        return fail(errno, "cannot create a file in memory: %s", fail_errno_text(errno));
+    int code = file_write_at(file, text, strlen(text), 0, "jq");
+    if (code == 0)
+        return file;
+    close(file);
+    return code;
+}
+
+static char *read_file(int file, size_t *bytes)
+{
+    struct stat status;
+    char *text = fstat(file, &status) == 0 ? calloc((size_t)status.st_size + 1, 1) : NULL;
+
+    *bytes = text ? (size_t)status.st_size : 0;
+    if (text && file_read_at(file, text, *bytes, 0, "jq") >= 0)
+        return text;
+    free(text);
+    fail(ENOMEM, "out of memory");
+    return NULL;
+}
+
+static json_t *run_jq(const char *program, int input, int output)
+{
+    const char *const argv[] = {"jq", "-c", program, NULL};
+    const struct child_task task = {
+        .argv = argv, .input = input, .output = output, .timeout_ns = time_limit_ns};
+    struct child_result result;
+    size_t bytes;
+    int code = child_run(&task, &result);
+
+    if (code == -ENOENT)
+        fail(ENOENT, "jq is required for studies and not installed: apt-get install jq or similar");
+    else if (code == 0 && result.status)
+        fail(EINVAL, "the study's expressions: %s", result.output);
+    if (code || result.status)
+        return NULL;
+    char *text = read_file(output, &bytes);
+    json_t *figures = text ? load_any("jq", text, bytes) : NULL;
+    free(text);
+    return figures;
+}
+
+json_t *study_figures(const struct study_plan *plan)
+{
+    char *program = make_program(plan->study), *text = program ? make_input(plan) : NULL;
+    int input = text ? make_file(text) : -1, output = input >= 0 ? make_file("") : -1;
+    json_t *figures = output >= 0 ? run_jq(program, input, output) : NULL;
+
+    if (output >= 0)
+        close(output);
+    if (input >= 0)
+        close(input);
+    free(text);
+    free(program);
+    return figures;
+}

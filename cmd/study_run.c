@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Carries out the commands of a study, and keeps what is done. */
+#include "cmd/study.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/json.h"
+#include "cmd/command.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "formats/format.h"
+#include "report/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { RESULT_BYTES_MAX = 256 << 20 };
+
+/* Nothing of a study takes this long. */
+static const double run_limit_s = 3600;
+
+/* Beside --budget: processes start, index and end. */
+static const double grace_s = 60;
+
+struct carrying {
+    struct study_plan *plan;
+    struct line line;
+    uint64_t start_ns;
+};
+
+/* ---- what is kept ---- */
+
+static char *record_path(const struct study_plan *plan)
+{
+    return file_join(plan->options->folder, "study.json");
+}
+
+static json_t *record_of(const struct study_run *run)
+{
+    json_t *record = json_object();
+
+    json_object_set_new(record, "name", json_text(run->name));
+    json_object_set_new(record, "command", json_text(run->command.shown));
+    json_object_set_new(record, "launch", json_text(run->launch));
+    json_object_set_new(record, "done", json_boolean(run->state == STUDY_DONE));
+    json_object_set_new(record, "seconds", json_number(run->seconds));
+    json_object_set_new(record, "reason", json_text(run->reason));
+    return record;
+}
+
+static int keep(const struct study_plan *plan)
+{
+    json_t *document = json_object(), *runs = json_array();
+    char *path = record_path(plan);
+
+    json_object_set_new(document, "schema", json_string("iobench-study"));
+    json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
+    json_object_set_new(document, "study", json_text(plan->study->name));
+    json_object_set_new(document, "data", json_text(plan->options->data));
+    json_object_set_new(document, "runs", runs);
+    for (size_t i = 0; i < plan->run_count; i++)
+        json_array_append_new(runs, record_of(&plan->runs[i]));
+    int code = path ? json_file_write(path, document) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+/* Is the record about this data and this program? */
+static bool fits(const struct study_plan *plan, const json_t *document)
+{
+    const char *version = load_text(document, "iobench_version");
+    const char *study = load_text(document, "study"), *data = load_text(document, "data");
+    const char *now = plan->options->data;
+
+    return version && strcmp(version, PACKAGE_VERSION) == 0 && study &&
+           strcmp(study, plan->study->name) == 0 && !data == !now && (!now || !strcmp(data, now));
+}
+
+/* Take over what an earlier call has done by the same commands. */
+static void take_over(struct study_plan *plan)
+{
+    char *path = record_path(plan), *text = NULL;
+    size_t bytes;
+    json_t *document = NULL, *record;
+    size_t index;
+
+    if (path && file_exists(path) && file_load(path, RESULT_BYTES_MAX, &text, &bytes) == 0)
+        document = load_any(path, text, bytes);
+    free(text);
+    free(path);
+    for (size_t i = 0; document && fits(plan, document) && i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
+        json_array_foreach(json_object_get(document, "runs"), index, record)
+        {
+            const char *name = load_text(record, "name"), *shown = load_text(record, "command");
+            const char *reason = load_text(record, "reason");
+            if (run->state == STUDY_DUE && name && shown && strcmp(name, run->name) == 0 &&
+                strcmp(shown, run->command.shown) == 0 && load_true(record, "done") &&
+                file_exists(run->path)) {
+                run->state = STUDY_DONE;
+                run->is_kept = true;
+                run->seconds = load_number(record, "seconds");
+                run->reason = reason ? strdup(reason) : NULL;
+            }
+        }
+    }
+    json_decref(document);
+    fail_clear();
+}
+
+/* ---- one command ---- */
+
+/* Returns the exit status, or -errno with a reason. */
+static int start(const struct study_command *command, struct child_result *result)
+{
+    const struct child_task task = {.argv = command->argv,
+                                    .timeout_ns = (uint64_t)(run_limit_s * 1e9)};
+    int code = child_run(&task, result);
+
+    return code ? code : result->status;
+}
+
+static bool is_set(const char *path)
+{
+    bool found = file_exists(path) && format_detect(path) != NULL;
+
+    fail_clear();
+    return found;
+}
+
+static int make_set(struct carrying *carrying, const struct study_set *set)
+{
+    struct child_result result;
+    char text[sizeof carrying->line.last];
+
+    if (is_set(set->path))
+        return 0;
+    int code = folder_make_parent(set->path);
+    if (code)
+        return code;
+    snprintf(text, sizeof text, "making the data set %s", set->name);
+    line_show(&carrying->line, text);
+    code = start(&set->command, &result);
+    return code > 0 ? fail(EIO, "data set %s: %s: %s", set->name, set->command.shown, result.output)
+                    : code;
+}
+
+static void set_reason(struct study_run *run, const char *reason)
+{
+    free(run->reason);
+    run->reason = strdup(reason);
+}
+
+/* A result may be there and say why not to trust it. */
+static bool read_doubts(struct study_run *run)
+{
+    char *text = NULL;
+    size_t bytes;
+    json_t *document = NULL;
+
+    if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
+        document = load_any(run->path, text, bytes);
+    free(text);
+    const json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
+    const char *invalid = load_text(job, "invalid_reason");
+    const char *degraded = load_text(job, "degraded_reason");
+    if (invalid || degraded)
+        set_reason(run, invalid ? invalid : degraded);
+    const bool is_whole = document && !invalid;
+    json_decref(document);
+    return is_whole;
+}
+
+/* Results are new files: they replace those of their name. */
+static ino_t inode_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+static int carry_out(struct carrying *carrying, struct study_run *run)
+{
+    struct child_result result;
+    const ino_t former = inode_of(run->path);
+    const uint64_t start_ns = clock_now_ns();
+    int status = start(&run->command, &result);
+
+    run->seconds = (double)(clock_now_ns() - start_ns) * 1e-9;
+    if (status == -EINTR)
+        return status;
+    const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
+    run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
+    if (status == COMMAND_USAGE) /* the last line is but a hint */
+        snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
+    if (run->state == STUDY_FAILED && !run->reason)
+        set_reason(run, status < 0 ? fail_reason() : result.output);
+    return keep(carrying->plan);
+}
+
+/* ---- all of them ---- */
+
+static double elapsed_s(const struct carrying *carrying)
+{
+    return (double)(clock_now_ns() - carrying->start_ns) * 1e-9;
+}
+
+/* The first run of a study is always made. */
+static int carry_out_due(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    char text[sizeof carrying->line.last];
+    bool has_run = false;
+    int code = 0;
+
+    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
+        struct study_run *run = &plan->runs[i];
+        if (run->state != STUDY_DUE)
+            continue;
+        if (has_run && elapsed_s(carrying) > plan->options->budget_s + grace_s) {
+            run->state = STUDY_LEFT_OUT;
+            set_reason(run, "left out: the time of --budget was over");
+            continue;
+        }
+        snprintf(text, sizeof text, "%s: %s (%zu of %zu), %.0f s", plan->study->name, run->name,
+                 i + 1, plan->run_count, elapsed_s(carrying));
+        line_show(&carrying->line, text);
+        code = carry_out(carrying, run);
+        has_run = true;
+    }
+    return code;
+}
+
+/* Open MPI refuses root and more ranks than cores unless told otherwise. */
+static void prepare_mpi(void)
+{
+    static const char *const settings[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 0);
+}
+
+int study_carry_out(struct study_plan *plan)
+{
+    struct carrying carrying = {.plan = plan, .line = line_start()};
+    bool is_due = false;
+    int code = folder_make_path(plan->options->folder);
+
+    if (code == 0)
+        take_over(plan);
+    prepare_mpi();
+    for (size_t i = 0; i < plan->run_count; i++)
+        is_due = is_due || plan->runs[i].state == STUDY_DUE;
+    for (size_t i = 0; i < plan->set_count && code == 0 && is_due; i++)
+        code = make_set(&carrying, &plan->sets[i]);
+    carrying.start_ns = clock_now_ns();
+    if (code == 0)
+        code = carry_out_due(&carrying);
+    line_clear(&carrying.line);
+    return code;
+}
