@@ -48,6 +48,8 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_SERVER_CACHE_RATE] = {"storage", "cache-bytes-per-s", 0, "bytes/s from that"},
     [SIZING_EPOCHS] = {"job", "epochs", 3, "epochs simulated"},
     [SIZING_SEQUENTIAL] = {"job", "is-sequential", 0, "1: each epoch reads in the same order"},
+    [SIZING_FIXED] = {"job", "partition-is-fixed", 0,
+                      "1: a node's share is the same in each epoch"},
     [SIZING_BUFFER] = {"job", "buffer-samples", 0, "samples of a shuffle buffer"},
     [SIZING_WINDOW] = {"job", "window-samples", 0, "samples of the look-ahead window"},
     [SIZING_CHECKPOINT_BYTES] = {"checkpoint", "bytes", 0, "size of a checkpoint"},

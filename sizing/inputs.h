@@ -44,6 +44,7 @@ enum sizing_input {
     SIZING_SERVER_CACHE_RATE,
     SIZING_EPOCHS,
     SIZING_SEQUENTIAL, /* 1: every epoch reads in the same order */
+    SIZING_FIXED,      /* 1: a node reads the same share of the data in each epoch */
     SIZING_BUFFER,     /* samples that a shuffle reads before it draws the first one */
     SIZING_WINDOW,     /* samples read in file order, of which the first drawn may come last */
     SIZING_CHECKPOINT_BYTES,

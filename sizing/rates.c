@@ -2,6 +2,7 @@
 #include "sizing/rates.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 const char *const sizing_part_names[SIZING_PART_COUNT] = {
     [SIZING_PART_GPU] = "GPUs",           [SIZING_PART_STORAGE] = "storage bandwidth",
@@ -49,27 +50,29 @@ double sizing_step_s(const struct sizing_plant *plant)
     return fmax(compute, compute * (1 - backward_share) + sizing_exchange_s(plant));
 }
 
-/* An LRU cache of share f of the data. In the same order every time, what comes next was evicted
- * last: all or nothing. In a new order, a sample hits if the others used since are fewer than f: of
- * two independent positions, P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f). If the nodes also
- * exchange samples from epoch to epoch, a node's cache holds f of what it may be asked for. */
-static double hits_of(double share, int sequential, double nodes)
+/* An LRU cache of share f of the data of one node. In the same order every time, what comes next
+ * was evicted last: all or nothing. In a new order, a sample hits if the others used since are
+ * fewer than f: of two independent positions, P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f).
+ */
+static double hits_of(double share, bool sequential)
 {
     if (share >= 1)
         return 1;
-    if (sequential || share <= 0)
-        return 0;
-    return nodes > 1 ? share : share + (1 - share) * log1p(-share);
+    return sequential || share <= 0 ? 0 : share + (1 - share) * log1p(-share);
 }
 
+/* Where nodes draw new shares in each epoch, a cache has f of what it may be asked for at most, and
+ * no more than the node has read so far. */
 double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
 {
     const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
+    const double share = plant->of[SIZING_CACHE_BYTES] / bytes, nodes = plant->nodes;
 
-    if (epoch == 0 || bytes <= 0)
+    if (epoch == 0 || !(bytes > 0))
         return 0;
-    return hits_of(plant->of[SIZING_CACHE_BYTES] / bytes, plant->of[SIZING_SEQUENTIAL] > 0,
-                   plant->nodes);
+    if (nodes < 2 || plant->of[SIZING_FIXED] > 0)
+        return hits_of(share * nodes, plant->of[SIZING_SEQUENTIAL] > 0);
+    return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
 }
 
 /* Bytes/s of the servers, from disks and from their memory. */

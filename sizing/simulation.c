@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RING_MOST = 1 << 14 };
+enum { RING_MOST = 1 << 14, EPOCHS_FOLLOWED = 4 };
 
 /* One node. Times are seconds since the start of the epoch. */
 struct followed_node {
@@ -224,9 +224,9 @@ int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t s
     int code = start(&simulation, seed);
 
     *outcome = (struct sizing_outcome){0};
-    /* All after the second are like it. */
-    for (unsigned epoch = 0; code == 0 && epoch < epochs && epoch < 2; epoch++) {
-        const double times_over = epoch ? epochs - 1 : 1;
+    for (unsigned epoch = 0; code == 0 && epoch < epochs && epoch < EPOCHS_FOLLOWED; epoch++) {
+        /* All others are like the last one followed. */
+        const double times_over = epoch + 1 < EPOCHS_FOLLOWED ? 1 : epochs - epoch;
         struct epoch_times times = run_epoch(&simulation, epoch, steps ? steps : SIZING_STEPS_MOST);
         if (epoch == 0) {
             first = times.seconds;

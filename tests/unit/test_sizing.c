@@ -142,7 +142,12 @@ static void caches_by_epoch_and_order(void **unused)
     assert_true(sizing_hits(&plant, 0) == 0);
     assert_near(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
     plant.nodes = 4;
-    assert_near(sizing_hits(&plant, 1), 0.5, 1e-12);
+    assert_near(sizing_hits(&plant, 1), 0.25, 1e-12); /* of what it read in the first epoch */
+    assert_near(sizing_hits(&plant, 2), 1 - 0.75 * 0.75, 1e-12);
+    assert_near(sizing_hits(&plant, 9), 0.5, 1e-12);
+    plant.of[SIZING_FIXED] = 1;
+    assert_near(sizing_hits(&plant, 1), 1, 1e-12); /* a quarter of the data, in half of its size */
+    plant.nodes = 1;
     plant.of[SIZING_SEQUENTIAL] = 1;
     assert_true(sizing_hits(&plant, 1) == 0);
     plant.of[SIZING_CACHE_BYTES] = 100e9;
