@@ -23,6 +23,7 @@ extern const struct command command_monitor;
 extern const struct command command_plan;
 extern const struct command command_ramp;
 extern const struct command command_plot;
+extern const struct command command_report;
 extern const struct command command_completion;
 extern const struct command command_help;
 

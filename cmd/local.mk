@@ -25,6 +25,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/manual.c cmd/manual.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c cmd/plan.c cmd/plot.c \
+	cmd/report.c cmd/report_data.c cmd/report_data.h \
 	cmd/shuffle.c cmd/shuffle.h cmd/shuffle_measure.c cmd/shuffle_report.c \
 	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
+#include "report/chart.h"
 #include "report/gnuplot.h"
 #include "report/load.h"
-#include "report/chart.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -27,8 +27,9 @@ struct plot_settings {
 /* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct plot_settings, field)
 static const struct option_spec plot_options[] = {
-    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.svg", .reach = OPTION_WRITES,
-     .summary = "output file; default: the first FILE with .svg appended; - is standard output"},
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "output file, .svg, .png or .pdf; default: the first FILE with .svg appended; - is "
+                "standard output (SVG)"},
     {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "", .metavar = "TEXT",
      .summary = "title of the chart"},
     {"job", 0, OPTION_COUNT, FIELD(job), .fallback = "1", .minimum = 1, .maximum = 1e6,
@@ -41,15 +42,15 @@ static const struct option_spec plot_options[] = {
 /* clang-format on */
 
 struct page {
-    struct chart_node nodes[CHART_NODES];
+    struct chart_source sources[CHART_SOURCES];
     uint32_t count;
-    char names[CHART_NODES][NAME_BYTES]; /* names of files */
-    struct timeline *timelines[CHART_NODES];
-    uint32_t files;
-    bool is_synthetic; /* a node read synthetic data */
+    char names[CHART_SOURCES][NAME_BYTES]; /* of files, or of the runs in them */
+    struct timeline *timelines[CHART_SOURCES];
+    uint32_t files, results; /* results: files of --json, which are runs, not nodes */
+    bool is_synthetic;       /* a node read synthetic data */
 };
 
-/* A result of --json: a training run, or one of its jobs; its host names the node. */
+/* A result of --json: a training run, or one of its jobs. Its label names the run. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
                                     struct page *page)
 {
@@ -64,9 +65,10 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
     } else if (document) {
         if (jobs)
             chosen = json_array_get(jobs, job - 1);
-        const char *host = load_text(chosen, "place.host");
-        if (host)
-            snprintf(name, NAME_BYTES, "%s", host);
+        const char *label = load_text(chosen, "label");
+        if (label && *label)
+            snprintf(name, NAME_BYTES, "%s", label);
+        page->results++;
         page->is_synthetic |= load_true(chosen, "dataset.synthetic");
         timeline = report_timeline_load(path, json_object_get(chosen, "series"));
     }
@@ -100,56 +102,88 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
 static void add_nodes(struct page *page, const char *name, struct timeline *timeline, uint32_t room)
 {
     if (timeline->node_count == 0 || timeline->node_count > room) {
-        page->nodes[page->count++] = (struct chart_node){name, timeline};
+        page->sources[page->count++] = (struct chart_source){name, timeline};
         return;
     }
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         struct timeline_node *node = &timeline->nodes[i];
         node->timeline->start_unix_ns = timeline->start_unix_ns;
-        page->nodes[page->count++] = (struct chart_node){node->host, node->timeline};
+        page->sources[page->count++] = (struct chart_source){node->host, node->timeline};
     }
 }
 
 static int load_all(const struct invocation *invocation, struct page *page)
 {
     const struct plot_settings *settings = invocation->settings;
-    const int files = invocation->count;
+    const uint32_t files = (uint32_t)invocation->count;
 
-    if (files > CHART_NODES)
-        return fail(EINVAL, "at most %d series per chart", CHART_NODES);
-    for (int i = 0; i < files; i++) {
-        struct timeline *timeline = load(invocation->operands[i], settings->job, page);
-        if (!timeline)
+    if (files > CHART_SOURCES)
+        return fail(EINVAL, "at most %d series per chart", CHART_SOURCES);
+    for (uint32_t i = 0; i < files; i++) {
+        page->timelines[i] = load(invocation->operands[i], settings->job, page);
+        if (!page->timelines[i])
             return -EINVAL;
-        const uint32_t room = CHART_NODES - page->count - (uint32_t)(files - i - 1);
-        if (timeline->node_count > room)
-            snprintf(page->names[page->files], NAME_BYTES, "%u nodes", timeline->node_count);
-        page->timelines[page->files] = timeline;
-        add_nodes(page, page->names[page->files++], timeline, room);
+        page->files++;
+    }
+    if (page->results && page->results < files)
+        return fail(EINVAL, "results are runs, profiles and series are nodes: chart them apart");
+    for (uint32_t i = 0; i < files; i++) {
+        const uint32_t nodes = page->timelines[i]->node_count;
+        uint32_t room = CHART_SOURCES - page->count - (files - i - 1);
+        if (page->results > 1)
+            room = 0;
+        if (nodes > room && !page->results)
+            snprintf(page->names[i], NAME_BYTES, "%u nodes", nodes);
+        add_nodes(page, page->names[i], page->timelines[i], room);
     }
     return 0;
 }
 
-static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
+static int write_chart(const struct plot_settings *settings, const char *title,
+                       const struct chart *chart, const char *path)
 {
     struct text_stream stream;
     char *script = NULL;
     size_t bytes = 0;
+    unsigned width, height;
 
     if (text_stream_open(&stream))
         return -ENOMEM;
-    const char *title =
-        !*settings->title && page->is_synthetic ? "synthetic data" : settings->title;
-    int code = chart_write(stream.stream, title, page->nodes, page->count);
-    int taken = text_stream_take(&stream, &script, &bytes);
-    if (code == 0)
-        code = taken;
+    chart_size(chart, title, &width, &height);
+    gnuplot_begin(stream.stream, width, height);
+    chart_script(stream.stream, title, chart);
+    int code = text_stream_take(&stream, &script, &bytes);
     if (code == 0 && settings->script && strcmp(path, "-") == 0)
         fwrite(script, 1, bytes, stdout);
     else if (code == 0)
         code = settings->script ? report_write_file(path, script, bytes)
                                 : gnuplot_draw(script, bytes, path);
     free(script);
+    return code;
+}
+
+static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
+{
+    const char *title =
+        !*settings->title && page->is_synthetic ? "synthetic data" : settings->title;
+    struct chart chart;
+    int code = chart_make(&chart, page->results > 1 ? CHART_OF_RUNS : CHART_OF_NODES, page->sources,
+                          page->count, CHART_BINS);
+
+    if (code == 0)
+        code = write_chart(settings, title, &chart, path);
+    chart_release(&chart);
+    return code;
+}
+
+static int make_plot(const struct invocation *invocation, struct page *page, const char *path)
+{
+    int code = load_all(invocation, page);
+
+    if (code == 0)
+        code = draw(invocation->settings, page, path);
+    for (uint32_t i = 0; i < page->files; i++)
+        timeline_destroy(page->timelines[i]);
     return code;
 }
 
@@ -160,32 +194,39 @@ static int run_plot(const struct invocation *invocation)
     char *path = settings->output ? strdup(settings->output)
                                   : file_format_path("%s.%s", invocation->operands[0],
                                                      settings->script ? "gnuplot" : "svg");
-    command_on_interrupt(NULL);
-    int code = page && path ? load_all(invocation, page) : fail(ENOMEM, "out of memory");
+    int status;
 
-    if (code == 0)
-        code = draw(settings, page, path);
-    for (uint32_t i = 0; page && i < page->files; i++)
-        timeline_destroy(page->timelines[i]);
+    command_on_interrupt(NULL);
+    if (!page || !path) {
+        fail(ENOMEM, "out of memory");
+        status = command_failed(invocation);
+    } else if (!settings->script && gnuplot_kind_of(path) < 0) {
+        status = command_misused(invocation);
+    } else {
+        status = make_plot(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
+    }
     free(page);
     free(path);
-    return code ? command_failed(invocation) : COMMAND_OK;
+    return status;
 }
 
 const struct command command_plot = {
     .name = "plot",
-    .summary = "chart storage and fabric traffic over time",
+    .summary = "chart storage, fabric, CPU and memory over time",
     .operands = "FILE...",
     .operands_minimum = 1,
     .operands_maximum = -1,
-    .description = "Charts storage reads and fabric traffic (received, sent, and received - sent, "
-                   "which is storage traffic over the fabric) over time; indexing, dropping "
-                   "caches, shuffles, evaluations and checkpoints are shaded. FILE is a result "
-                   "(--json), a series (--series) or a profile (iobench monitor --json). Nodes of "
-                   "a job are drawn separately and as a sum; so are several FILEs, aligned by "
-                   "their clocks (a series has none and starts with the first). Needs gnuplot.",
+    .description = "Charts storage reads, fabric traffic (received, sent, and received - sent, "
+                   "which is storage traffic over the fabric), CPU with iowait, the page cache and "
+                   "GPUs over time, as far as there is data; indexing, dropping caches, shuffles, "
+                   "evaluations and checkpoints are shaded. FILE is a result (--json), a series "
+                   "(--series) or a profile (iobench monitor --json). Nodes of a job are drawn "
+                   "separately and as a sum; so are several series or profiles, aligned by their "
+                   "clocks (a series has none and starts with the first). Several results are "
+                   "runs, named by their labels, and each starts at second 0. Needs gnuplot.",
     .examples = "iobench plot result.json\twrites result.json.svg\n"
-                "iobench plot -o both.svg node0.jsonl node1.jsonl\teach node and the sum\n",
+                "iobench plot -o both.svg node0.jsonl node1.jsonl\teach node and the sum\n"
+                "iobench plot -o runs.png before.json after.json\ttwo runs\n",
     .options = plot_options,
     .settings_size = sizeof(struct plot_settings),
     .operands_reach = {OPTION_WRITES, OPTION_READS},

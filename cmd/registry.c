@@ -24,6 +24,7 @@ const struct command *const command_registry[] = {
     &command_sweep,
     &command_monitor,
     &command_plot,
+    &command_report,
     &command_plan,
     &command_completion,
     &command_help,

@@ -13,6 +13,7 @@
 #include "formats/format.h"
 #include "pipeline/settings/job_options.h"
 #include "pipeline/loader/loader.h"
+#include "report/gnuplot.h"
 #include "shuffle/outline.h"
 #include "shuffle/preset.h"
 
@@ -200,6 +201,9 @@ static int check(struct survey *survey, const struct invocation *invocation)
         code = list_rows(survey, invocation);
     if (code == 0 && survey->settings->measure && !survey->settings->data)
         code = fail(EINVAL, "--measure needs --data");
+    if (code == 0 && survey->settings->plot &&
+        gnuplot_kind_of(survey->settings->plot) != GNUPLOT_SVG)
+        code = fail(EINVAL, "--plot %s: unknown suffix: expected .svg", survey->settings->plot);
     for (int i = 0; code == 0 && i < invocation->count; i++) {
         struct plugin_choice choice;
         code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);

@@ -261,31 +261,51 @@ static void write_cells(FILE *svg, const struct plot_panel *panels, size_t count
     }
 }
 
-int plot_write(const char *path, const struct plot_panel *panels, size_t count)
+static size_t count_cells(const struct plot_panel *panels, size_t count)
 {
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0, cells = 0;
-    double top = GAP;
+    size_t cells = 0;
 
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    FILE *svg = stream.stream;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         cells += panels[i].title[0] != '\0';
+    return cells;
+}
+
+static bool has_front(const struct plot_panel *panels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
         if (panels[i].bytes_per_s > 0)
-            top = TITLE + CHART + 3 * GAP + TITLE;
-    }
+            return true;
+    return false;
+}
+
+int plot_svg(FILE *svg, const struct plot_panel *panels, size_t count, bool has_maps)
+{
+    const double top = has_front(panels, count) ? TITLE + CHART + 3 * GAP + TITLE : GAP;
+    const double maps = 2 * TITLE + (double)((count_cells(panels, count) + 1) / 2) * CELL_HEIGHT;
+
     fprintf(svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<g font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
             "<g fill=\"none\" stroke=\"#136\">\n"
             "<style>text{fill:#222;stroke:none}rect{stroke:#bbb}</style>\n",
-            PAGE, top + 2 * TITLE + (double)((cells + 1) / 2) * CELL_HEIGHT);
+            PAGE, top + (has_maps ? maps : 0));
     int code = write_front(svg, panels, count);
-    write_cells(svg, panels, count, top);
+    if (has_maps)
+        write_cells(svg, panels, count, top);
     fputs("</g></g></svg>\n", svg);
+    return code;
+}
+
+int plot_write(const char *path, const struct plot_panel *panels, size_t count)
+{
+    struct text_stream stream;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    int code = plot_svg(stream.stream, panels, count, true);
     int taken = text_stream_take(&stream, &text, &bytes);
     if (code == 0)
         code = taken;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { PLOT_BATCHES = 16, PLOT_LABELS = 64, PLOT_NEIGHBOURS = 32 };
 
@@ -31,7 +32,9 @@ struct plot_panel {
 /* Add the next draw of the surveyed rank. */
 void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label);
 
-/* 0 or a negative errno. */
+/* Write the SVG; without maps only the chart of randomness against throughput. Return 0 or a
+ * negative errno. */
+int plot_svg(FILE *svg, const struct plot_panel *panels, size_t count, bool has_maps);
 int plot_write(const char *path, const struct plot_panel *panels, size_t count);
 
 #endif

@@ -33,3 +33,5 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 
 # Studies: their pages and pictures.
 EXTRA_DIST += docs/studies/README.md
+
+EXTRA_DIST += docs/report.md docs/report/light.png docs/report/dark.png docs/report/narrow.png

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += profiles/profiles.c profiles/profiles.h
-nodist_libiobench_a_SOURCES = profiles/built-in.c
+nodist_libiobench_a_SOURCES += profiles/built-in.c
 
 # In the order in which `iobench list profiles` shows them.
 PROFILES = \

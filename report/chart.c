@@ -3,7 +3,6 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "report/gnuplot.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,35 +11,44 @@
 
 static const double CHATTER = 0.5; /* MB/s */
 
-enum { WIDTH = 1100, PANEL = 290, BINS_MAX = 1000, LINES = 4 };
+/* Lines of a source. A value is the sum of the columns in the first row of keys that has any of
+ * them present: results of `run` have provenance, files of `monitor` only machine totals. */
+enum chart_line { READ, STORAGE, RECEIVE, SEND, USER, SYSTEM, IO_WAIT, CACHE, DIRTY, GPU, LINES };
 
-/* Curves of a node. A value is the sum of the columns in the first row of keys that has any of them
- * present: results of `run` have provenance, files of `monitor` only machine totals. */
-enum chart_line { READ, STORAGE, RECEIVE, SEND };
-
-static const char *const line_keys[LINES][2][4] = {
-    [READ] = {{"read_bytes_per_s"}},
-    [STORAGE] = {{"from_local_bytes_per_s", "from_fabric_bytes_per_s"},
-                 {"storage_read_bytes_per_s", "nfs_read_bytes_per_s", "lustre_read_bytes_per_s"}},
-    [RECEIVE] = {{"fabric_receive_bytes_per_s"},
-                 {"infiniband_receive_bytes_per_s", "net_receive_bytes_per_s"}},
-    [SEND] = {{"fabric_send_bytes_per_s"},
-              {"infiniband_transmit_bytes_per_s", "net_transmit_bytes_per_s"}},
-};
-
-/* Shades of phases other than reading; the rest of an epoch is white. */
 static const struct {
-    const char *phase, *color, *meaning;
-} shades[] = {
-    {"index", "#d9d9d9", "index"},           {"calibrate", "#f0f0f0", "calibrate"},
-    {"drop", "#bdd7e7", "caches dropped"},   {"shuffle", "#fdae6b", "shuffle"},
-    {"drain", "#fee6ce", "drain"},           {"evaluation", "#c7e9c0", "evaluation"},
-    {"checkpoint", "#dadaeb", "checkpoint"},
+    const char *keys[2][4];
+    double factor;
+    bool is_share; /* several nodes have a mean, not a sum */
+} lines[LINES] = {
+    [READ] = {{{"read_bytes_per_s"}}, 1e-6, false},
+    [STORAGE] = {{{"from_local_bytes_per_s", "from_fabric_bytes_per_s"},
+                  {"storage_read_bytes_per_s", "nfs_read_bytes_per_s", "lustre_read_bytes_per_s"}},
+                 1e-6,
+                 false},
+    [RECEIVE] = {{{"fabric_receive_bytes_per_s"},
+                  {"infiniband_receive_bytes_per_s", "net_receive_bytes_per_s"}},
+                 1e-6,
+                 false},
+    [SEND] = {{{"fabric_send_bytes_per_s"},
+               {"infiniband_transmit_bytes_per_s", "net_transmit_bytes_per_s"}},
+              1e-6,
+              false},
+    [USER] = {{{"cpu_user_percent"}}, 1, true},
+    [SYSTEM] = {{{"cpu_system_percent"}}, 1, true},
+    [IO_WAIT] = {{{"cpu_io_wait_percent"}}, 1, true},
+    [CACHE] = {{{"page_cache_bytes"}}, 1e-9, false},
+    [DIRTY] = {{{"dirty_bytes"}}, 1e-9, false},
+    [GPU] = {{{"gpu_utilization_percent"}}, 1, true},
 };
-enum { SHADES = sizeof shades / sizeof shades[0] };
 
-static const char *const colors[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
-                                     "#ff7f0e", "#17becf", "#8c564b", "#e377c2"};
+/* Okabe and Ito's palette, which colour-blind people can tell apart. */
+#define BLUE "#0072b2"
+#define VERMILION "#d55e00"
+#define GREEN "#009e73"
+#define BLACK "#000000"
+#define GREY "#999999"
+static const char *const colors[] = {BLUE,      VERMILION, GREEN,    "#cc79a7",
+                                     "#e69f00", "#56b4e9", "#8c564b"};
 enum { COLORS = sizeof colors / sizeof colors[0] };
 
 /* ---- numbers ---- */
@@ -50,11 +58,12 @@ struct columns {
 };
 
 struct sheet {
-    const struct chart_node *nodes;
-    uint32_t count, bins;
-    double step_s;
-    double late_s[CHART_NODES]; /* start after the first node's */
-    double *values;             /* [node][line][bin] in MB/s; NAN: unknown */
+    struct chart *chart;
+    enum chart_kind kind;
+    const struct chart_source *sources;
+    uint32_t count;
+    double late_s[CHART_SOURCES]; /* start after the first one's */
+    double *values;               /* [source][line][bin]; NAN: unknown */
 };
 
 static struct columns find_columns(const struct timeline *timeline, enum chart_line line)
@@ -62,8 +71,8 @@ static struct columns find_columns(const struct timeline *timeline, enum chart_l
     struct columns columns = {0};
 
     for (int row = 0; row < 2 && columns.count == 0; row++)
-        for (int i = 0; i < 4 && line_keys[line][row][i]; i++) {
-            const uint32_t column = timeline_find(timeline, line_keys[line][row][i]);
+        for (int i = 0; i < 4 && lines[line].keys[row][i]; i++) {
+            const uint32_t column = timeline_find(timeline, lines[line].keys[row][i]);
             bool known = false;
             for (uint64_t k = 0; column < timeline->column_count && k < timeline->row_count; k++)
                 known = known || isfinite(timeline_value(timeline, k, column));
@@ -76,39 +85,50 @@ static struct columns find_columns(const struct timeline *timeline, enum chart_l
     return columns;
 }
 
+static double plus(double sum, double value)
+{
+    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
+
 static double sum_of(const struct timeline *timeline, uint64_t row, const struct columns *columns)
 {
     double sum = NAN;
 
-    for (uint32_t i = 0; i < columns->count; i++) {
-        const double value = timeline_value(timeline, row, columns->at[i]);
-        sum = isnan(value) ? sum : isnan(sum) ? value : sum + value;
-    }
+    for (uint32_t i = 0; i < columns->count; i++)
+        sum = plus(sum, timeline_value(timeline, row, columns->at[i]));
     return sum;
 }
 
-/* Distribute rows over bins, weighted by their overlap. */
-static void fill_bins(const struct sheet *sheet, uint32_t node, enum chart_line line, double *bins)
+static double *bins_of(const struct sheet *sheet, uint32_t source, enum chart_line line)
 {
-    const struct timeline *timeline = sheet->nodes[node].timeline;
+    return sheet->values + ((size_t)source * LINES + line) * sheet->chart->bins;
+}
+
+/* Distribute rows over bins, weighted by their overlap. */
+static void fill_bins(const struct sheet *sheet, uint32_t source, enum chart_line line)
+{
+    const struct timeline *timeline = sheet->sources[source].timeline;
     const struct columns columns = find_columns(timeline, line);
-    double from_s = sheet->late_s[node], filled_s = 0, area = 0;
+    const uint32_t count = sheet->chart->bins;
+    const double step_s = sheet->chart->step_s;
+    double from_s = sheet->late_s[source], filled_s = 0, area = 0;
+    double *bins = bins_of(sheet, source, line);
     uint32_t bin = 0;
 
-    for (uint32_t i = 0; i < sheet->bins; i++)
+    for (uint32_t i = 0; i < count; i++)
         bins[i] = NAN;
     for (uint64_t row = 0; row < timeline->row_count && columns.count; row++) {
-        const double to_s = sheet->late_s[node] + timeline_time_s(timeline, row);
+        const double to_s = sheet->late_s[source] + timeline_time_s(timeline, row);
         const double value = sum_of(timeline, row, &columns);
-        while (bin < sheet->bins && from_s < to_s) {
-            const double end_s = fmin(to_s, (bin + 1) * sheet->step_s);
+        while (bin < count && from_s < to_s) {
+            const double end_s = fmin(to_s, (bin + 1) * step_s);
             if (end_s > from_s && isfinite(value)) {
                 area += value * (end_s - from_s);
                 filled_s += end_s - from_s;
             }
             from_s = fmax(from_s, end_s);
-            bins[bin] = filled_s > 0 ? area / filled_s / 1e6 : NAN;
-            if (end_s < (bin + 1) * sheet->step_s)
+            bins[bin] = filled_s > 0 ? area / filled_s * lines[line].factor : NAN;
+            if (end_s < (bin + 1) * step_s)
                 break; /* the next row continues in this bin */
             bin++;
             area = filled_s = 0;
@@ -116,216 +136,232 @@ static void fill_bins(const struct sheet *sheet, uint32_t node, enum chart_line 
     }
 }
 
-static double *bins_of(const struct sheet *sheet, uint32_t node, enum chart_line line)
+/* Put all sources on a common time axis. */
+static int lay_out(struct sheet *sheet, uint32_t bins_most)
 {
-    return sheet->values + ((size_t)node * LINES + line) * sheet->bins;
-}
-
-/* Put all nodes on a common time axis. */
-static int lay_out(struct sheet *sheet)
-{
+    struct chart *chart = sheet->chart;
     uint64_t first_ns = UINT64_MAX;
     double end_s = 0;
 
     for (uint32_t i = 0; i < sheet->count; i++) {
-        const uint64_t start_ns = sheet->nodes[i].timeline->start_unix_ns;
+        const uint64_t start_ns = sheet->sources[i].timeline->start_unix_ns;
         first_ns = start_ns && start_ns < first_ns ? start_ns : first_ns;
     }
     for (uint32_t i = 0; i < sheet->count; i++) {
-        const struct timeline *timeline = sheet->nodes[i].timeline;
+        const struct timeline *timeline = sheet->sources[i].timeline;
         if (timeline->row_count == 0)
-            return fail(ENODATA, "%s: series without rows", sheet->nodes[i].name);
-        if (timeline->start_unix_ns)
+            return fail(ENODATA, "%s: series without rows", sheet->sources[i].name);
+        if (timeline->start_unix_ns && sheet->kind == CHART_OF_NODES)
             sheet->late_s[i] = (double)(timeline->start_unix_ns - first_ns) / 1e9;
         end_s = fmax(end_s, sheet->late_s[i] + timeline_time_s(timeline, timeline->row_count - 1));
-        sheet->step_s = fmax(sheet->step_s, timeline->interval_s);
+        chart->step_s = fmax(chart->step_s, timeline->interval_s);
     }
-    sheet->step_s = fmax(sheet->step_s, end_s / BINS_MAX);
-    if (!(sheet->step_s > 0) || !(end_s < 1e9))
+    chart->step_s = fmax(chart->step_s, end_s / bins_most);
+    if (!(chart->step_s > 0) || !(end_s < 1e9))
         return fail(ENODATA, "the series are %.0f s apart, or empty", end_s);
-    sheet->bins = (uint32_t)ceil(end_s / sheet->step_s);
-    sheet->values = memory_array((size_t)sheet->count * LINES * sheet->bins, sizeof(double));
+    chart->bins = (uint32_t)ceil(end_s / chart->step_s);
+    if (sheet->kind == CHART_OF_NODES || sheet->count == 1)
+        chart->phases = sheet->sources[0].timeline;
+    chart->phases_late_s = sheet->late_s[0];
+    sheet->values = memory_array((size_t)sheet->count * LINES * chart->bins, sizeof(double));
     if (!sheet->values)
         return -ENOMEM;
     for (uint32_t i = 0; i < sheet->count; i++)
         for (int line = 0; line < LINES; line++)
-            fill_bins(sheet, i, (enum chart_line)line, bins_of(sheet, i, (enum chart_line)line));
+            fill_bins(sheet, i, (enum chart_line)line);
     return 0;
 }
 
-static bool knows(const struct sheet *sheet, uint32_t node, enum chart_line line)
+static bool knows(const struct sheet *sheet, uint32_t source, enum chart_line line)
 {
-    for (uint32_t i = 0; i < sheet->bins; i++)
-        if (isfinite(bins_of(sheet, node, line)[i]))
+    for (uint32_t i = 0; i < sheet->chart->bins; i++)
+        if (isfinite(bins_of(sheet, source, line)[i]))
             return true;
     return false;
 }
 
 /* A machine that reads its own disk also has a network, but with only background traffic. */
-static bool has_fabric(const struct sheet *sheet, uint32_t node)
+static bool has_fabric(const struct sheet *sheet, uint32_t source)
 {
-    for (uint32_t i = 0; i < sheet->bins; i++)
-        if (bins_of(sheet, node, RECEIVE)[i] > CHATTER || bins_of(sheet, node, SEND)[i] > CHATTER)
+    for (uint32_t i = 0; i < sheet->chart->bins; i++)
+        if (bins_of(sheet, source, RECEIVE)[i] > CHATTER ||
+            bins_of(sheet, source, SEND)[i] > CHATTER)
             return true;
     return false;
 }
 
-/* ---- text ---- */
+/* ---- panels ---- */
 
-/* Write a named data block with lines "second value ...". */
-static void write_data(FILE *script, const struct sheet *sheet)
+/* name: of the source; "" for all. */
+static void begin_panel(struct chart *chart, const char *title, const char *name, const char *unit,
+                        bool is_share)
 {
-    for (uint32_t node = 0; node < sheet->count; node++) {
-        fprintf(script, "$node%u << END\n", node);
-        for (uint32_t i = 0; i < sheet->bins; i++) {
-            fprintf(script, "%.6g", (i + 0.5) * sheet->step_s);
-            for (int line = 0; line < LINES; line++)
-                fprintf(script, " %.6g", bins_of(sheet, node, (enum chart_line)line)[i]);
-            fputc('\n', script);
-        }
-        fputs("END\n", script);
-    }
-    fputs("$all << END\n", script);
-    for (uint32_t i = 0; i < sheet->bins; i++) {
+    struct chart_panel *panel = &chart->panels[chart->panel_count++];
+
+    *panel = (struct chart_panel){
+        .unit = unit, .is_share = is_share, .curves = chart->curves + chart->curve_count};
+    snprintf(panel->title, sizeof panel->title, "%s%s%s", title, *name ? " of " : "", name);
+}
+
+static double *add_curve(struct chart *chart, const char *name, const char *color, double width)
+{
+    struct chart_curve *curve = &chart->curves[chart->curve_count];
+
+    *curve =
+        (struct chart_curve){.color = color,
+                             .width = width,
+                             .values = chart->values + (size_t)chart->curve_count * chart->bins};
+    snprintf(curve->name, sizeof curve->name, "%s", name);
+    chart->curve_count++;
+    chart->panels[chart->panel_count - 1].curve_count++;
+    return curve->values;
+}
+
+/* Sum over sources first .. last - 1, of a share the mean. */
+static void combine(const struct sheet *sheet, enum chart_line line, uint32_t first, uint32_t last,
+                    double *values)
+{
+    for (uint32_t bin = 0; bin < sheet->chart->bins; bin++) {
         double sum = NAN;
-        for (uint32_t node = 0; node < sheet->count; node++) {
-            const double value = bins_of(sheet, node, STORAGE)[i];
-            sum = isnan(value) ? sum : isnan(sum) ? value : sum + value;
+        uint32_t known = 0;
+        for (uint32_t i = first; i < last; i++) {
+            known += isfinite(bins_of(sheet, i, line)[bin]) ? 1 : 0;
+            sum = plus(sum, bins_of(sheet, i, line)[bin]);
         }
-        fprintf(script, "%.6g %.6g\n", (i + 0.5) * sheet->step_s, sum);
+        values[bin] = lines[line].is_share ? sum / known : sum;
     }
-    fputs("END\n", script);
 }
 
-/* Draw rectangles behind the curves and a line at the start of each epoch. Phases of the first node
- * apply to all: they start and end together. */
-static unsigned write_phases(FILE *script, const struct sheet *sheet)
+static void add_storage(const struct sheet *sheet)
 {
-    const struct timeline *timeline = sheet->nodes[0].timeline;
-    unsigned used = 0;
+    struct chart *chart = sheet->chart;
+    const char *name = "from storage";
 
-    for (uint32_t i = 0; i < timeline->phase_count; i++) {
-        const struct timeline_phase *phase = &timeline->phases[i];
-        const double from_s = sheet->late_s[0] + phase->from_s;
-        for (int k = 0; k < SHADES; k++)
-            if (strcmp(phase->name, shades[k].phase) == 0) {
-                fprintf(script,
-                        "set object rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
-                        "fillcolor rgb '%s' fillstyle solid noborder\n",
-                        from_s, sheet->late_s[0] + phase->to_s, shades[k].color);
-                used |= 1u << k;
-            }
-        if (strcmp(phase->name, "epoch") != 0)
+    begin_panel(chart, "Storage read throughput", "", "MB/s", false);
+    if (sheet->count == 1 && knows(sheet, 0, READ))
+        combine(sheet, READ, 0, 1, add_curve(chart, "read by the pipeline", GREY, 1));
+    for (uint32_t i = 0; i < sheet->count; i++) {
+        if (!knows(sheet, i, STORAGE))
             continue;
-        fprintf(script,
-                "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead back linecolor rgb '#888888' "
-                "dashtype 3\n"
-                "set label 'epoch %llu' at %.6f, graph 0.96 offset 0.4,0 font ',10' textcolor rgb "
-                "'#666666'\n",
-                from_s, from_s, (unsigned long long)phase->number, from_s);
+        name = sheet->count == 1 ? name : sheet->sources[i].name;
+        double *values = add_curve(chart, name, colors[i % COLORS], 1.5);
+        chart->curves[chart->curve_count - 1].is_dashed = i / COLORS % 2;
+        combine(sheet, STORAGE, i, i + 1, values);
     }
-    return used;
+    if (sheet->count > 1 && sheet->kind == CHART_OF_NODES)
+        combine(sheet, STORAGE, 0, sheet->count, add_curve(chart, "all nodes", BLACK, 1.5));
 }
 
-static void write_shade_keys(FILE *script, unsigned used)
+static void add_fabric(const struct sheet *sheet, uint32_t source, const char *name)
 {
-    for (int k = 0; k < SHADES; k++)
-        if (used & 1u << k)
-            fprintf(script, ", \\\n NaN with boxes fillstyle solid linecolor rgb '%s' title '%s'",
-                    shades[k].color, shades[k].meaning);
-    fputc('\n', script);
+    struct chart *chart = sheet->chart;
+
+    begin_panel(chart, "Fabric", name, "MB/s", false);
+    double *received = add_curve(chart, "received", BLUE, 1.2);
+    double *sent = add_curve(chart, "sent", VERMILION, 1.2);
+    chart->curves[chart->curve_count - 1].is_dashed = true;
+    double *excess = add_curve(chart, "received - sent", BLACK, 1.5);
+    combine(sheet, RECEIVE, source, source + 1, received);
+    combine(sheet, SEND, source, source + 1, sent);
+    for (uint32_t bin = 0; bin < chart->bins; bin++)
+        excess[bin] = received[bin] - sent[bin];
 }
 
-static void write_curve(FILE *script, const char *data, int column, const char *color, double width,
-                        const char *name)
+/* A panel with the lines that any of the sources first .. last - 1 knows, if there are any. */
+static void add_machine(const struct sheet *sheet, uint32_t first, uint32_t last, const char *name)
 {
-    fprintf(script, "%s using 1:%d with lines linewidth %g linecolor rgb '%s' title ", data, column,
-            width, color);
-    gnuplot_text(script, name);
-}
+    static const struct {
+        const char *title, *unit;
+        struct {
+            enum chart_line line;
+            const char *name, *color;
+        } curves[3];
+    } panels[] = {
+        {"CPU",
+         "%",
+         {{USER, "user", BLUE}, {SYSTEM, "system", GREEN}, {IO_WAIT, "iowait", VERMILION}}},
+        {"Memory", "GB", {{CACHE, "page cache", BLUE}, {DIRTY, "dirty", VERMILION}}},
+        {"GPU", "%", {{GPU, "utilisation", BLUE}}}};
+    struct chart *chart = sheet->chart;
 
-static void write_storage(FILE *script, const struct sheet *sheet, unsigned used)
-{
-    char data[32], name[160];
-    const char *comma = "";
-
-    fputs("set title 'Storage read throughput' font ',13'\nset ylabel 'MB/s'\n"
-          "set yrange [0:*]\nplot ",
-          script);
-    if (sheet->count == 1 && knows(sheet, 0, READ)) {
-        write_curve(script, "$node0", 2 + READ, "#b0b0b0", 1, "read by the pipeline");
-        comma = ", \\\n ";
+    for (size_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
+        bool is_begun = false;
+        for (int k = 0; k < 3 && panels[i].curves[k].name; k++) {
+            const enum chart_line line = panels[i].curves[k].line;
+            bool known = false;
+            for (uint32_t source = first; source < last; source++)
+                known = known || knows(sheet, source, line);
+            if (!known)
+                continue;
+            if (!is_begun)
+                begin_panel(chart, panels[i].title, name, panels[i].unit, lines[line].is_share);
+            is_begun = true;
+            combine(sheet, line, first, last,
+                    add_curve(chart, panels[i].curves[k].name, panels[i].curves[k].color,
+                              line == IO_WAIT ? 1.5 : 1.2));
+        }
     }
-    for (uint32_t node = 0; node < sheet->count; node++) {
-        snprintf(data, sizeof data, "%s$node%u", comma, node);
-        if (sheet->count == 1)
-            snprintf(name, sizeof name, "from storage");
-        else
-            snprintf(name, sizeof name, "%s", sheet->nodes[node].name);
-        write_curve(script, data, 2 + STORAGE, colors[node % COLORS], 1.5, name);
-        comma = ", \\\n ";
-    }
-    if (sheet->count > 1) {
-        snprintf(data, sizeof data, "%s$all", comma);
-        write_curve(script, data, 2, "#000000", 1.5, "all nodes");
-    }
-    write_shade_keys(script, used);
 }
 
-static void write_fabric(FILE *script, const struct sheet *sheet, uint32_t node)
+/* Nodes are charted together where they can be added up, runs are not. */
+static void add_panels(const struct sheet *sheet)
 {
-    char title[200];
+    const bool nodes = sheet->kind == CHART_OF_NODES, alone = sheet->count == 1;
+    bool storage = false;
 
-    snprintf(title, sizeof title, "Fabric%s%s", sheet->count > 1 ? " of " : "",
-             sheet->count > 1 ? sheet->nodes[node].name : "");
-    fputs("set title ", script);
-    gnuplot_text(script, title);
-    fprintf(script,
-            " font ',13'\nset ylabel 'MB/s'\nset yrange [*<0:*]\n"
-            "plot $node%u using 1:%d with lines linewidth 1.2 linecolor rgb '#1f77b4' title "
-            "'received', \\\n"
-            " '' using 1:%d with lines linewidth 1.2 linecolor rgb '#d62728' title 'sent', \\\n"
-            " '' using 1:($%d-$%d) with lines linewidth 1.5 linecolor rgb '#000000' title "
-            "'received - sent'\n",
-            node, 2 + RECEIVE, 2 + SEND, 2 + RECEIVE, 2 + SEND);
-}
-
-static void write_pages(FILE *script, const char *title, const struct sheet *sheet)
-{
-    uint32_t panels = 1;
-
-    for (uint32_t node = 0; node < sheet->count; node++)
-        panels += has_fabric(sheet, node) ? 1 : 0;
-    gnuplot_begin(script, WIDTH, PANEL * panels + (*title ? 30 : 0));
-    write_data(script, sheet);
-    fprintf(script, "set multiplot layout %u,1", panels);
-    if (*title) {
-        fputs(" title ", script);
-        gnuplot_text(script, title);
-        fputs(" font ',15'", script);
+    for (uint32_t i = 0; i < sheet->count; i++)
+        storage = storage || knows(sheet, i, STORAGE) || knows(sheet, i, READ);
+    if (storage)
+        add_storage(sheet);
+    for (uint32_t i = 0; i < sheet->count; i++) {
+        const char *name = alone ? "" : sheet->sources[i].name;
+        if (has_fabric(sheet, i))
+            add_fabric(sheet, i, name);
+        if (!nodes)
+            add_machine(sheet, i, i + 1, name);
     }
-    fprintf(script,
-            "\nset xrange [0:%.6g]\nset xlabel 'seconds'\nset lmargin 10\nset grid ytics\n"
-            "set key at graph 1.02, graph 1 left top Left reverse samplen 2\nset rmargin 26\n",
-            sheet->bins * sheet->step_s);
-    write_storage(script, sheet, write_phases(script, sheet));
-    for (uint32_t node = 0; node < sheet->count; node++)
-        if (has_fabric(sheet, node))
-            write_fabric(script, sheet, node);
-    fputs("unset multiplot\n", script);
+    if (nodes)
+        add_machine(sheet, 0, sheet->count, alone ? "" : "all nodes");
 }
 
-int chart_write(FILE *script, const char *title, const struct chart_node *nodes, uint32_t count)
+static int reserve(struct chart *chart, size_t sources)
 {
-    struct sheet sheet = {.nodes = nodes, .count = count};
-    int code = lay_out(&sheet);
+    /* Per source: in the storage panel 1, fabric 3, machine 6 in 3 panels; more once. */
+    const size_t panels = 4 + 4 * sources, curves = 8 + 10 * sources;
 
-    for (uint32_t node = 0; node < count && code == 0; node++)
-        if (!knows(&sheet, node, STORAGE) && !knows(&sheet, node, RECEIVE))
-            code =
-                fail(ENODATA, "%s: no probe counted storage or network traffic", nodes[node].name);
+    chart->panels = memory_array(panels, sizeof *chart->panels);
+    chart->curves = memory_array(curves, sizeof *chart->curves);
+    chart->values = memory_array(curves * chart->bins, sizeof *chart->values);
+    return chart->panels && chart->curves && chart->values ? 0 : -ENOMEM;
+}
+
+int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_source *sources,
+               uint32_t count, uint32_t bins_most)
+{
+    struct sheet sheet = {.chart = chart, .kind = kind, .sources = sources, .count = count};
+
+    *chart = (struct chart){0};
+    int code = lay_out(&sheet, bins_most);
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        bool known = false;
+        for (int line = 0; line < LINES; line++)
+            known = known || knows(&sheet, i, (enum chart_line)line);
+        if (!known)
+            code = fail(ENODATA, "%s: no probe counted storage, network, CPU or memory",
+                        sources[i].name);
+    }
     if (code == 0)
-        write_pages(script, title, &sheet);
+        code = reserve(chart, count);
+    if (code == 0)
+        add_panels(&sheet);
     free(sheet.values);
     return code;
+}
+
+void chart_release(struct chart *chart)
+{
+    free(chart->panels);
+    free(chart->curves);
+    free(chart->values);
+    *chart = (struct chart){0};
 }

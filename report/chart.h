@@ -1,26 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * chart: storage reads of each node over time, traffic received and sent by its fabric and their
- * difference, with phases shaded. Writes the script for report/gnuplot.h; draws nothing. Any
- * thread.
+ * chart: what a machine did over time, in panels that share a time axis: storage reads, fabric
+ * traffic, CPU, memory, GPU, with the phases of a job. chart_make() computes the curves;
+ * chart_script() writes them for report/gnuplot.h, chart_json() for report/html.h. Draws nothing.
+ * Any thread.
  */
 #ifndef IOBENCH_REPORT_CHART_H
 #define IOBENCH_REPORT_CHART_H
 
 #include "pipeline/result/timeline.h"
 
+#include <jansson.h>
+#include <stddef.h>
 #include <stdio.h>
 
-enum { CHART_NODES = 64 };
+enum { CHART_SOURCES = 64, CHART_BINS = 1000, CHART_NAME_BYTES = 160 };
 
-struct chart_node {
+struct chart_source {
     const char *name;
     const struct timeline *timeline;
 };
 
-/* Nodes are aligned by their clocks (start_unix_ns); one without a time of day starts with the
- * others. title: "" for none. Returns 0, or -ENODATA with a reason if a node has nothing to chart.
- */
-int chart_write(FILE *script, const char *title, const struct chart_node *nodes, uint32_t count);
+/* Nodes of one job: aligned by their clocks (start_unix_ns; without a time of day a node starts
+ * with the others) and summed up. Runs: each starts at 0, no sum. */
+enum chart_kind { CHART_OF_NODES, CHART_OF_RUNS };
+
+struct chart_curve {
+    char name[CHART_NAME_BYTES];
+    const char *color; /* "#0072b2" */
+    double width;
+    bool is_dashed;
+    double *values; /* one per bin; NAN: unknown */
+};
+
+struct chart_panel {
+    char title[CHART_NAME_BYTES];
+    const char *unit;
+    bool is_share; /* in percent */
+    uint32_t curve_count;
+    struct chart_curve *curves;
+};
+
+struct chart {
+    const struct timeline *phases; /* of the first source, for all nodes; borrowed; NULL: of runs */
+    double phases_late_s;          /* of its second 0 */
+    double step_s;                 /* of a bin; the first begins at 0 */
+    uint32_t bins, panel_count, curve_count;
+    struct chart_panel *panels;
+    struct chart_curve *curves; /* of all panels */
+    double *values;             /* of all curves */
+};
+
+/* Returns 0, or -ENODATA with a reason if a source has nothing to chart. Release in any case. */
+int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_source *sources,
+               uint32_t count, uint32_t bins_most);
+void chart_release(struct chart *chart);
+
+/* title: "" for none. */
+void chart_script(FILE *script, const char *title, const struct chart *chart);
+/* Pixels of the drawing. */
+void chart_size(const struct chart *chart, const char *title, unsigned *width, unsigned *height);
+
+/* The page's data: "step_s", "panels" and "phases". */
+json_t *chart_json(const struct chart *chart);
+/* A panel in words, for readers who do not see it: mean and highest value of each curve. */
+char *chart_words(const struct chart *chart, const struct chart_panel *panel, char *text,
+                  size_t text_bytes);
 
 #endif

@@ -77,6 +77,8 @@ double compare_least_p(size_t a_count, size_t b_count);
 /* Print the table. name: of B. */
 void compare_text(FILE *stream, const char *name, const struct comparison *comparison,
                   double alpha);
+/* Print what the comparison rests on, and its doubts. */
+void compare_basis(FILE *stream, const struct comparison *comparison, double alpha);
 /* Returns NULL if out of memory. */
 json_t *compare_json(const char *label, const struct comparison *comparison, double alpha);
 

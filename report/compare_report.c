@@ -52,7 +52,7 @@ static void print_figure(FILE *stream, const struct compare_figure *figure, doub
             verdict_of(figure, alpha));
 }
 
-static void print_basis(FILE *stream, const struct comparison *comparison, double alpha)
+void compare_basis(FILE *stream, const struct comparison *comparison, double alpha)
 {
     const struct compare_figure *first = &comparison->figures[0];
 
@@ -104,7 +104,7 @@ void compare_text(FILE *stream, const char *name, const struct comparison *compa
             "change", "95% interval", "p");
     for (int i = 0; i < COMPARE_FIGURES; i++)
         print_figure(stream, &comparison->figures[i], alpha);
-    print_basis(stream, comparison, alpha);
+    compare_basis(stream, comparison, alpha);
 }
 
 static void put(json_t *object, const char *key, double value)
@@ -141,6 +141,7 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
         put(entry, "p_corrected", figure->p_corrected);
         put(entry, "sign_flip_p", figure->sign_flip_p);
         json_object_set_new(entry, "significant", json_boolean(compare_significant(figure, alpha)));
+        json_object_set_new(entry, "verdict", json_text(verdict_of(figure, alpha)));
         json_object_set_new(figures, figure->key, entry);
     }
     json_object_set_new(object, "figures", figures);

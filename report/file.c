@@ -13,12 +13,25 @@
 #include <unistd.h>
 
 /* Kinds of files that iobench writes, recognised by their first bytes. */
-enum shape { SHAPE_EMPTY, SHAPE_JSON, SHAPE_SVG, SHAPE_CSV, SHAPE_SCRIPT, SHAPE_PAGE, SHAPE_OTHER };
+enum shape {
+    SHAPE_EMPTY,
+    SHAPE_JSON,
+    SHAPE_SVG,
+    SHAPE_PNG,
+    SHAPE_PDF,
+    SHAPE_REPORT,
+    SHAPE_PAGE,
+    SHAPE_CSV,
+    SHAPE_SCRIPT,
+    SHAPE_OTHER
+};
 
 static const char *const shape_names[] = {
-    [SHAPE_EMPTY] = "nothing",           [SHAPE_JSON] = "JSON",
-    [SHAPE_SVG] = "a chart (SVG)",       [SHAPE_CSV] = "a table (CSV)",
-    [SHAPE_SCRIPT] = "a gnuplot script", [SHAPE_PAGE] = "a page of a study",
+    [SHAPE_EMPTY] = "nothing",          [SHAPE_JSON] = "JSON",
+    [SHAPE_SVG] = "a chart (SVG)",      [SHAPE_PNG] = "a chart (PNG)",
+    [SHAPE_PDF] = "a chart (PDF)",      [SHAPE_REPORT] = "a report (HTML)",
+    [SHAPE_CSV] = "a table (CSV)",      [SHAPE_SCRIPT] = "a gnuplot script",
+    [SHAPE_PAGE] = "a page of a study",
 };
 
 const char report_page_mark[] = "<!-- iobench study -->\n";
@@ -41,6 +54,11 @@ static bool is_csv(const char *text, size_t bytes)
     return comma;
 }
 
+static bool begins(const char *text, size_t bytes, const char *with)
+{
+    return bytes >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
 static enum shape shape_of(const char *text, size_t bytes)
 {
     const size_t seen = bytes < SHAPE_BYTES ? bytes : SHAPE_BYTES;
@@ -48,13 +66,18 @@ static enum shape shape_of(const char *text, size_t bytes)
 
     if (bytes == 0)
         return SHAPE_EMPTY;
+    if (begins(text, seen, "\x89PNG"))
+        return SHAPE_PNG;
+    if (begins(text, seen, "%PDF-"))
+        return SHAPE_PDF;
     for (size_t i = 0; i < seen; i++)
         if ((unsigned char)text[i] < ' ' && !strchr("\n\r\t", text[i]))
             return SHAPE_OTHER;
-    if (seen >= strlen(report_page_mark) &&
-        memcmp(text, report_page_mark, strlen(report_page_mark)) == 0)
+    if (begins(text, seen, report_page_mark))
         return SHAPE_PAGE;
-    if (text[0] == '<')
+    if (begins(text, seen, REPORT_PAGE_BEGIN))
+        return SHAPE_REPORT;
+    if (begins(text, seen, "<svg") || begins(text, seen, "<?xml"))
         return SHAPE_SVG;
     if (text[0] == '{')
         return SHAPE_JSON;
@@ -63,7 +86,7 @@ static enum shape shape_of(const char *text, size_t bytes)
             ;
         return at < seen && strchr("{]\"", text[at]) ? SHAPE_JSON : SHAPE_OTHER;
     }
-    if (seen > 4 && memcmp(text, "set ", 4) == 0)
+    if (begins(text, seen, "set "))
         return SHAPE_SCRIPT;
     return is_csv(text, seen) ? SHAPE_CSV : SHAPE_OTHER;
 }

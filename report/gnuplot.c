@@ -20,12 +20,40 @@ enum { CHART_BYTES_MAX = 256 << 20 };
 
 static const uint64_t time_limit_ns = UINT64_C(120000000000);
 
+static const struct {
+    const char *suffix, *setting, *begin;
+} kinds[] = {
+    [GNUPLOT_SVG] = {".svg", "kind='svg'", "<"},
+    [GNUPLOT_PNG] = {".png", "kind='png'", "\x89PNG"},
+    [GNUPLOT_PDF] = {".pdf", "kind='pdf'", "%PDF"},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+int gnuplot_kind_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (strcmp(path, "-") == 0)
+        return GNUPLOT_SVG;
+    for (int i = 0; i < KINDS; i++)
+        if (dot && strcmp(dot, kinds[i].suffix) == 0)
+            return i;
+    return fail(EINVAL, "%s: unknown suffix: expected .svg, .png or .pdf", path);
+}
+
+/* A pixel is 1/96 inch, as in CSS. */
 void gnuplot_begin(FILE *script, unsigned width, unsigned height)
 {
     fprintf(script,
-            "set terminal svg size %u,%u noenhanced font 'sans-serif,12' background '#ffffff'\n"
-            "set encoding utf8\n",
-            width, height);
+            "set encoding utf8\n"
+            "if (!exists('kind')) kind = 'svg'\n"
+            "if (kind eq 'svg') set terminal svg size %u,%u noenhanced font 'sans-serif,12' "
+            "background '#ffffff'\n"
+            "if (kind eq 'png') set terminal pngcairo size %u,%u noenhanced font 'sans-serif,9' "
+            "background '#ffffff'\n"
+            "if (kind eq 'pdf') set terminal pdfcairo size %gin,%gin noenhanced font "
+            "'sans-serif,9' background '#ffffff'\n",
+            width, height, width, height, width / 96.0, height / 96.0);
 }
 
 /* In single quotes only the quote itself is special. */
@@ -67,9 +95,9 @@ static bool draws_without_end(void *context)
     return is_too_large(files[OUT]);
 }
 
-static int run(int files[FILES], struct child_result *result)
+static int run(int files[FILES], enum gnuplot_kind kind, struct child_result *result)
 {
-    static const char *const argv[] = {"gnuplot", "-", NULL};
+    const char *const argv[] = {"gnuplot", "-e", kinds[kind].setting, "-", NULL};
     const struct child_task task = {.argv = argv,
                                     .input = files[IN],
                                     .output = files[OUT],
@@ -105,43 +133,55 @@ static char *take(int file, size_t *bytes)
     return text;
 }
 
-static int write_svg(const char *svg, size_t bytes, const char *path)
+/* The output is a picture only if gnuplot printed nothing else. */
+static int check_picture(enum gnuplot_kind kind, const char *picture, size_t bytes,
+                         const struct child_result *result)
 {
-    if (strcmp(path, "-") != 0)
-        return report_write_file(path, svg, bytes);
-    return report_write_file("/dev/stdout", svg, bytes);
+    const size_t begin = strlen(kinds[kind].begin);
+
+    if (result->status == 0 && bytes > begin && memcmp(picture, kinds[kind].begin, begin) == 0 &&
+        (kind != GNUPLOT_SVG || strstr(picture, "</svg>")))
+        return 0;
+    return fail(EIO, "gnuplot drew nothing: exit status %d: %s", result->status, result->output);
 }
 
-/* The output is a valid chart only if gnuplot printed nothing else. */
-static int collect(const int files[FILES], const struct child_result *result, const char *path)
-{
-    size_t bytes;
-    char *svg = take(files[OUT], &bytes);
-    int code = svg ? 0 : -ENOMEM;
-
-    if (code == 0 && (result->status != 0 || !strstr(svg, "</svg>")))
-        code =
-            fail(EIO, "gnuplot drew nothing: exit status %d: %s", result->status, result->output);
-    if (code == 0)
-        code = write_svg(svg, bytes, path);
-    free(svg);
-    return code;
-}
-
-int gnuplot_draw(const char *script, size_t bytes, const char *path)
+int gnuplot_run(const char *script, size_t script_bytes, enum gnuplot_kind kind, char **picture,
+                size_t *bytes)
 {
     int files[FILES];
     struct child_result result;
     int code = open_files(files);
 
+    *picture = NULL;
     if (code == 0)
-        code = file_write_at(files[IN], script, bytes, 0, "gnuplot");
+        code = file_write_at(files[IN], script, script_bytes, 0, "gnuplot");
     if (code == 0)
-        code = run(files, &result);
+        code = run(files, kind, &result);
     if (code == 0)
-        code = collect(files, &result, path);
+        code = (*picture = take(files[OUT], bytes)) ? 0 : -ENOMEM;
+    if (code == 0)
+        code = check_picture(kind, *picture, *bytes, &result);
     for (int i = 0; i < FILES; i++)
         if (files[i] >= 0)
             close(files[i]);
+    if (code) {
+        free(*picture);
+        *picture = NULL;
+    }
+    return code;
+}
+
+int gnuplot_draw(const char *script, size_t script_bytes, const char *path)
+{
+    char *picture = NULL;
+    size_t bytes;
+    const int kind = gnuplot_kind_of(path);
+    int code = kind < 0
+                   ? kind
+                   : gnuplot_run(script, script_bytes, (enum gnuplot_kind)kind, &picture, &bytes);
+
+    if (code == 0)
+        code = report_write_file(strcmp(path, "-") == 0 ? "/dev/stdout" : path, picture, bytes);
+    free(picture);
     return code;
 }

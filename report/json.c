@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
@@ -266,6 +267,27 @@ static json_t *latency_of(const struct histogram *latency)
                 latency->count ? (double)latency->sum * 1e-9 / (double)latency->count : 0,
                 "nothing read");
     return object;
+}
+
+/* Pairs of a share of the reads and the latency that they did not exceed, down to single reads. */
+static json_t *quantiles_of(const struct histogram *latency)
+{
+    static const double shares[] = {0.01,  0.05,  0.1,   0.2,    0.3,    0.4,    0.5,
+                                    0.6,   0.7,   0.8,   0.9,    0.95,   0.98,   0.99,
+                                    0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999};
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        if ((1 - shares[i]) * (double)latency->count < 1)
+            break;
+        json_t *pair = json_array();
+        char text[32]; /* rows have six digits: report/print.c */
+        json_array_append_new(pair, json_number(shares[i]));
+        snprintf(text, sizeof text, "%.6g", (double)histogram_quantile(latency, shares[i]) / 1e9);
+        json_array_append_new(pair, json_number(strtod(text, NULL)));
+        json_array_append_new(array, pair);
+    }
+    return array;
 }
 
 static json_t *call_of(const struct server_call *call)
@@ -593,6 +615,8 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     put_real_if(object, "cold_residue_percent", summary->residue_known, summary->residue_percent,
                 "not verified; see runs");
     json_object_set_new(object, "read_latency", latency_of(&summary->read_latency_ns));
+    json_object_set_new(json_object_get(object, "read_latency"), "quantiles",
+                        quantiles_of(&summary->read_latency_ns));
     put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,
                 "no complete run");
     put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,
@@ -614,6 +638,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
 json_t *report_json(const struct result *result, const struct summary *summary)
 {
     json_t *object = json_object(), *runs = json_array();
+    char headline[REPORT_HEADLINE_BYTES];
 
     put_text_if(object, "label", result->job->output.label, "--label was not given");
     json_object_set_new(object, "valid", json_boolean(result->valid));
@@ -622,6 +647,8 @@ json_t *report_json(const struct result *result, const struct summary *summary)
                         json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
     put_text_if(object, "degraded_reason",
                 *result->degraded_reason ? result->degraded_reason : NULL, "not degraded");
+    put_text(object, "headline", report_headline(result, summary, headline));
+    json_object_set_new(object, "entries", report_entries(result, summary));
     put_text_if(object, "started", result->environment.started, "not recorded");
     put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

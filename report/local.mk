@@ -4,7 +4,19 @@ libiobench_a_SOURCES += \
 	report/load.c report/load.h report/seal.c report/seal.h \
 	report/sizing.c report/sizing.h \
 	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
-	report/gnuplot.c report/gnuplot.h report/chart.c report/chart.h \
+	report/gnuplot.c report/gnuplot.h report/chart.c report/chart_draw.c report/chart.h \
+	report/html.c report/html.h report/pictures.c report/pictures.h \
 	report/ranks.c report/ranks.h report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h
+
+# The page of `iobench report`, and the library that draws its charts: empty where configure found none.
+PAGE_FILES = report/page/page.html report/page/page.css report/page/page.js report/page/embed.sh
+EXTRA_DIST += $(PAGE_FILES)
+nodist_libiobench_a_SOURCES += page_files.c
+CLEANFILES += page_files.c
+page_files.c: $(PAGE_FILES) Makefile
+	$(AM_V_GEN)$(srcdir)/report/page/embed.sh \
+		template=$(srcdir)/report/page/page.html style=$(srcdir)/report/page/page.css \
+		program=$(srcdir)/report/page/page.js \
+		library=$(DYGRAPHS_SCRIPT) library_style=$(DYGRAPHS_STYLE) >$@.partial && mv $@.partial $@

@@ -18,6 +18,13 @@ enum { REPORT_WIDTH = 90 };
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color);
 
+/* The table's sentences as an array of {"name", "text"}, in order; an empty name continues the
+ * previous entry. */
+json_t *report_entries(const struct result *result, const struct summary *summary);
+/* "valid, cold, 3 runs of 1 epoch", or why not. */
+enum { REPORT_HEADLINE_BYTES = 1600 };
+const char *report_headline(const struct result *result, const struct summary *summary, char *text);
+
 /* Print what would be done (result of run_dry()). */
 void report_plan(FILE *stream, const struct result *result);
 
@@ -68,10 +75,13 @@ void report_csv_quoted(FILE *stream, const char *text);
 /* The first line of a page of a study. */
 extern const char report_page_mark[];
 
+/* First bytes of a page of `iobench report`. */
+#define REPORT_PAGE_BEGIN "<!DOCTYPE html>\n<!-- iobench report"
+
 /* Check that a text with this beginning may replace the file at path: only an older one of its kind
- * (JSON with the same first key, CSV with the same first column, SVG, gnuplot script, page of
- * a study) or an empty file, so that a mistyped path destroys nothing.
- * Returns 0, -EEXIST if not, or another negative errno. */
+ * (JSON with the same first key, CSV with the same first column, SVG, PNG, PDF, gnuplot script,
+ * report, page of a study) or an empty file, so that a mistyped path destroys nothing. Returns 0,
+ * -EEXIST if not, or another negative errno. */
 int report_check_replaced(const char *path, const char *text, size_t bytes);
 
 /* Write text to path atomically: readers see the old file or the complete new one. Calls

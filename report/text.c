@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "pipeline/result/accelerators.h"
 #include "report/ranks.h"
 #include "report/words.h"
@@ -21,6 +22,7 @@ struct text_page {
     const struct result *result;
     const struct summary *summary;
     const char *bold, *alarm, *plain; /* escape sequences, "" without colour */
+    json_t *entries;                  /* without a stream: takes the entries; NULL: out of memory */
 };
 
 /* Print "  Name     text", wrapped. An empty name continues the previous entry. */
@@ -35,6 +37,13 @@ static void print_entry(const struct text_page *page, const char *name, const ch
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (!page->stream) {
+        json_t *entry = json_object();
+        json_object_set_new(entry, "name", json_text(name));
+        json_object_set_new(entry, "text", json_text(text));
+        json_array_append_new(page->entries, entry);
+        return;
+    }
     for (const char *at = escape_shown(text); *at; name = "") {
         size_t length = words_line(at, REPORT_WIDTH - INDENT);
         fprintf(page->stream, "  %-*s%.*s\n", INDENT - 2, name, (int)length, at);
@@ -202,10 +211,17 @@ static void print_utilisation(const struct text_page *page)
     const struct stats_summary *mlperf = &page->summary->mlperf_au_percent;
     char text[80] = "";
 
+    if (!page->summary->trains)
+        return;
     if (mlperf->count)
         snprintf(text, sizeof text, ", %.1f%% as MLPerf Storage counts", mlperf->median);
     print_entry(page, "AU", "%.1f%% (compute over compute and wait)%s [2]",
                 page->summary->au_percent.median, text);
+}
+
+static void print_limit(const struct text_page *page)
+{
+    print_entry(page, "Limit", "%s", page->summary->limit_sentence);
 }
 
 static void print_waits(const struct text_page *page)
@@ -213,7 +229,6 @@ static void print_waits(const struct text_page *page)
     const struct summary *summary = page->summary;
     const struct summary_shares *shares = &summary->shares;
 
-    print_entry(page, "Limit", "%s", summary->limit_sentence);
     fprintf(page->stream, "  %-*sloader    on storage %3.0f%%   on memory  %3.0f%%\n", INDENT - 2,
             "Stalls", shares->loader_storage, shares->loader_memory);
     fprintf(page->stream, "%*sdecoders  on records %3.0f%%   on a batch %3.0f%%   busy %3.0f%%\n",
@@ -223,8 +238,6 @@ static void print_waits(const struct text_page *page)
                 shares->trainer_input, shares->trainer_compute);
     else
         fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
-    if (summary->trains)
-        print_utilisation(page);
 }
 
 /* Print a step of the average rank, and the memory of this process. */
@@ -485,7 +498,6 @@ static void print_footnotes(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
 
-    fputc('\n', page->stream);
     if (summary->limit != RESULT_LIMIT_HARNESS) {
         char text[512] = "", rate[WORDS_BYTES];
         size_t used = 0;
@@ -507,28 +519,37 @@ static void print_footnotes(const struct text_page *page)
 
 /* ---- the page ---- */
 
+const char *report_headline(const struct result *result, const struct summary *summary, char *text)
+{
+    const size_t size = REPORT_HEADLINE_BYTES;
+
+    if (!result->valid)
+        snprintf(text, size, "INVALID: %s", escape_shown(result->invalid_reason));
+    else if (summary->all.skipped > 0)
+        snprintf(text, size, "DEGRADED: %" PRIu64 " %s skipped", summary->all.skipped,
+                 summary->all.skipped == 1 ? "record was" : "records were");
+    else if (*result->degraded_reason)
+        snprintf(text, size, "DEGRADED: %s", result->degraded_reason);
+    else
+        snprintf(text, size, "valid, %s, %u %s of %" PRIu64 " %s",
+                 summary_cache_name(summary->cache), summary->runs,
+                 summary->runs == 1 ? "run" : "runs", result->job->epochs,
+                 result->job->epochs == 1 ? "epoch" : "epochs");
+    return text;
+}
+
 static void print_headline(const struct text_page *page)
 {
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
+    char text[REPORT_HEADLINE_BYTES];
+
     fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
             result->job->output.label ? ": " : "",
             result->job->output.label ? escape_shown(result->job->output.label) : "", page->plain);
-    if (!result->valid)
-        fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm,
-                escape_shown(result->invalid_reason), page->plain);
-    else if (summary->all.skipped > 0)
-        fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " %s skipped%s\n\n", page->alarm,
-                summary->all.skipped, summary->all.skipped == 1 ? "record was" : "records were",
-                page->plain);
-    else if (*result->degraded_reason)
-        fprintf(page->stream, "\n%sDEGRADED: %s%s\n\n", page->alarm, result->degraded_reason,
-                page->plain);
-    else
-        fprintf(page->stream, ": valid, %s, %u %s of %" PRIu64 " %s\n\n",
-                summary_cache_name(summary->cache), summary->runs,
-                summary->runs == 1 ? "run" : "runs", result->job->epochs,
-                result->job->epochs == 1 ? "epoch" : "epochs");
+    const bool good = strncmp(report_headline(result, summary, text), "valid", 5) == 0;
+    fprintf(page->stream, good ? ": %s%s%s\n\n" : "\n%s%s%s\n\n", good ? "" : page->alarm, text,
+            good ? "" : page->plain);
 }
 
 static struct text_page page_of(FILE *stream, const struct result *result,
@@ -540,6 +561,33 @@ static struct text_page page_of(FILE *stream, const struct result *result,
                               .bold = color ? ESCAPE_BOLD : "",
                               .alarm = color ? ESCAPE_ALARM : "",
                               .plain = color ? ESCAPE_PLAIN : ""};
+}
+
+/* Notes and advice, as entries. */
+static void print_next(const struct text_page *page)
+{
+    for (uint32_t i = 0; i < page->result->notice_count; i++)
+        print_entry(page, "Note", "%s", page->result->notices[i]);
+    for (uint32_t i = 0; i < page->summary->advice_count; i++)
+        print_entry(page, "Next", "%s", page->summary->advice[i]);
+}
+
+json_t *report_entries(const struct result *result, const struct summary *summary)
+{
+    static void (*const parts[])(const struct text_page *) = {
+        print_steady, print_feeds, print_limit,      print_utilisation, print_steps, print_latency,
+        print_bytes,  print_cold,  print_odd_images, print_findings,    print_floor};
+    struct text_page page = page_of(NULL, result, summary, false);
+
+    page.entries = json_array();
+    print_data(&page);
+    print_settings(&page);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && summary->runs; i++)
+        parts[i](&page);
+    print_next(&page);
+    if (summary->runs)
+        print_footnotes(&page);
+    return page.entries;
 }
 
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
@@ -554,7 +602,9 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_figures(&page);
         print_steady(&page);
         print_feeds(&page);
+        print_limit(&page);
         print_waits(&page);
+        print_utilisation(&page);
         print_steps(&page);
         report_ranks_text(stream, &summary->ranks);
         print_latency(&page);
@@ -572,12 +622,11 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_runs(&page);
     if (result->notice_count + summary->advice_count)
         fputc('\n', stream);
-    for (uint32_t i = 0; i < result->notice_count; i++)
-        print_entry(&page, "Note", "%s", result->notices[i]);
-    for (uint32_t i = 0; i < summary->advice_count; i++)
-        print_entry(&page, "Next", "%s", summary->advice[i]);
-    if (summary->runs)
+    print_next(&page);
+    if (summary->runs) {
+        fputc('\n', stream);
         print_footnotes(&page);
+    }
     if (!result->valid && summary->runs)
         fprintf(stream, "\n%sINVALID: %s%s\n", page.alarm, escape_shown(result->invalid_reason),
                 page.plain);

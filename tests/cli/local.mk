@@ -45,11 +45,12 @@ CLI_TESTS = \
 	tests/cli/window.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
+CLI_TESTS += tests/cli/report.sh tests/cli/report_browser.sh
 CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)
-EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \
+EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/browser.py tests/cli/sandbox_probe.c tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt

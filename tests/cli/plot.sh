@@ -30,10 +30,10 @@ with open("job.json", "w") as file:
 END
 for file in job.csv job.json; do
     expect 0 "$IOBENCH" plot --script -o job.gnuplot $file
-    awk '/^\$/ { name = $1 } /^[0-9]/ { rows[name]++; sums[name] += NF == 5 ? $3 : $2 }
-        END { for (name in sums) print name, rows[name], sums[name] }' job.gnuplot | sort >sums
-    # shellcheck disable=SC2016 # names of gnuplot
-    printf '%s\n' '$all 20 80' '$node0 20 20' '$node1 20 60' | diff - sums || die "$file: other curves"
+    # The first panel: n1, n2, and all.
+    awk '/^\$/ { panel = $1 } /^[0-9]/ && panel == "$panel0" { rows++; one += $2; two += $3; all += $4 }
+        END { print rows, one, two, all }' job.gnuplot >sums
+    echo '20 20 60 80' | diff - sums || die "$file: other curves"
     for text in "'n1'" "'n2'" "'all nodes'"; do
         grep -q "$text" job.gnuplot || die "$file: no $text"
     done
@@ -54,6 +54,28 @@ expect 1 "$IOBENCH" plot other
 says other
 expect 2 "$IOBENCH" plot
 
+# Two results of one host are two runs, not nodes: their labels, no sum.
+python3 - <<'END'
+import json
+job = json.load(open("job.json"))["jobs"][0]
+for label, rate in ("before", 10), ("after", 20):
+    series = {"start_unix_s": 1e9 + rate, "interval_s": 0.1, "phases": [],
+              "columns": ["time_s", "from_local_bytes_per_s", "cpu_user_percent", "cpu_io_wait_percent", "page_cache_bytes"],
+              "rows": [[i / 10, rate * 1e6, 30, rate, 5e9] for i in range(1, 21)]}
+    with open(label + ".json", "w") as file:
+        json.dump({"schema": "iobench-result", "schema_version": 1,
+                   "jobs": [{**job, "label": label, "series": series}]}, file)
+END
+expect 0 "$IOBENCH" plot --script -o runs.gnuplot before.json after.json
+for text in "title 'before'" "title 'after'" "'CPU of before'" "'iowait'" "'page cache'" "^0.05 10 20"; do
+    grep -q "$text" runs.gnuplot || die "two runs: no $text"
+done
+grep -q "all nodes" runs.gnuplot && die "two runs are added up"
+expect 1 "$IOBENCH" plot -o mixed.svg before.json series.csv
+says "chart them apart"
+expect 2 "$IOBENCH" plot -o x.gif before.json
+says "x.gif: unknown suffix: expected .svg, .png or .pdf"
+
 command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 expect 0 "$IOBENCH" plot --title "a'b <&> \`id\`" series.csv
 python3 - series.csv.svg <<'END' || die "the picture is not what the series says"
@@ -64,7 +86,7 @@ def inside(node):
     return node.data if node.nodeType == node.TEXT_NODE else "".join(map(inside, node.childNodes))
 said = [" ".join(inside(text).split()) for text in document.getElementsByTagName("text")]
 for text in ("a'b <&> `id`", "Storage read throughput", "from storage", "Fabric", "received",
-             "sent", "received - sent", "epoch 0", "epoch 1", "caches dropped", "shuffle",
+             "sent", "received - sent", "epoch 1", "epoch 2", "caches dropped", "shuffle",
              "seconds", "MB/s"):
     assert text in said, (text, said)
 # The points of a colour; y grows downwards.
@@ -73,7 +95,7 @@ def curve(color):
     for path in re.findall(r"<path stroke='rgb\(%s\)'\s+d='([^']*)'" % color, svg):
         points += [(float(x), float(y)) for x, y in re.findall(r"([\d.]+),([\d.]+)", path)]
     return points
-first = curve(r"\s*31, 119, 180")[2:22] # behind the two of its key
+first = curve(r"\s*0, 114, 178")[2:22] # behind the two of its key
 assert len(first) == 20, first
 low, high = max(y for _, y in first), min(y for _, y in first)
 shape = "".join("#" if abs(y - high) < 1 else "." if abs(y - low) < 1 else "?" for _, y in first)
@@ -87,6 +109,17 @@ expect 0 "$IOBENCH" plot -o both.svg series.csv series.csv
 for text in 'all nodes' 'Fabric of series.csv' 'series.csv'; do
     grep -q "$text" both.svg || die "no '$text' in the picture of two nodes"
 done
+
+# The suffix says what is written, and only an older picture of the kind is replaced.
+for kind in png pdf; do
+    expect 0 "$IOBENCH" plot -o x.$kind before.json
+    expect 0 "$IOBENCH" plot -o x.$kind before.json
+    cp before.json other.$kind
+    expect 1 "$IOBENCH" plot -o other.$kind after.json
+    says "not replaced"
+done
+[ "$(head -c 4 x.png | tail -c 3)" = PNG ] || die "x.png is not a PNG"
+[ "$(head -c 4 x.pdf)" = %PDF ] || die "x.pdf is not a PDF"
 
 # The output of monitor can be charted.
 expect 0 "$IOBENCH" monitor --json=lines --interval=50ms --sample-interval=20ms --count=3 .

@@ -8,14 +8,21 @@
 
 static void draw(struct timeline *timeline)
 {
-    const struct chart_node node = {"x", timeline};
+    const struct chart_source source = {"x", timeline};
+    struct chart chart;
     char *script = NULL;
     size_t bytes = 0;
     FILE *stream = timeline ? open_memstream(&script, &bytes) : NULL;
 
     if (stream) {
         fail_clear();
-        FUZZ_CHECK(chart_write(stream, "", &node, 1) == 0 || *fail_reason());
+        if (chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) == 0) {
+            chart_script(stream, "", &chart);
+            json_decref(chart_json(&chart));
+        } else {
+            FUZZ_CHECK(*fail_reason());
+        }
+        chart_release(&chart);
         fclose(stream);
     }
     free(script);

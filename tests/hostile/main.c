@@ -73,6 +73,7 @@ static const struct hostile_command commands[] = {
     {"compare json", KIND_RESULT, READS, "compare --json @ @"},
     {"plot script", KIND_RESULT, READS, "plot --script -o - @"},
     {"plot", KIND_RESULT, READS, "plot -o %/plot.svg @"},
+    {"report", KIND_RESULT, READS, "report -o %/report.html @"},
     {"size", KIND_RESULT, 0, "size --gpus 8 --gpu h200 @"},
     {"infer checkpoint", KIND_CHECKPOINT, READS, "infer " LEARN "--checkpoint @"},
     {"train resume", KIND_CHECKPOINT, 0, "train " LEARN "--checkpoint @ --resume"},

@@ -145,6 +145,9 @@ static void a_letter(void)
     pack_base("x", "shards");
     run_program("run -n 1 --no-calibrate -m 8m -d x --json r.json");
     put_text("letter", "Dear, this is the only copy\n");
+    put_text("letter.svg", "Dear, this is the only copy\n");
+    put_text("letter.png", "Dear, this is the only copy\n");
+    put_text("page.html", "<!DOCTYPE html><p>by somebody else\n");
     put_text("package.json", "{\n  \"name\": \"of another program\"\n}\n");
     put_text("list.json", "[{\"name\": \"of another program\"}]\n");
     put_text("table.csv", "name,age\nAda,36\n");
@@ -225,13 +228,15 @@ const struct hostile_set hostile_targets[] = {
     LETTER("infer", "infer " TINY "--json @/letter"),
     LETTER("shuffle", "shuffle -d @/x epoch -B 4 --json=@/letter"),
     LETTER("shuffle-csv", "shuffle -d @/x epoch -B 4 --csv @/letter"),
-    LETTER("shuffle-plot", "shuffle -d @/x epoch -B 4 --plot @/letter"),
+    LETTER("shuffle-plot", "shuffle -d @/x epoch -B 4 --plot @/letter.svg"),
     LETTER("monitor", "monitor -c 1 -i 20ms --sample-interval 10ms --json=@/letter"),
     LETTER("compare", "compare @/r.json @/r.json --json=@/letter"),
     LETTER("compare-operand", "compare @/r.json @/r.json --json=@/r.json"),
     LETTER("size", "size --gpus 8 --gpu h200 --json=@/letter"),
     LETTER("size-operand", "size --gpus 8 --gpu h200 @/r.json --json=@/r.json"),
-    LETTER("plot", "plot -o @/letter @/r.json"),
-    LETTER("plot-shard", "plot -o @/x/train-00000-of-00001 @/r.json"),
+    LETTER("plot", "plot -o @/letter.svg @/r.json"),
+    LETTER("plot-png", "plot -o @/letter.png @/r.json"),
+    LETTER("plot-shard", "plot --script -o @/x/train-00000-of-00001 @/r.json"),
+    LETTER("report", "report -o @/page.html @/r.json"),
     {0},
 };

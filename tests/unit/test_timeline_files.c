@@ -378,13 +378,16 @@ static void lines_of_monitor_are_read(void **unused)
 
 /* ---- the chart's script ---- */
 
-static char *script_of(const struct chart_node *nodes, uint32_t count)
+static char *script_of(enum chart_kind kind, const struct chart_source *sources, uint32_t count)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
+    struct chart chart;
 
-    assert_int_equal(chart_write(stream, "it's", nodes, count), 0);
+    assert_int_equal(chart_make(&chart, kind, sources, count, CHART_BINS), 0);
+    chart_script(stream, "it's", &chart);
+    chart_release(&chart);
     fclose(stream);
     return text;
 }
@@ -398,17 +401,20 @@ static void contains(const char *text, const char *part)
 static void one_node(void **unused)
 {
     struct timeline *made = make();
-    const struct chart_node node = {"first", made};
-    char *script = script_of(&node, 1);
+    const struct chart_source source = {"first", made};
+    char *script = script_of(CHART_OF_NODES, &source, 1);
 
     (void)unused;
-    /* second, then MB/s: read, from storage, received, sent */
-    contains(script, "$node0 << END\n0.25 0 0 1 1\n0.75 80 80 101 20\n1.25 90 60 80 20\n"
-                     "1.75 90 nan nan nan\n2.25 90 1 20 21\n2.75 0 0 0 0\nEND\n");
+    /* second, then MB/s: read, from storage */
+    contains(script, "$panel0 << END\n0.25 0 0\n0.75 80 80\n1.25 90 60\n1.75 90 nan\n"
+                     "2.25 90 1\n2.75 0 0\nEND\n");
+    /* received, sent, received - sent */
+    contains(script, "$panel1 << END\n0.25 1 1 0\n0.75 101 20 81\n1.25 80 20 60\n"
+                     "1.75 nan nan nan\n2.25 20 21 -1\n2.75 0 0 0\nEND\n");
     contains(script, "from 0.000000, graph 0 to 0.500000, graph 1 behind fillcolor rgb '#bdd7e7'");
     contains(script, "from 1.500000, graph 0 to 2.000000, graph 1 behind fillcolor rgb '#fdae6b'");
     contains(script, "'caches dropped'");
-    contains(script, "set label 'epoch 4' at 0.500000");
+    contains(script, "set label 'epoch 5' at 0.500000");
     contains(script, "title 'it''s'");
     contains(script, "'received - sent'");
     assert_null(strstr(script, "all nodes"));
@@ -416,47 +422,104 @@ static void one_node(void **unused)
     timeline_destroy(made);
 }
 
-/* The second node's clock is one second ahead; it has no fabric and other bins. */
-static void two_nodes_by_their_clocks(void **unused)
+/* The second one's clock is one second ahead; it has no fabric and other bins. */
+static struct timeline *make_late(const struct timeline *made)
 {
-    struct timeline *made = make(), *late = timeline_blank(1, 4, 0);
-    const struct chart_node nodes[] = {{"first", made}, {"the 'other'", late}};
+    struct timeline *late = timeline_blank(3, 4, 0);
 
-    (void)unused;
     snprintf(late->keys[0], TIMELINE_KEY_BYTES, "storage_read_bytes_per_s");
+    snprintf(late->keys[1], TIMELINE_KEY_BYTES, "cpu_io_wait_percent");
+    snprintf(late->keys[2], TIMELINE_KEY_BYTES, "page_cache_bytes");
     late->start_unix_ns = made->start_unix_ns + UINT64_C(1000000000);
     late->interval_s = 0.25;
     for (int i = 0; i < 4; i++) {
-        late->values[2 * i] = 0.25 * (i + 1);
-        late->values[2 * i + 1] = 4e6 * i;
+        late->values[4 * i] = 0.25 * (i + 1);
+        late->values[4 * i + 1] = 4e6 * i;
+        late->values[4 * i + 2] = 10 * i;
+        late->values[4 * i + 3] = 2e9;
     }
     late->row_count = 4;
-    char *script = script_of(nodes, 2);
-    contains(script, "$node1 << END\n0.25 nan nan nan nan\n0.75 nan nan nan nan\n"
-                     "1.25 nan 2 nan nan\n1.75 nan 10 nan nan\n2.25 nan nan nan nan\n");
-    contains(script, "$all << END\n0.25 0\n0.75 80\n1.25 62\n1.75 10\n2.25 1\n2.75 0\nEND\n");
+    return late;
+}
+
+static void two_nodes_by_their_clocks(void **unused)
+{
+    struct timeline *made = make(), *late = make_late(made);
+    const struct chart_source sources[] = {{"first", made}, {"the 'other'", late}};
+    char *script = script_of(CHART_OF_NODES, sources, 2);
+
+    (void)unused;
+    /* first, the other, all */
+    contains(script, "$panel0 << END\n0.25 0 nan 0\n0.75 80 nan 80\n1.25 60 2 62\n"
+                     "1.75 nan 10 10\n2.25 1 nan 1\n2.75 0 nan 0\nEND\n");
     contains(script, "title 'the ''other'''");
+    contains(script, "'all nodes'");
     contains(script, "'Fabric of first'");
     assert_null(strstr(script, "Fabric of the"));
+    contains(script, "'CPU of all nodes'");
+    contains(script, "1.25 5\n1.75 25\n"); /* the mean of the nodes that know: one */
+    contains(script, "'page cache'");
     free(script);
     timeline_destroy(late);
+    timeline_destroy(made);
+}
+
+/* Runs are not added up, and each starts at second 0. */
+static void two_runs(void **unused)
+{
+    struct timeline *made = make(), *late = make_late(made);
+    const struct chart_source sources[] = {{"first", made}, {"second", late}};
+    char *script = script_of(CHART_OF_RUNS, sources, 2);
+
+    (void)unused;
+    contains(script, "$panel0 << END\n0.25 0 2\n0.75 80 10\n1.25 60 nan\n");
+    contains(script, "'CPU of second'");
+    contains(script, "'Memory of second'");
+    assert_null(strstr(script, "all nodes"));
+    free(script);
+    timeline_destroy(late);
+    timeline_destroy(made);
+}
+
+static void a_chart_as_json(void **unused)
+{
+    struct timeline *made = make();
+    const struct chart_source source = {"first", made};
+    struct chart chart;
+    char words[512];
+
+    (void)unused;
+    assert_int_equal(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS), 0);
+    json_t *json = chart_json(&chart);
+    const json_t *panel = json_array_get(json_object_get(json, "panels"), 0);
+    const json_t *curve = json_array_get(json_object_get(panel, "curves"), 1);
+    const json_t *values = json_object_get(curve, "values");
+    assert_string_equal(json_string_value(json_object_get(curve, "name")), "from storage");
+    assert_true(json_number_value(json_array_get(values, 1)) == 80);
+    assert_true(json_is_null(json_array_get(values, 3)));
+    assert_true(json_array_size(json_object_get(json, "phases")) > 0);
+    contains(chart_words(&chart, &chart.panels[0], words, sizeof words),
+             "from storage: mean 28.2, highest 80.0");
+    json_decref(json);
+    chart_release(&chart);
     timeline_destroy(made);
 }
 
 static void nothing_to_draw(void **unused)
 {
     struct timeline *blank = timeline_blank(1, 1, 0);
-    const struct chart_node node = {"x", blank};
-    FILE *null = fopen("/dev/null", "w");
+    const struct chart_source source = {"x", blank};
+    struct chart chart;
 
     (void)unused;
-    assert_true(chart_write(null, "", &node, 1) < 0);
+    assert_true(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) < 0);
     assert_non_null(strstr(fail_reason(), "without rows"));
+    chart_release(&chart);
     blank->values[0] = blank->interval_s = 1;
     blank->row_count = 1;
-    assert_true(chart_write(null, "", &node, 1) < 0);
+    assert_true(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) < 0);
     assert_non_null(strstr(fail_reason(), "no probe counted"));
-    fclose(null);
+    chart_release(&chart);
     timeline_destroy(blank);
 }
 
@@ -474,6 +537,8 @@ int main(void)
         cmocka_unit_test(lines_of_monitor_are_read),
         cmocka_unit_test(one_node),
         cmocka_unit_test(two_nodes_by_their_clocks),
+        cmocka_unit_test(two_runs),
+        cmocka_unit_test(a_chart_as_json),
         cmocka_unit_test(nothing_to_draw),
     };
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/report_data.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/paired.h"
+#include "base/text_stream.h"
+#include "report/compare.h"
+#include "report/load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 256 << 20, RUNS_SHOWN = 200, EPOCHS_SHOWN = 500, COMPARED = 25 };
+
+static const double alpha = 0.05;
+
+/* ---- loading ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static bool is_taken(const struct report_data *data, const char *name)
+{
+    for (size_t i = 0; i < data->count; i++)
+        if (strcmp(data->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* A run is its label, else its file, and more of that only where two are the same. */
+static int add_result(struct report_data *data, const char *path, const json_t *job)
+{
+    const char *label = load_text(job, "label"), *file = base_name(path);
+    char *name = data->names[data->count];
+
+    if (data->count == REPORT_RESULTS)
+        return fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
+    snprintf(name, REPORT_NAME_BYTES, "%.100s", label && *label ? label : file);
+    if (is_taken(data, name) && label && *label)
+        snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s)", label, file);
+    for (unsigned number = 2; is_taken(data, name); number++)
+        snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s) %u", label && *label ? label : file, file,
+                 number);
+    data->results[data->count] = (struct picture_result){name, job};
+    data->count++;
+    return 0;
+}
+
+static int add_document(struct report_data *data, const char *path, json_t *document)
+{
+    const json_t *jobs = json_object_get(document, "jobs");
+    int code = 0;
+
+    if (!document)
+        return -EINVAL;
+    json_array_append_new(data->documents, document);
+    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++)
+        code = add_result(data, path, json_array_get(jobs, i));
+    return code;
+}
+
+static int add_shuffles(struct report_data *data, const char *path, json_t *rows)
+{
+    const json_t *first = json_array_get(rows, 0);
+    int code = 0;
+
+    if (!rows)
+        return -EINVAL;
+    if (!load_text(first, "shuffle"))
+        code = fail(EINVAL, "%s: neither a result nor the output of iobench shuffle --json", path);
+    if (code == 0)
+        json_array_extend(data->shuffles, rows);
+    json_decref(rows);
+    return code;
+}
+
+int report_data_load(struct report_data *data, const char *path)
+{
+    char *text;
+    size_t bytes;
+    int code = file_load(path, FILE_BYTES_MAX, &text, &bytes);
+
+    if (code)
+        return code;
+    if (!data->documents) {
+        data->documents = json_array();
+        data->shuffles = json_array();
+    }
+    if (bytes && text[0] == '[')
+        code = add_shuffles(data, path, load_any(path, text, bytes));
+    else
+        code = add_document(data, path, load_parse(path, text, bytes));
+    free(text);
+    return code;
+}
+
+void report_data_release(struct report_data *data)
+{
+    json_decref(data->documents);
+    json_decref(data->shuffles);
+}
+
+/* ---- the island ---- */
+
+static json_t *pick(const json_t *object, const char *const *keys)
+{
+    json_t *picked = json_object();
+
+    for (; *keys; keys++)
+        json_object_set(picked, *keys, json_object_get(object, *keys));
+    return picked;
+}
+
+static json_t *run_of(const json_t *run, size_t *epochs_left)
+{
+    static const char *const run_keys[] = {"run", "cold", "first_epoch_device_percent", NULL};
+    static const char *const epoch_keys[] = {"epoch",
+                                             "samples_per_s",
+                                             "record_bytes_per_s",
+                                             "wall_s",
+                                             "first_batch_s",
+                                             "au_percent",
+                                             "limit",
+                                             NULL};
+    const json_t *epochs = json_object_get(run, "epochs");
+    json_t *object = pick(run, run_keys), *array = json_array();
+
+    for (size_t i = 0; i < json_array_size(epochs) && *epochs_left; i++, --*epochs_left)
+        json_array_append_new(array, pick(json_array_get(epochs, i), epoch_keys));
+    json_object_set_new(object, "epochs", array);
+    return object;
+}
+
+/* What the page shows of a job: not its series, and of many runs the first. */
+static json_t *job_of(const json_t *job, size_t *epochs_left)
+{
+    static const char *const keys[] = {
+        "headline", "entries", "label",  "valid", "invalid_reason", "started", "command",
+        "settings", "dataset", "engine", "place", "summary",        "advice",  NULL};
+    const json_t *runs = json_object_get(job, "runs");
+    json_t *object = pick(job, keys), *array = json_array();
+
+    for (size_t i = 0; i < json_array_size(runs) && i < RUNS_SHOWN; i++)
+        json_array_append_new(array, run_of(json_array_get(runs, i), epochs_left));
+    json_object_set_new(object, "runs", array);
+    return object;
+}
+
+static json_t *results_of(const struct report_data *data)
+{
+    json_t *array = json_array();
+    size_t epochs_left = EPOCHS_SHOWN;
+
+    for (size_t i = 0; i < data->count; i++) {
+        json_t *object = json_object();
+        json_object_set_new(object, "name", json_text(data->results[i].name));
+        json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *comparison_of(const struct report_data *data, size_t b,
+                             const struct comparison *comparison)
+{
+    struct text_stream stream;
+    char *basis = NULL;
+    size_t bytes;
+    json_t *object = json_object();
+
+    if (text_stream_open(&stream) == 0) {
+        compare_basis(stream.stream, comparison, alpha);
+        text_stream_take(&stream, &basis, &bytes);
+    }
+    json_object_set_new(object, "a", json_text(data->results[0].name));
+    json_object_set_new(object, "b", json_text(data->results[b].name));
+    json_object_set_new(object, "basis", json_text(basis));
+    json_object_set_new(object, "comparison",
+                        compare_json(data->results[b].name, comparison, alpha));
+    free(basis);
+    return object;
+}
+
+/* Each run against the first. */
+static json_t *comparisons_of(const struct report_data *data)
+{
+    struct comparison comparisons[COMPARED];
+    const size_t count = data->count - 1 < COMPARED ? data->count - 1 : COMPARED;
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *a = data->results[0].job, *b = data->results[i + 1].job;
+        if (compare_groups(&(struct compare_group){&a, 1}, &(struct compare_group){&b, 1},
+                           &comparisons[i])) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    if (count)
+        compare_correct(comparisons, count);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, comparison_of(data, i + 1, &comparisons[i]));
+    return array;
+}
+
+json_t *report_data_island(const struct report_data *data)
+{
+    json_t *island = json_object();
+    json_t *comparisons = data->count ? comparisons_of(data) : json_array();
+
+    json_object_set_new(island, "results", results_of(data));
+    json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
+    json_object_set_new(island, "comparisons", comparisons);
+    if (comparisons && json_check() == 0)
+        return island;
+    json_decref(island);
+    return NULL;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chart as a gnuplot script, as JSON and in words.
+ */
+#include "report/chart.h"
+
+#include "base/json.h"
+#include "report/gnuplot.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 1100, PANEL = 290, TITLE = 30, ROW_DIGITS = 4 };
+
+/* Shades of phases other than reading; the rest of an epoch is white. */
+static const struct {
+    const char *phase, *color, *meaning;
+} shades[] = {
+    {"index", "#d9d9d9", "index"},           {"calibrate", "#f0f0f0", "calibrate"},
+    {"drop", "#bdd7e7", "caches dropped"},   {"shuffle", "#fdae6b", "shuffle"},
+    {"drain", "#fee6ce", "drain"},           {"evaluation", "#c7e9c0", "evaluation"},
+    {"checkpoint", "#dadaeb", "checkpoint"},
+};
+enum { SHADES = sizeof shades / sizeof shades[0] };
+
+static int shade_of(const char *phase)
+{
+    for (int i = 0; i < SHADES; i++)
+        if (strcmp(phase, shades[i].phase) == 0)
+            return i;
+    return SHADES;
+}
+
+/* ---- gnuplot ---- */
+
+/* Write a named data block with lines "second value ...". */
+static void write_data(FILE *script, const struct chart *chart, uint32_t number)
+{
+    const struct chart_panel *panel = &chart->panels[number];
+
+    fprintf(script, "$panel%u << END\n", number);
+    for (uint32_t bin = 0; bin < chart->bins; bin++) {
+        fprintf(script, "%.6g", (bin + 0.5) * chart->step_s);
+        for (uint32_t i = 0; i < panel->curve_count; i++)
+            fprintf(script, " %.6g", panel->curves[i].values[bin]);
+        fputc('\n', script);
+    }
+    fputs("END\n", script);
+}
+
+/* Draw rectangles behind the curves and a line at the start of each epoch. */
+static unsigned write_phases(FILE *script, const struct chart *chart)
+{
+    const struct timeline *timeline = chart->phases;
+    unsigned used = 0;
+
+    for (uint32_t i = 0; timeline && i < timeline->phase_count; i++) {
+        const struct timeline_phase *phase = &timeline->phases[i];
+        const double from_s = chart->phases_late_s + phase->from_s;
+        const int shade = shade_of(phase->name);
+        if (shade < SHADES) {
+            fprintf(script,
+                    "set object rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
+                    "fillcolor rgb '%s' fillstyle solid noborder\n",
+                    from_s, chart->phases_late_s + phase->to_s, shades[shade].color);
+            used |= 1u << shade;
+        }
+        if (strcmp(phase->name, "epoch") != 0)
+            continue;
+        fprintf(script,
+                "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead back linecolor rgb '#888888' "
+                "dashtype 3\n"
+                "set label 'epoch %llu' at %.6f, graph 0.96 offset 0.4,0 font ',10' textcolor rgb "
+                "'#666666'\n",
+                from_s, from_s, (unsigned long long)phase->number + 1, from_s);
+    }
+    return used;
+}
+
+static void write_panel(FILE *script, const struct chart *chart, uint32_t number, unsigned used)
+{
+    const struct chart_panel *panel = &chart->panels[number];
+
+    fputs("set title ", script);
+    gnuplot_text(script, panel->title);
+    fprintf(script, " font ',13'\nset ylabel '%s'\nset yrange [%s:%s]\nplot ", panel->unit,
+            panel->is_share ? "0" : "*<0", panel->is_share ? "100<*" : "*");
+    for (uint32_t i = 0; i < panel->curve_count; i++) {
+        const struct chart_curve *curve = &panel->curves[i];
+        fprintf(script, "%s$panel%u using 1:%u with lines linewidth %g%s linecolor rgb '%s' title ",
+                i ? ", \\\n " : "", number, 2 + i, curve->width,
+                curve->is_dashed ? " dashtype 2" : "", curve->color);
+        gnuplot_text(script, curve->name);
+    }
+    for (int i = 0; i < SHADES && number == 0; i++)
+        if (used & 1u << i)
+            fprintf(script, ", \\\n NaN with boxes fillstyle solid linecolor rgb '%s' title '%s'",
+                    shades[i].color, shades[i].meaning);
+    fputc('\n', script);
+}
+
+void chart_size(const struct chart *chart, const char *title, unsigned *width, unsigned *height)
+{
+    *width = WIDTH;
+    *height = PANEL * chart->panel_count + (*title ? TITLE : 0);
+}
+
+void chart_script(FILE *script, const char *title, const struct chart *chart)
+{
+    for (uint32_t i = 0; i < chart->panel_count; i++)
+        write_data(script, chart, i);
+    fprintf(script, "set multiplot layout %u,1", chart->panel_count);
+    if (*title) {
+        fputs(" title ", script);
+        gnuplot_text(script, title);
+        fputs(" font ',15'", script);
+    }
+    fprintf(script,
+            "\nset xrange [0:%.6g]\nset xlabel 'seconds'\nset lmargin 10\nset grid ytics\n"
+            "set key at graph 1.02, graph 1 left top Left reverse samplen 2\nset rmargin 26\n",
+            chart->bins * chart->step_s);
+    const unsigned used = write_phases(script, chart);
+    for (uint32_t i = 0; i < chart->panel_count; i++)
+        write_panel(script, chart, i, used);
+    fputs("unset multiplot\n", script);
+}
+
+/* ---- JSON ---- */
+
+/* Digits beyond what a screen shows would only make the page larger. */
+static json_t *rounded(double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%.*g", ROW_DIGITS, value);
+    return json_number(isfinite(value) ? strtod(text, NULL) : value);
+}
+
+static json_t *panel_json(const struct chart *chart, const struct chart_panel *panel)
+{
+    json_t *object = json_object(), *curves = json_array();
+    char words[1024];
+
+    for (uint32_t i = 0; i < panel->curve_count; i++) {
+        const struct chart_curve *curve = &panel->curves[i];
+        json_t *entry = json_object(), *values = json_array();
+        for (uint32_t bin = 0; bin < chart->bins; bin++)
+            json_array_append_new(values, rounded(curve->values[bin]));
+        json_object_set_new(entry, "name", json_text(curve->name));
+        json_object_set_new(entry, "color", json_text(curve->color));
+        json_object_set_new(entry, "width", json_number(curve->width));
+        json_object_set_new(entry, "dashed", json_boolean(curve->is_dashed));
+        json_object_set_new(entry, "values", values);
+        json_array_append_new(curves, entry);
+    }
+    json_object_set_new(object, "title", json_text(panel->title));
+    json_object_set_new(object, "unit", json_text(panel->unit));
+    json_object_set_new(object, "share", json_boolean(panel->is_share));
+    json_object_set_new(object, "words", json_text(chart_words(chart, panel, words, sizeof words)));
+    json_object_set_new(object, "curves", curves);
+    return object;
+}
+
+static json_t *phases_json(const struct chart *chart)
+{
+    json_t *phases = json_array();
+
+    for (uint32_t i = 0; chart->phases && i < chart->phases->phase_count; i++) {
+        const struct timeline_phase *phase = &chart->phases->phases[i];
+        const int shade = shade_of(phase->name);
+        const bool is_epoch = strcmp(phase->name, "epoch") == 0;
+        char name[48];
+        if (shade == SHADES && !is_epoch)
+            continue;
+        snprintf(name, sizeof name, "epoch %llu", (unsigned long long)phase->number + 1);
+        json_t *object = json_object();
+        json_object_set_new(object, "name", json_text(is_epoch ? name : shades[shade].meaning));
+        json_object_set_new(object, "color",
+                            is_epoch ? json_null() : json_text(shades[shade].color));
+        json_object_set_new(object, "from_s", json_number(chart->phases_late_s + phase->from_s));
+        json_object_set_new(object, "to_s", json_number(chart->phases_late_s + phase->to_s));
+        json_array_append_new(phases, object);
+    }
+    return phases;
+}
+
+json_t *chart_json(const struct chart *chart)
+{
+    json_t *object = json_object(), *panels = json_array();
+
+    for (uint32_t i = 0; i < chart->panel_count; i++)
+        json_array_append_new(panels, panel_json(chart, &chart->panels[i]));
+    json_object_set_new(object, "step_s", json_number(chart->step_s));
+    json_object_set_new(object, "panels", panels);
+    json_object_set_new(object, "phases", phases_json(chart));
+    return object;
+}
+
+/* ---- words ---- */
+
+char *chart_words(const struct chart *chart, const struct chart_panel *panel, char *text,
+                  size_t text_bytes)
+{
+    size_t used = (size_t)snprintf(text, text_bytes, "%s in %s.", panel->title, panel->unit);
+
+    for (uint32_t i = 0; i < panel->curve_count && used < text_bytes; i++) {
+        double sum = 0, most = -INFINITY;
+        uint32_t known = 0;
+        char mean_text[WORDS_BYTES], most_text[WORDS_BYTES];
+        for (uint32_t bin = 0; bin < chart->bins; bin++) {
+            const double value = panel->curves[i].values[bin];
+            if (!isfinite(value))
+                continue;
+            known++;
+            sum += value;
+            most = fmax(most, value);
+        }
+        used += (size_t)snprintf(text + used, text_bytes - used, "%s %s: mean %s, highest %s",
+                                 i ? ";" : "", panel->curves[i].name,
+                                 words_rate(known ? sum / known : NAN, mean_text),
+                                 words_rate(known ? most : NAN, most_text));
+    }
+    return text;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/pictures.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/gnuplot.h"
+#include "report/load.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Okabe and Ito's palette. */
+static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                     "#e69f00", "#56b4e9", "#8c564b", "#000000"};
+enum { COLORS = sizeof colors / sizeof colors[0] };
+
+static const char *text_of(const json_t *object, const char *path)
+{
+    const char *text = load_text(object, path);
+
+    return text ? text : "";
+}
+
+/* ---- scaling ---- */
+
+static bool same_group(const json_t *a, const json_t *b)
+{
+    static const char *const paths[] = {"dataset.format", "settings.shuffle", "settings.trainer"};
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (strcmp(text_of(a, paths[i]), text_of(b, paths[i])) != 0)
+            return false;
+    return true;
+}
+
+static double ranks_of(const json_t *job)
+{
+    return load_number(job, "engine.ranks");
+}
+
+static bool is_charted(const json_t *job)
+{
+    return ranks_of(job) >= 1 && load_number(job, "summary.samples_per_s") > 0;
+}
+
+/* Find the fewest ranks among the results like this one, and their mean throughput. Returns whether
+ * other ranks exist at all. */
+static bool find_base(const struct picture_result *results, size_t count, const json_t *job,
+                      double *ranks, double *samples_per_s)
+{
+    double fewest = INFINITY, most = 0, sum = 0;
+    size_t same = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!is_charted(results[i].job) || !same_group(results[i].job, job))
+            continue;
+        fewest = fmin(fewest, ranks_of(results[i].job));
+        most = fmax(most, ranks_of(results[i].job));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_charted(results[i].job) && same_group(results[i].job, job) &&
+            !(ranks_of(results[i].job) > fewest)) {
+            sum += load_number(results[i].job, "summary.samples_per_s");
+            same++;
+        }
+    *ranks = fewest;
+    *samples_per_s = same ? sum / (double)same : NAN;
+    return most > fewest;
+}
+
+static json_t *scaling_row(const struct picture_result *result, double base_ranks, double base)
+{
+    const double ranks = ranks_of(result->job);
+    const double samples = load_number(result->job, "summary.samples_per_s");
+    char group[256];
+    json_t *row = json_object();
+
+    snprintf(group, sizeof group, "%s, shuffle %s, trainer %s",
+             text_of(result->job, "dataset.format"), text_of(result->job, "settings.shuffle"),
+             text_of(result->job, "settings.trainer"));
+    json_object_set_new(row, "name", json_text(result->name));
+    json_object_set_new(row, "group", json_text(group));
+    json_object_set_new(row, "ranks", json_number(ranks));
+    json_object_set_new(row, "nodes", json_number(load_number(result->job, "engine.nodes")));
+    json_object_set_new(row, "samples_per_s", json_number(samples));
+    json_object_set_new(row, "speed_up", json_number(samples / base));
+    json_object_set_new(row, "efficiency_percent",
+                        json_number(100 * samples / base / (ranks / base_ranks)));
+    json_object_set_new(row, "limit", json_text(text_of(result->job, "summary.limit")));
+    return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    const double one = load_number(x, "ranks"), other = load_number(y, "ranks");
+    const int group = strcmp(text_of(x, "group"), text_of(y, "group"));
+
+    return group ? group : (one > other) - (one < other);
+}
+
+json_t *pictures_scaling_rows(const struct picture_result *results, size_t count)
+{
+    json_t **rows = memory_array(count + 1, sizeof *rows), *array = json_array();
+    size_t used = 0;
+    double ranks, base;
+
+    for (size_t i = 0; rows && i < count; i++)
+        if (is_charted(results[i].job) && find_base(results, count, results[i].job, &ranks, &base))
+            rows[used++] = scaling_row(&results[i], ranks, base);
+    if (rows)
+        qsort(rows, used, sizeof *rows, compare_rows);
+    for (size_t i = 0; i < used; i++)
+        json_array_append_new(array, rows[i]);
+    if (!rows) {
+        json_decref(array);
+        array = NULL;
+    }
+    free(rows);
+    return array;
+}
+
+static void write_curves(FILE *script, const json_t *rows, const char *key, const char *style)
+{
+    const char *group = NULL;
+    unsigned number = 0;
+    size_t index;
+    json_t *row;
+
+    json_array_foreach(rows, index, row)
+    {
+        if (group && strcmp(group, text_of(row, "group")) == 0)
+            continue;
+        group = text_of(row, "group");
+        fprintf(script, "%s$%s%u using 1:2 with linespoints %s linecolor rgb '%s' title ",
+                number ? ", \\\n " : "plot ", key, number, style, colors[number % COLORS]);
+        gnuplot_text(script, group);
+        number++;
+    }
+}
+
+static void write_blocks(FILE *script, const json_t *rows, const char *key)
+{
+    const char *group = NULL;
+    unsigned number = 0;
+    size_t index;
+    json_t *row;
+
+    json_array_foreach(rows, index, row)
+    {
+        const bool begins = !group || strcmp(group, text_of(row, "group")) != 0;
+        group = text_of(row, "group");
+        if (begins)
+            fprintf(script, "%s$%s%u << END\n", number ? "END\n" : "", key, number);
+        number += begins;
+        fprintf(script, "%g %g\n", load_number(row, "ranks"), load_number(row, key));
+    }
+    fputs("END\n", script);
+}
+
+void pictures_scaling(FILE *script, const json_t *rows)
+{
+    gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
+    write_blocks(script, rows, "speed_up");
+    write_blocks(script, rows, "efficiency_percent");
+    fputs("set multiplot layout 1,2\nset xlabel 'ranks'\nset logscale x 2\nset grid\n"
+          "set key below left Left reverse\nset pointsize 0.6\n"
+          "set title 'Speed-up'\nset logscale y 2\nset yrange [1:*]\n",
+          script);
+    write_curves(script, rows, "speed_up", "linewidth 1.5 pointtype 7");
+    fputs(", \\\n x / ", script);
+    fprintf(script, "%g", load_number(json_array_get(rows, 0), "ranks"));
+    fputs(" with lines dashtype 2 linecolor rgb '#999999' title 'ideal'\n"
+          "unset logscale y\nset title 'Efficiency'\nset ylabel '%'\nset yrange [0:*]\n",
+          script);
+    write_curves(script, rows, "efficiency_percent", "linewidth 1.5 pointtype 7");
+    fputs("\nunset multiplot\n", script);
+}
+
+/* ---- latency ---- */
+
+/* Write the points of one result: share of the reads, latency in ms. Returns their count. */
+static size_t write_points(FILE *script, const json_t *latency)
+{
+    static const struct {
+        const char *key;
+        double share;
+    } points[] = {{"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}};
+    const json_t *quantiles = json_object_get(latency, "quantiles");
+    size_t written = 0;
+
+    for (size_t i = 0; i < json_array_size(quantiles); i++) {
+        const json_t *pair = json_array_get(quantiles, i);
+        const double share = json_number_value(json_array_get(pair, 0));
+        const double value_s = json_number_value(json_array_get(pair, 1));
+        if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s))
+            written += fprintf(script, "%.9g %.6g\n", 1 / (1 - share), value_s * 1e3) > 0;
+    }
+    for (size_t i = 0; written == 0 && i < sizeof points / sizeof points[0]; i++) {
+        const double value_s = load_number(latency, points[i].key);
+        if (value_s > 0 && isfinite(value_s))
+            written += fprintf(script, "%.9g %.6g\n", 1 / (1 - points[i].share), value_s * 1e3) > 0;
+    }
+    return written;
+}
+
+static const json_t *latency_of(const struct picture_result *result)
+{
+    const json_t *latency = load_member(result->job, "summary.read_latency");
+
+    return load_number(latency, "p50_s") > 0 ? latency : NULL;
+}
+
+bool pictures_latency(FILE *script, const struct picture_result *results, size_t count)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++)
+        used += latency_of(&results[i]) != NULL;
+    if (used == 0)
+        return false;
+    gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
+    for (size_t i = 0; i < count; i++) {
+        if (!latency_of(&results[i]))
+            continue;
+        fprintf(script, "$result%zu << END\n", i);
+        write_points(script, latency_of(&results[i]));
+        fputs("END\n", script);
+    }
+    fputs("set logscale xy\nset grid\nset xlabel 'share of the reads that took at most this'\n"
+          "set ylabel 'ms'\nset key left top Left reverse\n"
+          "set xtics ('0%%' 1, '50%%' 2, '90%%' 10, '99%%' 100, '99.9%%' 1000, '99.99%%' 10000, "
+          "'99.999%%' 100000)\nset xrange [1:*]\n",
+          script);
+    used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!latency_of(&results[i]))
+            continue;
+        fprintf(script,
+                "%s$result%zu using 1:2 with linespoints linewidth 1.5 pointsize 0.4 dashtype %zu "
+                "linecolor rgb '%s' title ",
+                used ? ", \\\n " : "plot ", i, used / COLORS % 4 + 1, colors[used % COLORS]);
+        gnuplot_text(script, results[i].name);
+        used++;
+    }
+    fputc('\n', script);
+    return true;
+}

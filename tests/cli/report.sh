@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench report: one page that holds the answer and nothing from outside as markup.
+. "$(dirname "$0")/cli.sh"
+
+expect 0 "$IOBENCH" pack synthetic:count=300,classes=3,mean=6k,seed=5 set -f recordio
+result() { # FILE OPTION...: a machine without a free processor may degrade a run
+    file=$1
+    shift
+    "$IOBENCH" run --data set --no-calibrate --batch-size 16 --sample-interval 10ms --json="$file" "$@" >log 2>&1 ||
+        [ $? -eq 1 ] || die "$*: $(cat log)"
+}
+result one.json --label before --runs 2 --epochs 2
+result two.json --label after --runs 2 --shuffle none
+result nameless.json --runs 1 --decode none
+
+# The page of a result says what its table says, for readers without scripts too.
+expect 0 "$IOBENCH" report one.json
+[ -s one.json.html ] || die "no page"
+cat >check.py <<'END'
+import html.parser, json, re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+assert text.startswith("<!DOCTYPE html>\n<!-- iobench report"), text[:80]
+assert len(text) < 5e6, len(text)
+class Page(html.parser.HTMLParser):
+    void = {"meta", "img", "link", "br", "input"}
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.scripts, self.words, self.tags, self.alts = [], [], "", [], []
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append(tag)
+        if tag not in self.void: self.open.append(tag)
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href"): assert value.startswith(("data:image/svg+xml;base64,", "#")), value[:60]
+        if tag == "img":
+            assert attributes["alt"], "a picture without words"
+            self.alts.append(attributes["alt"])
+        if tag == "script": self.scripts.append((attributes, ""))
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open)
+        self.open.pop()
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script": self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif not self.open or self.open[-1] != "style": self.words += data
+page = Page()
+page.feed(text)
+page.close()
+assert not page.open, page.open
+assert len(page.scripts) == 3, len(page.scripts)
+nonces = set(script[0]["nonce"] for script in page.scripts)
+assert len(nonces) == 1 and len(min(nonces)) == 32, nonces
+data = json.loads(page.scripts[0][1])
+END
+cat >one.py <<'END'
+exec(open("check.py").read())
+job = json.load(open("one.json"))["jobs"][0]
+assert [result["name"] for result in data["results"]] == ["before"]
+assert job["headline"] and job["entries"], "no words in the result"
+shown = " ".join(page.words.split())
+for entry in job["entries"]:
+    assert " ".join(entry["text"].split()) in shown, entry
+for name in "Data", "Limit", "Cache", "Reads":
+    assert name in [entry["name"] for entry in job["entries"]], name
+assert "series" not in data["results"][0]["job"]
+assert data["charts"][0]["panels"][0]["curves"], "no curves"
+END
+python3 one.py one.json.html || die "the page of one result"
+
+# Several results are runs by their labels; a nameless one is its file. Compared with the first.
+expect 0 "$IOBENCH" report -o many.html --title 'A & B' one.json two.json nameless.json two.json
+cat >many.py <<'END'
+exec(open("check.py").read())
+assert [result["name"] for result in data["results"]] == ["before", "after", "nameless.json", "after (two.json)"]
+assert [(one["a"], one["b"]) for one in data["comparisons"]] == [("before", "after"), ("before", "nameless.json"), ("before", "after (two.json)")]
+assert "samples_per_s" in data["comparisons"][0]["comparison"]["figures"] and data["comparisons"][0]["basis"]
+assert data["comparisons"][0]["comparison"]["figures"]["samples_per_s"]["verdict"]
+assert [curve["name"] for curve in data["charts"][0]["panels"][0]["curves"]][:2] == ["before", "after"]
+assert "A & B" in page.words and "all nodes" not in text
+END
+python3 many.py many.html || die "the page of several results"
+
+# Other ranks: speed-up and efficiency. Randomness and throughput of shuffles.
+python3 - <<'END'
+import json
+document = json.load(open("one.json"))
+document.pop("checksum", None)
+job = document["jobs"][0]
+for ranks, rate in (1, 100), (2, 180), (4, 300):
+    job.update(label=f"r{ranks}", series=None)
+    job["engine"]["ranks"], job["summary"]["samples_per_s"] = ranks, rate
+    json.dump(document, open(f"ranks{ranks}.json", "w"))
+rows = [dict(shuffle=name, labels_per_batch=random, labels_per_batch_at_random=10, bytes_per_s=speed, on_front=True,
+             runs=1, cold_runs=1) for name, random, speed in (("epoch", 10, 1e8), ("<b>none", 1, 9e8))]
+json.dump(rows, open("shuffles.json", "w"))
+END
+expect 0 "$IOBENCH" report -o scaling.html ranks4.json ranks1.json ranks2.json shuffles.json
+cat >scaling.py <<'END'
+exec(open("check.py").read())
+rows = [(row["ranks"], round(row["speed_up"], 6), round(row["efficiency_percent"], 6)) for row in data["scaling"]]
+assert rows == [(1, 1, 100), (2, 1.8, 90), (4, 3, 75)], rows
+assert "b" not in page.tags and any("<b>none 858 MiB/s at 10% of a random draw" in alt for alt in page.alts), page.alts
+END
+python3 scaling.py scaling.html || die "the page of a scaling"
+
+# Everything in a result is from outside.
+python3 - <<'END'
+import json
+evil = "</script><img src=x onerror=\"alert('1')\"><svg onload=alert(1)>]]>&lt;\u2028`${1}"
+def poison(value, key=""):
+    if isinstance(value, dict): return {**{name: poison(part, name) for name, part in value.items()}, evil: evil, "__proto__": {"x": evil}}
+    if isinstance(value, list): return [poison(part, key) for part in value]
+    return evil if isinstance(value, str) and key not in ("schema", "phase", "columns") else value
+document = json.load(open("one.json"))
+document["jobs"] = [poison(job) for job in document["jobs"]]
+document.pop("checksum", None)
+json.dump(document, open("evil.json", "w"))
+json.dump([{"shuffle": evil, "labels_per_batch": 1, "labels_per_batch_at_random": 2, "bytes_per_s": 1e6, "runs": 1, "cold_runs": 1}],
+          open("evil-shuffle.json", "w"))
+END
+expect 0 "$IOBENCH" report -o evil.html --title '</title><script>alert(1)</script>' evil.json evil-shuffle.json two.json
+cat >evil.py <<'END'
+exec(open("check.py").read())
+assert "svg" not in page.tags and page.tags.count("script") == 3 and "onerror" in page.words
+assert data["results"][0]["name"].startswith("</script><img src=x onerror")
+END
+python3 evil.py evil.html || die "text of a result became markup"
+
+# What is no result is refused, and only an older page is replaced.
+echo '{"jobs": [' >broken.json
+echo '[1, 2]' >array.json
+sed 's/"samples": [0-9]*/"samples": 1/' one.json >changed.json
+for file in broken.json array.json changed.json none.json; do
+    expect 1 "$IOBENCH" report -o no.html $file
+    says $file
+    [ ! -e no.html ] || die "a page of $file"
+done
+expect 2 "$IOBENCH" report
+expect 2 "$IOBENCH" report -o x.gif one.json
+says "x.gif: unknown suffix: expected .html"
+expect 0 "$IOBENCH" report -o many.html one.json
+echo '<!DOCTYPE html><p>mine' >mine.html
+expect 1 "$IOBENCH" report -o mine.html one.json
+says "mine.html" "not replaced"
+
+# Without gnuplot the words remain.
+mkdir none
+expect 0 env PATH="$T/none" "$IOBENCH" report -o bare.html one.json
+says "gnuplot is not installed"
+sed -i '/^data = /a assert not page.alts, page.alts' check.py
+python3 one.py bare.html || die "the page without gnuplot"
+exit 0
