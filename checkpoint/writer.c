@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const uint64_t DRAIN_NS = UINT64_C(10000000000), STEP_NS = 100000000;
 
@@ -34,23 +35,30 @@ static void close_engine(struct writer *writer)
     writer->state = NULL;
 }
 
+/* The best that works; the engine says which one was refused, and why. */
+static int open_best(struct writer *writer)
+{
+    int code = open_with(writer, writer_registry[0]);
+
+    for (const struct plugin *const *row = writer_registry + 1; *row && code < 0; row++) {
+        const int refusal = code;
+        close_engine(writer);
+        code = open_with(writer, *row);
+        const size_t length = strlen(writer->engine);
+        snprintf(writer->engine + length, sizeof writer->engine - length,
+                 " (%s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
+    }
+    return code;
+}
+
 int writer_open(struct writer *writer, const struct plugin *plugin,
                 const struct writer_config *config)
 {
-    int code = -ENOSYS;
-
     *writer = (struct writer){.config = *config};
     writer->requests = memory_array(config->depth, sizeof *writer->requests);
     if (!writer->requests)
         return -ENOMEM;
-    if (plugin) {
-        code = open_with(writer, plugin);
-    } else {
-        for (const struct plugin *const *row = writer_registry; *row && code < 0; row++) {
-            close_engine(writer);
-            code = open_with(writer, *row);
-        }
-    }
+    int code = plugin ? open_with(writer, plugin) : open_best(writer);
     return code ? fail(code, "--writer %s: refused here: %s", writer->ops->plugin.name,
                        fail_errno_text(code))
                 : 0;

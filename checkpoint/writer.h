@@ -31,7 +31,7 @@ struct writer_request {
     uint64_t submit_ns;
 };
 
-enum { WRITER_ENGINE_BYTES = 96 };
+enum { WRITER_ENGINE_BYTES = 128 };
 
 struct writer_ops {
     struct plugin plugin;
