@@ -29,18 +29,17 @@ static int open_writer(struct writer *writer, const char *name)
     return writer_open(writer, plugin_find(writer_registry, name), &config);
 }
 
-/* Write chunk i at its place, CHUNKS of them, the last one short. Returns 0 or the first failure.
- */
-static int write_all(struct writer *writer, int fd)
+/* Write chunk i at its place; the one at CHUNKS - 1 is half. Returns 0 or the first failure. */
+static int write_all(struct writer *writer, int fd, uint32_t count)
 {
     bool busy[DEPTH] = {false};
     int code = 0;
 
-    for (uint32_t i = 0; (i < CHUNKS || writer->in_flight) && code == 0;) {
+    for (uint32_t i = 0; (i < count || writer->in_flight) && code == 0;) {
         uint32_t free = 0;
         while (free < DEPTH && busy[free])
             free++;
-        if (i < CHUNKS && free < DEPTH) {
+        if (i < count && free < DEPTH) {
             memset(buffers[free].iov_base, (int)i + 1, BYTES);
             busy[free] = true;
             writer_write(writer, free, fd, i == CHUNKS - 1 ? BYTES / 2 : BYTES,
@@ -67,7 +66,7 @@ static void every_writer_writes_every_byte(void **unused)
         if (open_writer(&writer, (*row)->name)) {
             print_message("%s: %s\n", (*row)->name, fail_reason()); /* refused here */
         } else {
-            assert_int_equal(write_all(&writer, fd), 0);
+            assert_int_equal(write_all(&writer, fd, CHUNKS), 0);
             assert_int_equal(writer.figures.writes, CHUNKS);
             assert_int_equal(writer.figures.bytes, CHUNKS * BYTES - BYTES / 2);
             assert_int_equal(writer.figures.latency_ns.count, CHUNKS);
@@ -81,7 +80,7 @@ static void every_writer_writes_every_byte(void **unused)
     }
 }
 
-/* At the limit of a file's size, as on a full disk, a write ends short, and the next one fails. */
+/* At the limit of a file's size, as on a full disk, a write ends short, and its rest fails. */
 static void a_short_write_is_continued_and_its_failure_reported(void **unused)
 {
     struct rlimit before, limit;
@@ -96,7 +95,7 @@ static void a_short_write_is_continued_and_its_failure_reported(void **unused)
         int fd = open(folder_path("short"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0); /* the ring takes it over */
         if (open_writer(&writer, (*row)->name) == 0) {
-            assert_int_equal(write_all(&writer, fd), -EFBIG);
+            assert_int_equal(write_all(&writer, fd, 4), -EFBIG);
             assert_non_null(strstr(fail_reason(), "file: offset"));
         }
         writer_close(&writer);
@@ -112,7 +111,7 @@ static void a_refused_descriptor_is_a_failure(void **unused)
         struct writer writer;
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (open_writer(&writer, (*row)->name) == 0)
-            assert_int_equal(write_all(&writer, fd), -EBADF);
+            assert_int_equal(write_all(&writer, fd, 1), -EBADF);
         writer_close(&writer);
         close(fd);
     }
