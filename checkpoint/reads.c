@@ -122,7 +122,7 @@ static int read_once(struct read_phase *reading)
     witness_before(reading->witness);
     if (code == 0)
         code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
-    epoch->wall_ns = clock_now_ns() - restore.start_ns;
+    epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
     witness_after(reading->witness, &epoch->device);
     for (uint32_t i = 0; i < shared->buffers.ranks; i++) {
         epoch->record_bytes += shared->figures[i].bytes;

@@ -183,9 +183,10 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
     rank.rank = (restore->first_rank + (uint32_t)number) % restore->snapshot->ranks;
     *rank.figures = (struct rank_figures){.rank = rank.rank};
     int code = open_reader(&rank, number);
+    rank_start_wait(&restore->start, &restore->stopped, restore->interrupted);
     if (code == 0)
         code = read_files(&rank);
-    rank.figures->wall_ns = clock_now_ns() - restore->start_ns;
+    rank.figures->wall_ns = rank_start_elapsed_ns(&restore->start);
     rank.figures->latency_ns = rank.reader.figures.latency_ns;
     if (number == 0) {
         snprintf(restore->engine, sizeof restore->engine, "%s", rank.reader.traits.engine);
@@ -208,7 +209,7 @@ int restore_run(struct restore *restore)
 {
     const struct workers_job job = {"restore", restore_rank, stop, NULL, restore};
 
-    restore->start_ns = clock_now_ns();
+    rank_start_prepare(&restore->start, restore->buffers->ranks);
     int code = restore->buffers->ranks ? workers_run(&job, restore->buffers->ranks) : 0;
     restore->buffers->is_held |= flag_get(&restore->held);
     return code;

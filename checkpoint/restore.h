@@ -25,7 +25,7 @@ struct restore {
     const struct flag *interrupted;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by restore_run(). */
-    uint64_t start_ns;
+    struct rank_start start;
     char engine[160], notice[256];
     struct flag stopped, held; /* private */
 };

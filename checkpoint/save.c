@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const uint64_t LOOK_NS = 100000000;
+static const uint64_t LOOK_NS = 100000000, START_NAP_NS = 20000;
 
 /* ---- buffers ---- */
 
@@ -49,6 +49,30 @@ void rank_buffers_destroy(struct rank_buffers *buffers)
 struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number)
 {
     return buffers->all + number * buffers->depth;
+}
+
+/* ---- the start ---- */
+
+void rank_start_prepare(struct rank_start *start, uint32_t ranks)
+{
+    countdown_set(&start->missing, ranks);
+    flag_clear(&start->is_given);
+}
+
+void rank_start_wait(struct rank_start *start, const struct flag *stopped,
+                     const struct flag *interrupted)
+{
+    if (countdown_done(&start->missing, 1)) {
+        start->ns = clock_now_ns();
+        flag_set(&start->is_given);
+    }
+    while (!flag_get(&start->is_given) && !flag_get(stopped) && !flag_get(interrupted))
+        clock_sleep_ns(START_NAP_NS);
+}
+
+uint64_t rank_start_elapsed_ns(const struct rank_start *start)
+{
+    return flag_get(&start->is_given) ? clock_now_ns() - start->ns : 0;
 }
 
 /* ---- a rank ---- */
@@ -193,9 +217,10 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
     (void)workers;
     *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
     int code = open_rank(&rank);
+    rank_start_wait(&save->start, &save->stopped, save->interrupted);
     if (code == 0)
         code = write_files(&rank);
-    rank.figures->wall_ns = clock_now_ns() - save->start_ns;
+    rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);
     rank.figures->latency_ns = rank.writer.figures.latency_ns;
     if (number == 0)
         snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
@@ -217,7 +242,7 @@ int save_run(struct save *save)
     const struct workers_job job = {"checkpoint", save_rank, stop, NULL, save};
 
     flag_clear(&save->stopped);
-    save->start_ns = clock_now_ns();
+    rank_start_prepare(&save->start, save->buffers->ranks);
     int code = save->buffers->ranks ? workers_run(&job, save->buffers->ranks) : 0;
     save->buffers->is_held |= flag_get(&save->held);
     return code;

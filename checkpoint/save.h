@@ -21,6 +21,22 @@ struct rank_figures {
     struct histogram latency_ns; /* of one write or read */
 };
 
+/* The common start of a process's ranks: the clock starts when all have opened what they work with.
+ */
+struct rank_start {
+    struct countdown missing;
+    struct flag is_given;
+    uint64_t ns;
+};
+
+void rank_start_prepare(struct rank_start *start, uint32_t ranks);
+/* On each rank's thread, also after a failure. Returns early if `stopped` or `interrupted` is set.
+ */
+void rank_start_wait(struct rank_start *start, const struct flag *stopped,
+                     const struct flag *interrupted);
+/* Time since then; 0 if it was never given. */
+uint64_t rank_start_elapsed_ns(const struct rank_start *start);
+
 /* Memory of a process's ranks: `depth` buffers of a chunk for each. */
 struct rank_buffers {
     uint32_t ranks, depth, chunk_bytes;
@@ -43,7 +59,7 @@ struct save {
     const struct flag *interrupted;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by save_run(). */
-    uint64_t start_ns;
+    struct rank_start start;
     char engine[WRITER_ENGINE_BYTES];
     struct flag stopped, held; /* private */
 };

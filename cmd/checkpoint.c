@@ -2,17 +2,13 @@
  *
  * iobench checkpoint: writes and restores the checkpoints of a language model.
  */
-#include "base/clock.h"
-#include "base/draft.h"
 #include "base/fail.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "cmd/checkpoint_report.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
+#include "cmd/outputs.h"
 #include "pipeline/settings/job_options.h"
-#include "report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -158,10 +154,6 @@ static int check(const struct checkpoint_settings *settings)
         return fail(EINVAL, "--async: needs a training loop: add --step-time");
     if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
         return fail(EINVAL, "--chunk: not a multiple of 4 KiB");
-    if (settings->json && strcmp(settings->json, "-") != 0) {
-        int code = file_draft_check(settings->json);
-        return code ? code : report_check_replaced(settings->json, "{", 1);
-    }
     return 0;
 }
 
@@ -230,7 +222,11 @@ static int measure(const struct invocation *invocation, const struct checkpoint_
         .job = job, .command = command, .mtbf_ns = settings->mtbf_ns};
 
     command_text(invocation, command, sizeof command);
-    int code = checkpoint_run(job, ranks, &observer, &result);
+    int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
+    code = ranks_meet(ranks, code, NULL); /* before the work, not after it */
+    if (code)
+        return code;
+    code = checkpoint_run(job, ranks, &observer, &result);
     line_clear(&line);
     if (code == 0)
         code = ranks->place.rank == 0 ? report(settings, &asked, &result) : !result.evidence.valid;

@@ -51,8 +51,13 @@ young = result["training"]
 assert abs((2 * young["young_write_s"] * 10800) ** 0.5 / young["young_interval_s"] - 1) < 1e-6
 CHECK
 
+echo '{"thesis": 1}' >thesis.json
+checkpoint 1 dir --writes 1 --reads 0 --json thesis.json
+says "thesis.json" "not replaced"
+[ "$(cat thesis.json)" = '{"thesis": 1}' ] || die "a file of the user is gone"
+
 # ---- kept, restored by another call, damaged ----
-checkpoint 0 dir --writes 3 --reads 0 --keep 2 --leave
+checkpoint 0 dir --writes 3 --reads 0 --keep 2 --leave --json result.json
 [ "$(left dir)" = "checkpoint-000002 checkpoint-000003 " ] || die "kept: $(left dir)"
 expect 0 "$IOBENCH" checkpoint dir --writes 0 --reads 2 --rank-shift 3
 says "valid" "0 written, 2 read"
