@@ -256,6 +256,9 @@ static int make_plan(struct sweep *sweep)
         code = sweep_scaling_check(sweep);
     if (code == 0)
         code = sweep_count(&sweep->plan);
+    if (code == 0 && sweep->plan.cells * settings->runs > SWEEP_MEASUREMENTS_MAX)
+        code = fail(EINVAL, "%u cells, %llu runs of each: more than %d measurements",
+                    sweep->plan.cells, (unsigned long long)settings->runs, SWEEP_MEASUREMENTS_MAX);
     if (code == 0)
         code = outputs_check_path(settings->json, "{\"schema\"");
     if (code == 0)

@@ -95,10 +95,11 @@ static int add_own(const struct sweep *sweep, uint32_t cell, struct sweep_words 
     char title[512];
     int code = 0;
 
-    sweep_title(&sweep->plan, cell, title, sizeof title);
+    sweep_title_without(&sweep->plan, cell, SWEEP_NO_AXIS, title, sizeof title);
     if (option_find(options, "runs"))
         code = add_word(words, strdup("--runs=1"));
-    if (code == 0 && option_find(options, "label") && !sweep_axis_named(&sweep->plan, "label"))
+    if (code == 0 && *title && option_find(options, "label") &&
+        !sweep_axis_named(&sweep->plan, "label"))
         code = add_word(words, file_format_path("--label=%s", title));
     if (code == 0 && sweep->invocation->sandbox != SANDBOX_AUTO)
         code = add_word(

@@ -95,6 +95,8 @@ int sweep_read_survey(const json_t *document, struct sweep_figures *figures)
 
     if (!json_is_object(row))
         return fail(EINVAL, "it has no orders");
+    if (json_array_size(document) > 1)
+        refused = "it has several rows: give the values of a list one by one";
     refused = refused ? refused : load_text(row, "not_read_reason");
     refused = refused ? refused : load_text(row, "unverified_reason");
     figures->is_valid = !refused;

@@ -356,7 +356,10 @@ const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, si
 
 const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text, size_t bytes)
 {
-    return sweep_title_without(plan, cell, SWEEP_NO_AXIS, text, bytes);
+    sweep_title_without(plan, cell, SWEEP_NO_AXIS, text, bytes);
+    if (!*text)
+        snprintf(text, bytes, "the only cell");
+    return text;
 }
 
 /* ---- order ---- */

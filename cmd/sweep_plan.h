@@ -20,7 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SWEEP_AXES_MAX = 64, SWEEP_VALUES_MAX = 1000, SWEEP_CELLS_MAX = 10000 };
+enum {
+    SWEEP_AXES_MAX = 64,
+    SWEEP_VALUES_MAX = 1000,
+    SWEEP_CELLS_MAX = 10000,
+    SWEEP_MEASUREMENTS_MAX = 100000 /* cells times rounds */
+};
 
 struct sweep_axis {
     const char *name;              /* "batch-size"; borrowed */
@@ -54,8 +59,8 @@ uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t ax
 /* Replace each {NAME} in text by the cell's value of that axis. Returns a malloc()ed text, or NULL
  * with a reason. */
 char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text);
-/* "format=lmdb threads=2": the values of the axes that have several, but of that axis. Returns
- * text. */
+/* "format=lmdb threads=2": the values of the axes that have several, but of that axis;
+ * sweep_title(): of all, or "the only cell". Both return text. */
 #define SWEEP_NO_AXIS SIZE_MAX
 const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, size_t axis,
                                 char *text, size_t bytes);

@@ -205,10 +205,10 @@ static void print_scaling(FILE *stream, const struct sweep *sweep)
         char title[512];
         if (sweep_digit(&sweep->plan, cell, axis))
             continue;
+        sweep_title_without(&sweep->plan, cell, axis, title, sizeof title);
         fprintf(stream, "\n%s scaling%s%s; shares of the time of a rank\n%6s %10s %8s %10s", kind,
-                *sweep_title_without(&sweep->plan, cell, axis, title, sizeof title) ? ", " : "",
-                escape_shown(title), sweep->plan.axes[axis].name, "samples/s", "speed-up",
-                "efficiency");
+                *title ? ", " : "", escape_shown(title), sweep->plan.axes[axis].name, "samples/s",
+                "speed-up", "efficiency");
         for (int i = 0; i < SWEEP_PARTS; i++)
             fprintf(stream, " %8s", sweep_part_names[i]);
         fputc('\n', stream);

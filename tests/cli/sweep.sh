@@ -89,6 +89,7 @@ bad "unexpected operand" "$@" job.ini
 echo text >"$tmp/text"
 bad "text" "$@" --json "$tmp/text"
 bad "more than 10000 cells" "$@" --batch-size 1:200:+1 --seed 1:200:+1
+bad "more than 100000 measurements" "$@" --seed 1:500:+1 --runs 1000
 bad "--nodes needs --launch" "$@" --nodes 1,2
 bad "give --ranks" "$@" --launch 'mpirun -n {ranks}'
 bad "needs several values" "$@" --ranks 2 --scaling strong

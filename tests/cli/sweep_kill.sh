@@ -61,8 +61,9 @@ kill -KILL $pid
 wait $pid
 "$IOBENCH" "$@" --launch "$tmp/slow" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-while ! grep -q "still running" "$tmp/err"; do
-    kill -0 $pid 2>/dev/null || break
+tries=0
+while ! grep -q "still running" "$tmp/err" && [ $tries -lt 1200 ] && kill -0 $pid 2>/dev/null; do
+    tries=$((tries + 1))
     sleep 0.05
 done
 : >"$tmp/go"

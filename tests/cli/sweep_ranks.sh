@@ -16,16 +16,17 @@ samples() { # FILE: of the job
     python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["jobs"][0]["summary"]["samples"])' "$1"
 }
 
-try 0 "$@" --limit-samples 41 --scaling strong -o "$tmp/strong" --json "$tmp/strong.json"
-out "Strong scaling"
+try 0 "$@" --limit-samples 41 --seed 1,2 --scaling strong -o "$tmp/strong" --json "$tmp/strong.json"
+out "Strong scaling, seed=1; shares"
+out "Strong scaling, seed=2; shares"
 out "speed-up efficiency"
-out "4 measured, 4 valid"
-for cell in 1 2; do
+out "8 measured, 8 valid"
+for cell in 1 2 3 4; do
     [ "$(samples "$tmp/strong/cell-0000$cell-run-1.json")" = 41 ] || fault "strong scaling changes the job's samples"
 done
 grep -q '"kind": "strong"' "$tmp/strong.json" || fault "the JSON does not say which scaling"
 try 0 "$@" --limit-samples-per-rank 20 --scaling weak -o "$tmp/weak"
-out "Weak scaling"
+out "Weak scaling; shares"
 [ "$(samples "$tmp/weak/cell-00001-run-1.json")" = 20 ] || fault "weak scaling: not 20 samples on one rank"
 [ "$(samples "$tmp/weak/cell-00002-run-1.json")" = 40 ] || fault "weak scaling: not 40 samples on two ranks"
 finish
