@@ -32,6 +32,8 @@ int outputs_check(const struct job *job, const char *json, const char *csv)
 
     if (code == 0)
         code = outputs_check_path(job->output.csv, csv);
+    if (code == 0)
+        code = outputs_check_path(job->output.profile, report_profile_mark);
     return code ? code : outputs_check_path(job->output.series, "time_s,phases");
 }
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/beside.h"
 #include "cmd/commands.h"
@@ -245,6 +246,27 @@ static int check_required(const struct job *job, const struct summary *summary)
                              (double)job->require_rate_bytes, "bytes/s");
 }
 
+static int write_profile(const struct result *result, const struct summary *summary)
+{
+    const char *path = result->job->output.profile;
+    struct text_stream stream;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (!path)
+        return 0;
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    report_profile(stream.stream, result, summary);
+    int code = text_stream_take(&stream, &text, &bytes);
+    if (code == 0 && strcmp(path, "-") == 0)
+        fwrite(text, 1, bytes, stdout);
+    else if (code == 0)
+        code = report_write_file(path, text, bytes);
+    free(text);
+    return code;
+}
+
 /* Print a job's result. A job that failed before its first run has no table, but its files say that
  * it is invalid. all: array for its JSON, or NULL. Returns enum command_exit. */
 static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
@@ -265,6 +287,8 @@ static int show(const struct invocation *invocation, struct result *result, stru
         code = fail(ENOMEM, "out of memory");
     if (summary->all.skipped || *result->degraded_reason)
         status = COMMAND_FAILED;
+    if (code == 0 && result->valid && !result->job->dry_run && summary->all.samples)
+        code = write_profile(result, summary);
     if (code == 0 && result->valid && !result->job->dry_run)
         code = check_required(result->job, summary);
     free(summary);

@@ -327,6 +327,7 @@ static void write_acceptance(FILE *file, const struct size_case *cluster)
     const double nodes = answer->plant.nodes;
     char rate[WORDS_BYTES];
 
+    fputs(report_acceptance_mark, file);
     fprintf(file,
             "# Acceptance of %s for %.0f x %s, %s.\n"
             "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"

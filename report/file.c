@@ -23,17 +23,26 @@ enum shape {
     SHAPE_PAGE,
     SHAPE_CSV,
     SHAPE_SCRIPT,
+    SHAPE_PROFILE,
+    SHAPE_ACCEPTANCE,
     SHAPE_OTHER
 };
 
 static const char *const shape_names[] = {
-    [SHAPE_EMPTY] = "nothing",          [SHAPE_JSON] = "JSON",
-    [SHAPE_SVG] = "a chart (SVG)",      [SHAPE_PNG] = "a chart (PNG)",
-    [SHAPE_PDF] = "a chart (PDF)",      [SHAPE_REPORT] = "a report (HTML)",
-    [SHAPE_CSV] = "a table (CSV)",      [SHAPE_SCRIPT] = "a gnuplot script",
+    [SHAPE_EMPTY] = "nothing",
+    [SHAPE_JSON] = "JSON",
+    [SHAPE_SVG] = "a chart (SVG)",
+    [SHAPE_PNG] = "a chart (PNG)",
+    [SHAPE_PDF] = "a chart (PDF)",
+    [SHAPE_REPORT] = "a report (HTML)",
+    [SHAPE_CSV] = "a table (CSV)",
+    [SHAPE_SCRIPT] = "a gnuplot script",
     [SHAPE_PAGE] = "a page of a study",
+    [SHAPE_PROFILE] = "a profile",
+    [SHAPE_ACCEPTANCE] = "an acceptance test",
 };
 
+const char report_acceptance_mark[] = "# Made by iobench size: acceptance\n";
 const char report_page_mark[] = "<!-- iobench study -->\n";
 
 enum { SHAPE_BYTES = 512 }; /* first bytes to examine */
@@ -75,6 +84,10 @@ static enum shape shape_of(const char *text, size_t bytes)
             return SHAPE_OTHER;
     if (begins(text, seen, report_page_mark))
         return SHAPE_PAGE;
+    if (begins(text, seen, report_profile_mark))
+        return SHAPE_PROFILE;
+    if (begins(text, seen, report_acceptance_mark))
+        return SHAPE_ACCEPTANCE;
     if (begins(text, seen, REPORT_PAGE_BEGIN))
         return SHAPE_REPORT;
     if (begins(text, seen, "<svg") || begins(text, seen, "<?xml"))

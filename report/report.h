@@ -72,6 +72,11 @@ void report_csv(FILE *stream, const struct result *result, bool heading);
 /* Write a text as a field of CSV per RFC 4180, without line breaks. */
 void report_csv_quoted(FILE *stream, const char *text);
 
+/* Write what was measured as a profile (profiles/profiles.h), of a result with samples; its first
+ * line, and that of an acceptance test. */
+void report_profile(FILE *stream, const struct result *result, const struct summary *summary);
+extern const char report_profile_mark[], report_acceptance_mark[];
+
 /* The first line of a page of a study. */
 extern const char report_page_mark[];
 

@@ -63,3 +63,24 @@ grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
     "$IOBENCH" size --simulate --draws 3 --chart=chart.svg || die "no chart"
     grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
 }
+
+# What a run measures is a profile, which sizing reads; files of others are not replaced.
+"$IOBENCH" run --no-calibrate --runs 2 --data set --profile own.ini >/dev/null || die "no profile"
+for key in read-bytes-per-s sample-bytes samples=200 decode-core-s "source=measured by iobench"; do
+    grep -q "^$key" own.ini || die "the profile lacks $key: $(cat own.ini)"
+done
+"$IOBENCH" run --no-calibrate --runs 1 --data set --profile own.ini >/dev/null || die "a profile was not replaced"
+"$IOBENCH" size --simulate --gpus 8 --profile own.ini --json=own.json || die "the profile is refused"
+python3 - <<'END' || die "the profile was read wrongly"
+import json, re
+inputs = json.load(open("own.json"))["cases"][0]["inputs"]
+for section, key in (("storage", "read-bytes-per-s"), ("data", "sample-bytes"), ("cpu", "decode-core-s")):
+    text = re.search(rf"^{key}=(\S+)", open("own.ini").read(), re.M)[1]
+    assert inputs[f"{section} {key}"]["value"] == float(text) > 0
+END
+for output in "run --no-calibrate --runs 1 --data set --profile" "size --simulate --acceptance"; do
+    echo "# mine" >precious
+    # shellcheck disable=SC2086 # words
+    ! "$IOBENCH" $output=precious >/dev/null 2>err || die "$output replaced a foreign file"
+    [ "$(cat precious)" = "# mine" ] || die "$output: the file is gone"
+done

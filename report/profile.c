@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/escape.h"
+#include "report/report.h"
+
+#include <math.h>
+
+const char report_profile_mark[] = "# Made by iobench run: profile\n";
+
+/* "1.2e+09 +-3%": the interval of the runs, where there are several. */
+static void put_rate(FILE *stream, const char *key, const struct stats_summary *rate, double scale)
+{
+    const double up = rate->high / rate->median - 1, down = 1 - rate->low / rate->median;
+
+    fprintf(stream, "%s=%.6g", key, rate->median * scale);
+    if (rate->count > 1 && fmax(up, down) > 0)
+        fprintf(stream, " +-%.2g%%", 100 * fmax(up, down));
+    fputc('\n', stream);
+}
+
+static void put_source(FILE *stream, const struct result *result, const struct summary *summary)
+{
+    fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION,
+            escape_shown(result->environment.host));
+    fprintf(stream, ": %s", escape_shown(result->environment.command));
+    fprintf(stream, "; cache %s, bottleneck %s\n\n", summary_cache_name(summary->cache),
+            summary_limit_name(summary->limit));
+}
+
+void report_profile(FILE *stream, const struct result *result, const struct summary *summary)
+{
+    const struct result_epoch *all = &summary->all;
+    const double amplification = (double)all->request_bytes / (double)all->record_bytes;
+    const bool is_storage = summary->limit == RESULT_LIMIT_STORAGE;
+
+    fputs(report_profile_mark, stream);
+    fputs(is_storage
+              ? "# Storage was the bottleneck: read-bytes-per-s is what it gives.\n"
+              : "# Storage was not the bottleneck: read-bytes-per-s is what was asked of it.\n",
+          stream);
+    fputs("[storage]\nscope=job\n", stream);
+    put_rate(stream, "read-bytes-per-s", &summary->bytes_per_s, amplification);
+    if (result->nodes > 1)
+        put_rate(stream, "client-bytes-per-s", &summary->bytes_per_s,
+                 amplification / result->nodes);
+    put_source(stream, result, summary);
+    fprintf(stream, "[data]\nsample-bytes=%.6g\nsamples=%.10g\n",
+            (double)all->record_bytes / (double)all->samples, (double)result->records);
+    if (all->requests)
+        fprintf(stream, "read-bytes=%.6g\namplification=%.6g\n",
+                (double)all->request_bytes / (double)all->requests, amplification);
+    put_source(stream, result, summary);
+    if (!summary->decodes)
+        return;
+    /* Times of an epoch are means over the ranks, samples are sums. */
+    fprintf(stream, "[cpu]\ndecode-core-s=%.4g\n",
+            (double)all->waits.decode_busy_ns * 1e-9 * result->ranks / (double)all->samples);
+    put_source(stream, result, summary);
+}
