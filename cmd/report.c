@@ -330,7 +330,7 @@ static int check_output(const char *path)
 
     if (strcmp(path, "-") == 0 || (dot && strcmp(dot, ".html") == 0))
         return 0;
-    return fail(EINVAL, "%s: unknown suffix: expected .html", path);
+    return fail(EINVAL, "%s: unknown suffix: expected .html, which a browser prints to PDF", path);
 }
 
 static int make_report(const struct invocation *invocation, struct report_page *page,
@@ -385,13 +385,13 @@ const struct command command_report = {
         "measured, whether it is valid, the bottleneck, what it feeds, what to do next), charts "
         "over time with phases, scaling, formats and shuffles, latency, stalls, cold caches, "
         "comparison with the first result, and what differs between the runs. RESULT is a result "
-        "(--json of run, train or sweep) or the output of iobench shuffle --measure --json. "
-        "Several "
-        "results are runs, named by their labels (--label). The page works in light and dark, on "
-        "paper and without scripts. gnuplot draws its pictures; charts over time can be zoomed if "
-        "iobench was built with dygraphs.",
+        "(--json of run, train or infer, or a measurement that sweep keeps) or the output of "
+        "iobench shuffle --measure --json. Several results are runs, named by their labels "
+        "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "
+        "its pictures; charts over time can be zoomed if iobench was built with dygraphs.",
     .examples = "iobench report result.json\twrites result.json.html\n"
-                "iobench report -o sweep.html sweep/*.json shuffles.json\tseveral runs\n",
+                "iobench report -o sweep.html FOLDER/cell-*.json shuffles.json\tof iobench sweep "
+                "-o FOLDER\n",
     .options = report_options,
     .settings_size = sizeof(struct report_settings),
     .operands_reach = {OPTION_WRITES, OPTION_READS},

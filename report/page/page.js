@@ -259,7 +259,7 @@
       text.style.backgroundColor = "rgba(" + css("--heat") + "," + (0.45 * middle / most).toFixed(3) + ")";
       return text;
     };
-    section("matrix", table("Samples per second; the darker, the faster", ["format", ...shuffles],
+    section("matrix", table("Samples per second, the median of several results; the stronger the colour, the faster", ["format", ...shuffles],
       formats.map((format) => [format, ...shuffles.map((shuffle) => cell(format, shuffle))]), 1));
   }
 
