@@ -100,8 +100,7 @@ static int remove_own(struct checkpoint_shared *shared)
     return code;
 }
 
-/* All bytes that training programs give to storage pass the process's counter, unless the file
- * system keeps them in memory. */
+/* The kernel counts what this process writes to block devices; a file system in memory has none. */
 static void check_witness(struct checkpoint_result *result)
 {
     for (uint64_t i = 0; i < result->write_count && result->on_devices; i++) {
