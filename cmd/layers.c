@@ -4,11 +4,13 @@
 #include "base/fail.h"
 #include "cmd/arguments.h"
 #include "cmd/help.h"
+#include "profiles/profiles.h"
 #include "shuffle/preset.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int layers_command_line(const struct invocation *invocation, const struct option_spec *table,
                         void *settings)
@@ -39,6 +41,21 @@ int layers_complete(const struct option_spec *table, size_t job_at, struct job *
         if (row->fallback && !has_row(table, job_at + row->offset))
             code = option_set(job_options, job, row->name, row->fallback, row->name);
     return code;
+}
+
+int layers_workload(const char *name, const struct option_spec *table, void *settings)
+{
+    struct ini ini;
+    int code = profiles_load("workload", name, NULL, &ini);
+    const struct ini_section *run = code ? NULL : profiles_section(&ini, "run");
+
+    for (size_t i = 0; code == 0 && run && i < run->count; i++) {
+        const struct ini_entry *entry = &ini.entries[run->first + i];
+        if (strcmp(entry->key, "source") != 0 && option_find(table, entry->key))
+            code = option_set(table, settings, entry->key, entry->value, "--workload");
+    }
+    ini_release(&ini);
+    return code == -ENOENT ? fail(EINVAL, "--workload: %s", fail_reason()) : code;
 }
 
 int layers_preset(const char *name, const struct option_spec *table, void *settings)

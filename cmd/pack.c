@@ -146,7 +146,8 @@ const struct command command_pack = {
     .description =
         "Creates the data set TARGET, a folder, from SOURCE: a data set in any format, a folder of "
         "images with one subfolder per class, a tar or zip of images (compressed or not), IDX "
-        "files (MNIST), or generated images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]. "
+        "files (MNIST), or generated images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]; "
+        "with workload=NAME random bytes with the sizes of that workload's samples. "
         "Labels, names and ids are kept as far as the format of TARGET can hold them. Shards are "
         "written to a hidden folder in TARGET and renamed when all are complete; after an "
         "interruption the same command writes only the missing ones. --force replaces a data set "

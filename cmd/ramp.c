@@ -55,6 +55,7 @@ static const struct option_spec ramp_options[] = {
      .summary = "data set: file, folder or nfs:// URL (required)"},
     JOB_SET_ROWS(JOB),
     JOB_AS_ROW(JOB),
+    JOB_WORKLOAD_ROW(JOB),
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
     JOB_SEED_ROW(JOB),
@@ -87,7 +88,7 @@ static uint64_t samples_of(const struct ramp *ramp, double load)
         batches = fmax(batches, load / ramp->ranks->place.ranks * (double)settings->duration_ns /
                                     ramp->step_ns);
     const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
-    const uint64_t limit = settings->job.order.limit_samples;
+    const uint64_t limit = order_rank_samples(&settings->job.order);
     return limit && limit < samples ? limit : samples;
 }
 
@@ -155,7 +156,8 @@ static int measure(struct ramp *ramp, double load)
     struct job job = ramp->settings->job;
 
     job.open_load = load;
-    job.order.limit_samples = samples_of(ramp, load);
+    job.order.limit_samples_per_rank = samples_of(ramp, load);
+    job.order.limit_samples = 0;
     int code = run_job(&job, ramp->ranks, &observer, &result);
     if (code == 0 && !result.valid)
         code = fail(EPROTO, "load %.4g: invalid: %s", load, result.invalid_reason);
@@ -186,14 +188,17 @@ static int search(struct ramp *ramp)
 
 /* ---- the command ---- */
 
-/* The command line names the preset and overrides its settings. */
+/* The command line names the workload and the preset, and overrides their settings. */
 static int apply_preset(const struct invocation *invocation, struct ramp_settings *settings)
 {
+    const bool any = settings->job.as || settings->job.workload;
     int code = 0;
 
-    if (settings->job.as)
-        code = layers_preset(settings->job.as, ramp_options, settings);
+    if (settings->job.workload)
+        code = layers_workload(settings->job.workload, ramp_options, settings);
     if (code == 0 && settings->job.as)
+        code = layers_preset(settings->job.as, ramp_options, settings);
+    if (code == 0 && any)
         code = layers_command_line(invocation, ramp_options, settings);
     return code;
 }
@@ -294,11 +299,14 @@ const struct command command_ramp = {
         "step; a load holds if the 99th percentile of the stalls is below --limit. Prints the "
         "highest load that holds, the interval in which runs agree, and throughput and lateness "
         "at each load. Under mpirun or srun the ranks share each load.",
-    .examples = "iobench ramp --data /mnt/set --drop-caches --trainer replay:h200 -B 400\thow many "
-                "H200 does cold storage feed?\n"
-                "iobench ramp --data /mnt/set --decode none --trainer replay:rate=486\tGPUs of 486 "
-                "samples/s, storage alone\n"
-                "iobench ramp --data /mnt/set --limit 10% --plot ramp.svg\twith a chart\n",
+    .examples =
+        "iobench ramp --data /mnt/set --drop-caches --trainer replay:h200 -B 400\thow many "
+        "H200 does cold storage feed?\n"
+        "iobench ramp --data /mnt/set --decode none --trainer replay:rate=486\tGPUs of 486 "
+        "samples/s, storage alone\n"
+        "iobench ramp --data /mnt/unet3d --workload unet3d-b200\tof MLPerf Storage's emulated "
+        "B200\n"
+        "iobench ramp --data /mnt/set --limit 10% --plot ramp.svg\twith a chart\n",
     .options = ramp_options,
     .settings_size = sizeof(struct ramp_settings),
     .is_confined = true,

@@ -43,15 +43,17 @@ struct jobs {
 
 /* ---- which jobs ---- */
 
-/* Apply, in this order: defaults, preset, section of a job file, command line. */
+/* Apply, in this order: defaults, workload, preset, section of a job file, command line. */
 static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
-                const char *preset, struct job *job)
+                const struct job *layers, struct job *job)
 {
     option_release(job_options, job);
     *job = (struct job){0};
     int code = option_defaults(job_options, job);
-    if (code == 0 && preset)
-        code = layers_preset(preset, job_options, job);
+    if (code == 0 && layers && layers->workload)
+        code = layers_workload(layers->workload, job_options, job);
+    if (code == 0 && layers && layers->as)
+        code = layers_preset(layers->as, job_options, job);
     if (code == 0 && jobfile)
         code = jobfile_apply(jobfile, section, job_options, job);
     if (code == 0)
@@ -59,16 +61,18 @@ static int fill(const struct invocation *invocation, const struct jobfile *jobfi
     return code;
 }
 
-/* Fill a job; the job file or the command line names the preset. */
+/* Fill a job; the job file or the command line names the workload and the preset. */
 static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
                             size_t section, struct job *job)
 {
     int code = fill(invocation, jobfile, section, NULL, job);
-    char *preset = code == 0 && job->as ? strdup(job->as) : NULL;
+    struct job named = *job;
 
-    if (preset)
-        code = fill(invocation, jobfile, section, preset, job);
-    free(preset);
+    if (code || (!named.as && !named.workload))
+        return code;
+    *job = (struct job){0};
+    code = fill(invocation, jobfile, section, &named, job);
+    option_release(job_options, &named);
     return code;
 }
 
@@ -82,8 +86,13 @@ static struct job *add_job(struct jobs *jobs)
     return job;
 }
 
-/* Append the first job with one line of its --against, or its --beside, added; a preset named there
- * applies before both. */
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Append the first job with one line of its --against, or its --beside, added; a workload or preset
+ * named there applies before both. */
 static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
                       struct job *rival)
 {
@@ -92,13 +101,15 @@ static int fill_rival(const struct invocation *invocation, const struct job *fir
     int code = fill_with_preset(invocation, NULL, 0, rival);
     if (code == 0)
         code = rivals_apply(option, options, line, rival);
-    if (code || !rival->as || (first->as && strcmp(first->as, rival->as) == 0))
+    struct job named = *rival;
+
+    if (code || (is_same(first->as, named.as) && is_same(first->workload, named.workload)))
         return code;
-    char *preset = strdup(rival->as);
-    code = preset ? fill(invocation, NULL, 0, preset, rival) : fail(ENOMEM, "out of memory");
+    *rival = (struct job){0};
+    code = fill(invocation, NULL, 0, &named, rival);
     if (code == 0)
         code = rivals_apply(option, options, line, rival);
-    free(preset);
+    option_release(job_options, &named);
     return code;
 }
 

@@ -16,7 +16,11 @@ PROFILES = \
 	profiles/storage/nvme-9550.ini profiles/storage/nvme-pm1743.ini profiles/storage/nfs-100g.ini \
 	profiles/storage/parallel-k3000.ini profiles/storage/3fs-180.ini profiles/storage/object-100g.ini \
 	profiles/fabric/edr.ini profiles/fabric/hdr.ini profiles/fabric/ndr.ini profiles/fabric/xdr.ini \
-	profiles/fabric/ethernet-25g.ini profiles/fabric/ethernet-100g.ini
+	profiles/fabric/ethernet-25g.ini profiles/fabric/ethernet-100g.ini \
+	profiles/workload/unet3d-a100.ini profiles/workload/unet3d-h100.ini profiles/workload/unet3d-b200.ini \
+	profiles/workload/resnet50-a100.ini profiles/workload/resnet50-h100.ini profiles/workload/cosmoflow-a100.ini \
+	profiles/workload/cosmoflow-h100.ini profiles/workload/retinanet-b200.ini profiles/workload/retinanet-mi355.ini \
+	profiles/workload/flux-b200.ini profiles/workload/dlrm-b200.ini
 
 nobase_dist_pkgdata_DATA = $(PROFILES)
 EXTRA_DIST += profiles/embed.sh

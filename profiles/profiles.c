@@ -13,7 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const profile_families[] = {"gpu", "network", "node", "storage", "fabric", NULL};
+const char *const profile_families[] = {"gpu",    "network",  "node", "storage",
+                                        "fabric", "workload", NULL};
 
 static int check_sources(const struct ini *ini)
 {

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "pipeline/result/accelerators.h"
+#include "report/mlperf.h"
 #include "report/ranks.h"
 
 #include <errno.h>
@@ -632,6 +633,11 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
                 result->au_calibration_percent, no_calibration);
     json_object_set_new(object, "resnet50_feeds",
                         summary->runs ? feeds_of(summary->samples_per_s.median) : json_array());
+    struct mlperf mlperf;
+    if (summary->runs && result->job->workload && mlperf_check(result, &mlperf) == 0)
+        json_object_set_new(object, "mlperf", mlperf_json(&mlperf, summary->samples_per_s.median));
+    else
+        put_null(object, "mlperf", "no --workload, or no complete run");
     return object;
 }
 

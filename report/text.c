@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "pipeline/result/accelerators.h"
+#include "report/mlperf.h"
 #include "report/ranks.h"
 #include "report/words.h"
 
@@ -183,6 +184,19 @@ static void print_steady(const struct text_page *page)
                     "20 batches");
 }
 
+/* Print what a workload feeds, and which rules of MLPerf Storage the result meets. */
+static void print_workload(const struct text_page *page)
+{
+    char text[MLPERF_TEXT_BYTES];
+    struct mlperf judgement;
+
+    if (mlperf_check(page->result, &judgement))
+        return;
+    print_entry(page, "Feeds", "%s",
+                mlperf_feeds(&judgement, page->summary->samples_per_s.median, text));
+    print_entry(page, "MLPerf", "%s", mlperf_sentence(&judgement, text));
+}
+
 static void print_feeds(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
@@ -191,6 +205,10 @@ static void print_feeds(const struct text_page *page)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
+    if (page->result->job->workload) {
+        print_workload(page);
+        return;
+    }
     for (const struct accelerator *gpu = accelerator_table(); gpu->name && used < sizeof text;
          gpu++)
         used += (size_t)snprintf(
@@ -498,7 +516,7 @@ static void print_footnotes(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
 
-    if (summary->limit != RESULT_LIMIT_HARNESS) {
+    if (summary->limit != RESULT_LIMIT_HARNESS && !page->result->job->workload) {
         char text[512] = "", rate[WORDS_BYTES];
         size_t used = 0;
         for (const struct accelerator *gpu = accelerator_table(); gpu->name && used < sizeof text;

@@ -26,6 +26,7 @@ const struct option_spec job_options[] = {
                 "synthetic set, generated once and kept"},
     JOB_SET_ROWS(0),
     JOB_AS_ROW(0),
+    JOB_WORKLOAD_ROW(0),
 
     JOB_READER_ROWS(0),
 

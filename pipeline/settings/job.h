@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct job {
-    char *as; /* a preset of shuffle/preset.h, which the parser applies before all else */
+    char *as;       /* a preset of shuffle/preset.h, which the parser applies before all else */
+    char *workload; /* of profiles/workload, applied before that; NULL: none */
     struct read_settings read;
     struct order_settings order;
     struct decode_settings decode;

@@ -37,6 +37,12 @@
      .summary = "format, shuffle, partition and reader of a framework: mxnet, horovod-tensorflow " \
                 "or caffe2; other options override single settings"}
 
+#define JOB_WORKLOAD_ROW(at) \
+    {"workload", 0, OPTION_TEXT, JOB_FIELD(at, workload), .metavar = "NAME", \
+     .reach = OPTION_READS, \
+     .summary = "format, batches, steps and epochs of a workload of MLPerf Storage, such as " \
+                "unet3d-b200, and its rules (iobench list profiles); other options override"}
+
 #define JOB_READER_ROWS(at) \
     {"reader", 'r', OPTION_TEXT, JOB_FIELD(at, read.reader), .fallback = "auto", \
      .metavar = "NAME[:...]", .section = "Reading", \

@@ -42,7 +42,8 @@ CLI_TESTS = \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
 	tests/cli/verify.sh \
-	tests/cli/window.sh
+	tests/cli/window.sh \
+	tests/cli/workload.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
 CLI_TESTS += tests/cli/report.sh tests/cli/report_browser.sh

@@ -25,9 +25,10 @@ result jpeg.json "$IOBENCH" run --data set --drop-caches --server-drop-cmd true 
 }
 result shuffle.json "$IOBENCH" shuffle epoch --data set --measure --runs 1 --batch-size 4
 result against.json "$IOBENCH" run --data set --runs 3 --epochs 2 --against "--decode none" --no-calibrate
+result workload.json "$IOBENCH" run --data set --runs 1 --epochs 1 --no-calibrate --workload retinanet-b200 --format auto
 result ramp.json "$IOBENCH" ramp --data set --batch-size 4 --decode none --trainer replay:rate=20000 --from 1 --to 1 --runs 1 \
     --limit 1000%
-set -- ramp=ramp.json run=against.json run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
+set -- run=workload.json ramp=ramp.json run=against.json run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
 
 # Figures of several ranks are not required without a launcher, or with one that leaks.
 MPIRUN=${MPIRUN:-mpirun}

@@ -8,6 +8,10 @@ UNIT_TESTS += tests/unit/test_compare
 tests_unit_test_compare_SOURCES = tests/unit/test_compare.c tests/unit/unit.h
 tests_unit_test_compare_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_mlperf
+tests_unit_test_mlperf_SOURCES = tests/unit/test_mlperf.c tests/unit/unit.h
+tests_unit_test_mlperf_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_ramp
 tests_unit_test_ramp_SOURCES = tests/unit/test_ramp.c tests/unit/unit.h
 tests_unit_test_ramp_LDADD = $(UNIT_LIBS)
