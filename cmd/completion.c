@@ -72,6 +72,8 @@ static int completion_run(const struct invocation *invocation)
     for (int i = 0; command_registry[i]; i++) {
         printf("        %s) words=\"", command_registry[i]->name);
         print_words(command_registry[i]->options);
+        if (command_registry[i]->adopt) /* those of the default command */
+            print_words(command_registry[0]->options);
         print_words(common_options);
         printf("\" ;;\n");
     }

@@ -65,6 +65,9 @@ out "shuffle --records=1000"
 out "-- buffer:20"
 [ -z "$(find . -maxdepth 1 -name "iobench-sweep-*")" ] || fault "a dry run left a folder"
 
+try 0 completion
+grep "^ *sweep) words" "$tmp/out" | grep -q -- "--shuffle=" || fault "the options of run cannot be completed"
+
 # ---- shuffles and inference ----
 try 0 sweep shuffle epoch none --records 1000 --shards 4 --classes 10 --batch-size 8,16 --runs 1 -o "$tmp/s" --json "$tmp/s.json"
 holds "$tmp/s.json" '[c["randomness"] > 0.8 for c in d["cells"]] == [True, False, True, False]'

@@ -6,6 +6,7 @@
 MPIRUN=${MPIRUN:-mpirun}
 built_with MPI || skip "built without MPI"
 command -v "$MPIRUN" >/dev/null || skip "no $MPIRUN"
+! grep -q "fsanitize=address" "$PROGRAMS/Makefile" || skip "Open MPI leaks by design"
 export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 make_set recordio 60
@@ -25,6 +26,21 @@ for cell in 1 2 3 4; do
     [ "$(samples "$tmp/strong/cell-0000$cell-run-1.json")" = 41 ] || fault "strong scaling changes the job's samples"
 done
 grep -q '"kind": "strong"' "$tmp/strong.json" || fault "the JSON does not say which scaling"
+# Each key of the JSON is in docs/sweep.md.
+python3 - "$tmp/strong.json" "$SRCDIR/docs/sweep.md" <<'END' || fault "docs/sweep.md does not describe the JSON"
+import json, re, sys
+page = open(sys.argv[2]).read()
+def keys(value):
+    if isinstance(value, list):
+        return {key for member in value for key in keys(member)}
+    if not isinstance(value, dict):
+        return set()
+    return {key for key in value} | {key for name, member in value.items() if name not in ("options", "shares") for key in keys(member)}
+found = {re.sub("_(low95|high95|min|max)$", "", key) for key in keys(json.load(open(sys.argv[1])))}
+missing = [key for key in sorted(found) if "`%s`" % key not in page and key not in ("schema_version", "iobench_version")]
+print(*missing)
+sys.exit(bool(missing) or len(found) < 30)
+END
 try 0 "$@" --limit-samples-per-rank 20 --scaling weak -o "$tmp/weak"
 out "Weak scaling; shares"
 [ "$(samples "$tmp/weak/cell-00001-run-1.json")" = 20 ] || fault "weak scaling: not 20 samples on one rank"
