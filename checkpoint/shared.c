@@ -54,6 +54,9 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
 
     shared->first_rank = first;
+    if (ranks < shared->ranks->place.ranks)
+        return fail(EINVAL, "%u processes for a checkpoint of %u ranks: start at most one per rank",
+                    shared->ranks->place.ranks, ranks);
     if (buffers->all && buffers->ranks == count && buffers->chunk_bytes == chunk_bytes)
         return 0;
     rank_buffers_destroy(buffers);

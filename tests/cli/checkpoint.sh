@@ -174,6 +174,8 @@ if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
     [ "$(value ranks.json writes.1.bytes)" = "$(value ranks.json model.bytes)" ] || die "bytes of the ranks"
     expect 0 "$MPIRUN" -n 2 "$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --writes 2 --reads 1 --step-time 10ms --interval 40 --async
     says "valid"
+    expect 1 "$MPIRUN" -n 3 "$IOBENCH" checkpoint dir --bytes 8m --ranks 2 --writes 1 --reads 0
+    says "at most one per rank"
     [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 fi
 
