@@ -101,6 +101,19 @@ static void queues_matter_where_parts_are_equal(void **unused)
     assert_true(deep > 1.02 * shallow);
 }
 
+/* One batch ready and one in the step: decoding and computing take 0.1 s each, side by side. */
+static void a_batch_is_decoded_during_a_step(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.of[SIZING_GPU_RATE] = 1000;
+    plant.of[SIZING_CORES] = 1;
+    plant.of[SIZING_DECODE_S] = 1e-3;
+    plant.of[SIZING_PREFETCH] = 1;
+    assert_near(simulate(&plant).samples_per_s, 1000, 0.01);
+}
+
 /* Twice as much of anything never makes the job slower. */
 static void more_is_never_slower(void **unused)
 {
@@ -304,6 +317,7 @@ int main(void)
         cmocka_unit_test(one_slow_storage),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
+        cmocka_unit_test(a_batch_is_decoded_during_a_step),
         cmocka_unit_test(more_is_never_slower),
         cmocka_unit_test(caches_by_epoch_and_order),
         cmocka_unit_test(the_formula_is_that_of_an_lru_cache),
