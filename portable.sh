@@ -38,6 +38,9 @@ lib=$here/lib
 [ -d "$lib" ] || lib=$here
 END
     # The loader takes its option in place of LD_LIBRARY_PATH, by which machines name their driver.
+    # What starts the program again (iobench study) starts this file.
+    # shellcheck disable=SC2016 # expanded when it starts
+    echo 'export IOBENCH_PROGRAM="$here/${self##*/}"'
     printf 'exec "%s" --library-path "%s" "%s" "$@"\n' "\$lib/$1" \
         "\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" "\$lib/programs/\${self##*/}"
 }

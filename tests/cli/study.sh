@@ -18,6 +18,14 @@ listed=$("$IOBENCH" study)
 expect 0 "$IOBENCH" list study
 [ "$out" = "$listed" ] || die "list names other studies"
 
+# The commands that docs/features.md names are there.
+[ "$(grep -c '^| [0-9]' "$SRCDIR/docs/features.md")" = 44 ] || die "features.md has not 44 rows"
+sed -n 's/^| [0-9]/&/p' "$SRCDIR/docs/features.md" | grep -o '`iobench [a-z]*' | cut -d' ' -f2 |
+    sort -u >commands
+while read -r name; do
+    expect 0 "$IOBENCH" help "$name"
+done <commands
+
 # From end to end, on a few images.
 study() { "$IOBENCH" study formats --budget 2s -o here "$@"; }
 expect 0 study
