@@ -27,7 +27,9 @@ static const char *cell_text(const json_t *value, char *text)
 {
     char number[WORDS_BYTES];
 
-    if (json_is_number(value))
+    if (json_is_integer(value))
+        snprintf(text, CELL_BYTES, "%lld", (long long)json_integer_value(value));
+    else if (json_is_number(value))
         snprintf(text, CELL_BYTES, "%s", words_rate(json_number_value(value), number));
     else
         snprintf(text, CELL_BYTES, "%s", json_is_string(value) ? json_string_value(value) : "-");

@@ -32,7 +32,6 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/storage-large.svg docs/results/guests/storage-small.svg
 
 # Studies: their pages and pictures.
-EXTRA_DIST += docs/studies/README.md
 
 EXTRA_DIST += docs/report.md docs/report/light.png docs/report/dark.png docs/report/narrow.png
 EXTRA_DIST += docs/studies/README.md docs/features.md
