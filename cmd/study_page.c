@@ -147,6 +147,28 @@ static void print_value(FILE *stream, const struct study *study, const char *hea
     free(value);
 }
 
+/* Each reason once, with its run, or the number of its runs. */
+static void write_doubts(FILE *stream, const struct study_plan *plan, const char *before,
+                         const char *after)
+{
+    for (size_t i = 0; i < plan->run_count; i++) {
+        const char *reason = plan->runs[i].reason;
+        size_t count = 0, earlier = 0;
+        for (size_t k = 0; reason && k < plan->run_count; k++)
+            if (plan->runs[k].reason && strcmp(plan->runs[k].reason, reason) == 0) {
+                count++;
+                earlier += k < i;
+            }
+        if (!reason || earlier)
+            continue;
+        if (count > 1)
+            fprintf(stream, "%s%zu runs: %s\n%s", before, count, escape_shown(reason), after);
+        else
+            fprintf(stream, "%s%s: %s\n%s", before, plan->runs[i].name, escape_shown(reason),
+                    after);
+    }
+}
+
 void study_text(FILE *stream, const struct study_plan *plan, const json_t *figures)
 {
     const struct study_table table = table_of(figures);
@@ -154,9 +176,7 @@ void study_text(FILE *stream, const struct study_plan *plan, const json_t *figur
 
     fprintf(stream, "iobench study %s: %s\n\n", plan->study->name, title ? title : "");
     print_table(stream, &table);
-    for (size_t i = 0; i < plan->run_count; i++)
-        if (plan->runs[i].reason)
-            fprintf(stream, "  %s: %s\n", plan->runs[i].name, escape_shown(plan->runs[i].reason));
+    write_doubts(stream, plan, "  ", "");
     fputs("\nHere\n", stream);
     print_wrapped(stream, says ? says : "");
     print_value(stream, plan->study, "Published", "found");
@@ -179,13 +199,6 @@ static void write_commands(FILE *page, const struct study_plan *plan)
             fprintf(page, "%s ", run->launch);
         fprintf(page, "iobench %s\n", run->command.shown);
     }
-}
-
-static void write_doubts(FILE *page, const struct study_plan *plan)
-{
-    for (size_t i = 0; i < plan->run_count; i++)
-        if (plan->runs[i].reason)
-            fprintf(page, "\n`%s`: %s\n", plan->runs[i].name, escape_shown(plan->runs[i].reason));
 }
 
 static void write_value(FILE *page, const struct study *study, const char *format, const char *key)
@@ -219,8 +232,9 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
     if (has_picture)
         fputs("![the figures of the table, or what they come from](picture.svg)\n\n", page);
     write_table(page, &table);
-    write_doubts(page, plan);
-    fprintf(page, "\n**Here.** %s\n", says ? says : "");
+    fputc('\n', page);
+    write_doubts(page, plan, "", "\n");
+    fprintf(page, "**Here.** %s\n", says ? says : "");
     write_value(page, plan->study, "\n**Published.** ", "found");
     write_value(page, plan->study, "\nSource: ", "source");
     for (size_t i = 0; i < plan->run_count; i++)
