@@ -36,6 +36,7 @@ libiobench_a_SOURCES += \
 	base/stats.c base/stats.h \
 	base/stream.c base/stream.h \
 	base/student.c base/student.h \
+	base/terminal.c base/terminal.h \
 	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h \
 	base/trend.c base/trend.h \

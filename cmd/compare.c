@@ -11,9 +11,11 @@
 #include "cmd/json_file.h"
 #include "report/compare.h"
 #include "report/load.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +160,19 @@ static bool is_told_elsewhere(const char *key)
     return strstr(key, "_reason") != NULL;
 }
 
+static void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_note(const char *format, ...)
+{
+    char text[4096];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    words_print(stdout, "", 2, text);
+}
+
 /* List settings and environments that differ: is the comparison fair? */
 static void print_differences(const json_t *a, const json_t *b, const char *part)
 {
@@ -171,8 +186,8 @@ static void print_differences(const json_t *a, const json_t *b, const char *part
             continue;
         char *left = json_dumps(value, JSON_ENCODE_ANY);
         char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-        printf("  %s.%s: %s -> %s\n", part, escape_shown(key), left ? left : "?",
-               right ? right : "?");
+        print_note("%s.%s: %s -> %s", part, escape_shown(key), left ? left : "?",
+                   right ? right : "?");
         free(left);
         free(right);
     }
@@ -183,9 +198,9 @@ static void print_validity(const char *name, const json_t *job)
     const char *reason = load_text(job, "invalid_reason");
 
     if (!load_true(job, "valid"))
-        printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason given"));
+        print_note("%s is INVALID: %s", name, escape_shown(reason ? reason : "no reason given"));
     if (load_true(job, "dataset.synthetic"))
-        printf("  %s read synthetic data\n", name);
+        print_note("%s read synthetic data", name);
 }
 
 /* List the jobs to compare: the first job of each group. */
@@ -362,8 +377,7 @@ const struct command command_compare = {
         "machine may have changed in between. p is corrected for the number of comparisons (Holm). "
         "Exits with 1 if a result is invalid or B fails the gate.",
     .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n"
-                "iobench compare a1.json a2.json a3.json a4.json : b1.json b2.json b3.json "
-                "b4.json\ttwo versions, four sessions each\n",
+                "iobench compare a?.json : b?.json\ttwo versions, four sessions each\n",
     .options = compare_options,
     .settings_size = sizeof(struct compare_settings),
     .operands_reach = {OPTION_READS, OPTION_READS},

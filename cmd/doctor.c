@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 26, WIDTH = 88 };
+enum { COLUMN = 26 };
 
 struct doctor_settings {
     char *json; /* file or "-" for standard output; NULL: a table */
@@ -30,17 +30,6 @@ static const struct option_spec doctor_options[] = {
 
 static const char *const state_names[] = {
     [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
-
-static void print_wrapped(const char *before, const char *text)
-{
-    text = escape_shown(text);
-    while (*text) {
-        size_t length = words_line(text, WIDTH - COLUMN);
-        printf("%-*s%.*s\n", COLUMN, before, (int)length, text);
-        text += length + strspn(text + length, " ");
-        before = "";
-    }
-}
 
 static void tell(const char *section, const char *name, const struct doctor_finding *finding,
                  json_t *all)
@@ -59,9 +48,9 @@ static void tell(const char *section, const char *name, const struct doctor_find
         return;
     }
     snprintf(left, sizeof left, "  %-4s  %s", state_names[finding->state], name);
-    print_wrapped(left, finding->what[0] ? finding->what : "unknown");
+    words_print(stdout, left, COLUMN, finding->what[0] ? escape_shown(finding->what) : "unknown");
     if (finding->advice[0])
-        print_wrapped("", finding->advice);
+        words_print(stdout, "", COLUMN, escape_shown(finding->advice));
 }
 
 /* Returns false if the first check failed and the rest were skipped. */

@@ -4,12 +4,13 @@
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/sandbox.h"
+#include "report/words.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 88, COLUMN = 28, NAME_COLUMN = 15 };
+enum { COLUMN = 28, NAME_COLUMN = 15 };
 
 static const char *const help_choices[] = {"no", "yes", "all", NULL};
 
@@ -52,37 +53,12 @@ const char *help_option_text(const struct option_spec *row, char *text, size_t t
     return text;
 }
 
-/* Print text from column on, wrapped at WIDTH; the cursor is at column. */
-static void print_wrapped(FILE *stream, const char *text, size_t column)
-{
-    size_t at = column;
-
-    for (const char *word = text; *word;) {
-        size_t length = strcspn(word, " \n");
-        if (at > column && at + 1 + length > WIDTH) {
-            fprintf(stream, "\n%*s", (int)column, "");
-            at = column;
-        }
-        if (at > column)
-            at += (size_t)fprintf(stream, " ");
-        at += (size_t)fprintf(stream, "%.*s", (int)length, word);
-        word += length;
-        if (*word == '\n') {
-            fprintf(stream, "\n%*s", (int)column, "");
-            at = column;
-        }
-        word += strspn(word, " \n");
-    }
-    fputc('\n', stream);
-}
-
 static void print_entry(FILE *stream, const char *left, const char *right, int column)
 {
-    if (fprintf(stream, "  %s", left) + 1 > column)
-        fprintf(stream, "\n%*s", column, "");
-    else
-        fprintf(stream, "%*s", column - 2 - (int)strlen(left), "");
-    print_wrapped(stream, right, (size_t)column);
+    char before[128];
+
+    snprintf(before, sizeof before, "  %s", left);
+    words_print(stream, before, (size_t)column, right);
 }
 
 static void print_option(FILE *stream, const struct option_spec *row)
@@ -138,7 +114,7 @@ void help_command(FILE *stream, const struct command *command)
 {
     print_usage(stream, command);
     fprintf(stream, "\n");
-    print_wrapped(stream, command->description ? command->description : command->summary, 0);
+    words_print(stream, "", 0, command->description ? command->description : command->summary);
     print_options(stream, command->options);
     print_options(stream, common_options);
     print_examples(stream, command->examples);
@@ -150,11 +126,10 @@ void help_program(FILE *stream)
 
     fprintf(stream, "Usage: iobench [COMMAND] [OPTIONS] [OPERANDS]\n"
                     "       iobench JOBFILE.ini\n\n");
-    print_wrapped(
-        stream,
+    words_print(
+        stream, "", 0,
         "Measures whether storage can keep the GPUs of a training cluster busy: reads a data set "
-        "as training does, and reports samples/s and the bottleneck. The default command is run.",
-        0);
+        "as training does, and reports samples/s and the bottleneck. The default command is run.");
     fprintf(stream, "\nCommands:\n");
     for (int i = 0; command_registry[i]; i++)
         print_entry(stream, command_registry[i]->name, command_registry[i]->summary, NAME_COLUMN);
@@ -164,8 +139,10 @@ void help_program(FILE *stream)
             print_option(stream, row);
     print_options(stream, common_options);
     print_examples(stream, first->examples);
-    fprintf(stream, "\n'iobench help COMMAND' explains a command and all its options, 'iobench "
-                    "list' lists\nreaders, formats, shuffles, decoders and trainers.\n");
+    fputc('\n', stream);
+    words_print(stream, "", 0,
+                "'iobench help COMMAND' explains a command and all its options, 'iobench list' "
+                "lists readers, formats, shuffles, decoders and trainers.");
 }
 
 static void print_plugins(FILE *stream)
@@ -191,8 +168,8 @@ void help_everything(FILE *stream)
 {
     help_program(stream);
     for (int i = 0; command_registry[i]; i++) {
-        fprintf(stream, "\n---- %s: %s ----\n", command_registry[i]->name,
-                command_registry[i]->summary);
+        fprintf(stream, "\n---- %s ----\n", command_registry[i]->name);
+        words_print(stream, "", 0, command_registry[i]->summary);
         print_usage(stream, command_registry[i]);
         print_options(stream, command_registry[i]->options);
         print_examples(stream, i ? command_registry[i]->examples : NULL);

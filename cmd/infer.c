@@ -90,18 +90,19 @@ static void show_progress(void *context, const struct infer_row *row, uint64_t d
 
 static void print_heading(const struct infer_show *show, const struct infer_result *result)
 {
-    char records[WORDS_BYTES];
+    char records[WORDS_BYTES], text[256];
 
-    printf("%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass\n",
-           show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
-           (double)result->cost.forward_macs * 1e-9,
-           words_count(result->rows[0].io.samples, records));
+    snprintf(
+        text, sizeof text, "%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass",
+        show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
+        (double)result->cost.forward_macs * 1e-9, words_count(result->rows[0].io.samples, records));
+    words_print(stdout, "", 0, text);
     if (result->calibrated)
         printf("INT8 calibrated by %s on %s images\n",
                quantise_methods[show->settings->calibrate_by],
                words_count(result->calibrated, records));
-    printf("%33s  %s\n", "images/s", "batch latency");
-    printf("%5s %7s %9s %9s %10s %10s %10s %10s %7s %8s %8s\n", "", "batch", "pipeline", "network",
+    printf("%27s  %s\n", "images/s", "batch latency");
+    printf("%4s %5s %8s %7s %7s %7s %7s %7s %6s %6s %6s\n", "", "batch", "pipeline", "network",
            "median", "90%", "99%", "max", "wait", "top-1", "top-5");
 }
 
@@ -109,7 +110,7 @@ static void print_latency(const struct histogram *latency_ns, double fraction)
 {
     char text[WORDS_BYTES];
 
-    printf(" %10s", words_duration(histogram_quantile(latency_ns, fraction), text));
+    printf(" %7s", words_duration(histogram_quantile(latency_ns, fraction), text));
 }
 
 static double wait_percent(const struct infer_row *row)
@@ -132,18 +133,18 @@ static void show_row(void *context, const struct infer_result *result, const str
     line_clear(&show->line);
     if (result->row_count == 1)
         print_heading(show, result);
-    printf("%-5s %7u %9s %9s", row->precision, row->batch_size,
+    printf("%-4s %5u %8s %7s", row->precision, row->batch_size,
            words_rate(infer_samples_per_s(row), whole),
            words_rate(infer_compute_samples_per_s(row), network));
     print_latency(&row->latency_ns, 0.5);
     print_latency(&row->latency_ns, 0.9);
     print_latency(&row->latency_ns, 0.99);
     print_latency(&row->latency_ns, 1);
-    printf(" %6.1f%%", wait_percent(row));
+    printf(" %5.1f%%", wait_percent(row));
     if (has_accuracy(result, row))
-        printf(" %7.2f%% %7.2f%%\n", 100 * row->top1, 100 * row->top5);
+        printf(" %6s %6s\n", words_percent(row->top1, whole), words_percent(row->top5, network));
     else
-        printf(" %8s %8s\n", "-", "-");
+        printf(" %6s %6s\n", "-", "-");
     fflush(stdout);
 }
 

@@ -2,11 +2,11 @@
 #include "cmd/line.h"
 
 #include "base/escape.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { BAR = 20 };
@@ -19,21 +19,13 @@ struct line line_start(void)
                              isatty(STDERR_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0)};
 }
 
-static unsigned terminal_columns(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20)
-        return 80;
-    return size.ws_col;
-}
-
 void line_show(struct line *line, const char *text)
 {
     if (!line->shown || strcmp(text, line->last) == 0)
         return;
     /* Bypass stderr, which escapes control characters. */
-    dprintf(STDERR_FILENO, "\r%.*s\033[K", (int)terminal_columns() - 1, escape_shown(text));
+    dprintf(STDERR_FILENO, "\r%.*s\033[K", (int)terminal_width(STDERR_FILENO) - 1,
+            escape_shown(text));
     snprintf(line->last, sizeof line->last, "%s", text);
 }
 

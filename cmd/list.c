@@ -3,6 +3,7 @@
  * iobench list: lists the networks, the profiles and every plug-in, and whether each works on this
  * machine.
  */
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "cmd/commands.h"
@@ -12,6 +13,7 @@
 #include "cmd/nearest.h"
 #include "cmd/study.h"
 #include "profiles/profiles.h"
+#include "report/words.h"
 #include "trainer/graph.h"
 
 #include <errno.h>
@@ -28,6 +30,8 @@ static const struct option_spec list_options[] = {
      .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
+
+enum { COLUMN = 14 };
 
 static const char networks_name[] = "networks", profiles_name[] = "profiles",
                   study_name[] = "study";
@@ -110,20 +114,22 @@ static json_t *networks_json(void)
 
 static void print_networks(void)
 {
+    char parameters[WORDS_BYTES];
+
     printf("%s: what a trainer computes; cost per image\n", networks_name);
-    printf("  %-14s%6s%14s%16s%17s%17s\n", "", "side", "parameters", "forward GFLOP",
-           "training GFLOP", "activations MiB");
+    printf("  %-18s%5s%13s%9s%10s%13s\n  %-18s%5s%13s%9s%10s%13s\n", "", "", "", "forward",
+           "training", "activations", "", "side", "parameters", "GFLOP", "GFLOP", "MiB");
     for (int i = 0; network_registry[i]; i++) {
         const struct network *network = network_registry[i];
         struct graph_cost cost;
         if (!network_cost(network, &cost)) {
-            printf("  %-14s-> %s\n", network->name, fail_reason());
+            printf("  %-18s-> %s\n", network->name, fail_reason());
             continue;
         }
-        printf("  %-14s%6u%14llu%16.3f%17.3f%17.2f  %s\n", network->name, network->side,
-               (unsigned long long)cost.parameters, gflop(cost.forward_macs),
-               gflop(cost.training_macs), (double)cost.activation_bytes / (1 << 20),
-               network->summary);
+        printf("  %-18s%5u%13s%9.3f%10.3f%13.2f\n", network->name, network->side,
+               words_count(cost.parameters, parameters), gflop(cost.forward_macs),
+               gflop(cost.training_macs), (double)cost.activation_bytes / (1 << 20));
+        words_print(stdout, "", 4, network->summary);
     }
 }
 
@@ -166,8 +172,12 @@ static void print_profiles(void)
 {
     const char *family = "";
 
-    printf("%s: figures behind 'iobench size', each with its source (--json shows all)\n",
-           profiles_name);
+    char before[64], text[512];
+
+    snprintf(text, sizeof text,
+             "%s: figures behind 'iobench size', each with its source (--json shows all)",
+             profiles_name);
+    words_print(stdout, "", 0, text);
     for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
         struct ini ini;
         const char *title = NULL, *source = NULL;
@@ -178,7 +188,9 @@ static void print_profiles(void)
         if (strcmp(family, row->family) != 0)
             printf("  --%s\n", row->family);
         family = row->family;
-        printf("    %-16s%s: %s\n", row->name, title ? title : "", source ? source : "");
+        snprintf(before, sizeof before, "    %s", row->name);
+        snprintf(text, sizeof text, "%s: %s", title ? title : "", source ? source : "");
+        words_print(stdout, before, 20, text);
         ini_release(&ini);
     }
 }
@@ -204,14 +216,19 @@ static json_t *json_of(const char *only)
 
 static void print_family(const struct family *family)
 {
+    char before[48], reason[FAIL_REASON_BYTES + 32];
+
     printf("%s: %s (--%s NAME)\n", family->name, family->summary, family->option);
     for (int i = 0; family->registry[i]; i++) {
         const struct plugin *plugin = family->registry[i];
         fail_clear();
         bool usable = plugin_usable(plugin) == 0;
-        printf("  %-12s%s\n", plugin->name, plugin->summary);
-        if (!usable)
-            printf("  %-12s-> unavailable here: %s\n", "", fail_reason());
+        snprintf(before, sizeof before, "  %s", plugin->name);
+        words_print(stdout, before, COLUMN, plugin->summary);
+        if (usable)
+            continue;
+        snprintf(reason, sizeof reason, "-> unavailable here: %s", fail_reason());
+        words_print(stdout, "", COLUMN, escape_shown(reason));
     }
 }
 

@@ -11,15 +11,18 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/stream.h"
+#include "base/terminal.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "telemetry/monitor.h"
 #include "telemetry/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TABLE_HEADER_LINES = 20, ROWS = 2048 };
+enum { TABLE_HEADER_LINES = 20, ROWS = 2048, TIME_WIDTH = 8, COLUMN_WIDTH = 8 };
 
 static const uint64_t nap_ns = 5000000;
 
@@ -71,7 +74,7 @@ struct watch {
     uint64_t start_ns, last_ns, lines;
     double values[MONITOR_FIGURES];
     double interval_s;             /* length of the interval */
-    bool columns[MONITOR_FIGURES]; /* columns of the table: figures with a probe */
+    bool columns[MONITOR_FIGURES]; /* columns of the table: figures with a probe that fit */
     struct monitor_summary summaries[MONITOR_FIGURES];
     int code; /* error that made the lines incomplete */
 };
@@ -117,6 +120,57 @@ static void pass_signals_on(const struct child *child)
         pending[forwarded[i]] = 0;
         kill(child->pid, forwarded[i]);
     }
+}
+
+/* ---- columns ---- */
+
+static uint32_t count_columns(const struct watch *watch)
+{
+    uint32_t count = 0;
+
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        count += watch->columns[i];
+    return count;
+}
+
+static int find_figure(const char *key)
+{
+    int i = 0;
+
+    while (i < MONITOR_FIGURES && strcmp(monitor_figures[i].key, key) != 0)
+        i++;
+    return i;
+}
+
+/* Leave out what does not fit the width, and say so. */
+static void fit_columns(struct watch *watch)
+{
+    static const char *const least[] = {"dirty_bytes",
+                                        "storage_read_count_per_s",
+                                        "nfs_read_count_per_s",
+                                        "cpu_system_percent",
+                                        "storage_write_bytes_per_s",
+                                        "nfs_retransmission_count_per_s",
+                                        "page_cache_bytes",
+                                        "net_transmit_bytes_per_s",
+                                        "io_pressure_percent",
+                                        "nfs_read_rtt_ms",
+                                        "storage_read_ms",
+                                        "infiniband_transmit_bytes_per_s",
+                                        "net_receive_bytes_per_s"};
+    const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
+    const char *comma = "iobench monitor: left out, too wide: ";
+
+    for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(watch) > room; i++) {
+        const int figure = find_figure(least[i]);
+        if (!watch->columns[figure])
+            continue;
+        watch->columns[figure] = false;
+        fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
+        comma = ", ";
+    }
+    if (*comma == ',')
+        fputc('\n', stderr);
 }
 
 /* ---- a line ---- */
@@ -172,30 +226,30 @@ static int print_json(struct watch *watch)
 
 static void print_header(const struct watch *watch)
 {
-    printf("%8s", "time");
+    printf("%*s", TIME_WIDTH, "time");
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (watch->columns[i])
-            printf(" %8s", monitor_figures[i].heading);
-    printf("\n%8s", "s");
+            printf("%*s", COLUMN_WIDTH, monitor_figures[i].heading);
+    printf("\n%*s", TIME_WIDTH, "s");
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (watch->columns[i])
-            printf(" %8s", monitor_figures[i].unit);
+            printf("%*s", COLUMN_WIDTH, monitor_figures[i].unit);
     putchar('\n');
 }
 
 static void print_number(double value)
 {
     if (isnan(value))
-        printf(" %8s", "-");
+        printf("%*s", COLUMN_WIDTH, "-");
     else
-        printf(" %8.*f", value < 10 ? 2 : value < 1000 ? 1 : 0, value);
+        printf("%*.*f", COLUMN_WIDTH, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
 }
 
 static void print_table(struct watch *watch)
 {
     if (watch->lines % TABLE_HEADER_LINES == 0)
         print_header(watch);
-    printf("%8.1f", (double)(watch->last_ns - watch->start_ns) / 1e9);
+    printf("%*.1f", TIME_WIDTH, (double)(watch->last_ns - watch->start_ns) / 1e9);
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (watch->columns[i])
             print_number(watch->values[i] * monitor_figures[i].table_factor);
@@ -258,28 +312,31 @@ static double seconds_of(struct timeval time)
 static void print_summary(const struct watch *watch, const struct child *child, const char *command)
 {
     const struct rusage *usage = &child->usage;
+    char text[PATH_MAX + 256];
 
-    fprintf(stderr,
-            "\n%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
-            "%.1f MB\n%-12s %12s %12s       %12s\n",
-            escape_shown(command), (double)(watch->last_ns - watch->start_ns) / 1e9,
-            seconds_of(usage->ru_utime), seconds_of(usage->ru_stime),
-            (double)usage->ru_inblock * 512 / 1e6, (double)usage->ru_oublock * 512 / 1e6,
-            "this machine", "mean", "peak", "in all");
+    snprintf(text, sizeof text,
+             "%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
+             "%.1f MB",
+             escape_shown(command), (double)(watch->last_ns - watch->start_ns) / 1e9,
+             seconds_of(usage->ru_utime), seconds_of(usage->ru_stime),
+             (double)usage->ru_inblock * 512 / 1e6, (double)usage->ru_oublock * 512 / 1e6);
+    fputc('\n', stderr);
+    words_print(stderr, "", 0, text);
+    fprintf(stderr, "%-12s %5s %9s %14s\n", "this machine", "mean", "peak", "total");
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         const struct monitor_figure *figure = &monitor_figures[i];
         const struct monitor_summary *summary = &watch->summaries[i];
         if (summary->weight == 0)
             continue;
-        fprintf(stderr, "%-12s %12.2f %12.2f %-5s ", figure->heading,
+        fprintf(stderr, "%-8s %9.2f %9.2f %-4s ", figure->heading,
                 summary->area / summary->weight * figure->table_factor,
                 summary->peak * figure->table_factor, figure->unit);
         const char *per_second = strstr(figure->unit, "/s"); /* only rates have a sum */
         if (per_second)
-            fprintf(stderr, "%12.2f %-2.*s ", summary->area * figure->table_factor,
+            fprintf(stderr, "%9.2f %-2.*s ", summary->area * figure->table_factor,
                     (int)(per_second - figure->unit), figure->unit);
         else
-            fprintf(stderr, "%15s ", "");
+            fprintf(stderr, "%12s ", "");
         fprintf(stderr, "%s\n", figure->key);
     }
 }
@@ -377,6 +434,8 @@ static int run_monitor(const struct invocation *invocation)
         watch.start_ns = watch.last_ns = series_time_ns(series, 0);
         for (int i = 0; i < MONITOR_FIGURES; i++)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
+        if (!wraps && watch.json != stdout)
+            fit_columns(&watch);
         watch_until_end(&watch, wraps ? &child : NULL);
         code = watch.code;
         if (wraps)

@@ -6,14 +6,17 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
+#include "report/words.h"
 #include "trainer/accelerator.h"
 #include "trainer/backend.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct plan_settings {
     char *backend, *precision, *gpu, *json;
@@ -122,9 +125,9 @@ static int wider(int width, const char *text)
 static void print_time(double ns, double unit_ns)
 {
     if (ns > 0)
-        printf("%12.3f", ns / unit_ns);
+        printf("%11.3f", ns / unit_ns);
     else
-        printf("%12s", "-");
+        printf("%11s", "-");
 }
 
 static double mib(uint64_t bytes)
@@ -134,25 +137,14 @@ static double mib(uint64_t bytes)
 
 struct widths {
     int node, operation, engine, fused;
+    bool narrow; /* texts and figures have lines of their own */
 };
 
-static void print_step(const struct plan_view *view, uint32_t number, const struct widths *widths)
-{
-    const struct schedule_step *step = &view->schedule.steps[number];
+enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 68 };
 
-    printf("%5u  %-*s  %-*s  %-*s  %-*s%10.3f%11.3f%15.3f%10.4f", number + 1, widths->node,
-           node_name(view, step), widths->operation, step->operation, widths->engine, step->engine,
-           widths->fused, step->fused, mib(step->read_bytes), mib(step->write_bytes),
-           mib(step->workspace_bytes), step->flops * 1e-9);
-    print_time(predicted_ns(view, step), 1e3);
-    print_time(step->measured_ns, 1e3);
-    putchar('\n');
-}
-
-/* List the steps by phase, numbered in the order in which they run. */
-static void print_steps(const struct plan_view *view)
+static struct widths widths_of(const struct plan_view *view)
 {
-    struct widths widths = {4, 9, 6, 5};
+    struct widths widths = {4, 9, 6, 5, false};
 
     for (uint32_t i = 0; i < view->schedule.count; i++) {
         const struct schedule_step *step = &view->schedule.steps[i];
@@ -161,9 +153,52 @@ static void print_steps(const struct plan_view *view)
         widths.engine = wider(widths.engine, step->engine);
         widths.fused = wider(widths.fused, step->fused);
     }
-    printf("\n%5s  %-*s  %-*s  %-*s  %-*s%10s%11s%15s%10s%12s%12s\n", "step", widths.node, "node",
-           widths.operation, "operation", widths.engine, "engine", widths.fused, "fused",
-           "read MiB", "write MiB", "workspace MiB", "GFLOP", "predict us", "measure us");
+    widths.narrow = NUMBER_WIDTH + widths.node + widths.operation + widths.engine + widths.fused +
+                        6 + FIGURES_WIDTH >
+                    (int)terminal_width(STDOUT_FILENO);
+    return widths;
+}
+
+static void print_figures(const struct plan_view *view, const struct schedule_step *step)
+{
+    printf("%10.3f%11.3f%15.3f%10.4f", mib(step->read_bytes), mib(step->write_bytes),
+           mib(step->workspace_bytes), step->flops * 1e-9);
+    print_time(predicted_ns(view, step), 1e3);
+    print_time(step->measured_ns, 1e3);
+    putchar('\n');
+}
+
+static void print_step(const struct plan_view *view, uint32_t number, const struct widths *widths)
+{
+    const struct schedule_step *step = &view->schedule.steps[number];
+    char before[16], text[512];
+
+    if (widths->narrow) {
+        snprintf(before, sizeof before, "%5u", number + 1);
+        snprintf(text, sizeof text, "%s: %s by %s%s%s", node_name(view, step), step->operation,
+                 step->engine, *step->fused ? "; fused: " : "", step->fused);
+        words_print(stdout, before, NUMBER_WIDTH, text);
+        printf("%*s", NUMBER_WIDTH, "");
+    } else {
+        printf("%5u  %-*s  %-*s  %-*s  %-*s", number + 1, widths->node, node_name(view, step),
+               widths->operation, step->operation, widths->engine, step->engine, widths->fused,
+               step->fused);
+    }
+    print_figures(view, step);
+}
+
+/* List the steps by phase, numbered in the order in which they run. */
+static void print_steps(const struct plan_view *view)
+{
+    const struct widths widths = widths_of(view);
+
+    if (widths.narrow)
+        printf("\n%5s  node: operation by engine\n%*s", "step", NUMBER_WIDTH, "");
+    else
+        printf("\n%5s  %-*s  %-*s  %-*s  %-*s", "step", widths.node, "node", widths.operation,
+               "operation", widths.engine, "engine", widths.fused, "fused");
+    printf("%10s%11s%15s%10s%11s%11s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
+           "predict us", "measure us");
     for (int phase = 0; phase < SCHEDULE_PHASES; phase++) {
         bool begun = false;
         for (uint32_t i = 0; i < view->schedule.count; i++) {
@@ -182,13 +217,14 @@ static void print_totals(const struct plan_view *view)
     struct total totals[SCHEDULE_PHASES + 1];
 
     add_up(view, totals);
-    printf("\n  %-10s%7s%12s%12s%15s%12s%12s%12s\n", "", "steps", "read MiB", "write MiB",
-           "workspace MiB", "GFLOP", "predict ms", "measure ms");
+    printf("\n  %-9s%6s%10s%10s%11s%10s\n", "", "", "read", "write", "workspace", "");
+    printf("  %-9s%6s%10s%10s%11s%10s%11s%11s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
+           "predict ms", "measure ms");
     for (int i = 0; i <= SCHEDULE_PHASES; i++) {
         const struct total *row = &totals[i];
         if (row->steps == 0)
             continue;
-        printf("  %-10s%7u%12.2f%12.2f%15.2f%12.3f",
+        printf("  %-9s%6u%10.2f%10.2f%11.2f%10.3f",
                i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row->steps, mib(row->read_bytes),
                mib(row->write_bytes), mib(row->workspace_bytes), row->flops * 1e-9);
         print_time(row->predicted_ns, 1e6);
@@ -201,12 +237,18 @@ static void print_plan(const struct plan_view *view)
 {
     const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
 
-    printf("%s, %s, %s, %s: batches of %u images of %u x %u\n", view->network->name, view->backend,
-           view->precision, view->request.training ? "training" : "inference",
-           view->request.batch_size, shape->width, shape->height);
-    if (view->flops_per_s > 0)
-        printf("Predicted with %.4g TFLOPS and %.4g GB/s (%s)\n", view->flops_per_s * 1e-12,
-               view->bytes_per_s * 1e-9, view->peaks);
+    char text[256];
+
+    snprintf(text, sizeof text, "%s, %s, %s, %s: batches of %u images of %u x %u",
+             view->network->name, view->backend, view->precision,
+             view->request.training ? "training" : "inference", view->request.batch_size,
+             shape->width, shape->height);
+    words_print(stdout, "", 0, text);
+    if (view->flops_per_s > 0) {
+        snprintf(text, sizeof text, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
+                 view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
+        words_print(stdout, "", 0, text);
+    }
     print_steps(view);
     print_totals(view);
 }

@@ -387,12 +387,12 @@ static int look_at_all(struct survey *survey, bool table)
     for (size_t i = 0; i < survey->row_count; i++) {
         struct shuffle_row *row = &survey->rows[i];
         if (table && (i == 0 || row->partition != row[-1].partition || row->ranks != row[-1].ranks))
-            shuffle_print_heading(survey, row);
+            shuffle_print_heading(row);
         int code = look_at(survey, row, survey->panels ? &survey->panels[i] : NULL);
         if (code)
             return code;
         if (table)
-            shuffle_print_row(survey, row);
+            shuffle_print_row(row);
         fflush(stdout);
     }
     if (table)

@@ -80,8 +80,8 @@ int shuffle_measure(struct survey *survey);
 /* ---- cmd/shuffle_report.c ---- */
 
 void shuffle_print_set(const struct survey *survey);
-void shuffle_print_heading(const struct survey *survey, const struct shuffle_row *row);
-void shuffle_print_row(const struct survey *survey, const struct shuffle_row *row);
+void shuffle_print_heading(const struct shuffle_row *row);
+void shuffle_print_row(const struct shuffle_row *row);
 void shuffle_print_legend(const struct survey *survey);
 /* Print throughputs as a table and as a letter chart. */
 void shuffle_print_speeds(const struct survey *survey);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHART_WIDTH = 64, CHART_HEIGHT = 14 };
+enum { CHART_WIDTH = 64, CHART_HEIGHT = 14, NAME_WIDTH = 12, TITLE_WIDTH = 20 };
 
 double shuffle_randomness(const struct shuffle_row *row)
 {
@@ -52,31 +52,22 @@ const char *shuffle_title(const struct survey *survey, const struct shuffle_row 
 void shuffle_print_set(const struct survey *survey)
 {
     const struct catalog *catalog = survey->catalog;
-    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32];
+    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32], text[256];
 
-    printf("%s records in %s shards, %s; %u classes, %s; batches of %llu\n",
-           words_count(catalog->record_count, records), words_count(catalog->shard_count, shards),
-           bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
-           survey->labels.of ? "labels read" : "assumed sorted",
-           (unsigned long long)survey->settings->batch_size);
+    snprintf(text, sizeof text, "%s records in %s shards, %s; %u classes, %s; batches of %llu",
+             words_count(catalog->record_count, records), words_count(catalog->shard_count, shards),
+             bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
+             survey->labels.of ? "labels read" : "assumed sorted",
+             (unsigned long long)survey->settings->batch_size);
+    words_print(stdout, "", 0, text);
 }
 
-/* Width of the first column. */
-static int order_width(const struct survey *survey)
-{
-    size_t width = 20;
-
-    for (size_t i = 0; i < survey->row_count; i++)
-        width = strlen(survey->rows[i].order) > width ? strlen(survey->rows[i].order) : width;
-    return (int)width + 1;
-}
-
-void shuffle_print_heading(const struct survey *survey, const struct shuffle_row *row)
+void shuffle_print_heading(const struct shuffle_row *row)
 {
     printf("\npartition %s, %u rank%s\n", plan_partition_names[row->partition], row->ranks,
            row->ranks == 1 ? "" : "s");
-    printf("%-*s%7s%7s%7s%5s%8s%10s%9s%5s%11s\n", order_width(survey), "", "labels", "shards",
-           "same", "kept", "missing", "again", "KiB/read", "amp.", "buffer");
+    printf("%-*s%6s%7s%7s%5s%8s%10s%9s%5s%11s\n", NAME_WIDTH, "", "labels", "shards", "same",
+           "kept", "missing", "again", "KiB/read", "amp.", "buffer");
 }
 
 static const char *number(char *text, double value, const char *format)
@@ -87,18 +78,19 @@ static const char *number(char *text, double value, const char *format)
     return text;
 }
 
-void shuffle_print_row(const struct survey *survey, const struct shuffle_row *row)
+void shuffle_print_row(const struct shuffle_row *row)
 {
     const struct quality *q = &row->quality;
-    const int width = order_width(survey);
     char text[6][24], buffer[32], missing[WORDS_BYTES], again[WORDS_BYTES];
+    char refused[FAIL_REASON_BYTES + 16];
 
     if (row->refused[0]) {
-        printf("%-*srefused: %s\n", width, row->order, row->refused);
+        snprintf(refused, sizeof refused, "refused: %s", row->refused);
+        words_print(stdout, row->order, NAME_WIDTH, refused);
         return;
     }
-    printf("%-*s%7s%7s%7s%5s%8s%10s%9s%5s%11s\n", width, row->order,
-           number(text[0], q->labels_per_batch, "%.1f"),
+    words_name(stdout, row->order, NAME_WIDTH);
+    printf("%6s%7s%7s%5s%8s%10s%9s%5s%11s\n", number(text[0], q->labels_per_batch, "%.1f"),
            number(text[1], q->shards_per_batch, "%.1f"), number(text[2], q->same_label, "%.4f"),
            number(text[3], q->retention, "%.2f"), words_count(q->missing, missing),
            words_count(q->repeated, again), number(text[4], q->bytes_per_read / 1024, "%.1f"),
@@ -109,20 +101,23 @@ void shuffle_print_row(const struct survey *survey, const struct shuffle_row *ro
 void shuffle_print_legend(const struct survey *survey)
 {
     const struct shuffle_row *row = survey->rows, *end = row + survey->row_count;
-    char window[WORDS_WINDOW_BYTES];
+    char window[WORDS_WINDOW_BYTES], text[640];
 
     while (row < end && row->refused[0])
         row++;
     if (row == end)
         return;
-    printf("\nRandom draw: %.1f labels and %.1f shards per batch, next label the same with "
-           "probability %.4f.\nkept: share of a rank's samples that it also had in the previous "
-           "epoch; missing, again: records\nnever drawn and drawn twice in an epoch over all "
-           "ranks; amp.: bytes of pages read over bytes\nused; buffer: peak memory of one rank's "
-           "order. Reads: %s.\n",
-           row->quality.labels_at_random, row->quality.shards_at_random,
-           row->quality.same_label_at_random,
-           words_window(row->reads.window, row->reads.read_bytes, window));
+    snprintf(text, sizeof text,
+             "Random draw: %.1f labels and %.1f shards per batch, next label the same with "
+             "probability %.4f.\nkept: share of a rank's samples that it also had in the previous "
+             "epoch; missing, again: records never drawn and drawn twice in an epoch over all "
+             "ranks; amp.: bytes of pages read over bytes used; buffer: peak memory of one rank's "
+             "order. Reads: %s.",
+             row->quality.labels_at_random, row->quality.shards_at_random,
+             row->quality.same_label_at_random,
+             words_window(row->reads.window, row->reads.read_bytes, window));
+    putchar('\n');
+    words_print(stdout, "", 0, text);
 }
 
 /* ---- throughput ---- */
@@ -135,25 +130,29 @@ static char letter(const struct survey *survey, const struct shuffle_row *row)
     return row->speed.on_front ? (char)toupper(plain) : plain;
 }
 
-static void print_speed(const struct survey *survey, const struct shuffle_row *row, int width)
+static void print_speed(const struct survey *survey, const struct shuffle_row *row)
 {
     const struct shuffle_speed *speed = &row->speed;
-    char title[160], samples[WORDS_BYTES], random[24];
+    char title[160], name[164], text[FAIL_REASON_BYTES + 16], samples[WORDS_BYTES], random[24];
 
     if (row->refused[0])
         return;
-    printf("%c %-*s", letter(survey, row), width, shuffle_title(survey, row, title, sizeof title));
+    snprintf(name, sizeof name, "%c %s", letter(survey, row),
+             shuffle_title(survey, row, title, sizeof title));
     if (speed->refused[0]) {
-        printf(" not read: %s\n", speed->refused);
+        snprintf(text, sizeof text, "not read: %s", speed->refused);
+        words_print(stdout, name, TITLE_WIDTH, text);
         return;
     }
+    words_name(stdout, name, TITLE_WIDTH);
     printf("%7s%10.1f%10.1f%10.1f%11s", number(random, shuffle_randomness(row), "%.3f"),
            speed->bytes.median / (1 << 20), speed->bytes.minimum / (1 << 20),
            speed->bytes.maximum / (1 << 20), words_rate(speed->samples.median, samples));
+    printf("  %u of %u\n", speed->cold_runs, speed->runs);
     if (speed->cold_runs == speed->runs)
-        printf("  %u of %u\n", speed->cold_runs, speed->runs);
-    else
-        printf("  unverified: %s\n", escape_shown(speed->warm_reason));
+        return;
+    snprintf(text, sizeof text, "unverified: %s", escape_shown(speed->warm_reason));
+    words_print(stdout, "", TITLE_WIDTH, text);
 }
 
 /* Print a line of the chart without trailing blanks. */
@@ -198,21 +197,14 @@ static void print_chart(const struct survey *survey, double most)
 
 void shuffle_print_speeds(const struct survey *survey)
 {
-    char title[160];
     double most = 0;
-    size_t width = 20;
 
-    for (size_t i = 0; i < survey->row_count; i++) {
-        size_t bytes = strlen(shuffle_title(survey, &survey->rows[i], title, sizeof title));
-        width = bytes > width ? bytes : width;
-    }
-    printf("\nRead cold by one rank, median of %llu round%s\n  %*s%7s%10s%10s%10s%11s"
-           "  %s\n",
+    printf("\nRead cold by one rank, median of %llu round%s\n%*s%7s%10s%10s%10s%11s  %s\n",
            (unsigned long long)survey->settings->runs,
-           survey->settings->runs == 1 ? "" : "s, alternating", (int)width, "", "random", "MiB/s",
+           survey->settings->runs == 1 ? "" : "s, alternating", TITLE_WIDTH, "", "random", "MiB/s",
            "min", "max", "samples/s", "cold");
     for (size_t i = 0; i < survey->row_count; i++) {
-        print_speed(survey, &survey->rows[i], (int)width);
+        print_speed(survey, &survey->rows[i]);
         most = fmax(most, survey->rows[i].speed.bytes.median);
     }
     if (most <= 0)

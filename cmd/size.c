@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,6 +101,19 @@ static struct sizing_basis basis_of(const struct size_settings *settings, const 
     return basis;
 }
 
+static void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_line(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    words_print(stdout, "", 0, text);
+}
+
 static void print_basis(const struct sizing_basis *basis, const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
@@ -117,11 +131,11 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     if (nodes_of(job) > 1)
         snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
     if (!load_true(job, "valid"))
-        printf("The result is INVALID (%s): do not rely on the following.\n",
-               escape_shown(reason ? reason : "?"));
-    printf("Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s\n",
-           words_rate(basis->node_samples_per_s, rate), each, whom,
-           escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
+        print_line("The result is INVALID (%s): do not rely on the following.",
+                   escape_shown(reason ? reason : "?"));
+    print_line("Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
+               words_rate(basis->node_samples_per_s, rate), each, whom,
+               escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
     if (nodes_of(job) < 2)
         printf("Only one node was measured: to measure concurrent nodes, use mpirun or srun.\n");
     if (limit && strcmp(limit, "page_cache") == 0)
@@ -143,7 +157,7 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
                      : NAN;
 
     snprintf(name, sizeof name, "%.0f x %s", gpus, title);
-    printf("  %-14s%14s%11s%11s%9s%15s%15s\n", name, words_rate(need.samples_per_s, samples),
+    printf("  %-11s%12s%10s%10s%8s%12s%11s\n", name, words_rate(need.samples_per_s, samples),
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
            words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
            words_rate(fed, feeds));
@@ -207,7 +221,7 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     print_basis(&basis, job);
     printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
            settings->busy_percent);
-    printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
+    printf("  %-11s%12s%10s%10s%8s%12s%11s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
            "such nodes", "GPUs/node");
     for (int i = 0; i < count; i++)
         each_gpu(&basis, settings, counts[i], NULL);

@@ -18,14 +18,18 @@
 
 static void print_heading(const char *network, const struct train_result *result)
 {
-    char activations[32];
+    char activations[32], text[256];
 
-    printf("%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image\n", network,
-           result->backend, (double)result->cost.parameters * 1e-6,
-           (double)result->cost.forward_macs * 1e-9,
-           bytes_text(result->cost.activation_bytes, activations, sizeof activations));
-    printf("%5s %9s %8s %8s %8s %9s %7s %7s %7s %8s %6s\n", "epoch", "rate", "loss", "train",
-           "img/s", "eval loss", "top-1", "top-5", "wait", "exchange", "time");
+    snprintf(text, sizeof text,
+             "%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image", network,
+             result->backend, (double)result->cost.parameters * 1e-6,
+             (double)result->cost.forward_macs * 1e-9,
+             bytes_text(result->cost.activation_bytes, activations, sizeof activations));
+    words_print(stdout, "", 0, text);
+    printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
+           "share of time");
+    printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
+           "img/s", "loss", "top-1", "top-5", "wait", "exch.", "time");
 }
 
 static double share(uint64_t part_ns, const struct result_epoch *epoch)
@@ -36,18 +40,18 @@ static double share(uint64_t part_ns, const struct result_epoch *epoch)
 void train_report_epoch(const char *network, const struct train_result *result,
                         const struct train_epoch *epoch)
 {
-    char rate[WORDS_BYTES], time[WORDS_BYTES];
+    char rate[WORDS_BYTES], time[WORDS_BYTES], top1[WORDS_BYTES], top5[WORDS_BYTES];
 
     if (result->epoch_count == 1)
         print_heading(network, result);
-    printf("%5" PRIu64 " %9.5f %8.4f %7.2f%% %8s ", epoch->io.epoch + 1, epoch->rate, epoch->loss,
-           100 * epoch->accuracy, words_rate(epoch->samples_per_s, rate));
+    printf("%5" PRIu64 " %7.5f %6.4f %7s %6s ", epoch->io.epoch + 1, epoch->rate, epoch->loss,
+           words_percent(epoch->accuracy, top1), words_rate(epoch->samples_per_s, rate));
     if (epoch->evaluated)
-        printf("%9.4f %6.2f%% %6.2f%%", epoch->evaluation_loss, 100 * epoch->top1,
-               100 * epoch->top5);
+        printf("%6.4f %7s %7s", epoch->evaluation_loss, words_percent(epoch->top1, top1),
+               words_percent(epoch->top5, top5));
     else
-        printf("%9s %7s %7s", "", "", "");
-    printf(" %6.1f%% %7.1f%% %8s\n", share(epoch->io.wait_ns, &epoch->io),
+        printf("%6s %7s %7s", "", "", "");
+    printf(" %5.1f%% %4.0f%% %8s\n", share(epoch->io.wait_ns, &epoch->io),
            share(epoch->io.exchange_ns, &epoch->io), words_duration(epoch->elapsed_ns, time));
     fflush(stdout);
 }

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 static const char *value_text(const struct compare_figure *figure, double value, char *text)
@@ -22,6 +23,11 @@ static const char *value_text(const struct compare_figure *figure, double value,
         snprintf(text, WORDS_BYTES, "%.1f%%", value);
         return text;
     }
+    if (strcmp(figure->unit, "samples/s") == 0) {
+        char number[WORDS_BYTES];
+        snprintf(text, WORDS_BYTES, "%s/s", words_rate(value, number));
+        return text;
+    }
     return words_rate(value, text);
 }
 
@@ -34,22 +40,32 @@ static const char *verdict_of(const struct compare_figure *figure, double alpha)
 
 static void print_figure(FILE *stream, const struct compare_figure *figure, double alpha)
 {
-    char a[WORDS_BYTES], b[WORDS_BYTES], name[WORDS_BYTES], p[WORDS_BYTES] = "-";
+    char a[WORDS_BYTES], b[WORDS_BYTES], p[WORDS_BYTES] = "-";
     char interval[WORDS_BYTES] = "-";
-    const bool names_unit = strchr(figure->unit, '/') && figure->unit[0] == 's';
 
     if (!isfinite(figure->a) || !isfinite(figure->b))
         return;
-    snprintf(name, sizeof name, "%s%s%s", figure->name, names_unit ? ", " : "",
-             names_unit ? figure->unit : "");
     if (isfinite(figure->low_percent))
-        snprintf(interval, sizeof interval, "%+.1f%% .. %+.1f%%", figure->low_percent,
+        snprintf(interval, sizeof interval, "%+.1f .. %+.1f", figure->low_percent,
                  figure->high_percent);
     if (isfinite(figure->p_corrected))
         snprintf(p, sizeof p, figure->p_corrected < 0.001 ? "%.0e" : "%.3f", figure->p_corrected);
-    fprintf(stream, "  %-23s%12s%12s%+8.1f%%%19s%7s  %s\n", name, value_text(figure, figure->a, a),
-            value_text(figure, figure->b, b), figure->change_percent, interval, p,
-            verdict_of(figure, alpha));
+    fprintf(stream, "  %-12s%11s%12s%+7.1f%%%15s%6s %s\n", figure->name,
+            value_text(figure, figure->a, a), value_text(figure, figure->b, b),
+            figure->change_percent, interval, p, verdict_of(figure, alpha));
+}
+
+static void print_note(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void print_note(FILE *stream, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    words_print(stream, "", 2, text);
 }
 
 void compare_basis(FILE *stream, const struct comparison *comparison, double alpha)
@@ -57,49 +73,47 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
     const struct compare_figure *first = &comparison->figures[0];
 
     if (comparison->basis == COMPARE_PAIRS && comparison->turns > 1)
-        fprintf(stream,
-                "  %zu pairs, each the interquartile mean of %zu alternating runs; change is the\n"
-                "  mean of their ratios, tested by the paired t test of logarithms\n",
-                comparison->pairs, comparison->turns);
+        print_note(stream,
+                   "%zu pairs, each the interquartile mean of %zu alternating runs; change is the "
+                   "mean of their ratios, tested by the paired t test of logarithms",
+                   comparison->pairs, comparison->turns);
     else if (comparison->basis == COMPARE_PAIRS)
-        fprintf(
-            stream,
-            "  %zu pairs of alternating runs in random order; change is the mean of their ratios,\n"
-            "  tested by the paired t test of logarithms\n",
-            comparison->pairs);
+        print_note(stream,
+                   "%zu pairs of alternating runs in random order; change is the mean of their "
+                   "ratios, tested by the paired t test of logarithms",
+                   comparison->pairs);
     else
-        fprintf(stream, "  A: %zu runs in %zu %s, B: %zu runs in %zu %s%s\n", comparison->a_runs,
-                comparison->a_sittings, comparison->a_sittings == 1 ? "session" : "sessions",
-                comparison->b_runs, comparison->b_sittings,
-                comparison->b_sittings == 1 ? "session" : "sessions",
-                comparison->basis == COMPARE_SITTINGS
-                    ? "; a session is one value, Mann-Whitney test"
-                    : "");
+        print_note(stream, "A: %zu runs in %zu %s, B: %zu runs in %zu %s%s", comparison->a_runs,
+                   comparison->a_sittings, comparison->a_sittings == 1 ? "session" : "sessions",
+                   comparison->b_runs, comparison->b_sittings,
+                   comparison->b_sittings == 1 ? "session" : "sessions",
+                   comparison->basis == COMPARE_SITTINGS
+                       ? "; a session is one value, Mann-Whitney test"
+                       : "");
     if (comparison->together > 1)
-        fprintf(stream, "  p is corrected for %zu comparisons (Holm)\n", comparison->together);
+        print_note(stream, "p is corrected for %zu comparisons (Holm)", comparison->together);
     if (comparison->basis == COMPARE_NOTHING)
-        fprintf(
-            stream,
-            "  Only one session on a side: the difference cannot be separated from changes on the\n"
-            "  machine in between, however many runs a session has. Alternate both in one\n"
-            "  session (iobench run --against 'OPTIONS'), or measure each in 4 or more "
-            "sessions.\n");
+        print_note(stream, "Only one session on a side: the difference cannot be separated from "
+                           "changes on the machine in between, however many runs a session has. "
+                           "Alternate both in one session (iobench run --against 'OPTIONS'), or "
+                           "measure each in 4 or more sessions.");
     else if (comparison->basis == COMPARE_PAIRS && comparison->pairs < 2)
-        fprintf(stream, "  One pair is not enough: use --runs 5.\n");
+        print_note(stream, "One pair is not enough: use --runs 5.");
     else if (first->least_p >= alpha)
-        fprintf(stream,
-                "  With %zu and %zu sessions even the largest difference is not significant (p >= "
-                "%.2g).\n",
-                comparison->a_sittings, comparison->b_sittings, first->least_p);
+        print_note(stream,
+                   "With %zu and %zu sessions even the largest difference is not significant (p "
+                   ">= %.2g).",
+                   comparison->a_sittings, comparison->b_sittings, first->least_p);
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
-        fprintf(stream,
-                "  All sessions of one side came before those of the other: any other change in\n"
-                "  between looks like a difference.\n");
+        print_note(stream, "All sessions of one side came before those of the other: any other "
+                           "change in between looks like a difference.");
 }
 
 void compare_text(FILE *stream, const char *name, const struct comparison *comparison, double alpha)
 {
-    fprintf(stream, "%s%s  %-23s%12s%12s%9s%19s%7s\n", escape_shown(name), *name ? "\n" : "",
+    if (*name)
+        words_print(stream, "", 0, escape_shown(name));
+    fprintf(stream, "  %-22s%s%12s%8s%15s%6s\n",
             comparison->basis == COMPARE_PAIRS ? "median of runs" : "median of sessions", "A", "B",
             "change", "95% interval", "p");
     for (int i = 0; i < COMPARE_FIGURES; i++)

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { INDENT = 11 };
+
 static const double behind_notable_percent = 5;
 
 static const char *phase_name(enum result_phase phase)
@@ -78,16 +80,18 @@ static void print_straggler(FILE *stream, const struct result_comparison *compar
 {
     const bool waits = comparison->behind_phase == RESULT_PHASE_WAIT;
     const char *name =
-        comparison->behind_percent >= behind_notable_percent ? "Straggler" : "Slowest";
+        comparison->behind_percent >= behind_notable_percent ? "  Straggler" : "  Slowest";
 
-    fprintf(stream, "  %s rank %u on %s: %.1f%% slower than the median rank", name,
-            comparison->straggler, escape_shown(comparison->straggler_host),
-            comparison->behind_percent);
+    char text[512], where[96] = "";
+
     if (comparison->behind_percent >= behind_notable_percent)
-        fprintf(stream, ",\n           mostly in %s%s%s%s", phase_name(comparison->behind_phase),
-                waits ? " (limit: " : "",
-                waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
-    fputc('\n', stream);
+        snprintf(where, sizeof where, ", mostly in %s%s%s%s", phase_name(comparison->behind_phase),
+                 waits ? " (limit: " : "",
+                 waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
+    snprintf(text, sizeof text, "rank %u on %s: %.1f%% slower than the median rank%s",
+             comparison->straggler, escape_shown(comparison->straggler_host),
+             comparison->behind_percent, where);
+    words_print(stream, name, INDENT + 1, text);
 }
 
 void report_ranks_text(FILE *stream, const struct result_comparison *comparison)

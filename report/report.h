@@ -12,8 +12,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { REPORT_WIDTH = 90 };
-
 /* Print the table. color: for a terminal. */
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color);

@@ -32,7 +32,7 @@ static void print_entry(const struct text_page *page, const char *name, const ch
 
 static void print_entry(const struct text_page *page, const char *name, const char *format, ...)
 {
-    char text[TEXT_BYTES];
+    char text[TEXT_BYTES], before[INDENT + 1];
     va_list arguments;
 
     va_start(arguments, format);
@@ -45,12 +45,8 @@ static void print_entry(const struct text_page *page, const char *name, const ch
         json_array_append_new(page->entries, entry);
         return;
     }
-    for (const char *at = escape_shown(text); *at; name = "") {
-        size_t length = words_line(at, REPORT_WIDTH - INDENT);
-        fprintf(page->stream, "  %-*s%.*s\n", INDENT - 2, name, (int)length, at);
-        at += length;
-        at += strspn(at, " ");
-    }
+    snprintf(before, sizeof before, "  %s", name);
+    words_print(page->stream, before, INDENT, escape_shown(text));
 }
 
 /* ---- subject ---- */
@@ -138,11 +134,11 @@ static void print_rates(const struct text_page *page, const char *name,
         return;
     snprintf(interval, sizeof interval, "%s .. %s", words_rate(samples->low, low),
              words_rate(samples->high, high));
-    fprintf(page->stream, "  %-14s%s%13s%s%24s%12s%12s", name, page->bold,
+    fprintf(page->stream, "  %-13s%s%12s%s%24s%10s%10s", name, page->bold,
             words_rate(samples->median, median), page->plain, interval,
             words_rate(bytes->median / MIB, mib), words_rate(bytes->median / MB, mb));
     if (page->summary->trains)
-        fprintf(page->stream, "%9.1f%%", au->median);
+        fprintf(page->stream, "%8.1f%%", au->median);
     fputc('\n', page->stream);
 }
 
@@ -151,9 +147,9 @@ static void print_figures(const struct text_page *page)
     const struct summary *summary = page->summary;
     bool two_sorts = summary->later.samples_per_s.count > 0;
 
-    fprintf(page->stream, "\n  %-14s%13s%24s%12s%12s%s\n", "", "samples/s",
+    fprintf(page->stream, "\n  %-13s%12s%24s%10s%10s%s\n", "", "samples/s",
             summary->samples_per_s.coverage >= 0.95 ? "95% interval" : "lowest .. highest", "MiB/s",
-            "MB/s", summary->trains ? "        AU" : "");
+            "MB/s", summary->trains ? "       AU" : "");
     print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
                 &summary->bytes_per_s, &summary->au_percent);
     if (two_sorts) {
@@ -438,7 +434,7 @@ static void print_findings(const struct text_page *page)
 
 /* ---- runs ---- */
 
-/* For a column of 13 characters; details are above the table. */
+/* For a column of 11 characters; details are above the table. */
 static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
 {
     static const char *const names[] = {[RESULT_CACHE_COLD] = "cold",
@@ -450,7 +446,8 @@ static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
 
     if (cold->state == RESULT_CACHE_COLD ||
         (cold->state == RESULT_CACHE_WARM && cold->pages == RESIDENCY_WARM))
-        snprintf(text, bytes, "%s %.2f%%", names[cold->state], cold->residue_percent);
+        snprintf(text, bytes, "%s %.*f%%", names[cold->state],
+                 cold->residue_percent < 99.995 ? 2 : 0, cold->residue_percent);
     else
         snprintf(text, bytes, "%s", names[cold->state]);
 }
@@ -459,21 +456,22 @@ static void print_epoch(const struct text_page *page, const struct result_run *r
 {
     const struct result_epoch *epoch = &run->epochs[i];
     char samples[WORDS_BYTES], mib[WORDS_BYTES], wall[WORDS_BYTES], first[WORDS_BYTES];
-    char device[WORDS_BYTES] = "?", cache[WORDS_BYTES] = "", au[WORDS_BYTES] = "";
+    char device[WORDS_BYTES] = "?", cache[WORDS_BYTES] = "";
 
     if (epoch->device.known && epoch->record_bytes)
         snprintf(device, sizeof device, "%.1f%%",
                  100 * (double)epoch->device.bytes / (double)epoch->record_bytes);
     if (i == 0)
         cache_text(&run->cold, cache, sizeof cache);
+    words_duration(epoch->first_batch_ns, first);
     if (page->summary->trains)
-        snprintf(au, sizeof au, "%7.1f%%", result_epoch_au_percent(epoch));
-    fprintf(page->stream, "  %3" PRIu64 "%7" PRIu64 "%12s%10s%11s%13s%s%11s  %-13s %s\n",
+        snprintf(first, sizeof first, "%.1f%%", result_epoch_au_percent(epoch));
+    fprintf(page->stream, "  %3" PRIu64 "%6" PRIu64 "%10s%8s%8s%12s%7s  %-11s %s\n",
             run->number + 1, epoch->epoch + 1,
             words_rate(result_epoch_samples_per_s(epoch), samples),
             words_rate(result_epoch_bytes_per_s(epoch) / MIB, mib),
-            words_duration(epoch->wall_ns, wall), words_duration(epoch->first_batch_ns, first), au,
-            device, cache, summary_limit_name(epoch->limit));
+            words_duration(epoch->wall_ns, wall), first, device, cache,
+            summary_limit_name(epoch->limit));
 }
 
 static void print_runs(const struct text_page *page)
@@ -481,9 +479,9 @@ static void print_runs(const struct text_page *page)
     enum { ROWS_MOST = 50 }; /* plus the last one of each run */
     uint32_t shown = 0;
 
-    fprintf(page->stream, "\n  %3s%7s%12s%10s%11s%13s%s%11s  %-13s %s\n", "run", "epoch",
-            "samples/s", "MiB/s", "time", "first batch", page->summary->trains ? "      AU" : "",
-            "device", "cache before", "limit");
+    fprintf(page->stream, "\n  %3s%6s%10s%8s%8s%12s%7s  %-11s %s\n", "run", "epoch", "samples/s",
+            "MiB/s", "time", page->summary->trains ? "AU" : "first batch", "device", "cache",
+            "limit");
     for (uint32_t i = 0; i < page->result->run_count; i++)
         for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++) {
             const uint32_t left = page->result->runs[i].epoch_count - k;
@@ -556,18 +554,37 @@ const char *report_headline(const struct result *result, const struct summary *s
     return text;
 }
 
+/* Print "iobench VERSION: label: what". */
+static void print_title(const struct text_page *page, const char *what)
+{
+    const char *label = page->result->job->output.label;
+    char text[TEXT_BYTES];
+
+    snprintf(text, sizeof text, "iobench %s%s%s%s%s", PACKAGE_VERSION, label ? ": " : "",
+             label ? escape_shown(label) : "", *what ? ": " : "", what);
+    fputs(page->bold, page->stream);
+    words_print(page->stream, "", 0, text);
+    fputs(page->plain, page->stream);
+}
+
+static void print_alarm(const struct text_page *page, const char *text)
+{
+    fputs(page->alarm, page->stream);
+    words_print(page->stream, "", 0, text);
+    fputs(page->plain, page->stream);
+}
+
 static void print_headline(const struct text_page *page)
 {
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
     char text[REPORT_HEADLINE_BYTES];
+    const bool is_sound = strncmp(report_headline(result, summary, text), "valid", 5) == 0;
 
-    fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
-            result->job->output.label ? ": " : "",
-            result->job->output.label ? escape_shown(result->job->output.label) : "", page->plain);
-    const bool good = strncmp(report_headline(result, summary, text), "valid", 5) == 0;
-    fprintf(page->stream, good ? ": %s%s%s\n\n" : "\n%s%s%s\n\n", good ? "" : page->alarm, text,
-            good ? "" : page->plain);
+    print_title(page, is_sound ? text : "");
+    if (!is_sound)
+        print_alarm(page, text);
+    fputc('\n', page->stream);
 }
 
 static struct text_page page_of(FILE *stream, const struct result *result,
@@ -612,6 +629,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
                  bool color)
 {
     const struct text_page page = page_of(stream, result, summary, color);
+    char text[REPORT_HEADLINE_BYTES];
 
     print_headline(&page);
     print_data(&page);
@@ -645,9 +663,10 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         fputc('\n', stream);
         print_footnotes(&page);
     }
-    if (!result->valid && summary->runs)
-        fprintf(stream, "\n%sINVALID: %s%s\n", page.alarm, escape_shown(result->invalid_reason),
-                page.plain);
+    if (!result->valid && summary->runs) {
+        fputc('\n', stream);
+        print_alarm(&page, report_headline(result, summary, text));
+    }
 }
 
 void report_plan(FILE *stream, const struct result *result)
@@ -655,9 +674,8 @@ void report_plan(FILE *stream, const struct result *result)
     const struct text_page page = page_of(stream, result, NULL, false);
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
 
-    fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,
-            result->job->output.label ? ": " : "",
-            result->job->output.label ? escape_shown(result->job->output.label) : "");
+    print_title(&page, "dry run, nothing was read");
+    fputc('\n', stream);
     print_data(&page);
     print_settings(&page);
     bytes_text(result->memory_bytes, memory, sizeof memory);

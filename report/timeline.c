@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPARKS = 56 };
+enum { SPARKS = 50, INDENT = 11 };
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
@@ -62,37 +62,39 @@ static const char *size_text(double bytes, char *text)
 static void print_provenance(FILE *stream, const struct provenance *provenance)
 {
     char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
+    char ahead[3 * WORDS_BYTES] = "", text[8 * WORDS_BYTES];
 
-    fprintf(stream, "  Sources  %s read = %s page cache + %s local disk + %s fabric",
-            size_text(provenance->read, read), size_text(provenance->page_cache, cache),
-            size_text(provenance->local, local), size_text(provenance->fabric, fabric));
     if (provenance->ahead > 0.005 * provenance->read)
-        fprintf(stream, " - %s ahead", size_text(provenance->ahead, read));
-    fputc('\n', stream);
+        snprintf(ahead, sizeof ahead, " - %s ahead", size_text(provenance->ahead, read));
+    snprintf(text, sizeof text, "%s read = %s page cache + %s local disk + %s fabric%s",
+             size_text(provenance->read, read), size_text(provenance->page_cache, cache),
+             size_text(provenance->local, local), size_text(provenance->fabric, fabric), ahead);
+    words_print(stream, "  Sources", INDENT, text);
     if (!(provenance->fabric > 0 || provenance->gradients > 0))
         return;
-    fprintf(stream, "           received - sent = %s%s", provenance->excess < 0 ? "-" : "",
-            size_text(fabs(provenance->excess), read));
+    ahead[0] = '\0';
     if (provenance->gradients > 0)
-        fprintf(stream, "; gradients: %s expected, %s sent in total",
-                size_text(provenance->gradients, cache), size_text(provenance->sent, local));
-    fputc('\n', stream);
+        snprintf(ahead, sizeof ahead, "; gradients: %s expected, %s sent in total",
+                 size_text(provenance->gradients, cache), size_text(provenance->sent, local));
+    snprintf(text, sizeof text, "received - sent = %s%s%s", provenance->excess < 0 ? "-" : "",
+             size_text(fabs(provenance->excess), read), ahead);
+    words_print(stream, "", INDENT, text);
 }
 
 /* One line per node, with clocks relative to the first node's. */
 static void print_nodes(FILE *stream, const struct timeline *timeline)
 {
     enum { NODES_SHOWN = 16 };
-    char text[6][WORDS_BYTES];
+    char text[6][WORDS_BYTES], line[4 * WORDS_BYTES];
 
     if (timeline->node_count == 0)
         return;
-    fprintf(stream, "  Nodes    %-12s%11s%11s%11s%11s%11s%11s\n", "", "read", "page cache",
+    fprintf(stream, "  %-12s%11s%11s%11s%11s%11s%11s\n", "Nodes", "read", "page cache",
             "local disk", "fabric", "received", "sent");
     for (uint32_t i = 0; i < timeline->node_count && i < NODES_SHOWN; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
         const struct provenance *provenance = &node->timeline->provenance;
-        fprintf(stream, "           %-12.12s%11s%11s%11s%11s%11s%11s\n", node->host,
+        fprintf(stream, "    %-10.10s%11s%11s%11s%11s%11s%11s\n", node->host,
                 size_text(provenance->read, text[0]), size_text(provenance->page_cache, text[1]),
                 size_text(provenance->local, text[2]), size_text(provenance->fabric, text[3]),
                 size_text(provenance->received, text[4]), size_text(provenance->sent, text[5]));
@@ -104,9 +106,10 @@ static void print_nodes(FILE *stream, const struct timeline *timeline)
         most_s = fmax(most_s, fabs(timeline->nodes[i].clock_offset_s));
         uncertain_s = fmax(uncertain_s, timeline->nodes[i].clock_uncertainty_s);
     }
-    fprintf(stream, "  Clocks   times of day differ by up to %s; series aligned within %s\n",
-            words_duration((uint64_t)(most_s * 1e9), text[0]),
-            words_duration((uint64_t)(uncertain_s * 1e9), text[1]));
+    snprintf(line, sizeof line, "times of day differ by up to %s; series aligned within %s",
+             words_duration((uint64_t)(most_s * 1e9), text[0]),
+             words_duration((uint64_t)(uncertain_s * 1e9), text[1]));
+    words_print(stream, "  Clocks", INDENT, line);
 }
 
 void report_timeline_text(FILE *stream, const struct timeline *timeline)

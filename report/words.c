@@ -2,10 +2,16 @@
 #include "report/words.h"
 
 #include "base/bytes.h"
+#include "base/terminal.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Wider lines of prose are hard to read. */
+enum { WIDTH_MAX = 100 };
 
 const char *words_count(uint64_t count, char *text)
 {
@@ -45,6 +51,12 @@ const char *words_rate(double rate, char *text)
     return text;
 }
 
+const char *words_percent(double share, char *text)
+{
+    snprintf(text, WORDS_BYTES, "%.*f%%", share < 0.99995 ? 2 : 1, 100 * share);
+    return text;
+}
+
 const char *words_duration(uint64_t duration_ns, char *text)
 {
     static const struct {
@@ -65,13 +77,51 @@ const char *words_duration(uint64_t duration_ns, char *text)
     return text;
 }
 
+static bool begins_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80; /* UTF-8 */
+}
+
 size_t words_line(const char *text, size_t width)
 {
-    size_t length = strlen(text), at = width;
+    size_t at = 0, blank = 0, characters = 0;
 
-    if (length <= width)
-        return length;
-    while (at && text[at] != ' ')
-        at--;
-    return at ? at : strcspn(text, " "); /* do not break a word longer than the line */
+    for (; text[at] && text[at] != '\n'; at++) {
+        if (text[at] == ' ')
+            blank = at;
+        if (!begins_character(text[at]) || characters++ < width)
+            continue;
+        /* Do not break a word longer than the line. */
+        return blank ? blank : at + strcspn(text + at, " \n");
+    }
+    return at;
+}
+
+void words_name(FILE *stream, const char *name, size_t width)
+{
+    size_t used = 0;
+
+    for (const char *at = name; *at; at++)
+        used += begins_character(*at);
+    fputs(name, stream);
+    if (used && used >= width) {
+        fputc('\n', stream);
+        used = 0;
+    }
+    fprintf(stream, "%*s", (int)(width - used), "");
+}
+
+void words_print(FILE *stream, const char *before, size_t column, const char *text)
+{
+    const unsigned columns = terminal_width(STDOUT_FILENO);
+    const size_t width = (columns < WIDTH_MAX ? columns : WIDTH_MAX) - column;
+
+    words_name(stream, before, column);
+    do {
+        const size_t length = words_line(text, width);
+        fprintf(stream, "%.*s\n", (int)length, text);
+        text += length;
+        text += strspn(text, " \n");
+        fprintf(stream, "%*s", *text ? (int)column : 0, "");
+    } while (*text);
 }

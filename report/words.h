@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * words: formats numbers for people. Each function returns text, of at least WORDS_BYTES. Pure.
+ * words: numbers for people, and lines that fit the terminal. A function that takes text fills at
+ * least WORDS_BYTES and returns it. Any thread.
  */
 #ifndef IOBENCH_REPORT_WORDS_H
 #define IOBENCH_REPORT_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { WORDS_BYTES = 48, WORDS_WINDOW_BYTES = 128 };
 
@@ -14,11 +16,18 @@ enum { WORDS_BYTES = 48, WORDS_WINDOW_BYTES = 128 };
 const char *words_count(uint64_t count, char *text);
 /* Three to four significant digits: "7,912", "82.6", "1.04", "0.52"; "-" if not finite. */
 const char *words_rate(double rate, char *text);
+/* "76.12%", "100.0%" */
+const char *words_percent(double share, char *text);
 /* "0.42 ms", "12.1 s" */
 const char *words_duration(uint64_t duration_ns, char *text);
 /* "windows of 227 sorted by offset, reads up to 1.00 MiB"; text: WORDS_WINDOW_BYTES. */
 const char *words_window(uint32_t window, uint64_t read_bytes, char *text);
-/* Length of the first line of text, wrapped at width bytes. */
+/* Length in bytes of the first line of text (UTF-8), wrapped at width characters. */
 size_t words_line(const char *text, size_t width);
+/* Print the first column of a table; a name that leaves no blank has a line of its own. */
+void words_name(FILE *stream, const char *name, size_t width);
+/* Print text from column on, wrapped at the width of the terminal, after `before` as by
+ * words_name(). Text from outside must be escaped. */
+void words_print(FILE *stream, const char *before, size_t column, const char *text);
 
 #endif

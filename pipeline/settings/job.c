@@ -33,7 +33,7 @@ const struct option_spec job_options[] = {
     JOB_ORDER_ROWS(0),
     JOB_SEED_ROW(0),
     {"resume-at", 0, OPTION_TEXT, FIELD(order.resume_at), .metavar = "EPOCH:SAMPLE",
-     .summary = "resume at this epoch and sample (from 0), as after a checkpoint"},
+     .summary = "resume at this epoch and sample, both from 0, as after a checkpoint"},
     {"ranks", 0, OPTION_COUNT, FIELD(order.ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
      .summary = "number of processes that share the data set; set by mpirun and srun"},
     {"rank", 0, OPTION_COUNT, FIELD(order.rank), .fallback = "0", .maximum = 1 << 20,

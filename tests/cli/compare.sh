@@ -63,7 +63,7 @@ for i in 1 2 3 4; do
 done
 try 0 compare a1 a2 a3 a4 : b1 b2 b3 b4
 out "A: 12 runs in 4 sessions, B: 12 runs in 4 sessions"
-out "0.029  better"
+out "0.029 better"
 no_out "All sessions of one side came before"
 try 0 compare a1 a2 : b3 b4
 out "All sessions of one side came before"
@@ -80,12 +80,12 @@ try 0 size slow --rate 500 --busy 90 --json
 out '"needs_samples_per_s": 3600'
 # A node of 1,000 samples/s feeds four GPUs of 500 that are busy half of the time.
 try 0 size slow --rate 500 --busy 50
-out "2.00           4.00"
+out " 2.00 4.00"
 # Each of four nodes got a quarter, so four times as many are needed.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100
 out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"
-out "44.7           0.18"
+out " 44.7 0.18"
 try 2 size --gpu b200
 err "no rate known for 'b200'"
 empty out

@@ -23,10 +23,12 @@ fault() {
     sed 's/^/  err: /' "$tmp/err" | head -n 20
 }
 
-# out TEXT, err TEXT: that output contains it. empty out|err: nothing was printed there.
-out() { grep -qF -e "$1" "$tmp/out" || fault "'$1' is not in its output"; }
-err() { grep -qF -e "$1" "$tmp/err" || fault "'$1' is not in its messages"; }
-no_out() { ! grep -qF -e "$1" "$tmp/out" || fault "'$1' is in its output"; }
+# out TEXT, err TEXT: that output contains it, as it is or without line breaks and with single
+# blanks. empty out|err: nothing was printed there.
+contains() { grep -qF -e "$2" "$tmp/$1" || tr -s ' \n' ' ' <"$tmp/$1" | grep -qF -e "$2"; }
+out() { contains out "$1" || fault "'$1' is not in its output"; }
+err() { contains err "$1" || fault "'$1' is not in its messages"; }
+no_out() { ! contains out "$1" || fault "'$1' is in its output"; }
 empty() { [ ! -s "$tmp/$1" ] || fault "something on std$1"; }
 
 # saved NAME: the output must equal tests/cli/saved/NAME. UPDATE=1 rewrites it.

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
+#include "base/text_stream.h"
 #include "report/load.h"
 #include "report/report.h"
 #include "report/sizing.h"
@@ -428,9 +429,9 @@ static void a_series_is_a_table(void **unused)
     /* The first half of the epochs' time is at full rate, the second at half. */
     char spark[REPORT_SPARK_BYTES];
     assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
-    assert_int_equal(strlen(spark), 56 * strlen("█"));
+    assert_int_equal(strlen(spark), 50 * strlen("█"));
     assert_memory_equal(spark, "█", 3);
-    assert_memory_equal(spark + 55 * 3, "▅", 3);
+    assert_memory_equal(spark + 49 * 3, "▅", 3);
     assert_true(report_spark(&made.timeline, "nonsense", spark) == 0);
     text = table_of(&made);
     assert_contains(text, "8.00 MB/s");
@@ -581,6 +582,30 @@ static void numbers_as_people_read_them(void **unused)
     assert_string_equal(words_duration(999999999, text), "1.00 s");
     assert_int_equal(words_line("aa bb cc", 5), 5);
     assert_int_equal(words_line("aaaaaaaa bb", 5), 8);
+    assert_int_equal(words_line("\u2581\u2582 \u2583 d", 4), 10); /* characters, not bytes */
+    assert_int_equal(words_line("aa\nbb", 9), 2);
+    assert_string_equal(words_percent(0.7612, text), "76.12%");
+    assert_string_equal(words_percent(1, text), "100.0%");
+}
+
+static void long_names_have_a_line(void **unused)
+{
+    struct text_stream stream;
+    char *text;
+    size_t bytes;
+
+    (void)unused;
+    assert_int_equal(text_stream_open(&stream), 0);
+    setenv("COLUMNS", "40", 1);
+    words_print(stream.stream, "name", 30, "one two three\nfour");
+    words_print(stream.stream, "exactly ten", 10, "one");
+    unsetenv("COLUMNS");
+    assert_int_equal(text_stream_take(&stream, &text, &bytes), 0);
+    assert_string_equal(text, "name                          one two\n"
+                              "                              three\n"
+                              "                              four\n"
+                              "exactly ten\n          one\n");
+    free(text);
 }
 
 /* Readers of the file never see a partial one: the old file stays if the new one cannot be
@@ -621,6 +646,7 @@ int main(void)
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),
+        cmocka_unit_test(long_names_have_a_line),
         cmocka_unit_test(files_appear_whole),
     };
 
