@@ -93,7 +93,7 @@ bad() {
 bad "--against '--sed 2': unknown option" --against '--sed 2'
 bad "'word' is not an option" --against 'word'
 bad "missing closing quote" --against "--label 'x"
-bad "--against inside --against" --against "--against '--seed 2'"
+bad "--against or --beside inside another job's options" --against "--against '--seed 2'"
 bad "must have the same number of runs" --against '--runs 7'
 bad "must have the same --turns" --turns 2 --against '--turns 3'
 bad "--turns needs --against or --paired" --turns 2

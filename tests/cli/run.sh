@@ -30,7 +30,7 @@ grep -q '"label": "two words"' "$tmp/a.json" || fault "no label"
 [ "$(wc -l <"$tmp/a.csv")" -eq 3 ] || fault "not one CSV row an epoch"
 [ -z "$(find "$tmp" -name '*.partial')" ] || fault "a draft was left"
 try 0 "$@" --json -
-no_out "Feeds"
+no_out "  Feeds "
 case $(head -c 1 "$tmp/out") in "{") ;; *) fault "not JSON alone" ;; esac
 empty err
 try 0 "$@" --csv -
