@@ -189,7 +189,15 @@ static int check_plan(const struct sweep *sweep, const char *path)
     return code;
 }
 
-/* Remove drafts that a killed process left; anything that is not a sweep's is a mistake. */
+/* A draft that a sweep, killed meanwhile, began in its folder. */
+static bool is_left_draft(const char *name)
+{
+    return file_is_draft_name(name) &&
+           (strncmp(name, ".sweep.json.", 12) == 0 || strncmp(name, ".cell-", 6) == 0);
+}
+
+/* Remove what a killed sweep left. A folder with other files and no plan is a mistake, and
+ * the drafts in it are not a sweep's. */
 static int check_names(const struct sweep *sweep, bool has_plan)
 {
     struct folder_names names;
@@ -200,13 +208,13 @@ static int check_names(const struct sweep *sweep, bool has_plan)
         code = folder_names_read(&names, &folder);
     else
         names = (struct folder_names){0};
-    for (size_t i = 0; i < names.count && code == 0; i++) {
-        if (file_is_draft_name(names.list[i]))
-            code = folder_remove(&folder, names.list[i], NULL);
-        else if (!has_plan && strcmp(names.list[i], lock_name) != 0)
+    for (size_t i = 0; i < names.count && code == 0 && !has_plan; i++)
+        if (!is_left_draft(names.list[i]) && strcmp(names.list[i], lock_name) != 0)
             code = fail(EEXIST, "%s: holds other files and no sweep: name another folder with -o",
                         sweep->folder.path);
-    }
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (is_left_draft(names.list[i]))
+            code = folder_remove(&folder, names.list[i], NULL);
     folder_names_release(&names);
     folder_close(&folder);
     return code;

@@ -28,6 +28,11 @@ done <commands
 
 # From end to end, on a few images.
 study() { "$IOBENCH" study formats --budget 2s -o here "$@"; }
+if ! built_with LMDB; then # one of its three formats cannot be written, and it says so
+    expect 1 study
+    says "this build reads LMDB but does not write it"
+    exit 0
+fi
 expect 0 study
 says "recordio" "tfrecord" "lmdb" "Here" "Cold, " "Published" "Page  "
 for file in recordio.json tfrecord.json lmdb.json study.json page.md; do

@@ -38,8 +38,11 @@ try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 3 -o "$tmp/
 # A folder of another sweep, or of anybody else.
 try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
 err "holds another sweep"
+echo thesis >"$tmp/recordio/.thesis.partial"
 try 1 "$@" --batch-size 8,16 -o "$tmp/recordio"
 err "holds other files"
+[ -e "$tmp/recordio/.thesis.partial" ] || fault "a refused sweep removed a draft of another program"
+rm "$tmp/recordio/.thesis.partial"
 [ "$(kept a)" = 12 ] || fault "a refused sweep changed the folder"
 
 # ---- a cell that fails shows why, and enters nothing; --retry measures it again ----
