@@ -3,7 +3,7 @@
 # Checks figures of real runs against independent witnesses, or bounds from them.
 . "$(dirname "$0")/cli.sh"
 
-# Next to the build, on a real disk: /tmp may be memory.
+# Next to the build, on a real disk: /tmp may be a tmpfs.
 W=$(mktemp -d "$OLDPWD/test_accounts.XXXXXX") || exit 1
 # shellcheck disable=SC2034 # cli.sh runs it
 CLEANUP="rm -rf $W"
@@ -29,7 +29,7 @@ run() {
 expect 0 "$IOBENCH" pack synthetic:count=200,mean=6k "$W/set" -f recordio
 bytes=$(find "$W/set" -name '*.rec' -exec cat {} + | wc -c)
 
-# All bytes of the files are delivered, and all packed records.
+# All bytes of the files and all packed records are delivered.
 run
 holds "$(number samples) == 200" "samples"
 run --limit-samples 50

@@ -9,7 +9,7 @@ set -- run --data "$tmp/recordio" --no-calibrate --decode none -B 16
 # field FILE KEY: all values of KEY, in file order.
 field() { sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1"; }
 
-# A twentieth of the rate is detected: ratio, interval, p corrected for two comparisons.
+# A 5% lower rate is detected: ratio, interval, p corrected for two comparisons.
 try 0 "$@" --runs 5 --limit-rate 4MiB/s --against "--limit-rate '0.2 MiB/s'" --against '--seed 2' \
     --json "$tmp/a.json" --order-seed 7
 out "as given: valid"
@@ -36,7 +36,7 @@ try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.jso
 [ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"
 [ "$(field "$tmp/b.json" order_seed | sort -u)" = 7 ] || fault "the order seed is not told"
 
-# A pair of several turns: each second round reverses the order of the one before.
+# A pair of several turns: every second round reverses the order of the previous one.
 try 0 "$@" --runs 2 --turns 4 --against '--seed 2' \
     --json "$tmp/a.json"
 out "2 pairs, each the interquartile mean of 4 alternating runs"
@@ -47,7 +47,7 @@ sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
 grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
 no_out "unlike amounts"
-# Unlike amounts of work are named.
+# Different amounts of work are reported.
 try 0 "$@" --runs 1 --against '--limit-samples 20'
 out "unlike amounts are compared: 20 samples in a run, against 60"
 

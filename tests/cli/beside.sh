@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two jobs at once: four whole results, started together, and figures that follow from them.
+# Two concurrent jobs: four complete results, simultaneous starts, and derived figures.
 # shellcheck disable=SC2154,SC2034,SC2016 # tmp and tried are those of streams.sh; $ is of jq
 . "$(dirname "$0")/streams.sh"
 command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
@@ -18,13 +18,13 @@ no_out "both read the same files"
 holds() { jq -e "$1" "$tmp/a.json" >/dev/null || fault "$2: $(jq -c .beside "$tmp/a.json")"; }
 holds '.jobs | length == 4 and all(.valid and (.runs | length) == 2)' "not four whole results"
 holds '[.jobs[].label] == ["one, alone", "the other, alone", "one, beside the other", "the other, beside the other"]' "labels"
-# Rates that are limited do not suffer, so both at once take as long as the slower alone.
+# Limited rates do not suffer, so both jobs together take as long as the slower one alone.
 holds '.beside.jobs | length == 2 and all(.slow_down > 0)' "slow-downs"
 holds '.beside as $b | .jobs as $j | [range(2) as $r | [$j[2, 3].runs[$r].epochs[0].wall_s] | max] | add / 2
     | . > 0.999 * $b.at_once_s and . < 1.001 * $b.at_once_s' "at_once_s is not the later end"
 holds '.beside as $b | .jobs as $j | [$j[0, 1].runs[].epochs[0].wall_s] | add / 2
     | . > 0.999 * $b.in_turn_s and . < 1.001 * $b.in_turn_s' "in_turn_s is not the sum"
-# They start together: within each round the two spans overlap, and no job alone overlaps another.
+# They start together: the two spans of a round overlap, and no other spans do.
 holds '[.jobs[] | [.series.start_monotonic_s as $z | .series.phases[] | select(.phase == "epoch")
     | [$z + .from_s, $z + .to_s]]] as $e
     | all(range(2); ([$e[2][.][0], $e[3][.][0]] | max) < ([$e[2][.][1], $e[3][.][1]] | min))' "not at once"
@@ -32,7 +32,7 @@ holds '[.jobs[] | [.series.start_monotonic_s as $z | .series.phases[] | select(.
     | [$z + .from_s, $z + .to_s]]] as $e
     | all($e[0][]; . as $a | all(($e[1] + $e[2] + $e[3])[]; .[0] >= $a[1] - 0.001 or .[1] <= $a[0] + 0.001))' "a job alone was not alone"
 
-# The same files are named; one JSON on standard output; a failure of one ends both.
+# Shared files are reported; only one JSON on standard output; a failure of one ends both.
 try 0 "$@" --runs 1 --beside "--label two"
 out "both read the same files"
 try 0 "$@" --runs 1 --beside "--label two" --json -
@@ -51,7 +51,7 @@ children=$(pgrep -P $pid)
 kill -TERM $pid
 wait $pid && fault "it was not interrupted"
 for child in $children; do
-    tries=600 # its helper ends when it notices
+    tries=600 # its helper ends a little later
     while kill -0 "$child" 2>/dev/null && [ $tries -gt 0 ]; do
         tries=$((tries - 1))
         sleep 0.1

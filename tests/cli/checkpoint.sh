@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench checkpoint: what is written is read back, cold and verified; whatever goes wrong, complete
-# checkpoints stay readable and nothing of others is touched.
+# iobench checkpoint: written data is read back, cold and verified; after any failure complete
+# checkpoints stay readable and foreign files are untouched.
 . "$(dirname "$0")/cli.sh"
 
 left() { # FOLDER: its names
@@ -33,7 +33,7 @@ says "valid" "3 written, 2 read" "16 files" "MLPerf Storage v3.0" "CRC-32C verif
 [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 [ "$(value result.json schema)" = iobench-checkpoint ] || die "no schema"
 [ "$(value result.json valid)" = True ] || die "not valid in JSON"
-# Every rank wrote its share, and by the count of another witness, too.
+# Every rank wrote its share, as a second witness confirms.
 [ "$(value result.json writes.2.bytes)" = "$(value result.json model.bytes)" ] || die "bytes written"
 [ "$(value result.json reads.1.bytes)" = "$(value result.json model.bytes)" ] || die "bytes read"
 python3 - <<'CHECK' || die "figures contradict each other"
@@ -78,7 +78,7 @@ expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
 says "optimizer-000005.bin" "its manifest says"
 cp whole "$file"
 
-# A restore from memory is no restore from storage.
+# A restore from memory does not count as one from storage.
 if python3 -c 'import mmap' 2>/dev/null; then
     hold_mapped 'dir/checkpoint-000003/*.bin'
     expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
@@ -87,7 +87,7 @@ if python3 -c 'import mmap' 2>/dev/null; then
     expect 0 "$IOBENCH" checkpoint dir --writes 0 --reads 1 --no-drop-caches
 fi
 
-# ---- nothing of others is touched ----
+# ---- foreign files are untouched ----
 mkdir dir/checkpoint-000007
 echo mine >dir/checkpoint-000007/thesis
 checkpoint 0 dir --writes 2 --reads 1 --keep 1
@@ -119,7 +119,7 @@ else
     [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 fi
 
-# ---- training: what it loses ----
+# ---- training: lost work ----
 checkpoint 0 dir --step-time 20ms --interval 3 --writes 3 --reads 0 --json stop.json
 says "9 steps of 20.0 ms: lost"
 python3 - <<'CHECK' || die "time lost to training"
@@ -187,7 +187,7 @@ CLEANUP="umount -l $T/full"
 expect 1 "$IOBENCH" checkpoint full --model 8b
 says "needs" "GiB" "only" "free" "--scale"
 [ -z "$(left full)" ] || die "something was written: $(left full)"
-checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m # the names run out
+checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m # no more names
 says "full/.checkpoint-000002.partial" "No space left on device"
 [ -z "$(left full)" ] || die "left behind: $(left full)"
 checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m --leave

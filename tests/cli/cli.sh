@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# What the tests of the commands share; sourced, never run. Each works in a folder of its own,
-# $T, with the program that was just built as $IOBENCH. `expect` runs a command with a wanted exit
-# status and keeps what it said in $out.
+# Shared by the tests of the commands; sourced, never run. Each test works in its own folder, $T,
+# with the freshly built program as $IOBENCH. `expect` runs a command, requires an exit status and
+# keeps the output in $out.
 set -u
 
 IOBENCH=${IOBENCH:-$PWD/iobench}
@@ -61,11 +61,11 @@ while os.getppid() == int(sys.argv[2]): time.sleep(0.1)' "$1" $$ &
     while [ ! -e held ] && kill -0 "$HOLDER" 2>/dev/null; do sleep 0.05; done
 }
 
-built_with() { # LMDB: is the optional library built in?
+built_with() { # LMDB: true if the optional library is built in
     grep -q "^#define HAVE_$1 1" "$CONFIG"
 }
 
-# The digest over all (label, image) of a data set; the same for every order and format.
+# Print the digest of all (label, image) pairs of a data set; independent of order and format.
 digest() {
     "$IOBENCH" run --data "$1" --runs 1 --decode checksum --no-calibrate --digest --memory 16m ${2+--format "$2"} 2>&1 |
         sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p'
@@ -77,7 +77,7 @@ same_digest() { # A B [FORMAT OF B]
     [ "$a" = "$b" ] || die "$2 holds other samples than $1 ($b, not $a)"
 }
 
-# Formats that can be written here.
+# Formats that this build can write.
 formats() {
     for format in recordio shards lmdb tar files; do
         "$IOBENCH" list format | grep -q "^ *$format " || continue

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compare and size on saved results: the same text, and the exit status of gates.
+# compare and size on saved results: unchanged text, and the exit status of gates.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# result FILE VALID RATES...: runs of those rates; SITTING: the id of a session of two alternating
-# jobs.
+# result FILE VALID RATES...: write a result with runs of these rates; SITTING: the id of a session
+# of two alternating jobs.
 result() {
     file=$1 valid=$2 runs=
     shift 2
@@ -26,7 +26,7 @@ result fast true 1100 1110 1120 1130 1140
 result few true 1100 1110
 result broken false 1100 1110 1120 1130 1140
 
-# One session each, however many runs: no p, and a gate that errs on the safe side.
+# One session each, regardless of the number of runs: no p, and a conservative gate.
 try 0 compare slow fast
 saved compare.txt
 try 0 compare slow fast --fail-if-slower 5
@@ -78,10 +78,10 @@ try 0 size slow --gpus 8
 saved size-result.txt
 try 0 size slow --rate 500 --busy 90 --json
 out '"needs_samples_per_s": 3600'
-# A node of 1,000 samples/s feeds four GPUs of 500 that are busy half of the time.
+# A node of 1,000 samples/s feeds four GPUs of 500 samples/s at 50% utilisation.
 try 0 size slow --rate 500 --busy 50
 out " 2.00 4.00"
-# Each of four nodes got a quarter, so four times as many are needed.
+# Each of four nodes got a quarter of the rate, so four times as many are needed.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100
 out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Files are cut after the mmap reader lent their pages to the shuffle: those records are skipped, or
-# end the run, with a reason; the program is not killed.
+# Files are truncated while the shuffle borrows their pages from the mmap reader: those records are
+# skipped or end the run, with a reason; the program is not killed.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
 grep -qs . /proc/self/maps || skip "no /proc"
 
 # cut_while_lent RATE: truncate files whose pages are borrowed. A shuffle of all records draws none
-# before the last is read, which the rate delays. False if the run ended before the files could be
-# truncated.
+# before the last one is read, and the rate limit delays that. False if the run ended before the
+# files could be truncated.
 cut_while_lent() {
     rm -rf "$tmp/files"
     expect 0 "$IOBENCH" pack synthetic:count=200,mean=6000 "$tmp/files" -f files

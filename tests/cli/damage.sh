@@ -13,7 +13,7 @@ offset_of() {
     "$IOBENCH" inspect --show 8 "$1" | sed -n "s/^record $2 .* at \([0-9]*\):.*/\1/p"
 }
 
-# Each image whole, so that each corrupt byte is met.
+# Decode whole images, so that each corrupt byte is read.
 # shellcheck disable=SC2317 # expect calls it
 run() { # DATA DECODER-OPTIONS OPTION...
     data=$1 decode=$2
@@ -30,7 +30,7 @@ tells() { # FILE PATTERN...
     done
 }
 
-# ---- images cut short, and with their end amid their data ----
+# ---- truncated images, and images with an end marker within their data ----
 expect 0 "$IOBENCH" pack synthetic:count=40,classes=5,mean=8k good --format files
 cp -r good bad-files
 cut=$(find bad-files -name '*.jpg' | sort | sed -n 3p)
@@ -40,7 +40,7 @@ poke "$corrupt" 4000 '\377\331\377\331\377\331'
 for format in $(formats); do
     [ "$format" = files ] || expect 0 "$IOBENCH" pack bad-files "bad-$format" --format "$format"
     two=$(offset_of "bad-$format" 2) five=$(offset_of "bad-$format" 5)
-    expect 1 "$IOBENCH" run --data "bad-$format" --runs 1 --no-calibrate # whatever is cropped
+    expect 1 "$IOBENCH" run --data "bad-$format" --runs 1 --no-calibrate # regardless of the crop
     says "INVALID: run 1: " "offset $two: record 2: " "the JPEG is cut short"
     expect 1 run "bad-$format" "" --on-error skip --json skip.json
     says "DEGRADED: 2 records were skipped" "Found    skipped: "
@@ -57,7 +57,7 @@ done
 expect 0 run good ""
 says "valid"
 
-# ---- a label that is no class ----
+# ---- a label that is not a class ----
 if formats | grep -q recordio; then
     expect 0 "$IOBENCH" pack good label --format recordio
     four=$(offset_of label 4)
@@ -84,7 +84,7 @@ says "DEGRADED: 5 samples are left out, of unsupported kinds" \
     "skipped: "
 tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: of a kind' 'more3.webp' \
     '"other_files": 1' '"samples": 40' '"degraded": true'
-expect 1 run mixed "" # and in each run
+expect 1 run mixed "" # and in every run
 says "DEGRADED: 5 samples"
 expect 1 "$IOBENCH" verify mixed
 says "more5.webp: offset 0: of a kind that is not read" "5 faults"
@@ -108,7 +108,7 @@ if command -v tar >/dev/null; then
     tells members.json "members.tar: offset [0-9]*: 2: it has no image of a kind that is read"
 fi
 
-# ---- a shard that is no shard: left out as other damage met while indexing ----
+# ---- a file that is not a shard: excluded, like other damage found while indexing ----
 expect 0 "$IOBENCH" pack good variant --format recordio --shards 2
 shard=$(find variant -name '*.rec' | sort | sed -n 2p)
 poke "$shard" 0 '\012\043\327\076' # RecordIO of 2015
@@ -117,7 +117,7 @@ says "RecordIO of 2015"
 expect 1 run variant "" --on-error skip
 says "DEGRADED: " "the index omits damaged samples" "RecordIO of 2015"
 
-# ---- infer tells, too ----
+# ---- infer reports damage, too ----
 expect 1 "$IOBENCH" infer --network lenet --backend reference --data bad-files --batch-size 8 \
     --decode jpeg:damaged=decode
 says "DEGRADED: 2 damaged images" "note: fp32, batch size 8: 2 damaged images" "record 2: "

@@ -6,7 +6,7 @@
 command -v python3 >/dev/null || skip "python3 is not installed"
 CACHECTL=${IOBENCH%/*}/cachectl/cachectl
 
-# An escape sequence, an injected line, C1, DEL, a direction override, a byte that is not UTF-8.
+# An escape sequence, an injected line, C1, DEL, a direction override, an invalid UTF-8 byte.
 evil=$(printf 's\033[2J\nCache    cold: proven\302\233m\177\342\200\256\377t')
 shown='s\x1b[2J\x0aCache    cold: proven\xc2\x9bm\x7f\xe2\x80\xae\xfft'
 cat >check.py <<'END'
@@ -80,14 +80,14 @@ clean 1 "$IOBENCH" verify set --format files
 # A job file's section.
 printf '[a\033[2J]\ndata=set\nformat=files\nruns=1\nno-such\n' >job.ini
 clean 2 "$IOBENCH" run job.ini
-# What a command prints.
+# The output of a command.
 clean 0 "$IOBENCH" run --data set --format files --runs 1 --decode none --no-calibrate --dry-run
-# Only our own colours, and only on a terminal.
+# Only the program's own colours, and only on a terminal.
 if command -v script >/dev/null; then
     "$IOBENCH" pack synthetic:count=12,mean=6000 fine -f recordio >/dev/null
     script -qec "'$IOBENCH' run --data fine --runs 1 --decode none --no-calibrate --label '$(printf 'l\033[1mx\033[5m')'" typed \
         >/dev/null </dev/null
-    sed -i 1d typed # which contains the command itself
+    sed -i 1d typed # contains the command itself
     if grep -q 'iobench 0' typed; then
         ! grep -q "$(printf '\033\\[5m')" typed || die "a blinking label"
         grep -qF 'l\x1b[1mx\x1b[5m' typed || die "the label is gone: $(cat -v typed)"

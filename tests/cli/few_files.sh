@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every reader with few files to open or map: a run ends, with all records or with a reason.
+# Every reader with a low limit on open files or maps: a run ends with all records or with a reason.
 # shellcheck disable=SC2154,SC2034,SC2086 # tmp and tried are those of streams.sh; words without
 # blanks
 . "$(dirname "$0")/streams.sh"
@@ -15,7 +15,7 @@ set_of() { # READER
     case $1 in lmdb*) echo "$tmp/lmdb" ;; *) echo "$tmp/files" ;; esac
 }
 
-# ends LIMIT READER LOADERS OPTIONS...: must end within a time that suits a loaded machine.
+# ends LIMIT READER LOADERS OPTIONS...: must end within a time limit that suits a loaded machine.
 ends() {
     limit=$1 reader=$2 loaders=$3
     shift 3
@@ -45,7 +45,7 @@ for reader in $readers; do
     ends 40 $reader 2 --overlap-epochs
 done
 
-# If the shuffle holds more records than maps are allowed, records are copied.
+# If the shuffle holds more records than the map limit, records are copied.
 for files in 1 7; do
     for loaders in 1 3; do
         ends 256 mmap:files=$files $loaders

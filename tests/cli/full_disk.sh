@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A full disk: refused with figures beforehand, reported with file and offset during a run.
+# A full disk: refused with figures in advance, reported with file and offset during a run.
 . "$(dirname "$0")/cli.sh"
 
 mkdir small
@@ -12,7 +12,7 @@ expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set
 says "needs about" "only 4.00 MiB free"
 [ -z "$(ls small)" ] || die "something was written: $(ls -a small)"
 
-# Small images take more space as files than estimated: the disk fills up midway.
+# Small images take more space as files than estimated: the disk fills midway.
 mkdir idx
 {
     printf '\0\0\010\003\0\0\007\320\0\0\0\010\0\0\0\010'

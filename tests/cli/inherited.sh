@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a parent process leaves behind: ignored and blocked signals, closed descriptors, limits. None
-# of it may hang the program, deafen it, or send output into a data set.
+# State inherited from a parent process: ignored and blocked signals, closed descriptors, limits.
+# None of it may hang the program, make it ignore signals, or send output into a data set.
 # shellcheck disable=SC2086,SC2016 # with is words; await evaluates
 . "$(dirname "$0")/cli.sh"
 command -v timeout >/dev/null || skip "there is no timeout(1)"
@@ -21,7 +21,7 @@ ended() {
     wait "$pid" && status=0 || status=$?
     [ "$status" = "$1" ] || die "exit status $status, not $1"
 }
-# with CODE COMMAND...: run COMMAND after Python CODE has changed what it inherits.
+# with CODE COMMAND...: run COMMAND after Python CODE has changed the state it inherits.
 mkdir bin
 cat >bin/with <<'END'
 import os, resource, signal, sys
@@ -30,7 +30,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 END
 with="python3 $T/bin/with"
 
-# ---- SIGCHLD ignored: the kernel forgets how children end ----
+# ---- SIGCHLD ignored: the kernel discards the exit status of children ----
 deaf='signal.signal(signal.SIGCHLD, signal.SIG_IGN)'
 expect 3 timeout -k 9 120 $with "$deaf" "$IOBENCH" monitor -i 50ms -- sh -c 'exit 3'
 expect 0 timeout -k 9 120 $with "$deaf" "$IOBENCH" monitor -i 50ms -- sh -c 'sleep 0.1; (exit 4); [ $? = 4 ]'
@@ -49,8 +49,8 @@ timeout -k 9 120 $with "$deaf" "$IOBENCH" run --data set --runs 1 --decode none 
 [ $status -le 1 ] || die "exit status $status: $(cat out)" # 1: other programs keep caches warm
 grep -q '"output": "emptied"' r.json || die "the server's command: $(cat r.json)"
 
-# ---- monitor hands signals to its command, and ends as that ends ----
-# What is ignored from the start (SIGHUP under nohup) stays so, also in the command.
+# ---- monitor forwards signals to its command, and ends with its status ----
+# Signals ignored from the start (SIGHUP under nohup) stay ignored, also in the command.
 heard='[signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)]'
 for signal in TERM HUP USR1; do
     rm -f ready
@@ -73,7 +73,7 @@ pid=$!
 await '[ -s ready ] && grep -q "^State:.T" /proc/$(cat ready)/status'
 kill -CONT "$(cat ready)"
 ended 6
-# A closed pipe ends it, however SIGPIPE was inherited.
+# A closed pipe ends it, regardless of the inherited SIGPIPE disposition.
 for how in SIG_IGN SIG_DFL; do
     timeout -k 9 120 $with "signal.signal(signal.SIGPIPE, signal.$how)" "$IOBENCH" monitor -i 50ms 2>/dev/null |
         head -n 3 >out
@@ -89,7 +89,7 @@ kill -TERM $pid
 ended 1
 grep -q interrupted out || die "not interrupted: $(cat out)"
 
-# ---- an interrupt ends the server's command, too ----
+# ---- an interrupt also ends the server's command ----
 rm -f ready
 "$IOBENCH" run --data set --runs 1 --no-calibrate --decode none --drop-caches \
     --server-drop-cmd 'echo $$ >ready; sleep 600' >out 2>&1 &
@@ -99,7 +99,7 @@ kill -TERM $pid
 ended 1
 await '[ ! -e /proc/$(cat ready) ]'
 
-# ---- closed descriptors: files are opened as 0, 1 and 2 then ----
+# ---- closed descriptors: files are then opened as 0, 1 and 2 ----
 "$IOBENCH" pack synthetic:count=40,mean=6000 closed -f recordio <&- >&- 2>&- && status=0 || status=$?
 [ $status -le 1 ] || die "exit status $status with all descriptors closed"
 expect 0 "$IOBENCH" verify closed

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# SIGINT ends a run in order: what was finished is shown, marked invalid.
+# SIGINT ends a run cleanly: completed parts are shown, marked invalid.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 make_set recordio 40
@@ -12,7 +12,7 @@ interrupt() {
     while [ "$(sed -n 's/^rchar: //p' /proc/$pid/io)" -lt $goal ]; do sleep 0.05; done
     kill -INT $pid
 }
-# One run takes 0.2 s, and there are a thousand.
+# A thousand runs of 0.2 s each.
 "$IOBENCH" --data "$tmp/recordio" --reader pread --no-calibrate --runs 1000 -B 10 --trainer replay:rate=200 \
     --json "$tmp/a.json" >"$tmp/out" 2>"$tmp/err" &
 pid=$!

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A record that no read can bring is refused while indexing, by file, offset, size and limit. All
+# A record too large for any read is refused while indexing, with file, offset, size and limit. All
 # files are sparse.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"

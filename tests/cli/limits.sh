@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Input that is too expensive, or empty, is refused with a reason, or skipped and counted.
+# Input that is too expensive or empty is refused with a reason, or skipped and counted.
 . "$(dirname "$0")/cli.sh"
 
-# ---- a record without bytes: found when the index is made, in any format ----
+# ---- an empty record: found while indexing, in any format ----
 expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k set -f files
 first=$(find set/00001 -name '*.jpg' | sort | head -n 1)
 : >"$first"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real runs of the program that was built. UPDATE=1 saves the texts of tests/cli/saved anew.
+# Real runs of the built program. UPDATE=1 rewrites the texts in tests/cli/saved.
 CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A data set on a loop device: the backing file must be cold too.
+# A data set on a loop device: its backing file must be cold, too.
 . "$(dirname "$0")/cli.sh"
 
 command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory in a control group whose parent has the limit, as under Slurm or systemd: what does not fit
-# is refused with both figures, what fits runs, and nothing is killed.
+# Memory in a control group whose parent has the limit, as under Slurm or systemd: a job that does
+# not fit is refused with both figures, one that fits runs, and nothing is killed.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench --memory-limit: a set of 256 MiB under 64 MiB is read from the device again in the second
-# epoch; without the limit it is not.
+# iobench --memory-limit: under a limit of 64 MiB, the second epoch reads a set of 256 MiB from the
+# device again; without the limit it does not.
 . "$(dirname "$0")/cli.sh"
 
 class=set/class
@@ -52,7 +52,7 @@ out=$("$IOBENCH" --data set --format files --memory-limit 64m --decode none --no
     *) die "the reader of choice at its depth does not fit into the limit" ;;
     esac
 # A killed run leaves its group; the next run removes it.
-group_of() { # PID: it has one
+group_of() { # PID: true if the process has a group
     [ -d "/sys/fs/cgroup/memory$own/iobench.$1" ] || [ -d "/sys/fs/cgroup$own/iobench.$1" ]
 }
 "$IOBENCH" --data set --format files --memory-limit 64m --limit-rate 1m --decode none --runs 1 >/dev/null 2>&1 &
@@ -75,7 +75,7 @@ bytes=$(second_epoch)
 grep -q '"memory_limit_bytes": 67108864' out.json || die "the limit is not in the result"
 [ -z "$(groups)" ] || die "a control group was left behind: $(groups)"
 
-# Jobs that do not fit are refused, where the kernel would kill the program.
+# Jobs that do not fit are refused before the kernel would kill the program.
 expect 1 "$IOBENCH" --data set --format files --memory-limit 16m --memory 64m --runs 1
 says "--memory-limit 16.00 MiB" "records in flight"
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# docs/metrics.md defines each figure of real results, and no other.
+# docs/metrics.md defines exactly the figures of real results.
 . "$(dirname "$0")/cli.sh"
 CHECK=$OLDPWD/tests/cli/metrics_check CACHECTL=$OLDPWD/cachectl/cachectl
 PAGE=$SRCDIR/docs/metrics.md
 LENET="--network lenet --size 32 --classes 3 --data set --batch-size 20 --decode-threads 1 --compute-threads 1"
 
-# Exit status 1: a machine without a free processor lets steps end late.
+# Exit status 1: on a machine without a free CPU steps end late.
 result() { # FILE COMMAND...
     file=$1
     shift

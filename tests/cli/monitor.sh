@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench monitor: lines on time, null for unknown values in JSON, exit of a command.
+# iobench monitor: lines on time, null for unknown values in JSON, the exit status of a command.
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" monitor --interval=50ms --count=3 --probes=cpu,memory .
@@ -15,7 +15,7 @@ expect 1 "$IOBENCH" monitor --probes=nonsense
 says nonsense
 expect 2 "$IOBENCH" monitor --interval=0
 
-# It ends when it sees lines, which come while it goes on.
+# The command ends when it sees lines, so lines appear while it runs.
 # shellcheck disable=SC2016 # the command's shell expands it
 expect 7 "$IOBENCH" monitor --json="$T/lines" --interval=50ms . -- \
     sh -c 'while [ "$(wc -l <"$1")" -lt 2 ]; do sleep 0.05; done; echo out; exit 7' sh "$T/lines"
@@ -24,7 +24,7 @@ expect 1 "$IOBENCH" monitor . -- "$T/none"
 says 'cannot run:'
 expect 143 "$IOBENCH" monitor . -- sh -c 'kill -TERM $$'
 
-# Reads at the start of a command count too; the rate of a line times its interval is the count.
+# Reads at the start of a command count too; the rates times the intervals give the count.
 head -c 8388608 /dev/urandom >"$T/read"
 sync "$T/read"
 expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=1s --probes=disk,cpu "$T" -- \
@@ -33,7 +33,7 @@ awk -F'"(interval_s|storage_read_bytes_per_s)":' '{ total += $2 * $3; known += $
     END { if (known && total < 8388600) { print total; exit 1 } }' "$T/lines" ||
     die "not all of 8 MiB: $(cat "$T/lines")"
 
-# The mean latency is over all reads, not over all lines.
+# The mean latency is over reads, not over lines.
 if dd if="$T/read" iflag=direct bs=1M of=/dev/null 2>/dev/null; then
     expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
         dd if='$T/read' iflag=direct bs=4k count=2000; sleep 0.2; dd if='$T/read' iflag=direct bs=8M"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Command lines: what is accepted and what is refused, with which message and exit status.
+# Command lines: accepted and refused ones, with messages and exit status.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
@@ -41,7 +41,7 @@ no_out "replay"
 try 0 list --json
 out '"usable": true'
 
-# Usage errors: nothing is done, the status is 2, and the nearest name is suggested.
+# Usage errors: no action, status 2, and the nearest name is suggested.
 try 2 --iodpth 3
 err "unknown option '--iodpth'; did you mean '--iodepth'?"
 empty out
@@ -94,7 +94,7 @@ err "nowhere.json"
 try 2 size --gpu k80
 err "k80"
 
-# Without a data set a dry run says which one would be generated, and generates nothing.
+# Without a data set a dry run reports which one would be generated, and generates nothing.
 try 0 --dry-run
 out "would be generated in $XDG_CACHE_HOME/iobench/synthetic-shards"
 [ ! -e "$XDG_CACHE_HOME/iobench/synthetic-shards" ] || fault "it was made"

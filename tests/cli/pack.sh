@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench pack: every source and target format, with the same samples afterwards.
+# iobench pack: every source and target format; the samples stay the same.
 . "$(dirname "$0")/cli.sh"
 
 # ---- through all formats, one after the other ----
@@ -18,7 +18,7 @@ done
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k again --shards 3 --threads 1
 cmp made/train-00001-of-00003 again/train-00001-of-00003 || die "threads change the bytes"
 
-# ---- below folders that are not there yet ----
+# ---- below folders that do not exist yet ----
 for format in files recordio; do
     expect 0 "$IOBENCH" pack made "new/below-$format/set" --format "$format"
 done
@@ -81,7 +81,7 @@ if [ -d /usr/share/datasets/fashion-mnist ]; then
     says "70,000 records" "no fault"
 fi
 
-# ---- what is refused, with nothing done ----
+# ---- refusals, without side effects ----
 expect 1 "$IOBENCH" pack made few
 says "is not empty" "--force"
 expect 1 "$IOBENCH" pack nowhere else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each state that a crash of pack can leave is no data set, and the same command completes it. The
-# states are made by hand, so nothing here depends on when a signal comes.
+# No state left by a crash of pack is a valid data set, and the same command completes it. The
+# states are built by hand, so nothing here depends on the timing of signals.
 # shellcheck disable=SC2154 # out and status are those of cli.sh
 . "$(dirname "$0")/cli.sh"
 
@@ -15,7 +15,7 @@ shards_of() { # FORMAT: the option for three shards, if the format has shards
     esac
 }
 
-refused() { # SET: by whoever reads it
+refused() { # SET: by every command that reads it
     for command in verify inspect "run --data"; do
         # shellcheck disable=SC2086 # words
         expect 1 "$IOBENCH" $command "$1"
@@ -47,7 +47,7 @@ for format in $(formats); do
     refused "a-$format"
     completes "a-$format" "$format" "finished before"
 
-    # Some files are still in the hidden folder; all are; a file of a shard is lost.
+    # Some files are still in the hidden folder; all of them are; a shard's file is lost.
     suffix=$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' "new-$format/.iobench-set")
     awk '/^shard/ {shard = $2} /^(file|folder)/ {sub("/.*", "", $NF); print shard, $NF}' \
         "new-$format/.iobench-set" | uniq >names
@@ -75,7 +75,7 @@ for format in $(formats); do
     refused "$set"
     completes "$set" "$format"
 
-    # Only the start of the manifest's first line.
+    # Only the start of the manifest's first line exists.
     mkdir "d-$format"
     printf 'iobench set 2, pl' >"d-$format/.iobench-unfinished"
     refused "d-$format"
@@ -99,7 +99,7 @@ for format in $(formats); do
     completes "$set" "$format"
 done
 
-# A file of the user that appeared meanwhile is not replaced: an error; once it is removed the pack
+# A user's file that appeared meanwhile is not replaced: an error; once it is removed, pack
 # completes.
 expect 0 "$IOBENCH" pack $SOURCE f -f recordio
 mv f/.iobench-set f/.iobench-unfinished
@@ -113,7 +113,7 @@ rm f/train.rec
 expect 0 "$IOBENCH" pack $SOURCE f -f recordio
 expect 0 "$IOBENCH" verify f
 
-# A hidden folder of another user, or a link: not written to.
+# A hidden folder of another user, or a link, is not written to.
 if [ "$(id -u)" = 0 ]; then
     mkdir -p g victim
     sed '/^shard/,$d' f/.iobench-set >g/.iobench-unfinished

@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# pack loses no file that it did not make, two packs of one target never break it, and a data set
-# that is not complete is one to no command.
+# pack never removes files that it did not create, two packs of one target never break it, and every
+# command refuses an incomplete data set.
 # shellcheck disable=SC2154 # out and status are those of cli.sh
 . "$(dirname "$0")/cli.sh"
 
 SOURCE=synthetic:count=60,classes=3,mean=4k
-MANY=synthetic:count=100000,classes=5,mean=100k # nobody waits for its end
+MANY=synthetic:count=100000,classes=5,mean=100k # nothing waits for it to finish
 
-kept() { # PATH...: still there, with their text
+kept() { # PATH...: must exist, with their text
     for path; do
         [ "$(cat "$path" 2>/dev/null)" = "mine: $path" ] || die "lost: $path"
     done
 }
 
-mine() { # PATH...: files of the user
+mine() { # PATH...: create files of the user
     for path; do
         mkdir -p "$(dirname "$path")"
         echo "mine: $path" >"$path"
@@ -29,7 +29,7 @@ until_there() { # COMMAND...: wait until it succeeds, 120 s at most
     die "in vain: $*"
 }
 
-# ---- names that earlier versions used for drafts are the user's own ----
+# ---- draft names of earlier versions belong to the user ----
 for format in $(formats); do
     mine "a-$format/set.partial/thesis" "home/picture"
     for name in data.mdb train.rec train-00000-of-00001 train-000000.tar; do
@@ -46,7 +46,7 @@ for format in $(formats); do
     [ -L "b-$format/train.rec.partial" ] || die "a link of the user is gone"
 done
 
-# ---- --force removes what the manifest of the set proves to be its own, and nothing else ----
+# ---- --force removes only files that the set's manifest proves to be its own ----
 for format in $(formats); do
     set=force-$format
     expect 0 "$IOBENCH" pack $SOURCE "$set" -f "$format"
@@ -61,7 +61,7 @@ for format in $(formats); do
     kept "$set/notes.txt"
     expect 0 "$IOBENCH" verify "$set"
     rm "$set/notes.txt"
-    # A file of pack's that was changed, a second name, a link, an empty folder.
+    # A changed file of pack's, a second name, a link, an empty folder.
     victim=$(find "$set" -type f -not -name '.iobench*' | sort | head -n 1)
     cp -p "$victim" copy
     echo more >>"$victim"
@@ -130,7 +130,7 @@ chmod 644 evil/.iobench-set
 expect 1 "$IOBENCH" pack $SOURCE evil -f tar --force
 { [ -e outside ] && [ -e evil/train-000000.tar ]; } || die "lost"
 
-# ---- the old set is whole until the new one is ----
+# ---- the old set is complete until the new one is ----
 expect 0 "$IOBENCH" pack $SOURCE swap
 "$IOBENCH" pack $MANY swap --force >log 2>&1 &
 pid=$!
@@ -152,7 +152,7 @@ has_draft() {
     [ -d "$1" ]
 }
 
-# ---- two packs of one target: the second says who is at work, and touches nothing ----
+# ---- two packs of one target: the second names the first, and changes nothing ----
 for format in $(formats); do
     set=two-$format
     "$IOBENCH" pack $MANY "$set" -f "$format" >log 2>&1 &
@@ -207,7 +207,7 @@ for round in $(seq $rounds); do
     [ -z "$(find race -name '.iobench-unfinished' -o -name '.iobench-draft*')" ] || die "leftovers"
 done
 
-# ---- under mpirun: refused by each rank, before anything is touched ----
+# ---- under mpirun: refused by each rank, before any change ----
 for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
     expect 1 env $variable=2 "$IOBENCH" pack $SOURCE ranks
     says "one process" "without mpirun"
@@ -215,7 +215,7 @@ for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
 done
 expect 0 env OMPI_COMM_WORLD_SIZE=1 SLURM_NTASKS=4 "$IOBENCH" pack $SOURCE ranks
 
-# ---- the source does not lie in what is replaced ----
+# ---- the source must not be within the replaced target ----
 expect 1 "$IOBENCH" pack ranks/train-00000-of-00001 ranks --force
 says "is inside"
 exit 0

@@ -18,7 +18,7 @@ requested() { # bytes requested from storage
     sed -n 's/.*"request_bytes": \([0-9]*\).*/\1/p' "$1" | head -n 1
 }
 
-# ---- every shuffle goes on where it stopped: the first part and the rest are the whole ----
+# ---- every shuffle resumes where it stopped: the first part and the rest make the whole ----
 for shuffle in none epoch buffer:16 corgipile py1e; do
     run 0 --shuffle $shuffle --decode checksum --digest --json whole.json
     run 0 --shuffle $shuffle --decode checksum --digest --json first.json --limit-samples 40
@@ -27,7 +27,7 @@ for shuffle in none epoch buffer:16 corgipile py1e; do
     [ $((0x$(lower_half first.json) ^ 0x$(lower_half rest.json))) = $((0x$(lower_half whole.json))) ] ||
         die "$shuffle: the two parts are not the whole"
     expect 0 grep -c '"samples": 20,' rest.json
-    # A third of the samples is left; earlier ones are not read.
+    # A third of the samples remains; earlier ones are not read.
     [ $((2 * $(requested rest.json))) -le "$(requested whole.json)" ] ||
         die "$shuffle: the rest asked for $(requested rest.json) of $(requested whole.json) bytes"
 done
@@ -39,7 +39,7 @@ says "EPOCH:SAMPLE"
 run 1 --resume-at 0:600
 says "there is no sample 600"
 
-# ---- presets; the command line has the last word ----
+# ---- presets; the command line overrides them ----
 run 0 --as mxnet --dry-run
 says "shuffle mxnet" "pread:threads=1"
 run 0 --as mxnet --shuffle none --dry-run

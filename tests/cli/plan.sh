@@ -5,7 +5,7 @@
 command -v python3 >/dev/null || skip "python3 is not installed"
 
 cat >check.py <<'END'
-# check.py PLAN.json NETWORKS.json: what must hold for any backend.
+# check.py PLAN.json NETWORKS.json: checks for any backend.
 import json, sys
 
 plan, networks = (json.load(open(name)) for name in sys.argv[1:])
@@ -60,13 +60,13 @@ check_backend() { # BACKEND
 check_backend reference
 built_with DNNL && check_backend cpu
 
-# BN and ReLU are in the convolutions that oneDNN infers with, as the sum of a residual block is.
+# For inference oneDNN fuses BN, ReLU and the sum of a residual block into convolutions.
 if built_with DNNL; then
     expect 0 "$IOBENCH" plan resnet50 --backend cpu --batch-size 1 --size 64 --infer
     says "batch norm, relu" "batch norm, add, relu" "fold batch norm"
 fi
 
-# GPUs need not be here. The leak sanitizer reads its suppressions at exit, which the sandbox denies.
+# No GPU is needed. The leak sanitizer reads its suppressions at exit, which the sandbox denies.
 if built_with CUDA; then
     sandbox=auto
     grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile" && sandbox=no

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench plot: a series of known shape, and the curves, names and shades of its chart.
+# iobench plot: a series of known shape, and its chart's curves, names and shades.
 . "$(dirname "$0")/cli.sh"
 
 # A square wave of 0 and 100 MB/s from storage, plus 10 MB/s both ways on the fabric.
@@ -95,7 +95,7 @@ def curve(color):
     for path in re.findall(r"<path stroke='rgb\(%s\)'\s+d='([^']*)'" % color, svg):
         points += [(float(x), float(y)) for x, y in re.findall(r"([\d.]+),([\d.]+)", path)]
     return points
-first = curve(r"\s*0, 114, 178")[2:22] # behind the two of its key
+first = curve(r"\s*0, 114, 178")[2:22] # after the two of its key
 assert len(first) == 20, first
 low, high = max(y for _, y in first), min(y for _, y in first)
 shape = "".join("#" if abs(y - high) < 1 else "." if abs(y - low) < 1 else "?" for _, y in first)
@@ -110,7 +110,7 @@ for text in 'all nodes' 'Fabric of series.csv' 'series.csv'; do
     grep -q "$text" both.svg || die "no '$text' in the picture of two nodes"
 done
 
-# The suffix says what is written, and only an older picture of the kind is replaced.
+# The suffix selects the output format, and only an older picture of that format is replaced.
 for kind in png pdf; do
     expect 0 "$IOBENCH" plot -o x.$kind before.json
     expect 0 "$IOBENCH" plot -o x.$kind before.json

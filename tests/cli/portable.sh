@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The package of portable.sh runs with nothing but a shell: in its own root folder.
+# The package of portable.sh needs only a shell: it runs in its own root folder.
 . "$(dirname "$0")/cli.sh"
 
 BUILD=${IOBENCH%/*}
@@ -31,7 +31,7 @@ expect 0 sh "$SRCDIR/portable.sh" portable "$IOBENCH" "$BUILD/cachectl/cachectl"
 says "portable.tar.gz"
 tar -C root -xzf portable.tar.gz
 
-# ---- the program, by its name and through a link ----
+# ---- the program, by name and through a link ----
 expect 0 bare /portable/iobench --version
 says "iobench 0"
 expect 0 bare /portable/cachectl --help
@@ -42,7 +42,7 @@ expect 0 bare /portable/iobench train --network lenet --size 32 --classes 3 --lr
     --data /store/set --batch-size 10 --memory 16m
 says ": valid, "
 
-# ---- one process is a job by itself, whoever started it; several need their MPI, and say so ----
+# ---- one process is a job by itself, however started; several need their MPI, and report that ----
 started() { # COUNT: as one of COUNT ranks of mpirun
     bare /bin/sh -c "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=$1 \
         /portable/iobench --data /store/set --batch-size 10 --runs 1 --no-calibrate"
@@ -54,17 +54,17 @@ if built_with MPI && grep -q '^#define MPI_COMPONENTS "/' "$CONFIG"; then
 fi
 ln -s root/portable/iobench link
 expect 0 ./link --version
-# ---- a module is found, and says what is missing ----
+# ---- a module is found, and reports what is missing ----
 if [ -n "$modules" ]; then
     expect 0 bare /portable/iobench list backend
     says "unavailable here: iobench-cuda.so cannot be loaded: libcudnn.so.9"
-    mkdir -p root/usr/local/nvidia/lib64 # a driver, as containers have it
+    mkdir -p root/usr/local/nvidia/lib64 # a driver, as in containers
     cp root/portable/lib/libjansson.so* root/usr/local/nvidia/lib64/libcuda.so.1
     expect 0 bare /bin/sh -c 'LD_DEBUG=files exec /portable/iobench list backend'
     says "calling init: /usr/local/nvidia/lib64/libcuda.so.1"
 fi
-# ---- nothing of the machine was used: without its library it does not start ----
+# ---- no library of the machine is used: without its own library it does not start ----
 mv root/portable/lib/libjansson.so* root/store
 expect 127 bare /portable/iobench --version
-# ---- but what the user names, as some machines name their driver's folder ----
+# ---- except folders that the user names, as some machines do for their driver ----
 expect 0 bare /bin/sh -c 'LD_LIBRARY_PATH=/store exec /portable/iobench --version'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How many emulated GPUs does a throttled storage feed? Upper bounds are arithmetic and hold on any machine: more
-# than --limit-rate is not read. Lower bounds need a machine with time to spare, and are the unit tests'.
+# How many emulated GPUs can throttled storage feed? Upper bounds are arithmetic and hold on any
+# machine: reads never exceed --limit-rate. Lower bounds need an idle machine and are left to the
+# unit tests.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 "$IOBENCH" pack synthetic:count=1200,mean=6000 "$tmp/set" -f recordio >"$tmp/out" 2>&1 || die "no data set"
@@ -32,7 +33,7 @@ for point in points:
         assert not point["holds"], point
 END
 python3 "$tmp/check.py" "$tmp/a.json" >"$tmp/err" 2>&1 || fault "the figures disagree"
-# The document is sealed like a result.
+# The document is sealed by a checksum, like a result.
 sed 's/"holds": false/"holds": true/' "$tmp/a.json" >"$tmp/forged.json"
 try 1 compare "$tmp/forged.json" "$tmp/forged.json"
 
@@ -41,7 +42,7 @@ try 0 "$@" --to 100 --from 100 --trainer replay:rate=4 --limit 1000% --json -
 out '"load_that_fails": null'
 no_out "x replay"
 
-# Warm caches are named: the first run read the set.
+# Warm caches are reported: the first run read the set.
 try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
 out "warm before each run: --drop-caches reads storage"
 
@@ -64,7 +65,7 @@ try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
 err "are too few"
 empty out
 
-# Interrupted: it ends at once and says so.
+# Interrupted: it ends at once and reports that.
 "$IOBENCH" "$@" --limit-rate 20kB/s --trainer replay:rate=1 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
 tried="interrupted"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench report: one page that holds the answer and nothing from outside as markup.
+# iobench report: one page with the answer, and no foreign text as markup.
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=300,classes=3,mean=6k,seed=5 set -f recordio
@@ -14,7 +14,7 @@ result one.json --label before --runs 2 --epochs 2
 result two.json --label after --runs 2 --shuffle none
 result nameless.json --runs 1 --decode none
 
-# The page of a result says what its table says, for readers without scripts too.
+# The page of a result states what its table states, also without scripts.
 expect 0 "$IOBENCH" report one.json
 [ -s one.json.html ] || die "no page"
 cat >check.py <<'END'
@@ -68,7 +68,7 @@ assert data["charts"][0]["panels"][0]["curves"], "no curves"
 END
 python3 one.py one.json.html || die "the page of one result"
 
-# Several results are runs by their labels; a nameless one is its file. Compared with the first.
+# Several results are shown by their labels, or by file name without one, compared with the first.
 expect 0 "$IOBENCH" report -o many.html --title 'A & B' one.json two.json nameless.json two.json
 cat >many.py <<'END'
 exec(open("check.py").read())
@@ -81,7 +81,7 @@ assert "A & B" in page.words and "all nodes" not in text
 END
 python3 many.py many.html || die "the page of several results"
 
-# Other ranks: speed-up and efficiency. Randomness and throughput of shuffles.
+# Different rank counts: speed-up and efficiency. Randomness and throughput of shuffles.
 python3 - <<'END'
 import json
 document = json.load(open("one.json"))
@@ -104,7 +104,7 @@ assert "b" not in page.tags and any("<b>none 858 MiB/s at 10% of a random draw" 
 END
 python3 scaling.py scaling.html || die "the page of a scaling"
 
-# Everything in a result is from outside.
+# Everything in a result is untrusted.
 python3 - <<'END'
 import json
 evil = "</script><img src=x onerror=\"alert('1')\"><svg onload=alert(1)>]]>&lt;\u2028`${1}"
@@ -127,7 +127,7 @@ assert data["results"][0]["name"].startswith("</script><img src=x onerror")
 END
 python3 evil.py evil.html || die "text of a result became markup"
 
-# What is no result is refused, and only an older page is replaced.
+# Files that are not results are refused, and only an older page is replaced.
 echo '{"jobs": [' >broken.json
 echo '[1, 2]' >array.json
 sed 's/"samples": [0-9]*/"samples": 1/' one.json >changed.json
@@ -144,7 +144,7 @@ echo '<!DOCTYPE html><p>mine' >mine.html
 expect 1 "$IOBENCH" report -o mine.html one.json
 says "mine.html" "not replaced"
 
-# Without gnuplot the words remain.
+# Without gnuplot the text remains.
 mkdir none
 expect 0 env PATH="$T/none" "$IOBENCH" report -o bare.html one.json
 says "gnuplot is not installed"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Pages of iobench report in headless Chromium: no error, no request to anywhere, no scrolling sideways at 400
-# and 1,600 pixels, in light and dark; hostile text runs nothing.
+# Pages of iobench report in headless Chromium: no error, no network request, no horizontal
+# scrolling at 400 and 1,600 pixels, in light and dark; hostile text does not execute.
 . "$(dirname "$0")/cli.sh"
 
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ||

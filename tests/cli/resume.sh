@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A pack killed midway is completed by the same command: finished shards stay.
+# A pack killed midway is completed by the same command: finished shards are kept.
 . "$(dirname "$0")/cli.sh"
 
 SOURCE=synthetic:count=240,classes=5,mean=100k,seed=3
@@ -43,7 +43,7 @@ for signal in KILL INT; do
     [ -z "$(ls cut)" ] || die "a part of the set can be seen: $(ls cut)"
     find cut -name 'train-*' -exec stat -c '%n %i' {} + | sed 's,.*/,,' | sort >before
 
-    # Another command does not resume it; half a line in the manifest does no harm.
+    # A different command does not resume it; half a line in the manifest is harmless.
     expect 1 "$IOBENCH" pack $SOURCE cut --shards $SHARDS --shuffle=9
     says "unfinished data set of another source or other options"
     printf 'shard 1' >>cut/.iobench-unfinished
@@ -59,7 +59,7 @@ for signal in KILL INT; do
     done
 done
 
-# A finished shard that was changed is rewritten.
+# A finished shard that has changed is rewritten.
 interrupt KILL
 kept=$(finished)
 shard=$(sed -n 's/^done \([0-9]*\)$/\1/p' cut/.iobench-unfinished | head -n 1)

@@ -15,14 +15,14 @@ out "Later epochs"
 no_out "$(printf '\r')"
 empty err
 
-# The same samples arrive whatever the order.
+# The same samples arrive in any order.
 try 0 "$@" --digest --shuffle none
 grep Digest "$tmp/out" >"$tmp/digest"
 out "all epochs agree"
 try 0 "$@" --digest --shuffle buffer:7 --reader pread
 grep Digest "$tmp/out" | cmp -s - "$tmp/digest" || fault "another digest"
 
-# Files hold the whole result; - replaces the table.
+# Files contain the whole result; - replaces the table.
 try 0 "$@" --json "$tmp/a.json" --csv "$tmp/a.csv" --label "two words"
 out "two words"
 grep -q '"schema": "iobench-result"' "$tmp/a.json" || fault "no JSON"

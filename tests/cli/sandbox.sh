@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A parser that was taken over gets at nothing but data, outputs and caches; and what needs them
-# still works: whichever way they are named.
+# A compromised parser reaches only data, outputs and caches; and commands that use them still
+# work, however the paths are named.
 # shellcheck disable=SC2154 # out is set by cli.sh
 . "$(dirname "$0")/cli.sh"
 
@@ -20,7 +20,7 @@ export ASAN_OPTIONS
 abi=$("$IOBENCH" doctor | sed -n 's/.*Landlock ABI \([0-9]*\).*/\1/p')
 [ -n "$abi" ] || die "doctor does not mention Landlock"
 
-# ---- what a parser that was taken over can do ----
+# ---- what a compromised parser can do ----
 
 CC=${CC:-cc}
 command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
@@ -28,7 +28,7 @@ command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
 $CC -O1 -shared -fPIC "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
     die "the probe cannot be compiled: $(cat log)"
 
-# attacked AT COMMAND...: the program is compromised when it opens AT.
+# attacked AT COMMAND...: the program is taken over when it opens AT.
 attacked() {
     at=$1
     shift
@@ -62,7 +62,7 @@ if command -v gnuplot >/dev/null; then
     attacked r.json plot out/r.json -o out/p.svg
 fi
 
-# older ABI COMMAND...: on a kernel with that ABI, which confines less; ABI 1 cannot move files
+# older ABI COMMAND...: on a kernel with that ABI, which restricts less; ABI 1 cannot move files
 # between folders.
 older() {
     PROBE_ABI=$1
@@ -107,7 +107,7 @@ for reader in uring pread; do
 done
 cp --remove-destination house/picture.jpg "$link"
 
-# ---- what must still work ----
+# ---- must still work ----
 
 sealed() { # COMMAND...
     expect 0 "$IOBENCH" "$@" --sandbox=yes
@@ -137,7 +137,8 @@ json=out/job.json
 END
 sealed run job.ini
 [ -s out/job.json ] || die "no result of a job file"
-# Work for the helper outside: a user command, and finding who maps a file.
+# Work for the helper outside the sandbox: a user command, and finding the processes that map a
+# file.
 if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
     sealed run --data rec --runs 2 --drop-caches --no-calibrate \
         --server-drop-cmd "cat '$T/house/secret' >'$T/house/copied'; echo asked"
@@ -165,7 +166,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         says '"sandbox": "landlock'
     fi
 fi
-# As set-user-ID the program refuses to run, where that bit has an effect.
+# The program refuses to run set-user-ID, where that bit has an effect.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$T" probe
     cp "$(command -v id)" "$IOBENCH" probe

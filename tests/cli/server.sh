@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What counts as cold: a server's cache only if the server verifies it, direct reads that bypass a
+# Conditions for cold: a server's cache only if the server verifies it, direct reads that bypass a
 # warm page cache, and eviction file by file, which leaves dentries and inodes.
 . "$(dirname "$0")/cli.sh"
 
@@ -41,7 +41,7 @@ grep -q "\"$unverified\"" true.csv || die "not a cell of a CSV file: $(cat true.
 run 1 --drop-caches=strict --server-drop-cmd true
 says "not verified cold: what the server holds in memory is not known"
 
-# ---- one that looks does; it is asked before and after the drop, and after the run ----
+# ---- a residency check does; it runs before and after the drop, and after the run ----
 run 0 --drop-caches=strict --server-drop-cmd "echo drop >>calls" \
     --server-check-cmd "echo check >>calls; '$CACHECTL' status --json '$T/set'" --json good.json
 says ": valid, cold, 1 run of" "Server   cold: 0 B of" "; its disks read"
@@ -49,7 +49,7 @@ says ": valid, cold, 1 run of" "Server   cold: 0 B of" "; its disks read"
 [ "$(value good.json "server['cache_before'], server['resident_bytes'], server['total_bytes'] >= $bytes, server['disk_percent'] >= 98, server['check']['exit_status']")" = "('cold', 0.0, True, True, 0.0)" ] ||
     die "$(cat good.json)"
 
-# ---- and what it says is believed to the letter ----
+# ---- and its output is taken literally ----
 answer() { # RESIDENT DISK: for --server-check-cmd
     echo "echo '{\"resident_bytes\": $1, \"total_bytes\": $bytes, \"disk_read_bytes\": $2}'"
 }
@@ -65,7 +65,7 @@ says "output exceeds 32768 bytes"
 run 0 --drop-caches --server-check-cmd "sleep 600" --drop-timeout 1s
 says "$unverified" "not done after 1 s"
 
-# A server that only knows what its disks read: a counter that the run advances.
+# A server that knows only its disks' reads: a counter that advances during the run.
 rm -f once
 run 0 --drop-caches=strict --server-check-cmd "[ -e once ] && n=$bytes || n=0; : >once; echo {\\\"disk_read_bytes\\\": \$((1000 + n))}"
 says ": valid, cold, 1 run of" "Server   cold: its disks read"
@@ -77,7 +77,7 @@ run 1 --drop-caches --server-check-cmd "[ -e once ] && n=$((bytes / 2)) || n=0; 
     echo {\\\"disk_read_bytes\\\": \$((1000 + n)), \\\"resident_bytes\\\": 0, \\\"total_bytes\\\": $bytes}"
 says "DEGRADED: run 1: the server's disks read only"
 
-# ---- direct reads past pages that stay, because somebody has mapped them ----
+# ---- direct reads that bypass pages kept resident by another process's mapping ----
 hold_mapped 'set/*-of-*'
 run 1 --drop-caches
 says "INVALID: run 1: the cache should be cold, but"
@@ -90,7 +90,7 @@ run 1 --drop-caches=strict
 says "not verified cold: " "mapped by process $HOLDER"
 kill "$HOLDER"
 
-# ---- without privilege: data are evicted, dentries and inodes stay ----
+# ---- without privilege: data is evicted, dentries and inodes stay ----
 command -v setpriv >/dev/null || { echo "no setpriv: eviction not tested"; exit 0; }
 chmod 755 "$T"
 mkdir -p "$T/nobody"

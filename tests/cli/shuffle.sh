@@ -11,14 +11,14 @@ says "5,000 records in 7 shards" "partition replicated, 3 ranks" "corgipile" "Ra
 grep -q "</svg>" orders.svg || die "no picture"
 [ "$(grep -c ">epoch, " orders.svg)" = 10 ] || die "panels are missing"
 
-# Exactly once over the ranks, seen from outside.
+# Each sample exactly once over all ranks, checked independently.
 # shellcheck disable=SC2086
 expect 0 "$IOBENCH" shuffle $SMALL --ranks 3 --json=all.json
 for line in '"records_missing": 0,' '"draws_repeated": 0,' '"draws": 5000,'; do
     [ "$(grep -cF "$line" all.json)" = 16 ] || die "not 16 times $line"
 done
 
-# An order that is not for this partition is said to be so; the others go on.
+# A shuffle that does not support this partition is reported; the others continue.
 # shellcheck disable=SC2086
 expect 0 "$IOBENCH" shuffle $SMALL buffer epoch --partition elastic
 says "refused: partition elastic needs an order that all ranks share" "epoch "
@@ -29,7 +29,7 @@ expect 2 "$IOBENCH" shuffle --ranks 0
 expect 2 "$IOBENCH" shuffle --measure
 expect 1 "$IOBENCH" shuffle --data ./missing
 says "does not exist"
-expect 1 "$IOBENCH" shuffle none --records 100000000000 # more memory than any machine has
+expect 1 "$IOBENCH" shuffle none --records 100000000000 # more than any machine's memory
 says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --records"
 
 # Without labels in paths, records are assumed sorted, unless --labels read.
@@ -80,6 +80,6 @@ if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     says "unverified: "
 fi
 
-# An order that needs too much memory is not read, with a note.
+# A shuffle that needs too much memory is skipped, with a note.
 expect 0 "$IOBENCH" shuffle none buffer:16 --data set --measure --runs 1 --batch-size 4 --memory 16k
 says "not read: shuffle buffer:16 holds"

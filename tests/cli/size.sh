@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench size --simulate: pages, tables, JSON, own profiles; and an acceptance test that passes or
+# iobench size --simulate: pages, tables, JSON, user profiles; and an acceptance test that passes or
 # fails by its figure.
 . "$(dirname "$0")/cli.sh"
 
@@ -21,7 +21,7 @@ for c in cases:
 assert cases[0]["inputs"]["storage read-bytes-per-s"] == {"value": 11e9, "spread": 0.1}
 END
 
-# One's own figures, by file and by folder; what is wrong is named by file and line.
+# User figures, by file and by folder; errors name file and line.
 mkdir -p own/storage
 printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
 "$IOBENCH" size --simulate --profiles own --storage slow --json=slow.json || die "no own storage"
@@ -44,7 +44,7 @@ grep -q "not '8,x'" err || die "$(cat err)"
 
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
-# The goal of a job file decides.
+# The goal in a job file decides.
 "$IOBENCH" size --simulate --gpus 8 --acceptance=accept.ini || die "no acceptance test"
 grep -q "^require-rate=" accept.ini || die "no goal"
 "$IOBENCH" pack synthetic:count=200,mean=5000 set -f recordio >/dev/null || die "no data"
@@ -64,7 +64,7 @@ grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
     grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
 }
 
-# What a run measures is a profile, which sizing reads; files of others are not replaced.
+# A run saves its measurements as a profile, which size reads; foreign files are not replaced.
 "$IOBENCH" run --no-calibrate --runs 2 --data set --profile own.ini >/dev/null || die "no profile"
 for key in read-bytes-per-s sample-bytes samples=200 decode-core-s "source=measured by iobench"; do
     grep -q "^$key" own.ini || die "the profile lacks $key: $(cat own.ini)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Many epochs take no more memory and descriptors than few, and the result stays small: 1,600 epochs
+# Many epochs use no more memory or descriptors than few, and the result stays small: 1,600 epochs
 # against 6,400 (128,000 steps), with IOBENCH_LONG=1 against 10^7 steps.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"

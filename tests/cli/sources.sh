@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Storage is not the bottleneck if records come from memory, or if --limit-rate throttles them:
-# table, JSON, advice and `size` say so. They also mark generated images, and a --memory-limit
+# table, JSON, advice and `size` report that. They also mark generated images, and a --memory-limit
 # larger than the set.
 . "$(dirname "$0")/cli.sh"
 
-# Not on $T's file system: in memory, without any storage.
+# Not on $T's file system: in memory, without storage.
 memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null) || skip "no /dev/shm"
 # shellcheck disable=SC2034 # for cli.sh
 CLEANUP="rm -rf $memory"
@@ -43,7 +43,7 @@ says_not "--iodepth auto (now"
 says_not "Limit    storage"
 grep -q '"limit": "rate"' out.json || die "the JSON names another limit"
 
-# Generated images are marked however they are read: by folder, by file, repacked.
+# Generated images are marked in every form: by folder, by file, repacked.
 expect 0 "$IOBENCH" pack "$memory/set" copied -f files
 for set in "$memory/set" "$memory/set/train.rec" copied; do
     expect 0 "$IOBENCH" run -d "$set" --decode none --no-calibrate --runs 2 --json out.json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is no regular file, under the name of one: an error at once that says what it is; nothing
-# waits, nothing is followed, nothing of the user's is lost.
+# A special file in place of a regular one: an immediate error that names its type; nothing blocks,
+# no link is followed, no user data is lost.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
@@ -55,7 +55,7 @@ for format in $written; do
     try 0 pack synthetic:count=40,mean=6000 "$tmp/kept/$format" -f "$format"
 done
 
-# A shard of each format; for run it existed when the index was written.
+# A shard of each format; for run, the shard existed when the index was written.
 for kind in $kinds; do
     formats=$written
     [ "$kind" = fifo ] || [ -n "${IOBENCH_LONG:-}" ] || formats=recordio

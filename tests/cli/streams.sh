@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# For tests that tell the two streams apart and go on after a fault; sourced, on top of cli.sh.
+# For tests that check the two streams separately and continue after a fault; sourced, after cli.sh.
 # shellcheck disable=SC2154 # T and SRCDIR are those of cli.sh
 . "$(dirname "$0")/cli.sh"
 tmp=$T
@@ -23,8 +23,8 @@ fault() {
     sed 's/^/  err: /' "$tmp/err" | head -n 20
 }
 
-# out TEXT, err TEXT: that output contains it, as it is or without line breaks and with single
-# blanks. empty out|err: nothing was printed there.
+# out TEXT, err TEXT: that output must contain TEXT, verbatim or with line breaks and blanks
+# collapsed. empty out|err: must be empty.
 contains() { grep -qF -e "$2" "$tmp/$1" || tr -s ' \n' ' ' <"$tmp/$1" | grep -qF -e "$2"; }
 out() { contains out "$1" || fault "'$1' is not in its output"; }
 err() { contains err "$1" || fault "'$1' is not in its messages"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Studies: every file makes sense, one runs from end to end and resumes, and what cannot run says why.
-# With IOBENCH_LONG=1 all of them run.
+# Studies: every file is valid, one runs from end to end and resumes, and one that cannot run
+# reports why. With IOBENCH_LONG=1 all of them run.
 # shellcheck disable=SC2154 # out is that of cli.sh
 . "$(dirname "$0")/cli.sh"
 command -v jq >/dev/null || skip "jq is not installed"
@@ -18,7 +18,7 @@ listed=$("$IOBENCH" study)
 expect 0 "$IOBENCH" list study
 [ "$out" = "$listed" ] || die "list names other studies"
 
-# The commands that docs/features.md names are there.
+# The commands named in docs/features.md exist.
 [ "$(grep -c '^| [0-9]' "$SRCDIR/docs/features.md")" = 44 ] || die "features.md has not 44 rows"
 sed -n 's/^| [0-9]/&/p' "$SRCDIR/docs/features.md" | grep -o '`iobench [a-z]*' | cut -d' ' -f2 |
     sort -u >commands
@@ -45,14 +45,14 @@ if command -v gnuplot >/dev/null; then
     grep -q '</svg>' here/picture.svg || die "no picture"
     grep -q '(picture.svg)' here/page.md || die "page.md has no picture"
 fi
-# The table holds what the result says.
+# The table shows the figures of the result.
 rate=$(jq '.jobs[0].runs[0].epochs[0].samples_per_s' here/recordio.json)
 expect 0 study --json=figures.json
 jq -e --argjson rate "$rate" '.rows[] | select(.run == "recordio") | .["epoch 1, samples/s"]
     | . > 0.999 * $rate and . < 1.001 * $rate' figures.json >/dev/null ||
     die "the table has another rate than recordio.json: $rate"
 
-# What is done is kept; what is missing, or was made by another command, is made again.
+# Finished results are kept; missing ones, or those of another command, are measured again.
 inode() { stat -c %i "here/$1.json"; }
 kept=$(inode recordio) again=$(inode lmdb)
 rm here/tfrecord.json
@@ -63,13 +63,13 @@ expect 0 study
 [ -s here/tfrecord.json ] || die "a missing result was not made again"
 [ "$(inode lmdb)" != "$again" ] || die "the result of another command was taken over"
 
-# A file that is not ours stays.
+# A foreign file is kept.
 echo "my notes" >here/page.md
 expect 1 study
 says "file exists"
 [ "$(cat here/page.md)" = "my notes" ] || die "a foreign page.md was replaced"
 
-# One's own; a run that fails is named, and the others count.
+# A user's study; a run that fails is named, and the others count.
 cat >mine.ini <<'END'
 [study]
 title=Mine
@@ -99,7 +99,7 @@ done
 expect 2 "$IOBENCH" study formast
 says "did you mean 'formats'?"
 
-# A study that needs what is not here says so.
+# A study reports unmet requirements.
 sed '/^title/a needs=gpu' mine.ini >gpu.ini
 if [ ! -e /dev/nvidia0 ]; then
     expect 1 "$IOBENCH" study gpu.ini

@@ -14,7 +14,7 @@ holds() { # FILE EXPRESSION
     [ "$(json "$1" "$2")" = True ] || fault "$1: not $2: $(json "$1" "d" | cut -c1-2000)"
 }
 
-# ---- every combination once a round, in drawn order, and what follows from them ----
+# ---- every combination once per round, in random order, and the resulting figures ----
 try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a" \
     --json "$tmp/a.json" --csv "$tmp/a.csv"
 out "sweep of run, 4 cells, 2 runs of each: 8 measured, 8 valid"
@@ -27,7 +27,7 @@ holds "$tmp/a.json" 'sorted(c["options"]["batch-size"] + c["options"]["shuffle"]
 holds "$tmp/a.json" 'd["cells"][0]["samples_per_s_low95"] <= d["cells"][0]["samples_per_s"] and d["left_out_reason"] is None'
 holds "$tmp/a/cell-00002-run-1.json" 'd["jobs"][0]["settings"]["shuffle"] == "none" and d["jobs"][0]["label"] == "batch-size=8 shuffle=none"'
 [ "$(wc -l <"$tmp/a.csv")" = 9 ] || fault "not a row per measurement: $(cat "$tmp/a.csv")"
-# Complete: nothing is measured again. More runs go on.
+# Complete: nothing is measured again. More runs continue the sweep.
 stamps() { find "$tmp/a" -name "*.json" -printf "%p %i %T@\n" | sort; }
 stamps >"$tmp/before"
 try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
@@ -35,7 +35,7 @@ err "8 of 8 measurements are there already"
 stamps | cmp -s - "$tmp/before" || fault "a complete sweep was measured again"
 try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 3 -o "$tmp/a"
 [ "$(kept a)" = 12 ] || fault "$(kept a) measurements are kept, not 12"
-# A folder of another sweep, or of anybody else.
+# A folder of another sweep, or a foreign one.
 try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
 err "holds another sweep"
 echo thesis >"$tmp/recordio/.thesis.partial"
@@ -45,7 +45,7 @@ err "holds other files"
 rm "$tmp/recordio/.thesis.partial"
 [ "$(kept a)" = 12 ] || fault "a refused sweep changed the folder"
 
-# ---- a cell that fails shows why, and enters nothing; --retry measures it again ----
+# ---- a failed cell shows why, and enters no figure; --retry measures it again ----
 try 1 "$@" --data "$tmp/{format},$tmp/recordio" --format files,recordio --runs 1 -o "$tmp/f" --json "$tmp/f.json"
 out "Not valid, and in no figure"
 out "data=$tmp/recordio format=files: "
@@ -57,7 +57,7 @@ err "4 of 4 measurements are there already"
 try 1 "$@" --data "$tmp/{format},$tmp/recordio" --format files,recordio --runs 1 -o "$tmp/f" --retry
 err "3 of 4 measurements are there already"
 
-# ---- plans: what would be run ----
+# ---- plans: what would run ----
 try 0 "$@" --trainer none,replay:h200,gpus=8 --batch-size 32:128:x2 --dry-run
 [ "$(wc -l <"$tmp/out")" = 6 ] || fault "not 6 cells"
 out "--trainer=replay:h200,gpus=8 --batch-size=128"

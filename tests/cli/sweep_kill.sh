@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A sweep that is killed or interrupted goes on with the same command: no cell is lost, none measured twice.
+# The same command resumes a killed or interrupted sweep: no cell is lost or measured twice.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 make_set recordio 40
 tried="iobench sweep, killed"
-# A measurement takes half a second at least, and is valid however busy the machine is.
+# A measurement takes at least half a second, and is valid on a busy machine, too.
 set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --memory 16m --sample-interval none \
     --limit-rate 480KB/s --bs 8k --batch-size 5,10 --seed 1:3:+1 --runs 1 -o "$tmp/a"
 kept() { find "$tmp/a" -name 'cell-*.json' 2>/dev/null | wc -l; }
-# start WANTED OPTIONS...: in the background, until so many measurements are kept.
+# start WANTED OPTIONS...: in the background, until WANTED measurements are saved.
 start() {
     wanted_kept=$1
     shift
@@ -27,7 +27,7 @@ kill -KILL $pid 2>/dev/null
 wait $pid
 [ "$(kept)" -lt 6 ] || fault "it ended before it was killed"
 names >"$tmp/first"
-# SIGINT ends it in order: a table of what is there, and exit status 1.
+# SIGINT ends it cleanly: a table of the finished cells, and exit status 1.
 start 4 "$@"
 kill -INT $pid 2>/dev/null
 wait $pid
@@ -40,7 +40,7 @@ names >"$tmp/second"
 # Without --retry: the interrupted one counts as missing.
 try 0 "$@"
 out "6 measured, 6 valid"
-# The files kept first are those kept last.
+# Files saved first are still unchanged at the end.
 names >"$tmp/third"
 for earlier in first second; do
     while read -r name inode; do
@@ -49,7 +49,7 @@ for earlier in first second; do
 done
 [ "$(grep -l '"interrupted"' "$tmp"/a/cell-*.json | wc -l)" = 0 ] || fault "an interrupted measurement was kept"
 
-# ---- the measurement that outlives its sweep is waited for, not repeated ----
+# ---- a measurement that outlives its sweep is waited for, not repeated ----
 rm -r "$tmp/a"
 slow() { printf '#!/bin/sh\nwhile [ ! -e "%s/go" ]; do sleep 0.05; done\nexec "$@"\n' "$tmp"; }
 slow >"$tmp/slow"
@@ -74,7 +74,7 @@ err "a measurement is still running there"
 err "1 of 6 measurements are there already"
 out "6 measured, 6 valid"
 
-# ---- a budget measures the base cell first, and what changes one option next ----
+# ---- a budget measures the base cell first, then cells that change one option ----
 rm -r "$tmp/a"
 start 1 "$@" --budget 1ms
 wait $pid

@@ -26,7 +26,7 @@ for cell in 1 2 3 4; do
     [ "$(samples "$tmp/strong/cell-0000$cell-run-1.json")" = 41 ] || fault "strong scaling changes the job's samples"
 done
 grep -q '"kind": "strong"' "$tmp/strong.json" || fault "the JSON does not say which scaling"
-# Each key of the JSON is in docs/sweep.md.
+# Each key of the JSON is documented in docs/sweep.md.
 python3 - "$tmp/strong.json" "$SRCDIR/docs/sweep.md" <<'END' || fault "docs/sweep.md does not describe the JSON"
 import json, re, sys
 page = open(sys.argv[2]).read()

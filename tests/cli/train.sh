@@ -24,15 +24,15 @@ for phase in index epoch shuffle evaluation checkpoint; do
     grep -q "\"phase\": \"$phase\"" whole.json || die "whole.json has no phase $phase"
 done
 
-# The same seed gives the same bits, except for the header, which has the time, and the CRC.
+# The same seed gives the same bits, except for the time in the header, and the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 expect 0 train --epochs 3 --checkpoint again
 [ "$(bits whole)" = "$(bits again)" ] || die "the same seed gave other bits"
 expect 0 train --epochs 3 --checkpoint other --seed 4
 [ "$(bits whole)" != "$(bits other)" ] || die "another seed gave the same bits"
 
-# Interrupted anywhere, it resumes as if it had never stopped. Reads are slow, so the signal comes
-# before the end: an epoch takes at least half a second, or three with the second rate.
+# Interrupted at any point, training resumes as if never stopped. Reads are slow, so the signal
+# comes before the end: an epoch takes at least half a second, or three with the second rate.
 cut_short() {
     for rate in 700k 120k; do
         epochs=24

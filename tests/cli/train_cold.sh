@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # train reads data like 'iobench run': the same options, cache verification and report, including
-# what could not be verified.
+# unverified parts.
 . "$(dirname "$0")/cli.sh"
 
-# ---- one set of options: what training has not, it has in another form or cannot have ----
+# ---- one set of options: those that train lacks exist in another form or do not apply ----
 options() { # COMMAND
     "$IOBENCH" "$1" --help | sed -n 's/^ *\(-.,\)\{0,1\} *--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u
 }
@@ -19,7 +19,7 @@ expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=30k,seed=5 set
 LENET="--data set --batch-size 20 --threads 1 --epochs 2 --seed 3 --memory 16m"
 TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.001 $LENET"
 
-# ---- options that were run's alone do what they say ----
+# ---- options once limited to run work in train, too ----
 # shellcheck disable=SC2086 # words without blanks
 {
     expect 0 "$IOBENCH" $TRAIN --limit-rate 2m --json slow.json
@@ -59,7 +59,7 @@ gzip compressed/train*
 expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data compressed --batch-size 10
 says "gzip and zlib streams"
 
-# ---- cold, and proven as by run ----
+# ---- cold, and verified as by run ----
 [ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" $TRAIN --drop-caches --json train.json
@@ -95,7 +95,7 @@ END
 expect 0 "$IOBENCH" compare train.json train.json
 says "AU"
 
-# ---- pages that stay, because somebody has mapped them, are told of ----
+# ---- pages kept resident by another process's mapping are reported ----
 hold_mapped 'set/*-of-*'
 # shellcheck disable=SC2086 # words without blanks
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # If io_uring is refused: --reader uring fails with the reason, the default reads with threads and
-# says so in table and JSON, and doctor reports the failed test.
+# reports that in table and JSON, and doctor shows the failed test.
 . "$(dirname "$0")/cli.sh"
 
 # shellcheck disable=SC2154 # PROGRAMS is of cli.sh

@@ -40,7 +40,7 @@ grep -q '"fault_count": 2' faults.json || die "no JSON in the file"
 "$IOBENCH" verify flipped --threads 7 | grep offset >seven
 cmp one seven || die "the faults depend on the threads"
 
-# ---- framing: a wrong length, a file cut short, nothing, something else ----
+# ---- framing: a wrong length, a truncated file, an empty one, other contents ----
 cp -r good long
 poke long/$shard "$two" '\377\377\377\377\377\377\377\177'
 expect 1 "$IOBENCH" verify long
@@ -64,7 +64,7 @@ says "00001-of-00003"
 expect 1 "$IOBENCH" verify nowhere
 says "nowhere: No such file"
 
-# ---- a file cut where a record ends looks whole: its .idx, or the missing end, tells ----
+# ---- a file truncated between records looks complete: its .idx or the missing end reveals it ----
 cp -r good-recordio cut-record
 five=$(offset_of good-recordio 5)
 truncate -s "$five" cut-record/train.rec
@@ -90,14 +90,14 @@ done
 cat good-tar/*.tar | head -c $((all - 512)) >one.tar # a single block of zeros is also an end
 expect 0 "$IOBENCH" verify one.tar
 
-# ---- images: RecordIO has no checksum, so the header and the pixels must tell ----
+# ---- images: RecordIO has no checksum, so only the header and the pixels show damage ----
 cp -r good-recordio bad-image
 three=$(offset_of good-recordio 3) four=$(offset_of good-recordio 4)
 poke bad-image/train.rec $((three + 32)) 'XX' # of the JPEG's first marker
 expect 1 "$IOBENCH" verify bad-image
 says "train.rec: offset $three: byte 0 of the image: neither a JPEG nor a PNG" "1 fault"
 cp -r good-recordio bad-pixels
-poke bad-pixels/train.rec $((four + 4000)) '\377\331\377\331\377\331' # end markers amid the pixels
+poke bad-pixels/train.rec $((four + 4000)) '\377\331\377\331\377\331' # markers within the pixels
 expect 0 "$IOBENCH" verify bad-pixels
 expect 1 "$IOBENCH" verify --decode bad-pixels
 says "offset $four: the JPEG does not decode: "
@@ -117,7 +117,7 @@ expect 1 "$IOBENCH" inspect flipped
 says "2 damaged" "DAMAGED    2 of 40 sampled records" "$shard: offset $two: "
 expect 1 "$IOBENCH" inspect --json flipped
 says '"damaged": 2' "\"first_damage\": \"$shard: offset $two: "
-for format in $(formats); do # all of 40
+for format in $(formats); do # all 40
     cp -r "good-$format" "rotten-$format"
     find "rotten-$format" -type f ! -name '.*' ! -name '*.idx' ! -name 'lock.mdb' |
         while read -r file; do

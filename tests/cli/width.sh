@@ -14,7 +14,7 @@ sys.exit(1 if wide or not lines else 0)
 END
 }
 
-shown() { # COMMAND...: its table fits, whatever a busy machine does to the result
+shown() { # COMMAND...: its table must fit; a busy machine may degrade the result
     table="iobench $*"
     "$IOBENCH" "$@" >table 2>errors || [ $? = 1 ] || die "$table: $(cat errors)"
     widest 80
@@ -44,11 +44,11 @@ shown size --gpus 100000
 shown size replay.json
 shown list
 shown doctor .
-# Examples are shown whole, to be copied.
+# Examples are not wrapped, so they can be copied.
 "$IOBENCH" --help=all | grep -vE '^  (iobench|mpirun|srun) ' >table
 table="iobench --help=all" && widest 80
 
-# A wider terminal shows more, a narrower one less.
+# A wider terminal shows more, a narrower one shows less.
 if [ "$(COLUMNS=100 "$IOBENCH" plan tiny --backend reference | wc -l)" = \
     "$(COLUMNS=300 "$IOBENCH" plan tiny --backend reference | wc -l)" ]; then
     die "a wide terminal has no wider table"

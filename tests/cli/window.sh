@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --window: the model of `iobench shuffle`, the count of a run and the kernel's agree on the reads;
+# --window: the model of `iobench shuffle`, the run's count and the kernel's agree on the reads;
 # samples do not depend on the window; presets and job files set it.
 . "$(dirname "$0")/cli.sh"
 
@@ -11,7 +11,7 @@ number() { # KEY FILE
     sed -n "s/.*\"$1\": \([0-9]*\)[.,0]*\$/\1/p" "$2" | head -n 1
 }
 
-# ---- a witness: reads of the shards as the kernel sees them, and how often they go back ----
+# ---- a witness: the kernel's view of the shard reads, and how often offsets go back ----
 traced=yes
 command -v strace >/dev/null && strace -f -o /dev/null -e trace=preadv2 true 2>/dev/null || traced=no
 case $(ldd "$IOBENCH") in *libasan* | *libclang_rt* | *libtsan*) traced=no ;; esac
@@ -69,8 +69,8 @@ for order in epoch buffer:50; do
     done
 done
 
-# ---- who sets it ----
-# A record a read, however much memory there is.
+# ---- ways to set the window ----
+# One record per read, regardless of memory.
 # shellcheck disable=SC2086
 expect 0 "$IOBENCH" run --data set --as mxnet --memory 64m --runs 1 --decode none --no-calibrate --json run.json
 [ "$(number requests run.json)" = 700 ] || die "--as mxnet: $(number requests run.json) reads"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Workloads of MLPerf Storage: what they set, what the report says of them, and data of their shape.
+# Workloads of MLPerf Storage: their settings, their report, and data of their shape.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
@@ -25,7 +25,7 @@ no_out "ResNet-50"
 grep -q '"mlperf_result": false' "$tmp/r.json" || fault "JSON does not deny"
 grep -q '"meets_checked_rules": false' "$tmp/r.json" || fault "JSON finds it good"
 
-# A job file may name it.
+# A job file may name a workload.
 printf '[job]\ndata=%s\nworkload=retinanet-b200\nruns=1\nepochs=1\ncalibrate=no\ndry-run\n' "$tmp/set" >"$tmp/job.ini"
 try 0 run "$tmp/job.ini"
 out "batches of 24"
@@ -51,7 +51,7 @@ try 1 pack synthetic:count=4,workload=unet4d "$tmp/none"
 err "unknown workload 'unet4d'"
 [ ! -e "$tmp/none" ] || [ -z "$(ls "$tmp/none")" ] || fault "something was written"
 
-# One load with its step: 24 samples each 47.55 ms.
+# One load at its step time: 24 samples every 47.55 ms.
 try 0 ramp --data "$tmp/set" --workload retinanet-b200 --batch-size 2 --from 1 --to 1 --runs 1 --limit 1000%
 out "step of 3.96 ms"
 finish
