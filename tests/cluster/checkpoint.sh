@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writing a checkpoint may take longer than --rank-timeout on a slow disk: the ranks wait, and rank
-# 0 says what for; a rank 0 that is gone meanwhile ends the job all the same. The disk is a file
-# system that takes no writes for a while (fsfreeze), which is all that a process sees of a slow
-# one.
+# 0 reports the reason; if rank 0 becomes unresponsive meanwhile, the job still ends. The slow disk
+# is a frozen file system (fsfreeze): to a process both look the same.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -35,7 +34,7 @@ train() {
     wait_for "[ -e disk/last.checkpoint ]"
     fsfreeze -f disk || die "the file system cannot be frozen"
 }
-wait_for() { # CONDITION: wait for it while the job runs
+wait_for() { # CONDITION: wait until true while the job runs
     while ! eval "$1"; do
         kill -0 $job 2>/dev/null || die "the job ended before $1: $(cat log)"
         sleep 0.05
@@ -64,7 +63,7 @@ kill -INT "$(first_rank)"
 wait $job && die "an interrupted job succeeded"
 ! grep -q "is unresponsive" log || die "a rank that writes was taken for dead: $(cat log)"
 
-# Gone: rank 0 is stopped while it writes.
+# Unresponsive: rank 0 is stopped while it writes.
 train
 victim=$(first_rank)
 [ -n "$victim" ] || die "no rank 0"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# What the tests with several ranks share; sourced, never run.
+# Shared by the tests with several ranks; sourced, never run.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 
 RANKS=$(dirname "$IOBENCH")/tests/cluster/ranks
-MPIRUN=${MPIRUN:-mpirun} # of the MPI that was built with, as mpirun.mpich
+MPIRUN=${MPIRUN:-mpirun} # of the MPI of this build, such as mpirun.mpich
 command -v "$MPIRUN" >/dev/null || skip "$MPIRUN is not installed"
 [ -x "$RANKS" ] || skip "built without MPI"
 grep -q "fsanitize=address" "$(dirname "$IOBENCH")/Makefile" && skip "Open MPI leaks by design"
@@ -22,7 +22,7 @@ mpi() { # COUNT COMMAND...
     "$MPIRUN" -n "$count" "$@"
 }
 
-# The last rank of a job that runs in the background: its launcher may start it through others.
+# Print the last rank of a background job: its launcher may start it indirectly.
 last_rank() { # PROCESS
     rank=$(ps -eo pid=,ppid=,comm= | awk -v job="$1" '
         { parent[$1] = $2; if ($3 == "iobench") ranks[++count] = $1 }

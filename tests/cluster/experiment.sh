@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Storage during training, as published for GPU clusters, on guests: a kernel NFS server, one, two
 # and four nodes of two ranks each as one job under mpirun, from cold; nodes whose page cache holds
-# the set, and nodes where it does not fit.
+# the set, and nodes whose page cache does not.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/experiment.sh FOLDER [large-1 large-2 large-4
 # small-1 small-2]
 #
-# Each table in FOLDER is each node's time series from the job's own result.
+# The tables in FOLDER are the nodes' time series from the job's own result.
 OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 # shellcheck source=tests/cluster/bed/uml.sh
 . "$(dirname "$0")/bed/uml.sh"
@@ -19,7 +19,7 @@ shift
 
 SAMPLES=1600 # of 100 KB: 160 MB
 EPOCHS=3
-RATE=100 # samples a second that a rank's GPU would take
+RATE=100 # samples/s that a rank's GPU would consume
 RANKS=2  # of a node
 # A framework's behaviour scaled to our sizes: fewer files in flight, a smaller shuffle buffer.
 MXNET="--as mxnet --data /mnt/nfs/recordio"
@@ -40,7 +40,7 @@ boot() { # MEMORY COUNT: nodes with an index
 }
 
 halt() {
-    for node in $nodes; do # it answers before it is off
+    for node in $nodes; do # it replies before it powers off
         must "$node" "umount /mnt/nfs; (sleep 0.2; echo o >/proc/sysrq-trigger) >/dev/null 2>&1 &"
     done
     sleep 1
@@ -48,7 +48,7 @@ halt() {
 }
 
 # run_case NAME OPTION...: all ranks of all nodes as one job, from cold; an epoch of a rank is its
-# share of the set, whoever else reads the same.
+# share of the set, even if other ranks read the same samples.
 run_case() {
     name=$1
     shift

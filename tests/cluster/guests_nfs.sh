@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A kernel NFS server and kernel NFS clients: what is told about bytes is what moved, as the
-# client's kernel, the server's kernel and the wire between them count it; cold is cold on the
-# server too; what is cached is not fetched again, what does not fit is. So does monitor tell, live
-# and around a command.
+# A kernel NFS server and kernel NFS clients: reported bytes match the counts of the client's
+# kernel, the server's kernel and the wire between them; cold means cold on the server too; cached
+# data is not fetched again, data that does not fit is. monitor reports the same, live and around a
+# command.
 # shellcheck source=tests/cluster/bed/uml.sh
 . "$(dirname "$0")/bed/uml.sh"
 
@@ -24,7 +24,7 @@ server_disk() { on server "awk '{ print \$3 * 512 }' /sys/block/ubda/stat"; }
 fetched() { # NAME: bytes the server sent to a node's applications, from the kernel
     on "$1" "awk '/^device .* \/mnt\/nfs / { on = 1 } on && \$1 == \"bytes:\" { print \$6; exit }' /proc/self/mountstats"
 }
-served() { on server "awk '\$1 == \"io\" { print \$2 }' /proc/net/rpc/nfsd"; } # bytes, as the server counts READs
+served() { on server "awk '\$1 == \"io\" { print \$2 }' /proc/net/rpc/nfsd"; } # bytes of READs by the server's count
 wire() { # NAME: bytes sent to a node, counted by the bridge port outside the guests
     ip -s link show dev "guest$(($(address_of "$1" | cut -d . -f 4)))" | awk 'on { print $1; exit } $1 == "TX:" { on = 1 }'
 }
@@ -54,8 +54,8 @@ near "epoch 1, bytes from the server" "$(epoch cold.json 0)" "$file_bytes" 1
 near "epoch 2, bytes from the server" "$(epoch cold.json 1)" 0 0
 near "the client kernel's own count over both" "$before" "$file_bytes" 1
 near "the server kernel's own count over both" "$nfsd" "$file_bytes" 1
-# Segments leave the server in packets of up to 64 KB, so headers are few; this test's commands go
-# there too.
+# The server sends packets of up to 64 KB, so headers are few; this test's commands use the same
+# wire.
 near "the wire, outside of the guests" "$wire" "$file_bytes" 2
 near "the server's disk" "$disk" "$file_bytes" 2
 
@@ -103,5 +103,5 @@ must node1 "$IOBENCH monitor --interval=500ms --count=10 /mnt/nfs >/run/table 2>
 on node1 "cat /run/table" | tee table | cut -c 1-80
 seen=$(awk '$1 == "time" { for (i = NF; i; i--) if ($i == "nfs") at = i } $1 + 0 { sum += $at * 0.5 }
     END { print sum }' table)
-# Lines are 0.5 s apart, within some milliseconds that the table does not show.
+# Lines are 0.5 s apart, give or take milliseconds that the table does not show.
 near "NFS, MB of all lines" "$seen" "$(awk -v bytes="$file_bytes" 'BEGIN { print bytes / 1e6 }')" 10

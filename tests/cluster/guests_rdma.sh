@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two guests with soft-RoCE: what the infiniband probe counts is what verbs moved, headers
-# included; a data set on NFS over RDMA is counted whole, by NFS and by the port.
+# Two guests with soft-RoCE: the infiniband probe counts the bytes that verbs moved, headers
+# included; a data set on NFS over RDMA is counted in full, by NFS and by the port.
 # shellcheck source=tests/cluster/bed/qemu.sh
 . "$(dirname "$0")/bed/qemu.sh"
 command -v ib_write_bw >/dev/null || skip "ib_write_bw (perftest) is not installed"
@@ -13,14 +13,13 @@ for guest in server node1; do must $guest ". $BED/guest.sh; make_rxe"; done
 server=$(address_of server)
 
 # A RoCE v2 packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, then data, then ICRC 4. The first packet of
-# an RDMA WRITE also has RETH 16. (The frame's check sum of 4 bytes is not counted by interfaces.)
+# an RDMA WRITE also has RETH 16. (Interfaces do not count the frame's checksum of 4 bytes.)
 PACKET=58
 RETH=16
 
 port() { on node1 "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/$1"; }
 
-# Few bytes in flight and long time-outs, so that little is retransmitted; retransmissions count as
-# packets.
+# Few bytes in flight and long time-outs limit retransmissions, which count as packets.
 size=65536 count=128
 for mtu in 1024 4096; do
     echo "== ib_write_bw, packets of $mtu bytes"

@@ -8,7 +8,7 @@ is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 ID=$$
-# Of the range for benchmarks (RFC 2544), its own: others may run, or have been killed.
+# A subnet of its own from the benchmark range (RFC 2544): other runs may be active or killed.
 NET=198.$((18 + ID % 2)).$((ID / 2 % 250))
 BRIDGE=iob$((ID % 100000))
 # shellcheck disable=SC2034 # cli.sh calls it
@@ -85,7 +85,7 @@ for file in both.json both.csv; do
     says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
 done
 
-# Strict: the host whose caches cannot be dropped is named.
+# Strict: names the host whose caches cannot be dropped.
 mkdir strict && cp set/* strict
 expect 1 hosts 2 "$IOBENCH" run --data strict --runs 1 --memory 16m --decode checksum \
     --calibrate=no --drop-caches=strict

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What users expect of `mpirun iobench run`: one table of all ranks, the caches dropped once, the
-# slow rank named, and processes that do not find each other refused.
+# What users expect of `mpirun iobench run`: one table for all ranks, caches dropped once, the slow
+# rank named, and unconnected processes refused.
 # shellcheck disable=SC2154 # expect sets out
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
@@ -25,14 +25,14 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     [ "$(grep -c '"start_barrier_s"' all.json)" = $((2 * (3 + 1))) ] ||
         die "all.json has not three ranks and one epoch in each of two runs"
 
-    # Strict: data in memory are never cold, and the job names the node.
+    # Strict: data in memory is never cold, and the job names the node.
     if [ -d /dev/shm ] && cp -r set "/dev/shm/iobench-$$" 2>/dev/null; then
         CLEANUP="rm -rf /dev/shm/iobench-$$"
         expect 1 mpi 2 "$IOBENCH" $RUN --runs 1 --data "/dev/shm/iobench-$$" --drop-caches=strict
         says "rank 0 on $(uname -n): "
     fi
 
-    # A limit is the job's, whoever reads the odd samples, or each rank's.
+    # A limit applies to the job, whichever rank reads the odd samples, or to each rank.
     expect 0 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples 31 --json few.json
     grep -A2 '"epoch": 0' few.json | grep -q '"samples": 31,' || die "few.json has not 31 samples: $(cat few.json)"
     expect 0 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples-per-rank 11 --json few.json
@@ -40,7 +40,8 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     expect 2 mpi 3 "$IOBENCH" $RUN --runs 1 --limit-samples 2
     says "--limit-samples 2: fewer than the 3 ranks"
 
-    # A slow rank, in a job whose ranks do not wait for each other and in one whose ranks do.
+    # A slow rank, in a job whose ranks run independently and in one whose ranks wait for each
+    # other.
     # shellcheck disable=SC2016 # the shell of each rank expands it
     slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 20k; exec "$@"'
     expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples-per-rank 30

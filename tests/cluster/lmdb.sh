@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Mapped LMDB on a disk of known speed, in a QEMU guest, from cold caches: with a page cache that
-# holds the set, and with a limit that does not.
+# Mapped LMDB on a disk of known speed, in a QEMU guest, from cold caches: with a page cache large
+# enough for the set, and with a limit that is not.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/lmdb.sh FOLDER
@@ -12,8 +12,8 @@ OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 . "$BED/sets.sh"
 
 SAMPLES=1000 # of 100 KB
-DISK=$((20 * 1000 * 1000)) # bytes a second
-RATE=400 # samples a second that a GPU would take: more than the disk gives
+DISK=$((20 * 1000 * 1000)) # bytes per second
+RATE=400 # samples/s that a GPU would consume: more than the disk delivers
 make_sets $SAMPLES recordio:1 lmdb:1
 qemu_guest node1 768M -drive "file=$T/disk.img,format=raw,if=virtio,cache=none,throttling.bps-read=$DISK"
 await node1

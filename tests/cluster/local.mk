@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Several ranks, and several hosts where network namespaces may be made.
+# Several ranks, and several hosts if network namespaces are permitted.
 CLUSTER_TESTS = tests/cluster/checkpoint.sh tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/ranks.sh \
 	tests/cluster/silence.sh tests/cluster/steps.sh
 TESTS += $(CLUSTER_TESTS)

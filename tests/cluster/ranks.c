@@ -17,7 +17,7 @@
 
 enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
 
-static const double few_steps = 1e-5; /* tolerance after less than ten, whatever the network */
+static const double few_steps = 1e-5; /* tolerance after fewer than ten, for any network */
 static uint64_t steps = 20;
 static const char *exchange = "auto", *backend = "auto", *backend_alone = "auto";
 static uint8_t rows[GLOBAL_BATCH * ROW];
@@ -41,7 +41,7 @@ static void require(int code)
     exit(1);
 }
 
-/* together: NULL for a share computed alone. */
+/* together: NULL if a share is computed alone. */
 static struct training_config config_of(const char *network, uint32_t batch, struct ranks *together,
                                         uint32_t buckets)
 {
@@ -99,7 +99,7 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
     return weights;
 }
 
-/* An update by the sum of all shares' gradients, in each of the states. */
+/* Update each state by the sum of all shares' gradients. */
 static void update_all(struct training *shares, uint32_t ranks)
 {
     const struct backend_update update = {.recipe = BACKEND_SGD,
@@ -123,7 +123,7 @@ static void update_all(struct training *shares, uint32_t ranks)
         require(backend_update(&shares[i].backend, &update));
 }
 
-/* The batch in shares, each with its own state. */
+/* Train the batch in shares, each with its own state. */
 static void learn_alone(const char *network, uint32_t count, float *weights)
 {
     const struct training_config config = config_of(network, GLOBAL_BATCH / count, NULL, 0);
@@ -147,7 +147,7 @@ static void learn_alone(const char *network, uint32_t count, float *weights)
         training_close(&shares[i]);
 }
 
-/* Rank 0 does the same alone. 0 when the weights agree. */
+/* Rank 0 repeats the training alone. Returns 0 if the weights agree. */
 static int compare(const char *network, uint32_t ranks, uint32_t shares, double tolerance,
                    const float *together)
 {

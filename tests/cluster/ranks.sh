@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Ranks learn what one process learns alone; rank 0 alone speaks; a killed rank ends the job by its
-# name and leaves the last checkpoint good.
+# Ranks learn the same as a single process; only rank 0 prints; a killed rank ends the job, is
+# named, and leaves the last checkpoint intact.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -26,7 +26,7 @@ LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --t
     victim=$(last_rank $job)
     kill -KILL "$victim"
     wait $job && die "a job without one of its ranks succeeded" # or the job never ends
-    # Open MPI names the rank; MPICH one of the processes that ended, and its host.
+    # Open MPI names the rank; MPICH names one of the ended processes and its host.
     grep -q "process rank [0-2] .*signal 9\|PID [0-9]* RUNNING AT $(uname -n)" log ||
         die "the killed rank is not named: $(cat log)"
     "$IOBENCH" $LENET --epochs 1 --checkpoint killed --resume >log 2>&1 &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Storage and gradients over RDMA, in QEMU guests with soft-RoCE: NFS over RDMA read by one node,
-# then two nodes that train together from cold caches, with MPI on the same port.
+# then two nodes training together from cold caches, with MPI on the same port.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/rdma.sh FOLDER

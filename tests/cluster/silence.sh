@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A stopped rank is unresponsive and ends the job after --rank-timeout, and the waiting rank
-# says why; wherever the others wait for it. One that is slow is waited for by name.
+# A stopped rank is unresponsive and ends the job after --rank-timeout, wherever the others wait for
+# it, and the waiting rank reports why. For a slow rank the others wait, and name it.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -15,7 +15,7 @@ stop_rank_1() {
         die "nobody says that rank 1 is unresponsive: $(cat log)"
 }
 
-# The stop comes in the middle of steps (the whole set in batches of 1) or near the end of an epoch
+# The rank stops in the middle of steps (the whole set in batches of 1) or near the end of an epoch
 # (two steps each).
 for batch in 1 16; do
     rm -rf kept log

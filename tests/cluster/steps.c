@@ -16,7 +16,7 @@
 
 enum { EPOCHS = 2, BATCH = 4, SHARDS = 7, OPS = 64, RECORDS_MAX = 128 };
 
-/* One rank's part of a step, for comparison. */
+/* One rank's share of a step, for comparison. */
 struct step {
     uint64_t number;
     bool ends;
@@ -32,7 +32,7 @@ static void require(bool good, const char *what, const char *order, const struct
     exit(1);
 }
 
-/* Draws of an epoch; counts how often each record was drawn here. */
+/* Draw an epoch; count how often each record was drawn here. */
 static uint64_t draw_all(struct plan *plan, uint32_t *drawn)
 {
     struct plan_op ops[OPS];
@@ -48,7 +48,7 @@ static uint64_t draw_all(struct plan *plan, uint32_t *drawn)
     return draws;
 }
 
-/* All ranks take a step and check that all took the same. */
+/* Take a step on all ranks and check that all took the same one. */
 static bool step_together(struct ranks *ranks, const struct step *mine)
 {
     struct step all[16];
@@ -73,7 +73,7 @@ static bool dealt_once(struct ranks *ranks, const uint32_t *drawn)
     return once;
 }
 
-/* Refusals happen on all ranks, before any waits for another. */
+/* Refusals happen on all ranks, before any rank waits for another. */
 static bool opened_alike(struct ranks *ranks, int code)
 {
     int all[16];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Samples that cannot be dealt evenly keep no rank waiting: every order, every way of dealing.
+# An uneven partition keeps no rank waiting: every shuffle, every partition.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 

@@ -5,7 +5,9 @@
 agent.py serve                     in the guest: serve commands on PORT
 agent.py wait ADDRESS SECONDS      wait until a guest answers
 agent.py ADDRESS COMMAND...        run it there with `sh -c`; standard output, standard error and
-                                   the exit status come back. Ignores options of ssh before ADDRESS, so mpirun can start its daemons with it. There are no keys: a bed's network reaches only its guests.
+                                   the exit status come back. Ignores options of ssh before
+                                   ADDRESS, so mpirun can start its daemons with it. No keys are
+                                   used: a bed's network reaches only its guests.
 Each message is a type byte, a length of 4 bytes and the data.
 """
 import os
@@ -25,7 +27,7 @@ def send(channel, kind, data):
 
 
 def receive(channel):
-    """(kind, bytes) of the next message; None at the end."""
+    """Return the next message as (kind, bytes); None at the end."""
     head = channel.recv(5, socket.MSG_WAITALL)
     if len(head) < 5:
         return None
@@ -58,7 +60,7 @@ def serve():
         channel, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            if os.fork() == 0:  # nobody has to wait for it
+            if os.fork() == 0:  # orphaned: nobody has to reap it
                 try:
                     carry_out(channel)
                 except OSError:

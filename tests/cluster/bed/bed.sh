@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# A bed: guests with kernels of their own on one Ethernet segment, for tests of what only real
-# kernels can show. Sourced, never run. README.md beside it says what it needs and how it is used.
+# A bed: guests with their own kernels on one Ethernet segment, for tests that need real kernels.
+# Sourced, never run. README.md in this folder lists requirements and usage.
 #
-# The test runs again in namespaces of its own for networks and processes: nothing outside is
-# touched, and when it ends, however it ends, no guest is left.
+# The test restarts itself in its own network and process namespaces: nothing outside is touched,
+# and no guest outlives the test, however it ends.
 BED=$(cd "$(dirname "$0")/bed" && pwd)
 
 if [ -z "${BED_INSIDE-}" ]; then
@@ -21,7 +21,7 @@ fi
 
 # shellcheck source=tests/cli/cli.sh
 . "$BED/../../cli/cli.sh"
-IOBENCH_GUESTS=${IOBENCH_GUESTS:-/var/cache/iobench-guests} # what kernels.sh fetched
+IOBENCH_GUESTS=${IOBENCH_GUESTS:-/var/cache/iobench-guests} # files fetched by kernels.sh
 BED_NET=10.98.0
 AGENT=$BED/agent.py
 
@@ -36,7 +36,7 @@ bed_tap() { # NUMBER: prints the name of an interface for a guest
     echo "guest$1"
 }
 
-address_of() { # NAME: guests are known by their numbers
+address_of() { # NAME: guests are addressed by number
     case $1 in
     server) echo $BED_NET.1 ;;
     node*) echo $BED_NET.$((10 + ${1#node})) ;;
@@ -44,7 +44,7 @@ address_of() { # NAME: guests are known by their numbers
     esac
 }
 
-on() { # NAME COMMAND...: in a guest; its output, its exit status
+on() { # NAME COMMAND...: run in a guest; returns its output and exit status
     bed_name=$1
     shift
     python3 "$AGENT" "$(address_of "$bed_name")" "$*"
@@ -57,7 +57,7 @@ must() { # NAME COMMAND...: the same, and it must succeed
     }
 }
 
-await() { # NAME...: until they answer
+await() { # NAME...: wait until they answer
     for bed_name; do
         python3 "$AGENT" wait "$(address_of "$bed_name")" 180 || {
             cat "$T/$bed_name.console"
@@ -66,7 +66,7 @@ await() { # NAME...: until they answer
     done
 }
 
-forget() { # NAME...: their page caches
+forget() { # NAME...: drop their page caches
     for bed_name; do
         must "$bed_name" "sync; echo 3 >/proc/sys/vm/drop_caches"
     done
@@ -109,7 +109,7 @@ print(at)
 END
 }
 
-near() { # WHAT FIGURE TRUTH PERCENT: within so many percent of the truth
+near() { # WHAT FIGURE TRUTH PERCENT: FIGURE is within PERCENT of TRUTH
     awk -v what="$1" -v figure="$2" -v truth="$3" -v percent="$4" 'BEGIN {
         off = truth ? 100 * (figure - truth) / truth : (figure ? 100 : 0)
         good = figure != "None" && off <= percent && off >= -percent
@@ -123,7 +123,7 @@ at_most() { # WHAT FIGURE LIMIT
     echo "$1: $2, at most $3"
 }
 
-counted() { # FILE KEY: of the lines of iobench monitor, rates times their intervals
+counted() { # FILE KEY: sum over the lines of iobench monitor, rates times intervals
     python3 - "$1" "$2" <<'END'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]

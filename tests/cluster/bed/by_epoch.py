@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""by_epoch.py RESULT.json: provenance of the bytes of each node's epochs, as `iobench run` or
+"""by_epoch.py RESULT.json: provenance of bytes by node and epoch, as `iobench run` or
 `iobench train` reports, one row per node and epoch, in MB, to standard output."""
 import csv
 import json

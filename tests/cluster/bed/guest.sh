@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# What is done inside a guest; sourced there.
+# Commands run inside a guest; sourced there.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-serve_nfs() { # FOLDER: as the root of NFS 4.2, and by RDMA where the kernel can
+serve_nfs() { # FOLDER: as the root of NFS 4.2, also over RDMA if the kernel supports it
     modprobe -d "$BED_MODULES" nfsd || return
     mkdir -p /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /run/rpcbind
     mount -t nfsd nfsd /proc/fs/nfsd || return
     touch /var/lib/nfs/etab /var/lib/nfs/rmtab
-    # No earlier client could reclaim a file: without this the first open waits for 90 s.
+    # No earlier client has files to reclaim; without this the first open waits for 90 s.
     echo 10 >/proc/fs/nfsd/nfsv4leasetime
     echo 10 >/proc/fs/nfsd/nfsv4gracetime
     exportfs -o rw,async,no_root_squash,no_subtree_check,insecure,fsid=0 "*:$1" || return

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fetches and unpacks the kernels that guests boot, into $IOBENCH_GUESTS; installs nothing.
-# 110 MB are downloaded from Debian, 500 MB unpacked.
+# Fetches and unpacks the guests' kernels, into $IOBENCH_GUESTS; installs nothing. 110 MB are
+# downloaded from Debian, 500 MB unpacked.
 set -eu
 FOLDER=${IOBENCH_GUESTS:-/var/cache/iobench-guests}
 mkdir -p "$FOLDER"

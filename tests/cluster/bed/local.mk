@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# These boot kernels of their own and take minutes: `bootstrap cluster` and `bootstrap experiment` run
+# These boot their own kernels and take minutes: `bootstrap cluster` and `bootstrap experiment` run
 # them, not `make check`.
 EXTRA_DIST += tests/cluster/experiment.sh tests/cluster/guests_nfs.sh tests/cluster/guests_rdma.sh \
 	tests/cluster/gradients.sh tests/cluster/lmdb.sh tests/cluster/rdma.sh \

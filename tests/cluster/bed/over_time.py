@@ -20,7 +20,7 @@ DELIVERED = (("record_bytes_per_s",), MB)
 
 
 class Node:
-    """Seconds are those of the job's first node."""
+    """Seconds on the clock of the job's first node."""
     def __init__(self, number, series, cold):
         self.name, self.series, self.cold = f"node{number}", series, cold
         self.epochs = [p for p in series["phases"] if p["phase"] == "epoch"]
@@ -32,7 +32,7 @@ class Node:
         return self.epochs[-1]["to_s"]
 
     def mean(self, column, begin, end):
-        """Sum of columns over the rows that overlap the interval, weighted by overlap; None if unknown."""
+        """Return the sum of columns over rows in the interval, weighted by overlap; None if unknown."""
         keys, factor = column
         at = [self.series["columns"].index(key) for key in keys if key in self.series["columns"]]
         area = known = 0

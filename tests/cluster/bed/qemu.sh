@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Guests of QEMU, with an emulated processor: ten times slower than user-mode Linux, but with
-# Debian's own kernel and all its drivers: soft-RoCE, NFS over RDMA, throttled disks. They see this
-# machine's files read-only beneath what they write into memory.
+# QEMU guests, with an emulated processor: ten times slower than user-mode Linux, but with Debian's
+# own kernel and all its drivers: soft-RoCE, NFS over RDMA, throttled disks. They see this machine's
+# files read-only; their writes go to an overlay in memory.
 # shellcheck source=tests/cluster/bed/bed.sh
 . "$(dirname "$0")/bed/bed.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a QEMU guest, from its initial file system: the host's root below a layer of
-# memory becomes the guest's. The kernel gives the BED_ variables.
+# The first process of a QEMU guest, from its initial file system: the host's root under an overlay
+# in memory becomes the guest's. The BED_ variables come from the kernel command line.
 PATH=/bin
 /bin/busybox --install -s /bin
 mkdir -p /proc /lower /upper /new

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# The data sets of experiments and the server that has them; sourced, never run, after uml.sh or
-# qemu.sh.
+# Data sets of the experiments and their server; sourced, never run, after uml.sh or qemu.sh.
 
-# Samples of 100 KB on $T/disk.img, the same in all formats; written on the host, where it is fast.
+# Samples of 100 KB on $T/disk.img, the same in all formats; written on the host, where writing is
+# fast.
 make_sets() { # SAMPLES FORMAT:SHARDS...
     set_source="synthetic:count=$1,classes=10,mean=100k,seed=5"
     shift

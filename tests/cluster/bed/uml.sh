@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Guests of user-mode Linux: a kernel that runs as a process, on this machine's files, which it can
-# read but not change. Fast (no processor is emulated); one CPU a guest; no RDMA.
+# User-mode Linux guests: the kernel is a process that can read but not change this machine's files.
+# Fast (no emulated processor); one CPU per guest; no RDMA.
 # shellcheck source=tests/cluster/bed/bed.sh
 . "$(dirname "$0")/bed/bed.sh"
 

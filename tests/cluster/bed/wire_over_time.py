@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""wire_over_time.py RESULT.json NAME NODE=LINES...: output of iobench monitor on each node during `iobench train`, as one table, NAME.csv; second 0 is the start of the first epoch. On the
-standard output the sums of each epoch, in MB; epoch 0 is what was before the first. Epochs begin
-on each node when its own ranks begin them; lines that lie in several bins or epochs are shared out."""
+"""wire_over_time.py RESULT.json NAME NODE=LINES...: output of iobench monitor on each node during
+`iobench train`, as one table, NAME.csv; second 0 is the start of the first epoch. Prints the sums
+of each epoch, in MB; epoch 0 is the time before the first. Epochs begin on each node when its own
+ranks begin them; lines that span several bins or epochs are split."""
 import csv
 import json
 import sys
@@ -13,7 +14,7 @@ KEYS = "nfs_read_bytes_per_s", "net_receive_bytes_per_s", "net_transmit_bytes_pe
 
 
 def add(sums, key, line, share):
-    """Seconds; MB of files from the server, received, sent."""
+    """Add seconds, and MB of files from the server, received and sent."""
     total = sums.setdefault(key, [0, 0, 0, 0])
     seconds = line["interval_s"] * share
     total[0] += seconds
@@ -22,8 +23,7 @@ def add(sums, key, line, share):
 
 
 def shares(line, borders):
-    """(number of the part, share of the line in it): parts lie between the borders, 0 is before the
-    first."""
+    """Yield (part, share of the line in it); part 0 is before the first border."""
     end = line["unix_time_s"]
     begin = end - line["interval_s"]
     cuts = [begin, *(border for border in borders if begin < border < end), end]
@@ -33,7 +33,7 @@ def shares(line, borders):
 
 
 def begins_of(series, node):
-    """Times of day on the node at which its epochs began."""
+    """Times of day, on the node's clock, at which its epochs began."""
     own = series["nodes"][node]
     return [series["start_unix_s"] + own["clock_offset_s"] + phase["from_s"]
             for phase in own["phases"] if phase["phase"] == "epoch"]
