@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The nfs reader against nfs-ganesha in its own network namespace: correct bytes with NFS 3 and 4.
-# The reader waits for a server that is down or unresponsive for a while; if it stays so, the reader
-# ends with an error message.
+# The reader waits for a server that is down or unresponsive for a while; if that persists, the
+# reader ends with an error message.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Data sets on nfs:// URLs, without a mount, against a real server: pack, verify, inspect and run
 # give the same results as with local files. A server that restarts or stays down, or a file
-# truncated or replaced while it is read, leads to recovery or one error message, never a hang.
+# truncated or replaced during reads, leads to recovery or one error message, never to a hang.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 
@@ -100,7 +100,7 @@ refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
 # A shard that is truncated, or replaced, while it is read.
 bytes=$(du -sb "$here/rec" | cut -f1)
 for fault_kind in cut replaced; do
-    hurt=hurt-$fault_kind # a server may cache a name for a long time
+    hurt=hurt-$fault_kind # the server may cache a name for a long time
     cp -rp "$there/rec" "$there/$hurt"
     (
         sent 1000000

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Refuse features of io_uring one by one, as old kernels and containers do: every byte is still
+# Disable features of io_uring one by one, as old kernels and containers do: every byte is still
 # correct, and the output names the engine in use.
 skip() {
     echo "skipped: $1"

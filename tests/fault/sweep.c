@@ -57,7 +57,7 @@ static const struct work works[] = {
 
 static const struct fault {
     const char *class;
-    int codes[5]; /* in rotation; a 0 that is not the last code: half of the work */
+    int codes[5]; /* used in rotation; a 0 before the last code: do half of the work */
     int count;
 } faults[] = {
     {"alloc", {ENOMEM}, 1},
@@ -336,7 +336,7 @@ static void sweep_class(const struct work *work, size_t number, const struct out
             one_point(work, whole, fault->class, at, fault->codes[at % (unsigned)fault->count]);
         return;
     }
-    /* A sample: a different call for each work and class, and every third pair of them. */
+    /* A sample: every third pair of work and class, with a different call for each. */
     if (calls == 0 || (number + fault_number) % SAMPLE_EVERY != 0)
         return;
     const unsigned long at = (number * 7919 + fault_number * 104729) % calls + 1;

@@ -62,8 +62,7 @@ static inline const char *fuzz_write(const char *name, const void *bytes, size_t
     return path;
 }
 
-/* Return a copy with nothing after it, so that a sanitizer detects a read past the end. free()
- * it. */
+/* Return a copy of exact size, so a sanitizer detects reads past the end. free() it. */
 static inline uint8_t *fuzz_exact(const uint8_t *bytes, size_t count)
 {
     uint8_t *copy = malloc(count ? count : 1);

@@ -36,7 +36,7 @@ static void make_parents(int root, char *name)
     }
 }
 
-/* A link goes up to the root at most. */
+/* A link leads up to the root at most. */
 static void make(int root, char *line)
 {
     char *mark = line + strcspn(line, "=>");

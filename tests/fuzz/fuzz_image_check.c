@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-enum { PIXELS = 1 << 20 }; /* so that an input is decoded quickly */
+enum { PIXELS = 1 << 20 }; /* keeps decoding fast */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {

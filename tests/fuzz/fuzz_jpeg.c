@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     uint8_t *copy = fuzz_exact(bytes, count);
     struct decode_source source = {.bytes = copy, .length = count, .layout = DECODE_ENCODED};
     struct view view = {.kind = count % 4 ? VIEW_TRAIN : VIEW_EVALUATE};
-    /* The last bytes choose the view, so that the fuzzer finds crops by itself. */
+    /* The last bytes select the view, so the fuzzer finds crops by itself. */
     if (count >= sizeof view.seed)
         memcpy(&view.seed, copy + count - sizeof view.seed, sizeof view.seed);
     fail_clear();

@@ -5,7 +5,7 @@
 
 #include "formats/tar_walk.h"
 
-/* Correct checksums, as far as the sizes lead. */
+/* Correct the checksums of all headers reachable through the sizes. */
 static void mend(uint8_t *bytes, size_t count)
 {
     for (size_t offset = 0; count - offset >= TAR_BLOCK_BYTES;) {

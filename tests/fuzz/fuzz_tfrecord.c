@@ -21,7 +21,7 @@ static void parse_framed(const struct plugin_choice *format, const uint8_t *byte
     free(record);
 }
 
-/* Correct the CRC of each length, as far as the chain of records leads. */
+/* Correct the CRC of each length that is reachable through the chain of records. */
 static void mend(uint8_t *bytes, size_t count)
 {
     size_t offset = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A target is tests/fuzz/fuzz_NAME.c with its corpus in tests/fuzz/corpus/NAME. `make check` runs the
-# corpus (replay_NAME); fuzzing needs clang: tests/fuzz/run.sh NAME.
+# Each target is tests/fuzz/fuzz_NAME.c, with its corpus in tests/fuzz/corpus/NAME. `make check`
+# runs the corpus (replay_NAME); fuzzing needs clang: tests/fuzz/run.sh NAME.
 FUZZ_REPLAY = tests/fuzz/replay.c tests/fuzz/fuzz.h
 
 FUZZ_REPLAYS = \

@@ -37,8 +37,8 @@ enum hostile_flags {
     LONG_RUN = 1,   /* only with IOBENCH_LONG=1 */
     NEEDS_ROOT = 2, /* skipped for other users */
     FRESH = 4,      /* recreated before each command */
-    MOVES = 8,      /* its files change while commands run */
-    AS_NOBODY = 16, /* commands run as another user than root */
+    MOVES = 8,      /* files change while commands run */
+    AS_NOBODY = 16, /* commands run as a user other than root */
     CLOSED = 32,    /* SIGCHLD is inherited as ignored */
 };
 
@@ -88,7 +88,7 @@ void put_fifo(const char *path);
 void put_sparse(const char *path, uint64_t bytes);
 void copy_source(const char *from, const char *path); /* from: below the source folder */
 void load_file(const char *path, struct blob *blob);
-/* Replace the first of these bytes in path; offsets below 0 count from the end. */
+/* Replace the first of these bytes in path; negative offsets count from the end. */
 void patch_file(const char *path, int64_t offset, const void *bytes, size_t count);
 void cut_file(const char *path, uint64_t bytes);
 
@@ -129,7 +129,7 @@ void command_run(char *const words[], unsigned flags, struct command_result *res
 /* Run the program with these words, separated by blanks. Any failure ends the test. */
 void run_program(const char *words);
 void command_free(struct command_result *result);
-/* Return what is wrong with status and output, or NULL. Static memory. */
+/* Return the fault in status and output, or NULL. Static memory. */
 const char *command_fault(const struct command_result *result);
 
 /* ---- snapshots of folders ---- */

@@ -71,7 +71,7 @@ static void foreign_shards(void)
 {
     struct blob blob = {0};
 
-    /* A data set that the program did not write. */
+    /* A data set written by another program. */
     put_folder("x");
     add_example(&blob, 0, 1);
     blob_save(&blob, "x/mine-00000-of-00001");
@@ -128,7 +128,7 @@ static void json_folder(void)
 static void half_tar(void)
 {
     pack_base("x", "tar");
-    unlink("x/.iobench-set"); /* it claims that all shards exist */
+    unlink("x/.iobench-set"); /* claims that all shards exist */
     put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\n");
 }
 

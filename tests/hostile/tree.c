@@ -30,7 +30,7 @@ static bool below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Reading may leave nothing but an index next to the data. */
+/* Readers may add only an index next to the data. */
 static bool is_allowed(const char *path)
 {
     return ends(path, ".iobench-index") || below(path, "./out") || below(path, "./cache") ||

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The group of this name: tests/hostile/main.c.
+# Runs the group of this name: tests/hostile/main.c.
 exec tests/hostile/hostile trees
