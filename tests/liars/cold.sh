@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Cold that is not cold, and bytes that did not leave storage.
+# False claims of cold caches, and bytes that did not leave storage.
 # shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
@@ -28,7 +28,7 @@ blind_probe() {
     caught "INVALID"
 }
 
-# Another process reads the set continuously: before the run's residency check, or after it.
+# Another process keeps reading the set: before the run's residency check, or after it.
 read_meanwhile() {
     lie "another process reads the set during the run"
     is_root || return 0
@@ -73,7 +73,7 @@ direct_past_pages() {
     caught "valid, page cache bypassed"
 }
 
-# A server's drop command, and its residency check.
+# A server's drop command, and a server's residency check.
 server() { # STATUS FALSEHOOD OPTION WORDS
     lie "$2"
     is_root || return 0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Results that were changed, and results that have nothing to do with each other.
+# Modified results, and unrelated results.
 # shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"

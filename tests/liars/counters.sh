@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clocks and counters of the machine that lie.
+# Lying clocks and counters of the machine.
 # shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
@@ -16,7 +16,7 @@ clock() {
     caught "INVALID: run 1: epoch 1: the clock"
 }
 
-# The byte witness is wrong; the disk's counters are right.
+# The byte witness is wrong; the disk's counters are correct.
 counter() { # STATUS WORD FALSEHOOD WORDS...
     lie "$3"
     can_lie && is_root || return 0
@@ -25,7 +25,7 @@ counter() { # STATUS WORD FALSEHOOD WORDS...
     caught "$@"
 }
 
-# If others read from the disk too, its counters cannot prove that it delivered less.
+# If other processes read from the disk too, its counters cannot prove that it delivered less.
 twice() {
     lie "the process' counter counts twice"
     can_lie && is_root || return 0
@@ -34,8 +34,8 @@ twice() {
     caught "by the disks' own counters: " "or a wrong counter"
 }
 
-# Others read from the disk too, so its counter may be larger: it is not the one reported. The drop
-# also evicts the program itself.
+# Other processes read from the disk too, so its counter may be larger and is not the one reported.
+# The drop also evicts the program itself.
 disk_twice() {
     lie "the disk's counter counts twice"
     can_lie && is_root || return 0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data that are not those of the set: damaged, replaced, left out, delivered twice.
+# Data that differs from the set: damaged, replaced, omitted, delivered twice.
 # shellcheck disable=SC2086,SC2034,SC2154,SC2317 # words without blanks; what cli.sh shares
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
@@ -11,7 +11,7 @@ digest_of() { printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\) .*/\1/p'
 run 0 $READ --digest
 whole=$(digest_of)
 
-# bytes STATUS WORD FALSEHOOD WORDS: a read returns other bytes than the file has.
+# bytes STATUS WORD FALSEHOOD WORDS: a read returns bytes that differ from the file.
 bytes() {
     lie "$3"
     can_lie || return 0
@@ -60,7 +60,7 @@ moving_files() {
     caught "was written to or replaced since it was indexed" "the CRC of the record is wrong"
 }
 
-# One bit flipped without changing the index's checksums, and the index made as new as the data.
+# One flipped bit without changing the index's checksums, and an index as new as the data.
 cut_sets() {
     lie "a shard is cut between two records"
     expect 0 "$IOBENCH" pack synthetic:count=60,mean=20k cut -f recordio

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Figures that belong to another epoch, another step, another set or nobody.
+# Figures that belong to another epoch, step or set, or to none.
 # shellcheck disable=SC2086,SC2034,SC2154,SC2317 # words without blanks; what cli.sh shares
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
@@ -9,7 +9,7 @@ digest_of() { printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\) .*/\1/p'
 run 0 --data set --decode checksum --digest
 whole=$(digest_of)
 
-# Stalls of the stages against the time that their threads had, per epoch.
+# Stalls of the stages against the time available to their threads, per epoch.
 waits_fit() { # FILE THREADS
     awk -v threads="$2" '
         /"wall_s":/ { sub(/,/, "", $2); wall = $2 }
@@ -35,10 +35,10 @@ next_epoch() {
     confirmed "no stage waited longer than its threads had time" waits_fit epochs.json 2
 }
 
-# Three steps of 100 ms; storage needs 1.4 s for the whole.
+# Three steps of 100 ms; storage needs 1.4 s in total.
 first_step() {
     lie "AU counts the first step of an epoch"
-    for _ in 1 2 3 4 5; do # until a processor is free to end the steps in time
+    for _ in 1 2 3 4 5; do # until a free CPU lets the steps end in time
         run any --data set --decode none --epochs 1 --batch-size 100 --bs 32k --limit-rate 4MB \
             --trainer replay:rate=1000 --json au.json
         case $(flat) in *"replayed steps took"*) ;; *) break ;; esac

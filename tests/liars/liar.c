@@ -40,7 +40,7 @@ enum { MIDDLE = 20, SECOND_NS = 1000000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned data_reads;
-static long long middle_ns; /* when it was; 0: not yet */
+static long long middle_ns; /* when it happened; 0: not yet */
 
 static bool tells(const char *lie)
 {
@@ -58,7 +58,7 @@ static long long middle(void)
     return ns;
 }
 
-/* Its first value. */
+/* The counter's first value. */
 static unsigned long long first_of(unsigned long long *first, unsigned long long value)
 {
     pthread_mutex_lock(&lock);
@@ -238,7 +238,7 @@ long syscall(long number, ...)
 
 /* ---- data ---- */
 
-/* Remembers only whole reads, done one after the other (threads=1). */
+/* Remembers only complete, sequential reads (threads=1). */
 static void lie_about_data(uint8_t *data, size_t bytes)
 {
     static uint8_t former[1 << 20];

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# The liars' suite: a falsehood is put into a real run, which must end INVALID, in a named notice,
-# or in a figure that an independent witness confirms. Sourced, never run; tests/liars/all.sh runs
-# all.
+# The liars' suite: a falsehood is injected into a real run, which must end INVALID, with a notice
+# that names it, or with a figure that an independent witness confirms. Sourced, never run;
+# tests/liars/all.sh runs all.
 #
 #     lie "what is not true"
 #     LIE="..." run STATUS ARGUMENTS...   the program, with that exit status (or any)
@@ -21,7 +21,7 @@ cannot() { # REASON
     lies=$((lies - 1)) skipped=$((skipped + 1))
 }
 
-# Lies for the next run: words of tests/liars/liar.c.
+# Lies for the next run, in the words of tests/liars/liar.c.
 can_lie() {
     [ -e "$SHIM" ] || { cannot "liar.so is not built" && return 1; }
     ! nm -D "$IOBENCH" 2>/dev/null | grep -q '__asan_init\|__tsan_init\|__ubsan_handle' ||
@@ -30,7 +30,7 @@ can_lie() {
 
 is_root() { [ "$(id -u)" = 0 ] || { cannot "needs root" && return 1; }; }
 
-# run STATUS ARGUMENTS...: `iobench run`, short and small. $LIE: lies during the run.
+# run STATUS ARGUMENTS...: a short and small `iobench run`. $LIE: the lies during it.
 run() {
     wanted=$1
     shift
@@ -44,8 +44,8 @@ run() {
     [ "$wanted" = any ] || [ "$status" = "$wanted" ] || missed="exit status $status, not $wanted"
 }
 
-# warm WORDS RUN...: the whole set is in memory before it. Other tests may drop the machine's caches
-# at any moment, so retry a few times until the words appear.
+# warm WORDS RUN...: the whole set is in memory before the run. Other tests may drop the machine's
+# caches at any moment, so retry a few times until the words appear.
 warm() {
     awaited=$1
     shift
@@ -57,7 +57,7 @@ warm() {
     done
 }
 
-# The output without line breaks.
+# Print the output without line breaks.
 flat() { printf '%s\n' "$out" | tr -s ' \n' ' '; }
 
 miss() {
@@ -66,7 +66,7 @@ miss() {
     printf '%s\n' "$out" | sed 's/^/  /' | head -n 60
 }
 
-caught() { # WORDS...: one of them is in the output
+caught() { # WORDS...: one of them must be in the output
     for words; do
         case $(flat) in *"$words"*)
             tell "$words"

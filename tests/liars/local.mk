@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Falsehoods that are put into real runs: tests/liars/liars.sh. tests/liars/all.sh prints all.
+# Falsehoods injected into real runs: tests/liars/liars.sh. tests/liars/all.sh runs all groups.
 LIAR_TESTS = tests/liars/cold.sh tests/liars/counters.sh tests/liars/data.sh \
 	tests/liars/plugins.sh tests/liars/compare.sh tests/liars/ranks.sh tests/liars/epochs.sh
 TESTS += $(LIAR_TESTS)
@@ -14,7 +14,7 @@ tests_liars_ring_so_SOURCES = tests/liars/ring.c
 tests_liars_ring_so_CFLAGS = $(WARNINGS) $(URING_CFLAGS) -fPIC
 tests_liars_ring_so_LDFLAGS = -shared
 endif
-# The program with registries of its own: those of the library are then not linked.
+# The program with its own registries, which replace the library's when linking.
 check_PROGRAMS += tests/liars/liar
 tests_liars_liar_SOURCES = $(iobench_SOURCES) tests/liars/plugins.c
 tests_liars_liar_LDADD = $(LIBIOBENCH_LIBS)

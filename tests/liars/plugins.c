@@ -13,7 +13,7 @@ enum { VICTIM = 8, LEFT_OUT = 10, REQUESTS = 4096 };
 
 /* ---- readers ---- */
 
-/* Reports all reads as done at once, and reads nothing. */
+/* Reports all reads as complete at once, and reads nothing. */
 static struct read_request *early[REQUESTS];
 static uint32_t early_count;
 
@@ -49,7 +49,7 @@ static int brief_reap(void *state, struct read_request **done, uint32_t max, uin
     return count;
 }
 
-/* Never returns its reads. */
+/* Never completes its reads. */
 static int mute_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct read_request *kept[1];
@@ -78,7 +78,7 @@ static int twice_next(void *state, struct plan_op *ops, uint32_t max)
     return count;
 }
 
-/* Omits the end of the epoch, and reports it shorter. */
+/* Omits the end of the epoch, and reports a shorter epoch. */
 static uint64_t drawn;
 
 static int brief_begin(void *state, uint64_t epoch)
@@ -140,7 +140,7 @@ static int mislabel_parse(const void *settings, const struct shard *shard, const
     return code;
 }
 
-/* Truncates each image by its last byte. */
+/* Drops the last byte of each image. */
 static int clip_parse(const void *settings, const struct shard *shard, const void *record,
                       size_t bytes, unsigned flags, struct format_scratch *scratch,
                       struct sample *sample)

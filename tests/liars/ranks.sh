@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Ranks and nodes that lie to each other, or are not who they say.
+# Ranks and nodes that lie to each other, or about their identity.
 # shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/../cluster/cluster.sh"
@@ -22,7 +22,7 @@ pair() {
     [ "$status" = "$1" ] || missed="exit status $status, not $1"
 }
 
-# Without a lie.
+# No lie.
 honest_ranks() {
     pair 0 A=1 A=1 "--data set"
     [ "$(digest_of)" = "$whole" ] || die "two honest ranks have another digest"
