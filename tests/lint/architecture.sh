@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# docs/architecture.svg shows the folders as they include each other, all arrows downwards.
+# docs/architecture.svg shows which folders include each other; all arrows point down.
 . "$(dirname "$0")/lint.sh"
 
 command -v python3 >/dev/null 2>&1 || skip "no python3"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# No circle of files: when one source uses a function or variable of another, the other uses nothing
-# of it, nor does what it stands on. Read from the objects just built, so nothing escapes it. A
-# registry.c is a table of plug-ins and may name what uses its family's header.
+# No dependency cycles between files: if one source uses a function or variable of another, the
+# other does not depend on the first, directly or indirectly. Reads the built objects, so no use is
+# missed. A registry.c is a table of plug-ins and may name files that use its family's header.
 . "$(dirname "$0")/lint.sh"
 
 command -v nm >/dev/null 2>&1 || skip "no nm"
@@ -24,7 +24,7 @@ uses() {
     }'
 }
 
-# Files in a circle, a line each with what it uses of the others.
+# Print files in a cycle, one per line, with what each uses of the others.
 circles() {
     uses >"$LINT_TMP/uses"
     cut -d ' ' -f 1,2 "$LINT_TMP/uses" | LC_ALL=C tsort 2>&1 >/dev/null |

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Phrases that are never right in comments, messages and documents: docs/glossary.md has the terms.
-# Only patterns without false hits belong here.
+# Phrases that are never correct in comments, messages and documents: docs/glossary.md has the
+# terms. Only patterns without false hits belong here.
 . "$(dirname "$0")/lint.sh"
 
 HABITS='there is no opt''ion|asked wro''ngly|let a net''work|had it the net''work|who wait''ed for whom'

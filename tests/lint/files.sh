@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Files are accessed in one safe way (base/file.h, base/folder.h, base/draft.h): the raw calls wait
-# on a FIFO, follow a planted link, or remove what is not ours; glob(3)
-# aborts when memory runs out. Tests and benchmarks are exempt.
+# Files are accessed through the safe layer only (base/file.h, base/folder.h, base/draft.h): raw
+# calls block on a FIFO, follow a planted link, or remove foreign files; glob(3) aborts if memory
+# runs out. Tests and benchmarks are exempt.
 . "$(dirname "$0")/lint.sh"
 
-# The safe layer itself; startup and sandbox open /dev/null; landlock only names places (O_PATH);
-# residency looks at block devices too.
+# The safe layer itself; startup and sandbox open /dev/null; landlock opens paths with O_PATH
+# only; residency also checks block devices.
 allowed='^(base/(file|folder|folder_tree|draft|lock|stream|landlock|startup)\.c|(cachectl/residency|cmd/sandbox)\.c|tests/.*|bench/.*)$'
 calls='open|open64|openat|openat2|creat|fopen|fopen64|freopen|opendir|scandir|rename|renameat|renameat2'
 calls="$calls|unlink|unlinkat|rmdir|mkdir|mkdirat|mkfifo|mknod|remove|symlink|symlinkat|link|linkat|truncate"

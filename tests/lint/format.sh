@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# clang-format formats C. Versions differ in details, so one of them decides.
+# clang-format formats C. Versions differ in details, so only one is used.
 . "$(dirname "$0")/lint.sh"
 
 FORMAT=$(command -v clang-format-14 || command -v clang-format) || skip "clang-format is not installed"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Only registries (registry.c, FAMILY_registry.c) test what configure found; parts not built are not
-# compiled.
+# Only registries (registry.c, FAMILY_registry.c) test the results of configure; disabled parts are
+# not compiled.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A folder includes itself and the folders named after it here. Siblings never meet. The rooms of
-# pipeline/ likewise.
+# A folder includes itself and the folders named after it here. Siblings never include each other.
+# The same holds for the subfolders of pipeline/.
 . "$(dirname "$0")/lint.sh"
 
 allowed() {

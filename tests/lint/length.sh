@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Functions fit on a screen or so, files can be read in one go.
+# Limits the length of functions and files.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

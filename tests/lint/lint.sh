@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# What every lint needs; sourced, never run. A lint defines `lint`, which looks at the tree in
-# the working directory and prints one line a fault ("FILE:LINE: what is wrong"), then says
+# Shared by all lints; sourced, never run. A lint defines `lint`, which checks the tree in the
+# working directory and prints one line per fault ("FILE:LINE: what is wrong"), then calls
 #
-#     bad FILE TEXT      a tree with only this file must give a fault: else the lint sleeps
-#     good FILE TEXT     a tree with only this file must give none
-#     lint_tree          look at the real tree and exit 0 (clean) or 1
+#     bad FILE TEXT      a tree with only this file must fail, or the lint detects nothing
+#     good FILE TEXT     a tree with only this file must pass
+#     lint_tree          check the real tree and exit 0 (clean) or 1
 #
-# The trees are the sources: a checkout, or an unpacked tarball, without git.
+# A tree is a checkout or an unpacked tarball; git is not needed.
 set -u
 
 FOLDERS="base bench cachectl checkpoint cmd dataset decode formats kernels pack pipeline profiles readers ranks report
@@ -16,7 +16,7 @@ SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)
 trap 'rm -rf "$LINT_TMP"' EXIT
 
-# Files of the source folders whose names match one of the patterns: sources '*.c' '*.h'
+# Print the files in the source folders that match one of the patterns: sources '*.c' '*.h'
 sources() {
     set -f # the patterns are for find
     expression=
@@ -38,7 +38,7 @@ texts() {
     done
 }
 
-# C without comments, and with empty strings and characters; lines stay where they are.
+# Print C without comments, and with empty strings and characters; line numbers are unchanged.
 code() {
     awk '
     {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Only a family's wrapper (formats/format.c, ...) calls through its ops: it knows which members may
-# be NULL.
+# Only a family's wrapper (formats/format.c, ...) calls through its ops: only the wrapper knows
+# which members may be NULL.
 . "$(dirname "$0")/lint.sh"
 
 # Wrappers, and plug-ins that forward calls to a module or a peer with its own table.

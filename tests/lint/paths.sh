@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016,SC2153
-# A source file that a document or a comment names is there: `pipeline/loader/loader.c`.
+# Source files named in documents or comments exist: `pipeline/loader/loader.c`.
 . "$(dirname "$0")/lint.sh"
 
 lint() {
     folders=$(echo "$FOLDERS" docs man | tr -s ' \n' '  ' | sed 's/ *$//' | tr ' ' '|')
     # shellcheck disable=SC2046
     grep -noE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_/]+\.(c|h|cu|cuh|sh|py|md|mk)([^A-Za-z0-9_*]|\$)" \
-        /dev/null $(texts | grep -v '^tests/lint/') | # whose bad and good trees name others
+        /dev/null $(texts | grep -v '^tests/lint/') | # its bad and good trees name others
         sed -E 's/^([^:]*:[0-9]*):[^a-z]*([a-z0-9_/]+\.[a-z]+).*/\2 \1/' | sort -u |
         while read -r path place; do
             [ -e "$path" ] || echo "$place: names $path, which is not there"

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A plug-in is known by name to its family alone; elsewhere a trait of its ops says what it does. A family
-# sees no other family, so the folders that join them are looked at: none has a literal that is a member's
-# name, or begins with it as in "replay:h200", and none includes the list of members. The default of an
-# option is a name that a user sees. A name that is also a word ("none", "files") is refused where the line
-# chooses or compares a plug-in.
+# Only a family refers to its plug-ins by name; other code uses the traits of their ops. Families do
+# not see each other, so this checks the folders that join them: no literal is a member's name or
+# begins with one, as in "replay:h200", and no file includes the list of members. The default of an
+# option is exempt: users see it. A name that is also a word ("none", "files") is refused only in
+# lines that choose or compare a plug-in.
 . "$(dirname "$0")/lint.sh"
 
 JOINING='cmd pack pipeline report'
 WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gpu|jpeg|memory|mpi|net|network|none|null|pressure|process|reference|shards|synthetic|tar'
 FAMILY='(reader|decoder?|trainer|format|shuffle|source)'
 
-# FOLDER NAME for each plug-in, and each URL scheme, that there is.
+# Print "FOLDER NAME" for each plug-in and each URL scheme.
 MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode formats pack ranks readers shuffle telemetry trainer; do
     find "$folder" -name '*.c' -exec cat {} + | tr '\n' ' ' |
         grep -oE '(\.plugin = \{ *\.name|\.scheme) = "[^"]+"|[A-Z]+\( *"[a-z0-9-]+", [a-z_0-9]+_open' |

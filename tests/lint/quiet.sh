@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Below cmd/ nothing prints and nothing exits: a library reports with fail() and a code.
+# Only cmd/ prints or exits: the library reports errors with fail() and a code.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

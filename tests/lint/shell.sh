@@ -10,7 +10,7 @@ lint() {
     for path in bootstrap portable.sh .ci/run; do
         [ ! -f "$path" ] || scripts="$scripts $path"
     done
-    # SC1091: the sourced lint.sh is looked at by itself.
+    # SC1091: the sourced lint.sh is checked by itself.
     # shellcheck disable=SC2086
     shellcheck -f gcc -S info -e SC1091 $scripts
 }

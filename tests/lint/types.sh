@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A struct, union or enum of the sources has its name for itself: who reads `struct pool` need not
-# ask which. A bench program or a test is a program of its own.
+# Names of structs, unions and enums are unique: `struct pool` means one type. Bench programs
+# and tests are exempt: each is a separate program.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# No unfinished marks, and no private paths.
+# No marks of unfinished work, and no private paths.
 . "$(dirname "$0")/lint.sh"
 
 MARKS='(^|[^A-Z_a-z])(TO''DO|FIX''ME|XX''X|HA''CK)([^A-Z_a-z]|$)'
