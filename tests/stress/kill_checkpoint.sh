@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # checkpoint, ended by SIGKILL at random moments: the last complete checkpoint can always be restored,
-# what was complete before is never lost, and the next run removes what is not complete.
+# no complete checkpoint is ever lost, and the next run removes incomplete ones.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 

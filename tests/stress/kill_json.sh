@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run --json, ended by SIGKILL at random moments: the file is the old result or the new one, never a part.
+# run --json, ended by SIGKILL at random moments: the file is the old result or the new one, never a
+# partial one.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k set
-expect 0 "$IOBENCH" run --data set --runs 1 --no-calibrate --decode checksum --label 0 --json out.json # the index is made
+expect 0 "$IOBENCH" run --data set --runs 1 --no-calibrate --decode checksum --label 0 --json out.json # creates the index
 seconds=$(took "$IOBENCH" run --data set --runs 1 --no-calibrate --decode checksum --label 0 --json out.json)
 
 count=$(rounds 10 250)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# pack, ended by SIGKILL at random moments: what is there then is whole, or every command refuses
-# it; the same command completes it, and then it is what an undisturbed pack makes.
+# pack, ended by SIGKILL at random moments: the target is then complete, or every command refuses
+# it; the same command completes it, with the same result as an undisturbed pack.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
@@ -28,7 +28,7 @@ while [ $round -lt "$count" ]; do
         if "$IOBENCH" verify set >verify.log 2>&1; then
             complete=$((complete + 1))
             [ "$(digest set)" = "$undisturbed" ] || die "$format, killed after $moment s: verify accepts a part: $(cat verify.log)"
-            # Killed between its last two steps: the lock of a dead process does no harm.
+            # Killed between its last two steps: the lock of a dead process is harmless.
             [ ! -e set/.iobench-lock ] || expect 0 "$@" --force
         else
             partial=$((partial + 1))

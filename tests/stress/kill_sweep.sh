@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# sweep, ended by SIGKILL at random moments: the same command goes on; a measurement that was kept stays
-# as it is, and in the end each is there once and nothing else.
+# sweep, ended by SIGKILL at random moments: the same command resumes; saved measurements do not
+# change, and in the end each exists exactly once, and no other file.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
@@ -20,7 +20,7 @@ while [ $killed -lt "$count" ]; do
     sweeps=$((sweeps + 1))
     : >before
     while :; do
-        # exec: the shell is not what is to be killed
+        # exec: kill the program, not the shell
         kill_within "$seconds" "$IOBENCH" sweep --data set --no-calibrate --decode none --memory 16m \
             --batch-size 5,10 --seed 1:3:+1 --shuffle epoch,none --runs 1 -o kept
         kept >after

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# train, ended by SIGKILL at random moments: the last checkpoint can be read, the training goes on
-# from it to the same weights as undisturbed, and what was being written does not pile up.
+# train, ended by SIGKILL at random moments: the last checkpoint is readable, training resumes from
+# it and ends with the same weights as undisturbed training, and partial files do not accumulate.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
@@ -10,7 +10,7 @@ train() { # OPTION...
     "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1 \
         --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 "$@"
 }
-# Everything after the header, which has the time, and before the CRC.
+# Print everything between the header, which has the time, and the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 seconds=$(took train --checkpoint straight)
 undisturbed=$(bits straight)
@@ -20,9 +20,9 @@ killed=0 finished=0 courses=0
 while [ $killed -lt "$count" ]; do
     rm -rf kept
     courses=$((courses + 1)) resume=
-    # Killed repeatedly, until it completes or was killed often enough.
+    # Kill it repeatedly, until it completes or the limit of kills is reached.
     while :; do
-        # shellcheck disable=SC2086 # an option or none; exec: the shell is not what is to be killed
+        # shellcheck disable=SC2086 # an option or none; exec: kill the program, not the shell
         kill_within "$seconds" "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
             --batch-size 20 --decode-threads 1 --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 \
             --checkpoint kept $resume

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # For tests that kill or race the program at random moments; sourced. A few rounds by default, all
 # with IOBENCH_LONG=1. The moments come from a seed, IOBENCH_SEED or one of today, which is printed:
-# whatever moment it is, what the test asks for must hold.
+# the test must pass at any moment.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 
