@@ -39,7 +39,7 @@ struct fault_fs {
     char folder[256];
     uint32_t file_count;
     uint64_t file_bytes;
-    const uint8_t *image; /* the server has a copy, as of everything else */
+    const uint8_t *image; /* the server has its own copy, like everything else */
     bool is_async;
     pid_t server;
     pthread_mutex_t lock; /* of knobs and reads */
@@ -63,7 +63,7 @@ static void reply(struct fault_fs *fs, uint64_t unique, int error, const void *b
         .len = (uint32_t)(sizeof header + bytes), .error = error, .unique = unique};
     struct iovec parts[2] = {{&header, sizeof header}, {(void *)(uintptr_t)body, bytes}};
 
-    /* Fails if the caller is gone, which is harmless then. */
+    /* Fails if the caller is gone; that is harmless. */
     if (writev(fs->fd, parts, bytes ? 2 : 1) < 0)
         return;
 }
@@ -247,7 +247,7 @@ static int start_server(struct fault_fs *fs)
         serve(fs);
     }
     fs->server = server;
-    close(fs->fd); /* the file system then ends with the server */
+    close(fs->fd); /* the file system ends with the server */
     return 0;
 }
 
@@ -292,7 +292,7 @@ void fault_fs_await_threads(void)
 {
     struct stat tasks;
 
-    /* A folder has one link for itself, one for its name, and one per subfolder. */
+    /* A folder has one link for itself, one for its name, and one for each subfolder. */
     while (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3)
         clock_sleep_ns(UINT64_C(1000000) * TICK_MS);
 }

@@ -58,7 +58,7 @@ static inline void folder_write(const char *name, const void *bytes, size_t coun
     assert_int_equal(fclose(file), 0);
 }
 
-/* Write a text, and make the folders that it is in. */
+/* Write a text file, creating its parent folders. */
 static inline void folder_put(const char *name, const char *text)
 {
     char parent[512];

@@ -7,7 +7,7 @@
 
 #include "telemetry/probe.h"
 
-/* Create /sys/devices/PATH, and its number under /sys/dev/block. */
+/* Create /sys/devices/PATH and its entry in /sys/dev/block. */
 static inline void make_device(const char *path, const char *number)
 {
     char name[256], link[256];

@@ -100,7 +100,7 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
 
 void run_close(struct run *run)
 {
-    static void *held[64]; /* where a leak checker finds them */
+    static void *held[64]; /* reachable for a leak checker */
     static unsigned held_count;
 
     reader_close(&run->reader);

@@ -13,7 +13,7 @@ tests_unit_test_probes_SOURCES = tests/unit/test_probes.c tests/unit/machine.h t
 tests_unit_test_probes_CPPFLAGS = $(AM_CPPFLAGS) -DMOCK_NVML='"$(abs_builddir)/tests/unit/mock_nvml.so"'
 tests_unit_test_probes_LDADD = $(UNIT_LIBS)
 
-# A shared object that stands in for the NVML library.
+# A shared object in place of the NVML library.
 check_PROGRAMS += tests/unit/mock_nvml.so
 tests_unit_mock_nvml_so_SOURCES = tests/unit/mock_nvml.c
 tests_unit_mock_nvml_so_CFLAGS = $(AM_CFLAGS) -fPIC

@@ -102,7 +102,7 @@ static void every_way_of_writing(void **unused)
     assert_int_equal(parsed.settings.rate, 0);
     release(&parsed);
 
-    /* The last one counts; the word for 0 works in both directions. */
+    /* The last occurrence counts; the word for 0 works in both directions. */
     parsed = parse("--count 3 --count auto --no-choice --on=no --duration 5ms");
     assert_int_equal(parsed.code, 0);
     assert_int_equal(parsed.settings.count, 0);

@@ -118,7 +118,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
-    /* The file is deleted, or in another mount namespace: the loop device itself is counted. */
+    /* The file is deleted or in another mount namespace: the loop device itself is counted. */
     make_device("virtual/loop1", "7:1");
     folder_put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
     list.count = 0;
@@ -159,7 +159,7 @@ static int look_at(struct look *look, const char *name, const char *path)
                      &(struct probe_site){.roots = &roots, .paths = &path, .path_count = 1});
 }
 
-/* One of two disks is unplugged: the other still counts, and no zero is invented. */
+/* One of two disks is unplugged: the other still counts, and no zero replaces the missing one. */
 static void disks_that_go(void **unused)
 {
     struct look look;
@@ -229,7 +229,7 @@ static void nfs_over_rdma(void **unused)
     probe_close(&look.probe);
 }
 
-/* Reads of the process at the other end of a training run, including its threads. */
+/* Reads by this process, including its threads. */
 static void a_process(void **unused)
 {
     struct look look;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Input is in memory of exactly its length, so that a sanitizer detects an overrun. */
+/* The input is in memory of its exact length, so a sanitizer detects an overrun. */
 static int parse(enum caffe_flavour flavour, const void *bytes, size_t count, struct sample *sample,
                  uint8_t **copy)
 {

@@ -92,7 +92,7 @@ static void endless_output_is_ended(void **unused)
     (void)unused;
     assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
     assert_non_null(strstr(fail_reason(), "not done"));
-    /* A leftover program too: it ends when nobody reads its output. */
+    /* A leftover program ends, too, when its output has no reader. */
     assert_int_equal(shell("yes & exit 3", 0, &result), 0);
     assert_int_equal(result.status, 3);
     assert_int_equal(shell("sleep 600 & echo $!; exit 4", 0, &result), 0);

@@ -34,7 +34,7 @@ static void clocks_that_differ_are_told(void **unused)
     assert_true(agrees(-SECOND / 20, 0));
     assert_false(agrees(SECOND / 5, 0));
     assert_false(agrees(-SECOND / 5, 0));
-    assert_false(agrees(0, SECOND)); /* the machine slept */
+    assert_false(agrees(0, SECOND)); /* the machine was suspended */
     assert_false(agrees(5 * SECOND, SECOND));
 }
 

@@ -200,9 +200,8 @@ static void odd_files(void **unused)
 
 /* ---- where cachestat is blind ---- */
 
-/* A warm file must be reported as warm, even by the first check on its mount, and not be evicted by
- * it.
- */
+/* A warm file must be reported as warm, even by the first check on its mount, and must not be
+ * evicted by that check. */
 static bool overlay_shows(const char *folder)
 {
     char options[512], path[256], lower[256];
@@ -293,7 +292,7 @@ static void many_files_are_added_up(void **unused)
     assert_int_equal(total.worst[1].resident_bytes, 0);
     assert_int_equal(total.unverified_count, 1);
     assert_non_null(strstr(total.reason, "many.9"));
-    assert_true(total.state == RESIDENCY_WARM); /* verified, whatever the missing one was */
+    assert_true(total.state == RESIDENCY_WARM); /* verified, regardless of the missing one */
     evict(paths[7]);
     assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
     assert_true(total.state == RESIDENCY_UNVERIFIED); /* one of them could not be checked */
@@ -307,7 +306,7 @@ static bool stranger_is_not_told(const char *path)
 {
     struct residency residency = look(path);
 
-    /* Older kernels report cachestat to everyone; it is then correct. */
+    /* Older kernels let every process use cachestat, and its result is then correct. */
     return residency.state == RESIDENCY_UNVERIFIED
                ? strstr(residency.reason, "owner") != NULL
                : residency.method == RESIDENCY_CACHESTAT && residency.resident_bytes == 0;
@@ -481,7 +480,7 @@ static void maps_lines(void **unused)
     assert_false(holder_line_matches("", &holder));
 }
 
-/* These tests must not run in memory, and /tmp may be a tmpfs. */
+/* These tests must not run on a tmpfs, and /tmp may be one. */
 static int setup(void **state)
 {
     struct statfs place;

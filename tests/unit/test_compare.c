@@ -34,7 +34,7 @@ static struct comparison compared(const json_t **a, size_t a_count, const json_t
     return comparison;
 }
 
-/* Equal back-to-back runs at different times: the machine changed, not the program. */
+/* Runs similar within a session but not between sessions: the machine changed, not the program. */
 static void one_sitting_each_tells_nothing(void **unused)
 {
     const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
@@ -124,7 +124,7 @@ static void turns_make_up_pairs(void **unused)
     struct comparison comparison =
         compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
     assert_int_equal(comparison.turns, 2);
-    assert_int_equal(comparison.pairs, 3); /* that of other turns is not pooled with them */
+    assert_int_equal(comparison.pairs, 3); /* a session with other turns is not pooled with them */
     assert_near(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
     json_decref(a);
     json_decref(b);

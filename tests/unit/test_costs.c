@@ -148,7 +148,7 @@ static struct decode_source many_texts(void)
     return (struct decode_source){.bytes = bytes, .length = at, .layout = DECODE_ENCODED};
 }
 
-/* The decoder and verify inflate only the pixels. */
+/* The decoder and verify inflate only pixels. */
 static void texts_of_a_png_cost_nothing(void **unused)
 {
     static const struct image_limits limits = {.pixels = 1000, .scans = 1};

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #ifndef BACKEND
-#define BACKEND "cpu" /* tests/cuda/local.mk defines another */
+#define BACKEND "cpu" /* tests/cuda/local.mk overrides it */
 #endif
 
 /* Return the backend to test; the environment may give the same backend with other options. */

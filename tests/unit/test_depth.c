@@ -9,7 +9,7 @@
 
 enum { REQUEST_BYTES = 128 * 1024 };
 
-/* `ways` parallel reads, latency_ns each; beyond `thrash` reads in flight it gets slower. */
+/* `ways` parallel reads, latency_ns each; slower beyond `thrash` reads in flight. */
 struct storage {
     uint32_t ways;
     uint64_t latency_ns;
@@ -119,7 +119,7 @@ static void a_storage_that_drifts_has_its_knee_all_the_same(void **unused)
     assert_in_range(right, 90, 100);
 }
 
-/* The throughput of depth 64, less 3%. */
+/* The throughput at depth 64, less 3%. */
 static void a_knee_that_is_not_sharp_is_not_found_too_early(void **unused)
 {
     uint32_t right = 0;

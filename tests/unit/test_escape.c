@@ -30,7 +30,7 @@ static const struct {
      "\\xc2\\x9b31m"}, /* CSI as one C1 control */
     {"\x9b"
      "31m",
-     "\\x9b31m"},                        /* and as one byte */
+     "\\x9b31m"},                        /* the same as one byte */
     {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* right-to-left override */
     {"\xe2\x81\xa6\xe2\x81\xa9", "\\xe2\\x81\\xa6\\xe2\\x81\\xa9"},
     {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"}, /* line separator */
@@ -53,7 +53,7 @@ static void lines_are_clean(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *wanted = cases[i].escaped ? cases[i].escaped : cases[i].text;
         assert_string_equal(escape_shown(cases[i].text), wanted);
-        /* As many whole characters as fit, for any size. */
+        /* The output has as many whole characters as fit, for any size. */
         for (size_t room = 1; room < sizeof text; room++) {
             escape_text(ESCAPE_ALL, cases[i].text, strlen(cases[i].text), text, room);
             assert_true(strlen(text) < room && strncmp(wanted, text, strlen(text)) == 0);

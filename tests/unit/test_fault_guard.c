@@ -65,7 +65,7 @@ static void *use_again(void *unused)
 {
     (void)unused;
     fault_guard_begin();
-    assert_int_equal(add_up(map + 5 * page, page), 0); /* no fault any more, but zeros */
+    assert_int_equal(add_up(map + 5 * page, page), 0); /* no longer a fault, but zeros */
     assert_false(fault_guard_end(map + 5 * page + 100, 10));
     return NULL;
 }

@@ -157,7 +157,8 @@ static void links_are_followed_but_not_in_circles(void **unused)
     assert_int_equal(symlink("..", folder_path("linked/b/up")), 0);
     assert_int_equal(symlink(".", folder_path("linked/round")), 0);
     struct catalog *catalog = index_of("linked");
-    /* "round" is a class: the root again, where "b" is found once more and the links are not. */
+    /* "round" is a class: the root again, in which "b" is found a second time but the links are
+     * not. */
     assert_int_equal(catalog->record_count, 5);
     expect(catalog, 0, "a/c.jpg", 0);
     expect(catalog, 1, "b/link.jpg", 1);

@@ -33,7 +33,7 @@ static void patterns_find_names(void **unused)
     assert_matches("b*", "b1", 3);
     assert_matches("b*/x", "b1/x", 2);
     assert_matches("*/x", "b1/x", 2);
-    assert_matches("?b?1", "[b]1", 1); /* a name, and no pattern after that */
+    assert_matches("?b?1", "[b]1", 1); /* a name, and no pattern after it */
     assert_matches(".b*", ".b4", 1);
     assert_matches("b3", "b3", 1);
     assert_matches("absent", NULL, 0);

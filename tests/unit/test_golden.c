@@ -51,7 +51,7 @@ static void open_set(struct opened *opened, const struct expected *expected)
     free(root);
 }
 
-/* Exactly the record's bytes, so that a sanitizer detects a read past them. */
+/* Exactly the record's bytes, so a sanitizer detects a read past them. */
 static uint8_t *load_record(const struct shard *shard, const struct extent *extent)
 {
     uint8_t *bytes = malloc(extent->bytes);

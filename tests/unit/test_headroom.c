@@ -68,7 +68,7 @@ static void the_narrowest_group_above_decides(void **unused)
     check(200, 300, "its control group");
     put_mib("sys/fs/cgroup/slurm/memory.max", 1024);
     put_mib("sys/fs/cgroup/slurm/memory.current", 1000);
-    check(24, 300, "its control group"); /* the smallest limit may not leave the least memory */
+    check(24, 300, "its control group"); /* the smallest limit can leave more memory */
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.high", 60);
     check(10, 60, "its control group");
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 70);

@@ -82,7 +82,7 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     (void)unused;
     assert_true(used_a_thread(pool, 0, &result)); /* this opens the file */
     for (uint64_t offset = 0; offset + PIECE <= set_sizes[0]; offset += 10001) {
-        /* The kernel may be moving or reclaiming a page at that moment. */
+        /* The kernel may be migrating or reclaiming a page at that moment. */
         uint32_t tries = pagemap < 0 ? 1 : 1000;
         while (used_a_thread(pool, offset, &result) && --tries > 0)
             ;

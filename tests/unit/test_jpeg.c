@@ -198,8 +198,8 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     drop(&png);
 }
 
-/* An image truncated anywhere after its headers is refused, whatever rows the crop needs, or on
- * request decoded as far as possible. */
+/* An image truncated anywhere after its headers is refused, whatever rows the crop needs, or, on
+ * request, decoded as far as possible. */
 static void cut_images_are_told(void **unused)
 {
     static const char *const names[] = {"yuv420.jpg", "progressive.jpg", "palette.png"};
@@ -390,7 +390,7 @@ static void damaged_images_end_well(void **unused)
             struct decode_source source = {.bytes = copy, .length = image.length};
             memcpy(copy, image.bytes, image.length);
             for (uint64_t flips = 1 + random_below(&random, 4); flips; flips--) {
-                /* Half of them in the headers, where they have more effect. */
+                /* Half of the changes are in the headers, where they have more effect. */
                 uint64_t reach = round % 2 && image.length > 700 ? 700 : image.length;
                 copy[random_below(&random, reach)] ^= (uint8_t)(1u << random_below(&random, 8));
             }
@@ -470,7 +470,7 @@ static void huge_images_share_what_memory_there_is(void **unused)
     (void)unused;
     start(&bench, "jpeg:size=32");
     bump_limit_together(20 << 20);
-    assert_int_equal(decode(&bench, &huge, 1), -ENOMEM); /* 3 bytes a pixel: 48 MB */
+    assert_int_equal(decode(&bench, &huge, 1), -ENOMEM); /* 3 bytes per pixel: 48 MB */
     assert_non_null(strstr(fail_reason(), "being decoded need more than 20.00 MiB"));
     assert_int_equal(decode(&bench, &small, 1), 0);
     bump_limit_together(100 << 20);
@@ -483,7 +483,7 @@ static void huge_images_share_what_memory_there_is(void **unused)
     assert_int_equal(bump_open(&other, 4096, 1 << 30), 0);
     bump_limit_together(160 << 20);
     for (int i = 0; i < 3;
-         i++) { /* all was released, and is again, except one block of usual size */
+         i++) { /* all memory was released, and is again, except one block of the usual size */
         assert_non_null(bump_alloc(&other, 90 << 20));
         bump_reset(&other);
         assert_true(other.block_bytes <= BUMP_KEPT_MOST);

@@ -432,7 +432,7 @@ static void what_is_abandoned_is_gone(void **unused)
     assert_int_equal(format_writer_close(&writer, false), 0);
     assert_false(file_exists(path));
     assert_false(folder_has_draft("."));
-    /* Where no file can be created. */
+    /* Writing where no file can be created. */
     assert_true(format_writer_open(&writer, &lmdb, folder_path("no/such/folder/data.mdb")) < 0);
     assert_int_equal(format_writer_close(&writer, false), 0);
 }

@@ -87,7 +87,7 @@ static void every_value_is_borrowed(void **unused)
     read_all("datum/data.mdb");
     read_all("datum_raw.mdb");
     read_all("tensors/data.mdb");
-    read_all("lsun/data.mdb"); /* where names that are not samples come first */
+    read_all("lsun/data.mdb"); /* non-sample keys come first */
     read_all("deep/data.mdb");
 }
 
@@ -134,7 +134,7 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
     free(text);
 }
 
-/* The map keeps showing the old file; that is reported within a second. */
+/* The map still shows the old file; that is reported within a second. */
 static void a_file_replaced_meanwhile_is_told(void **unused)
 {
     size_t count;

@@ -176,7 +176,7 @@ static void a_head_is_this_version_s_or_cut(void **unused)
     }
 }
 
-/* Bytes changed at random: refused at worst. */
+/* Bytes changed at random: at worst, the manifest is refused. */
 static void damaged_text_is_survived(void **unused)
 {
     static const char whole[] = HEAD "by 12%20on%20host\ncommand a%20b\nshard 0\nfile 1 2 a\n"

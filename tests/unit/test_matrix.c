@@ -145,7 +145,7 @@ static void check_all_ranks(const struct catalog *catalog, const char *format, c
 
     for (uint32_t rank = 0; rank < ranks; rank++)
         run_rank(catalog, format, reader, shuffle, rank, ranks, sums, xors);
-    if (expected_sum == 0) { /* the first of all: every later one must match it */
+    if (expected_sum == 0) { /* the first digest: every later one must match */
         expected_sum = sums[0];
         expected_xor = xors[0];
     }

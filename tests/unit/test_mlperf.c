@@ -64,7 +64,7 @@ static void the_data_set_is_large_enough(void **unused)
     assert_false(judge("unet3d-b200", facts).rules[MLPERF_DATASET].met);
 }
 
-/* Every other rule fails alone. */
+/* Each remaining rule fails alone. */
 static void each_rule_is_judged(void **unused)
 {
     struct mlperf_facts facts[MLPERF_RULES];
@@ -132,7 +132,7 @@ static void au_leaves_out_the_first_step_of_each_epoch(void **unused)
     assert_true(fabs(result_run_mlperf_au_percent(&run) - (100 * 0.9 / 1.1 + 100) / 2) < 1e-9);
 }
 
-/* The two ways in which a profile states its step and its batch agree, and it can be replayed. */
+/* Both forms of step and batch in a profile agree, and the profile can be replayed. */
 static void shipped_workloads_agree_with_themselves(void **unused)
 {
     int count = 0;

@@ -39,7 +39,7 @@ static uint64_t bytes_of_rank(const struct model_files *files, uint32_t rank)
     return bytes;
 }
 
-/* What MLPerf Storage v3.0's results and DLIO's code say. */
+/* Values from MLPerf Storage v3.0's results and DLIO's code. */
 static void published_sizes(void **unused)
 {
     static const struct {

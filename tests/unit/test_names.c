@@ -29,7 +29,7 @@ static void numbers_follow_the_order(void **unused)
     names_release(&names);
 }
 
-/* Slots probed per look-up; in a list it would be half the names. */
+/* Slots probed per look-up; in a list, half the names. */
 static void many_names_cost_no_more_each(void **unused)
 {
     enum { COUNT = 200000 };

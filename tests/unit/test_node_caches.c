@@ -77,7 +77,7 @@ static void the_worst_node_is_told(void **unused)
     snprintf(found[1].reason, sizeof found[1].reason, "mapped");
     assert_int_equal(gather(&run), RESULT_CACHE_WARM);
     assert_string_equal(run.cold.reason, "host1: mapped");
-    /* Not hidden by a node that does not know. */
+    /* Not hidden by a node whose state is unknown. */
     found[2].pages = RESIDENCY_UNVERIFIED;
     assert_int_equal(gather(&run), RESULT_CACHE_WARM);
     assert_string_equal(run.cold.reason, "host1: mapped");

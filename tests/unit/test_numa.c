@@ -6,8 +6,8 @@
 
 #include <sched.h>
 
-/* A machine whose nodes 0 and 8 both have the CPUs of this test, so that both are usable; node 2
- * has only memory, and node 3 has CPUs that do not exist here. */
+/* A machine in which nodes 0 and 8 have this test's CPUs and are usable; node 2 has only memory,
+ * and node 3 has CPUs that do not exist here. */
 static void nodes_with_memory_and_cpus_count(void **unused)
 {
     struct numa numa;

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Replaces the program's own: the linker takes the first. */
+/* Replaces the program's own: the linker uses the first definition. */
 static struct format_ops read_only;
 const struct plugin *const format_registry[] = {&read_only.plugin, &format_recordio.plugin, NULL};
 

@@ -7,8 +7,8 @@
 
 enum { READS = 100000, READ_BYTES = 100000 };
 
-/* A device that gives 1 GB/s while its credit lasts, then half. Returns when all bytes have
- * arrived. */
+/* A device with a burst credit: 1 GB/s while the credit lasts, then half. Returns when all bytes
+ * have arrived. */
 static uint64_t read_all(struct pace *pace, uint64_t credit_bytes)
 {
     uint64_t ns = 0;
@@ -20,7 +20,7 @@ static uint64_t read_all(struct pace *pace, uint64_t credit_bytes)
     return ns;
 }
 
-/* However many points were added, both look-ups are within a hundredth of the total. */
+/* For any number of points, both look-ups are within 1% of the total. */
 static void lines_follow_what_was_added(void **unused)
 {
     const uint64_t bytes = (uint64_t)READS * READ_BYTES, credit = bytes / 10;

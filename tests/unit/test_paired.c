@@ -211,7 +211,7 @@ static void equal_options_differ_rarely(void **unused)
         }
 }
 
-/* How often a 5% difference is found with 5 pairs, by the spread of single runs. */
+/* How often 5 pairs detect a 5% difference, by the spread of single runs. */
 static void five_percent_are_found(void **unused)
 {
     struct random random = random_start(6);
@@ -228,9 +228,9 @@ static void five_percent_are_found(void **unused)
     assert_true(found >= 0.9 * trials);
 }
 
-/* A storage that drifts by more than the difference, with a hiccup every 20 runs: 5 pairs of single
- * runs do not find 5%, 5 pairs of 16 turns do, and equal options still differ rarely. The order of
- * a turn is the reverse of the last one's every second time, as in a session. */
+/* Storage that drifts by more than the difference, with a hiccup every 20 runs: 5 pairs of single
+ * runs do not detect 5%, 5 pairs of 16 turns do, and false alarms for equal options stay rare.
+ * Every second turn reverses the order of the previous one, as in a session. */
 static void turns_cancel_drift(void **unused)
 {
     enum { TURNS = 16, ROUNDS = 5 * TURNS };

@@ -263,7 +263,7 @@ static void mellanox_adapter(void **unused)
     folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
     folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
     folder_put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
-    /* An old driver that has 64-bit counters under another name only. */
+    /* An old driver with 64-bit counters under another name only. */
     folder_put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
     /* Software RDMA: no byte counters of its own. */
     folder_put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
@@ -273,7 +273,7 @@ static void mellanox_adapter(void **unused)
     /* Amazon's adapter: bytes are among the driver's own counters, not in 4-byte words. */
     folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
     folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
-    /* RoCE: the port counts what the network interface does not see. */
+    /* RoCE: the port counts bytes that the network interface does not see. */
     folder_put("sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
     folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_rcv_data", "25\n");
     folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_xmit_data", "26\n");
@@ -423,8 +423,8 @@ static void held_sample(void *state, uint64_t *values)
     }
 }
 
-/* Returns false if the machine delayed the first sample, which was repeated; the second then begins
- * where the probe is no longer delayed. */
+/* Returns false if the machine delayed the first sample, so that it was repeated; the second one
+ * then starts after the probe's delay. */
 static bool hold_up_the_second_sample(void)
 {
     static const struct probe_ops held = {.plugin = {.name = "held",
@@ -455,7 +455,7 @@ static bool hold_up_the_second_sample(void)
     return as_planned;
 }
 
-/* Readings before such a stop do not count for the time after it, nor vice versa. */
+/* Readings before such a stop do not count for the time after it, or vice versa. */
 static void a_sample_that_was_held_up_is_taken_again(void **unused)
 {
     const uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
@@ -499,8 +499,8 @@ static void asked_for_probes_must_be_there(void **unused)
     struct sampler *sampler = sampler_open(&slow);
     assert_non_null(sampler);
     assert_int_equal(sampler_start(sampler), 0);
-    /* Sampled twice a second, whatever the interval: other rows come in between if the machine has
-     * time. */
+    /* Sampled twice a second, whatever the interval: other rows appear in between if the machine is
+     * fast enough. */
     while ((rows.known == 0 || rows.known == rows.all) && clock_now_ns() < end_ns) {
         clock_sleep_ns(20000000);
         sampler_look(sampler, count_known, &rows);

@@ -19,7 +19,7 @@ static bool is_family(const char *name)
     return false;
 }
 
-/* Each figure is a number that the model knows, with a source; a typing error fails here. */
+/* Each figure is a number known to the model, with a source; a typing error fails here. */
 static void every_shipped_profile_is_whole(void **unused)
 {
     int count = 0;

@@ -43,7 +43,7 @@ static void expect_damage(const char *bytes, size_t count)
 static void damage_is_found(void **unused)
 {
     (void)unused;
-    expect_damage("\x08", 1);                                              /* no number */
+    expect_damage("\x08", 1);                                              /* not a number */
     expect_damage("\x08\x80", 2);                                          /* truncated */
     expect_damage("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12); /* over 64 bits */
     expect_damage("\x1a\x02x", 3);                                     /* longer than the input */

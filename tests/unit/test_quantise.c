@@ -177,7 +177,8 @@ static void convolutions_of_sixteens_become_int8(void **unused)
         assert_true(nodes[named(graph, yes[i])].in_int8);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         assert_false(nodes[named(graph, no[i])].in_int8);
-    /* Of the sum of two BNs, the first is stored, the second is in the convolution with the sum. */
+    /* In a sum of two BNs, the first is stored; the second is fused into the convolution with the
+     * sum. */
     assert_true(nodes[named(graph, "b.bn")].step == 1);
     assert_true(nodes[named(graph, "aside.bn")].step == 0);
     assert_true(nodes[named(graph, "aside")].step == 0);
@@ -194,7 +195,7 @@ struct answers {
     float logits[BATCH * CLASSES];
 };
 
-/* Open a backend with this setting, to observe ranges or to compute, and answer once. */
+/* Open a backend with this setting, to observe ranges or to compute, and run one inference. */
 static struct answers answer(const char *name, struct graph *graph, struct calibration *calibration,
                              const float *ranges)
 {
@@ -216,7 +217,7 @@ static struct answers answer(const char *name, struct graph *graph, struct calib
     training_batch(&training, 1);
     if (backend_infer(&training.backend, &training.batch, answers.logits, NULL))
         fail_msg("%s: %s", name, fail_reason());
-    /* Load other weights, then the first again: data derived from the first ones is not kept. */
+    /* Load other weights, then the first ones again: no data derived from others is kept. */
     float *others = calloc(graph->parameter_floats, sizeof *others);
     struct answers again;
     assert_int_equal(backend_load(&training.backend, others, NULL, NULL), 0);
@@ -271,7 +272,7 @@ static void compare(const char *name, struct graph *graph)
 
     print_message("%s: INT8 is off by %.4f from FP32, from the reference's by %.5f\n", name, cost,
                   off);
-    assert_true(cost > 1e-3 && cost < 0.1); /* it is INT8 */
+    assert_true(cost > 1e-3 && cost < 0.1); /* INT8 is in use */
     /* Without INT8 instructions, oneDNN uses one bit less of the weights. */
     assert_true(off < (has_int8(name) ? 0.1 * cost : 2 * cost + 0.01));
     free(ranges);
@@ -299,7 +300,7 @@ static void int8_is_that_of_the_reference(void **unused)
 }
 
 /* Backends store different nodes, but all store those that INT8 needs, in FP32 and thus equal up to
- * rounding: 1e-4 of a range, or one bin where one must be chosen. */
+ * rounding: 1e-4 of a range, or one bin where one bin must be chosen. */
 static void find_same(const char *name, struct graph *graph, enum quantise_method method)
 {
     const double most = method == QUANTISE_ABSMAX ? 1e-4 : 1e-4 + 2.0 / QUANTISE_BINS;

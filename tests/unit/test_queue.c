@@ -148,7 +148,7 @@ static void a_wake_ends_one_pop(void **unused)
     queue_destroy(queue);
 }
 
-/* Two clock readings: time before the first does not count. */
+/* Two clock readings: the time before the first does not count. */
 static void waits_count_while_they_last(void **unused)
 {
     struct stall stall = {0};

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Search a storage that holds below `capacity`; each run errs with this chance. Returns the number
- * of runs. */
+/* Search on storage that holds loads below `capacity`; each run errs with this probability. Returns
+ * the number of runs. */
 static uint32_t search_for(struct ramp_search *search, double capacity, double errs)
 {
     struct random random = random_start(7);
@@ -21,8 +21,8 @@ static uint32_t search_for(struct ramp_search *search, double capacity, double e
     return runs;
 }
 
-/* From any start the bracket contains the capacity and is as narrow as asked; a steady storage
- * takes two runs a load. */
+/* From any start the bracket contains the capacity and is as narrow as requested; steady storage
+ * takes two runs per load. */
 static void the_capacity_is_found(void **unused)
 {
     const double capacities[] = {0.013, 0.5, 1, 1.01, 3.7, 64, 5000};
@@ -39,7 +39,7 @@ static void the_capacity_is_found(void **unused)
     }
 }
 
-/* A disturbed run decides nothing; the interval says that runs disagreed. */
+/* One disturbed run does not decide; the interval reports that runs disagreed. */
 static void one_run_decides_nothing(void **unused)
 {
     struct ramp_search search = {.from = 4, .to = 100, .precision = 0.5, .runs = 3};
@@ -68,7 +68,7 @@ static void runs_that_err_widen_the_interval(void **unused)
     assert_true(answer.low <= answer.held && answer.failed <= answer.high);
 }
 
-/* Storage that is never, or always, fast enough ends the search too. */
+/* Storage that is never fast enough, or always, ends the search too. */
 static void the_ends_are_reached(void **unused)
 {
     struct ramp_search fast = {.from = 1, .to = 100, .precision = 0.02, .runs = 1};

@@ -51,7 +51,7 @@ static void a_pause_is_not_caught_up(void **unused)
     assert_in_range(burst, 250000, 252000);
 }
 
-/* Nor is a shorter pause, beyond the credit. */
+/* Nor is a shorter pause caught up beyond the credit. */
 static void a_short_pause_is_caught_up_by_the_credit(void **unused)
 {
     struct rate rate = {.bytes_per_s = 1000000};

@@ -162,7 +162,7 @@ static void closing_waits_for_what_is_in_flight(void **unused)
     }
 }
 
-/* All shards are read although few can be open at a time. */
+/* All shards are read, although only a few can be open at a time. */
 static void few_descriptors_are_enough(void **unused)
 {
     struct rlimit few = {.rlim_cur = 70, .rlim_max = 70};

@@ -72,7 +72,7 @@ static void read_many(struct run *run, uint32_t total)
     assert_int_equal(run->reader.figures.requests, total);
     assert_int_equal(run->reader.figures.bytes, bytes);
     assert_int_equal(run->reader.figures.latency_ns.count, total);
-    /* As many at a time as the depth; each latency is within the total time. */
+    /* At most `depth` reads are in flight; each latency is within the total time. */
     assert_true(run->reader.figures.latency_ns.minimum > 0);
     assert_true(run->reader.figures.latency_ns.maximum <= clock_now_ns() - start_ns);
     assert_true(run->reader.figures.latency_ns.sum <= run->depth * (clock_now_ns() - start_ns));
@@ -93,7 +93,7 @@ static const char *const variants[] = {
     "mmap:readahead=yes",
 };
 
-static bool quick; /* one depth is enough */
+static bool quick; /* a single depth suffices */
 
 static void every_reader_gives_the_bytes_of_the_file(void **unused)
 {

@@ -53,7 +53,7 @@ static void lars_falls_as_a_square(void **unused)
     near(recipe_rate(&recipe, 200), 3.0);
     near(recipe_rate(&recipe, 200 + 1750), 3.0 / 4);
     near(recipe_rate(&recipe, 3699), 3.0 / 3500 / 3500);
-    near(recipe_rate(&recipe, 5000), recipe_rate(&recipe, 3699)); /* never 0, never rising */
+    near(recipe_rate(&recipe, 5000), recipe_rate(&recipe, 3699)); /* never 0, never increasing */
 }
 
 static void sgd_falls_as_a_cosine(void **unused)

@@ -178,7 +178,7 @@ static void labels_behind_the_header(void **unused)
     struct sample sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     expect_image(&sample, "img");
-    bytes_put_le32(maker.bytes + 8, 1); /* one label after the header, too */
+    bytes_put_le32(maker.bytes + 8, 1); /* also one label after the header */
     sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     assert_int_equal(sample.image_bytes, 4 + 3);
@@ -368,7 +368,7 @@ static void an_idx_tells_of_a_cut(void **unused)
     assert_int_equal(remove(folder_path("cut.idx")), 0);
 }
 
-/* With its .idx file a shard is not scanned: damage between the probed records is left to parse. */
+/* A shard with an .idx file is not scanned: parse must find damage between the probed records. */
 static void an_idx_saves_the_scan(void **unused)
 {
     enum { RECORDS = 100 };

@@ -63,7 +63,7 @@ static void assert_refused(const char *text, const char *reason)
     assert_non_null(strstr(fail_reason(), reason));
 }
 
-/* Many short steps add up exactly: each sleep is shortened by what the previous one overslept. */
+/* Many short steps add up exactly: each sleep is shortened by the previous one's excess. */
 static void steps_add_up(void **unused)
 {
     const double nominal_ns = 200 * 10 / 7950.0 * 1e9; /* 0.25 s */
@@ -72,7 +72,7 @@ static void steps_add_up(void **unused)
     manual_clock_late_ns = 60000;
     struct played played = play("replay:h200", 10, 10, 200);
     manual_clock_late_ns = 0;
-    /* Steps are whole nanoseconds; the last one is late. */
+    /* Steps are in whole nanoseconds; the last one is late. */
     assert_in_range(played.compute_ns, (uint64_t)nominal_ns - 200, (uint64_t)nominal_ns + 60200);
     assert_int_equal(played.shortest_ns, played.longest_ns - 60000);
     /* AU of a loop fed from memory: all time is compute time. */
@@ -100,8 +100,8 @@ static void rate_gpus_and_scale(void **unused)
     assert_int_equal(play("replay:rate=10000", 100, 50, 4).compute_ns, 20000000);
 }
 
-/* Play an open loop whose batches become ready every batch_ns. Returns the lateness of the last
- * one. */
+/* Replay an open loop in which a batch becomes ready every batch_ns. Returns the lateness of the
+ * last one. */
 static uint64_t play_open(double load, uint64_t batch_ns, int steps, uint64_t *counted,
                           uint64_t *nominal_ns)
 {
@@ -137,7 +137,7 @@ static void an_open_loop_keeps_its_schedule(void **unused)
     /* In time: nothing is late, and each step is as long as the interval. */
     assert_int_equal(play_open(4, 2400000, 110, &counted, &nominal_ns), 0);
     assert_int_equal(nominal_ns, 2500000);
-    assert_int_equal(counted, 100); /* the first ten set the clock */
+    assert_int_equal(counted, 100); /* the first ten batches set the schedule */
     /* Each batch takes 0.1 ms longer than its interval: after the last batch of the warm-up the
      * lateness of 100 batches adds up. */
     assert_int_equal(play_open(4, 2600000, 110, &counted, &nominal_ns), 100 * 100000);
@@ -146,7 +146,7 @@ static void an_open_loop_keeps_its_schedule(void **unused)
     assert_int_equal(nominal_ns, 20000000);
 }
 
-/* A batch that comes late delays no later one: the schedule is fixed. */
+/* A late batch does not delay later ones: the schedule is fixed. */
 static void an_open_loop_recovers(void **unused)
 {
     struct plugin_choice choice;

@@ -31,7 +31,7 @@ struct made {
     struct result_run runs[RUNS];
     struct result_epoch epochs[RUNS][EPOCHS];
     struct summary summary;
-    /* what happened over time */
+    /* events over time */
     struct timeline timeline;
     char keys[4][TIMELINE_KEY_BYTES];
     double values[3][5];
@@ -328,7 +328,7 @@ static void json_is_as_documented(void **unused)
     check_documented(document, page);
     free(page);
 
-    /* A name that is not valid UTF-8 must not lose the document. */
+    /* A name that is not valid UTF-8 must not break the document. */
     snprintf(made.result.data, sizeof made.result.data, "/data/\xff\xfe");
     json_array_clear(jobs);
     json_array_append_new(jobs, report_json(&made.result, &made.summary));
@@ -467,7 +467,7 @@ static void csv_has_one_row_an_epoch(void **unused)
     release(&made);
 }
 
-/* Returns whether results of runs with these rates get the advice. */
+/* Returns whether a result with runs at these rates gets the advice. */
 static bool advises(const struct summary *summary, const char *text)
 {
     for (uint32_t i = 0; i < summary->advice_count; i++)
@@ -504,7 +504,7 @@ static struct summary summary_of_runs(const double *rates, const double *heads, 
     return summary;
 }
 
-/* Bursts and drifts are reported by name; plain noise is reported as neither. */
+/* Bursts and drifts are reported as such; plain noise is reported as neither. */
 static void bursts_and_drifts_are_told(void **unused)
 {
     const double even[] = {1000, 1010, 985, 1005, 990, 1002};

@@ -172,7 +172,7 @@ static void the_pool_keeps_its_limit(void **unused)
     bump_close(&bump);
 }
 
-/* What did not fit fits after the next reset: no allocation in the steady state. */
+/* Memory that overflowed fits after the next reset: no allocation in the steady state. */
 static void the_pool_grows_to_the_largest_image(void **unused)
 {
     struct bump bump;

@@ -123,7 +123,7 @@ static void only_an_answer_proves(void **unused)
     result = ask(NULL, SAY("1000", "1000000", "null"), 0); /* 0.1% is allowed */
     assert_int_equal(result.state, SERVER_COLD);
     result =
-        ask("true", SAY("1001", "9000000", "5"), 0); /* of the set, not of the bytes looked at */
+        ask("true", SAY("1001", "9000000", "5"), 0); /* of the set, not of the bytes examined */
     assert_int_equal(result.state, SERVER_WARM);
     assert_non_null(strstr(result.reason, "though its caches were dropped"));
     result = ask("true", SAY("0", "999999", "5"), 0); /* another set, or part of this one */
@@ -152,7 +152,7 @@ static void commands_that_fail_prove_nothing(void **unused)
     assert_int_equal(result.state, SERVER_UNVERIFIED);
     assert_int_equal(result.check.status, -EFBIG);
     /* The shell's child must end too, and must not block by keeping the pipe open. A caller that
-     * waits for it takes a minute. */
+     * waited for the child would take a minute. */
     result = ask("true", "sleep 60 & sleep 60", 200000000);
     assert_int_equal(result.check.status, -ETIMEDOUT);
     assert_int_equal(result.state, SERVER_UNVERIFIED);

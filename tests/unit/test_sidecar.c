@@ -140,7 +140,8 @@ static void stale_ones_are_not_used(void **unused)
     assert_int_equal(rename(folder_path("gone"), folder_path("set/shard-1")), 0);
 }
 
-/* Flip every bit of the header and the table and some of the rest; cut at every kind of place. */
+/* Flip every bit of the header and the table and some of the rest; truncate at every kind of
+ * position. */
 static void damage_is_found(void **unused)
 {
     struct catalog *catalog;
@@ -280,7 +281,7 @@ static void a_link_out_of_the_set_needs_a_scan(void **unused)
     catalog_destroy(catalog);
     assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), 0);
     catalog_destroy(catalog);
-    /* Put a link that leads outside under an existing name, after the index was made. */
+    /* Replace a name by a link to the outside, after the index was written. */
     assert_int_equal(unlink(target), 0);
     assert_int_equal(symlink("../other", target), 0);
     assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), -ESTALE);

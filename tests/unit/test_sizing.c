@@ -11,7 +11,7 @@
 
 #define assert_near(value, wanted, share) assert_true(fabs((value) / (wanted)-1) <= (share))
 
-/* One node, 1,000 batches of 100 samples of 1 MB; nothing limits but what a test sets. */
+/* One node, 1,000 batches of 100 samples of 1 MB; the only bottlenecks are those set by a test. */
 static struct sizing_plant plain_plant(void)
 {
     struct sizing_inputs inputs;
@@ -79,8 +79,8 @@ static void simulation_agrees_with_the_formula(void **unused)
     }
 }
 
-/* Storage and GPUs equally fast, with samples of very different sizes: queues cost something, and
- * more batches ahead cost less. */
+/* Storage and GPUs are equally fast, and sample sizes vary widely: queueing costs time, and
+ * prefetching more batches costs less. */
 static void queues_matter_where_parts_are_equal(void **unused)
 {
     struct sizing_plant plant = plain_plant();
@@ -101,7 +101,7 @@ static void queues_matter_where_parts_are_equal(void **unused)
     assert_true(deep > 1.02 * shallow);
 }
 
-/* One batch ready and one in the step: decoding and computing take 0.1 s each, side by side. */
+/* One batch is ready and one in the step: decoding and computing take 0.1 s each, in parallel. */
 static void a_batch_is_decoded_during_a_step(void **unused)
 {
     struct sizing_plant plant = plain_plant();
@@ -155,11 +155,11 @@ static void caches_by_epoch_and_order(void **unused)
     assert_true(sizing_hits(&plant, 0) == 0);
     assert_near(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
     plant.nodes = 4;
-    assert_near(sizing_hits(&plant, 1), 0.25, 1e-12); /* of what it read in the first epoch */
+    assert_near(sizing_hits(&plant, 1), 0.25, 1e-12); /* of its reads in the first epoch */
     assert_near(sizing_hits(&plant, 2), 1 - 0.75 * 0.75, 1e-12);
     assert_near(sizing_hits(&plant, 9), 0.5, 1e-12);
     plant.of[SIZING_FIXED] = 1;
-    assert_near(sizing_hits(&plant, 1), 1, 1e-12); /* a quarter of the data, in half of its size */
+    assert_near(sizing_hits(&plant, 1), 1, 1e-12); /* a quarter of the data, cache for half */
     plant.nodes = 1;
     plant.of[SIZING_SEQUENTIAL] = 1;
     assert_true(sizing_hits(&plant, 1) == 0);
@@ -174,7 +174,7 @@ static void caches_by_epoch_and_order(void **unused)
     assert_true(outcome.later_samples_per_s > 15000); /* 20 GB/s of memory */
 }
 
-/* The hit rate of the formula against a cache that is really kept, LRU, in random orders. */
+/* The formula's hit rate against a simulated LRU cache with random orders. */
 static void the_formula_is_that_of_an_lru_cache(void **unused)
 {
     enum { ITEMS = 2000, KEPT = 1200, EPOCHS = 20 };

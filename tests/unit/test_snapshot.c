@@ -85,7 +85,7 @@ static void any_damaged_or_missing_byte_is_noticed(void **unused)
     snapshot_release(&made);
 }
 
-/* A text with a right CRC. */
+/* A text with a correct CRC. */
 static int parse_sealed(const char *body, struct snapshot *snapshot)
 {
     char text[2048];
@@ -233,7 +233,8 @@ static void files_of_others_stay(void **unused)
     snapshot_release(&made);
 }
 
-/* A chunk in another place, file or checkpoint, or of another time, has another checksum. */
+/* A chunk at another position, in another file or checkpoint, or of another time, has another
+ * checksum. */
 static void no_two_chunks_are_alike(void **unused)
 {
     static uint64_t chunk[2048], other[2048];

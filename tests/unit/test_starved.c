@@ -144,7 +144,7 @@ static struct catalog *make_catalog(void)
     return catalog;
 }
 
-/* Wait until the reader waits: all that is left to do is to release something. */
+/* Wait until the reader waits: the only progress left is a release. */
 static void await_waiting(void)
 {
     while (storage.keeps_last && !counter_get(&waiting) && counter_get(&submitted) < SHARDS)
@@ -267,7 +267,7 @@ static void a_reader_that_answers_no_read_ends_the_run(void **unused)
     }
 }
 
-/* The decode thread holds all memory, or all files, and releases them only when the reader waits
+/* The decode thread holds all memory, or all files, and releases them only while the reader waits
  * for a read that the loader issues when notified. */
 static void what_comes_back_is_used_at_once(void **unused)
 {

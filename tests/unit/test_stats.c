@@ -38,8 +38,8 @@ static void check_interval(const double *values, size_t count, double low, doubl
     assert_near(summary.coverage, coverage, 1e-9);
 }
 
-/* 6 values and more: order statistics; coverages are 1 - 2 binom.cdf(k - 1, n, 1/2) of SciPy. 3 to
- * 5 values: exp(t.interval(0.95, n - 1, mean, sem)) of the logarithms. */
+/* 6 or more values: order statistics; coverages are 1 - 2 binom.cdf(k - 1, n, 1/2) of SciPy. 3 to 5
+ * values: exp(t.interval(0.95, n - 1, mean, sem)) of the logarithms. */
 static void intervals_as_scipy(void **unused)
 {
     const double three[] = {121, 100, 110}, signed_three[] = {-1, 0, 1};
@@ -126,8 +126,8 @@ static void intervals_cover_the_median(void **unused)
     }
 }
 
-/* Runs are added until the half width is small enough; the interval at that point still covers the
- * median in 95% of the cases, however early it stops. At most 40 runs. */
+/* Runs are added until the half width is small enough; even after an early stop the interval covers
+ * the median in 95% of the cases. At most 40 runs. */
 static void intervals_cover_after_stopping(void **unused)
 {
     static const double widths[] = {0.01, 0.02, 0.05, 0.1, 0.2};

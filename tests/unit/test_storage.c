@@ -69,7 +69,7 @@ static void cold_read_is_counted_and_warm_is_not(void **unused)
     storage_close(storage);
 }
 
-/* The bytes since a restart are unknown; "none left storage" would be false. */
+/* The bytes since a restart are unknown; reporting that none left storage would be false. */
 static void restarted_counters_are_unknown(void **unused)
 {
     const struct storage_bytes before = {true, true, true, 1000, 1000, 1000};
@@ -247,7 +247,7 @@ static void disks_on_the_network_are_told_apart(void **unused)
     make_device("fabrics/nvme1n1", "259:1");
     make_attribute("sys/devices/fabrics/nvme1n1/device/transport", "tcp\n");
     assert_string_equal(elsewhere_beneath(259, 1), "nvme1n1, a disk on the network");
-    /* A subsystem: by each of its paths. */
+    /* An NVMe subsystem, reached by each of its paths. */
     make_device("subsystem/nvme2n1", "259:2");
     make_attribute("sys/devices/subsystem/nvme2n1/device/nvme2/transport", "pcie\n");
     assert_string_equal(elsewhere_beneath(259, 2), "");

@@ -107,7 +107,7 @@ static void an_error_names_file_and_offset(void **unused)
     }
 }
 
-/* Threads read instead there, unless the user asked for io_uring. */
+/* There, threads read instead, unless the user requested io_uring. */
 static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
 {
     struct run run;
@@ -174,9 +174,9 @@ static void late_answers_arrive(void **unused)
     }
 }
 
-/* A read that never ends is given up in time, with its memory; the others continue; and close does
- * not wait for it, which would take forever. Returns false if this machine was too slow to complete
- * the others in time. */
+/* A read that never completes is abandoned in time, with its memory; the others continue, and close
+ * does not wait for it. Returns false if this machine was too slow to complete the others
+ * in time. */
 static bool give_up(const char *reader, bool answers_at_last, uint64_t timeout_ns)
 {
     struct fault_knobs stuck = {.stuck = true}, none = {0};

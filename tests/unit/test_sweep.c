@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows by type; a plan reads nothing else of them. */
+/* Rows by type; a plan reads no other member. */
 static const char *const choices[] = {"no", "yes", "strict", NULL};
 static const struct option_spec rows[] = {
     {"count", 0, OPTION_COUNT, 0, .summary = ""},
@@ -103,7 +103,7 @@ static void all_is_every_alternative(void **unused)
     (void)unused;
     check("flag", "all", "no|yes");
     check("choice", "all", "no|yes|strict");
-    check("plugin", "all", "one|three"); /* that can be used */
+    check("plugin", "all", "one|three"); /* usable */
     check("count", "all", "all");        /* a word of the option */
 }
 
@@ -191,7 +191,7 @@ enum { ROUNDS = 4, CELLS = 6 };
 
 static struct sweep_figures figures[ROUNDS * CELLS];
 
-/* Rate 100 per count, twice that with the flag; rounds differ by what all cells share. */
+/* Rate 100 per count, twice that with the flag; all cells of a round share its deviation. */
 static struct sweep_table measured(const struct sweep_plan *plan)
 {
     static const double counts[] = {1, 2, 4};
@@ -220,7 +220,7 @@ static void effects_are_paired(void **unused)
     size_t count;
 
     (void)unused;
-    /* One that is not valid enters nothing; its partners are left out. */
+    /* An invalid cell enters no figure; its partners are left out. */
     figures[CELLS + 5].is_valid = false;
     figures[CELLS + 5].samples_per_s = 1e9;
     struct sweep_effect *effects = sweep_effects(&table, &count);

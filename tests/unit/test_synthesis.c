@@ -131,8 +131,8 @@ static int compare_blocks(const void *a, const void *b)
     return memcmp(a, b, BLOCK);
 }
 
-/* Deduplicating or compressing storage gains nothing: neither in blocks of a shard (images back to
- * back) nor in blocks of single files. */
+/* Deduplication and compression gain nothing: neither in blocks of a shard (images back to back)
+ * nor in blocks of single files. */
 static void storage_gains_nothing(void **unused)
 {
     enum { IMAGES = 40 };

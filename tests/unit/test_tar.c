@@ -64,7 +64,7 @@ static uint8_t *put(struct maker *maker, const char *name, char type, const char
     return block;
 }
 
-/* Index it with the end that every archive has. */
+/* Index the archive, with its end marker appended. */
 static int index_made(const struct maker *maker, const struct format_scan *scan,
                       struct catalog **catalog)
 {

@@ -286,7 +286,7 @@ static void verify_goes_on_after_damage(void **unused)
     catalog_destroy(catalog);
 }
 
-/* Byte by byte this would take minutes. */
+/* A search byte by byte would take minutes. */
 static void zeros_are_passed_quickly(void **unused)
 {
     const uint64_t hole = UINT64_C(8) << 30;
@@ -415,7 +415,7 @@ static void written_and_read_back(void **unused)
     check_shard(&shards, "made.tfrecord");
 }
 
-/* With an .idx file a shard is not scanned: parse must find damage between the probed records. */
+/* A shard with an .idx file is not scanned: parse must find damage between the probed records. */
 static void an_idx_saves_the_scan(void **unused)
 {
     enum { RECORDS = 200 };

@@ -231,8 +231,7 @@ static void figures_over_time(void **unused)
     series_close(&series);
 }
 
-/* In one second of two processors, one computes for 600 ms: 30% of the machine; ten reads took 30
- * ms. */
+/* One of two CPUs computes for 600 ms of a second: 30% of the machine; ten reads took 30 ms. */
 static void shares_and_means(void **unused)
 {
     static const struct line node[] = {{"cpu", "all", "user_ms", {600, 600, 600}},
@@ -257,7 +256,7 @@ static void shares_and_means(void **unused)
     series_close(&series);
 }
 
-/* However long it is, a timeline has few rows, and no bytes are lost between them. */
+/* A timeline of any length has few rows, and no bytes are lost between them. */
 static void a_long_timeline_is_thinned(void **unused)
 {
     const struct metric metric = {

@@ -96,7 +96,7 @@ static void check_provenance(const struct provenance *read)
 
 /* ---- JSON ---- */
 
-/* Through the text of a file. */
+/* Through the file's text and back. */
 static json_t *json_of(struct timeline *timeline)
 {
     json_t *written = report_timeline(timeline);
@@ -457,7 +457,7 @@ static void two_nodes_by_their_clocks(void **unused)
     contains(script, "'Fabric of first'");
     assert_null(strstr(script, "Fabric of the"));
     contains(script, "'CPU of all nodes'");
-    contains(script, "1.25 5\n1.75 25\n"); /* the mean of the nodes that know: one */
+    contains(script, "1.25 5\n1.75 25\n"); /* the mean over the nodes with a value: one */
     contains(script, "'page cache'");
     free(script);
     timeline_destroy(late);

@@ -299,7 +299,7 @@ static void arrives_as_it_was(void **unused)
     timeline->phase_count = 1;
     timeline->absent_count = 1;
     snprintf(timeline->absent[0], sizeof timeline->absent[0], "gpu: there is none");
-    for (uint32_t columns = 2; columns <= 4; columns++) { /* 4: there are at most 3 */
+    for (uint32_t columns = 2; columns <= 4; columns++) { /* 4: at most 3 exist */
         struct timeline *received = sent(timeline, columns);
         assert_int_equal(received->column_count, columns < 3 ? columns : 3);
         assert_int_equal(received->figure_count, 2);
@@ -353,11 +353,11 @@ static void what_is_no_timeline_is_refused(void **unused)
     assert_null(timeline_unpack(packed, bytes - 1));
     memcpy(&head, packed, sizeof head);
     const struct timeline good = head;
-    head.column_count = 2; /* more than there are */
+    head.column_count = 2; /* more than exist */
     memcpy(packed, &head, sizeof head);
     assert_null(timeline_unpack(packed, bytes));
     head = good;
-    head.row_count += UINT64_C(1) << 60; /* the same size, apart from what overflows 64 bits */
+    head.row_count += UINT64_C(1) << 60; /* the same size modulo 2^64 */
     memcpy(packed, &head, sizeof head);
     assert_null(timeline_unpack(packed, bytes));
     head = good;

@@ -53,7 +53,7 @@ static void bytes_that_no_storage_gave(void **unused)
     judge(&verdict, JOB_DROP_NO, &uring, 500);
     assert_string_equal(verdict.result.degraded_reason, "");
     assert_int_equal(verdict.result.notice_count, 1);
-    /* A loop device with its file in memory: the process read everything, the disk gave half. */
+    /* A loop device with its file in memory: the process read everything, the disk only half. */
     judge(&verdict, JOB_DROP_STRICT, &uring, 1000);
     verdict.run = (struct result_run){.valid = true,
                                       .epoch_count = 1,
@@ -99,7 +99,7 @@ static void ranks_that_share_a_cache_read_less(void **unused)
         }
 }
 
-/* More bytes than the disks gave cannot have been read from them. */
+/* More bytes than the disks delivered cannot have been read from them. */
 static void bytes_counted_twice(void **unused)
 {
     const uint64_t bytes = 100000000;
@@ -116,7 +116,7 @@ static void bytes_counted_twice(void **unused)
     validity_check(&job, &uring, &run, &result);
     assert_non_null(strstr(result.degraded_reason, "by the disks' own counters"));
     result.degraded_reason[0] = '\0';
-    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may be in flight */
+    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may still be in flight */
     validity_check(&job, &uring, &run, &result);
     assert_string_equal(result.degraded_reason, "");
     epoch.device.of_node = true; /* by a witness other than this process */
@@ -210,7 +210,7 @@ static void server_disks_are_a_witness(void **unused)
     cold.server.disk_read_bytes = 751; /* others read from it too */
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
     cold.server.disk_read_bytes = 490;
-    cold.server.start.resident_known = true; /* known, and not cold or of another set */
+    cold.server.start.resident_known = true; /* known, but not cold, or of another set */
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
 }
 

@@ -36,9 +36,8 @@ static int bin_of(double share)
     return bin < 0 ? 0 : bin > 19 ? 19 : bin;
 }
 
-/* On a large square image no try is rejected as too wide until the area nears 1, so below 3/4 the
- * area is uniform; the aspect is uniform on a log scale; the position is uniform in the free
- * space. */
+/* On a large square image no try is rejected as too wide until the area approaches 1, so below 3/4
+ * the area is uniform; the aspect is log-uniform; the position is uniform in the free space. */
 static void train_boxes_follow_the_distribution(void **unused)
 {
     int area_bins[20] = {0}, aspect_bins[20] = {0}, x_bins[20] = {0}, y_bins[20] = {0};

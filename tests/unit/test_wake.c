@@ -173,7 +173,7 @@ static void await_waiting(uint32_t waiting)
     pthread_mutex_unlock(&storage.lock);
 }
 
-/* Each thread has a read and waits for it; one more read for one of them completes all. */
+/* Each thread waits for one read; one more read for one of the threads completes all. */
 static void an_io_thread_that_waits_takes_what_comes(void **unused)
 {
     struct crew crew;

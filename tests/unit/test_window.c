@@ -81,7 +81,7 @@ struct terms {
     const char *shuffle;
     uint32_t window;
     uint64_t read_bytes, memory_bytes;
-    uint32_t kept; /* records that a slow decode thread holds at once */
+    uint32_t kept; /* records held at once by a slow decode thread */
 };
 
 static uint64_t drawn[RECORDS], modelled[RECORDS], windows_cut;
@@ -242,8 +242,8 @@ static void every_window_makes_the_reads_of_the_model(void **unused)
                                                     .kept = 500}));
 }
 
-/* The plan decides where windows end: neither decode threads that hold so much that fetches run
- * short, nor memory that ends a window early, changes the reads from the model's. */
+/* Only the plan decides where windows end: decode threads that hold too many records, or memory
+ * that ends a window early, do not change the reads from the model's. */
 static void shortage_makes_no_other_reads(void **unused)
 {
     (void)unused;

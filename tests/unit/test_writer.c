@@ -80,7 +80,7 @@ static void every_writer_writes_every_byte(void **unused)
     }
 }
 
-/* At the limit of a file's size, as on a full disk, a write ends short, and its rest fails. */
+/* At the file size limit, as on a full disk, a write is short, and the rest of it fails. */
 static void a_short_write_is_continued_and_its_failure_reported(void **unused)
 {
     struct rlimit before, limit;
@@ -93,7 +93,7 @@ static void a_short_write_is_continued_and_its_failure_reported(void **unused)
     for (const struct plugin *const *row = writer_registry; *row; row++) {
         struct writer writer;
         int fd = open(folder_path("short"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0); /* the ring takes it over */
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0); /* the ring adopts the limit */
         if (open_writer(&writer, (*row)->name) == 0) {
             assert_int_equal(write_all(&writer, fd, 4), -EFBIG);
             assert_non_null(strstr(fail_reason(), "file: offset"));

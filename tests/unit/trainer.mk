@@ -9,7 +9,7 @@ UNIT_TESTS += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
 tests_unit_test_networks_LDADD = $(UNIT_LIBS)
 
-# The kernels once more, in double; the library's own are not looked at.
+# The kernels compiled in double; the library's own are not linked.
 UNIT_TESTS += tests/unit/test_kernels
 tests_unit_test_kernels_SOURCES = tests/unit/test_kernels.c tests/unit/unit.h $(KERNELS)
 tests_unit_test_kernels_CPPFLAGS = $(AM_CPPFLAGS) -DKERNELS_DOUBLE
@@ -34,7 +34,7 @@ tests_unit_test_learning_SOURCES = tests/unit/test_learning.c \
 tests_unit_test_learning_LDADD = $(UNIT_LIBS)
 endif
 
-# These take every backend there is.
+# These test every backend in the build.
 UNIT_TESTS += tests/unit/test_backend
 tests_unit_test_backend_SOURCES = tests/unit/test_backend.c \
 	tests/unit/training.h tests/unit/unit.h

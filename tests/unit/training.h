@@ -73,7 +73,7 @@ static inline double training_deviation(const struct graph *graph,
     return sqrt((node->kind == GRAPH_CONVOLUTION ? 2.0 : 1.0) / (double)fan_in);
 }
 
-/* Parameters unlike the initial ones, so that each of them matters. */
+/* Parameters unlike the initial ones, so that each one matters. */
 static inline void training_load(struct training *training)
 {
     const struct graph *graph = training->graph;
@@ -94,7 +94,7 @@ static inline void training_load(struct training *training)
     free(values);
 }
 
-/* A backend as tests compare it with the reference: in FP32 unless requested otherwise. */
+/* Return the backend to compare with the reference: in FP32 unless requested otherwise. */
 static inline const char *training_text(const char *backend)
 {
     const char *wanted = getenv("IOBENCH_CUDA");
