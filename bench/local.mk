@@ -49,7 +49,7 @@ endif
 EXTRA_DIST += bench/trainer_peer.py
 EXTRA_DIST += bench/predict.py bench/shuffle-learning.py bench/slow-disk.py
 
-# What needs a GPU: bench/device.sh runs it all, from here or from the folder of `make portable`.
+# Needs a GPU. bench/device.sh runs it all, from here or from the folder of `make portable`.
 noinst_PROGRAMS += bench/device_steps
 bench_device_steps_SOURCES = bench/device_steps.c
 bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
@@ -58,7 +58,7 @@ if HAVE_CUDA
 noinst_PROGRAMS += bench/device_kernels
 bench_device_kernels_SOURCES = bench/device_kernels.c trainer/cuda/runtime.c
 bench_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-# cuDNN is none of its needs.
+# Does not need cuDNN.
 bench_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 bench_device_kernels_LDADD = $(CUDA_OBJECTS) $(LIBIOBENCH_LIBS) $(CUDA_LIBS)
 bench_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a

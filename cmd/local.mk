@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is pure and tested by itself.
+# Pure code with its own unit tests.
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/jobfile.c cmd/jobfile.h \
@@ -42,7 +42,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/synthetic.c cmd/synthetic.h
 iobench_LDADD = $(LIBIOBENCH_LIBS)
 
-# Studies are data: studies/embed.sh makes one array of their files.
+# Studies are data: studies/embed.sh converts their files to one array.
 nodist_libiobench_a_SOURCES += study_shipped.c
 CLEANFILES += study_shipped.c
 EXTRA_DIST += studies/embed.sh $(STUDIES)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Add new pages here: what is not listed is not in the tarball.
+# Add new pages here: unlisted pages are missing from the tarball.
 EXTRA_DIST += docs/design.md docs/training.md docs/formats.md docs/pack.md docs/json.md docs/metrics.md docs/networks.md docs/shuffle.md docs/gpu.md
 EXTRA_DIST += docs/sizing.md
 EXTRA_DIST += docs/glossary.md docs/mlperf.md docs/ramp.md docs/results/fuzz.md docs/monitor.md docs/results/telemetry.md docs/results/io-engine.md
 EXTRA_DIST += docs/checkpoint.md
 
-# Figures of docs/shuffle.md and what they were drawn from.
+# Figures of docs/shuffle.md and their data.
 EXTRA_DIST += \
 	docs/results/epoch-border-drained.csv docs/results/epoch-border-overlapping.csv \
 	docs/results/epoch-border.gp docs/results/epoch-border.svg \
@@ -15,7 +15,7 @@ EXTRA_DIST += \
 EXTRA_DIST += docs/sweep.md
 EXTRA_DIST += docs/architecture.py docs/architecture.svg docs/cluster.md docs/security.md docs/reliability.md docs/truth.md
 
-# What was seen on guests, with the commands.
+# Measurements on guests, with their commands.
 EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/large-4-caffe2.csv docs/results/guests/large-4-mxnet.csv \
 	docs/results/guests/large-4-tensorflow.csv docs/results/guests/rdma-epochs.csv \

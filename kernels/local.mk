@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is right for the trainer's operations; compiled once more in double for their unit test.
+# Reference kernels of the trainer's operations; also compiled in double for their unit test.
 KERNELS = \
 	kernels/batch_norm.c kernels/convolution.c kernels/fully_connected.c kernels/loss.c \
 	kernels/lrn.c kernels/matrix.c kernels/optimise.c kernels/pointwise.c kernels/pool.c \
@@ -7,7 +7,7 @@ KERNELS = \
 libiobench_a_SOURCES += $(KERNELS) \
 	kernels/magnitudes.c kernels/magnitudes.h kernels/resize.c kernels/resize.h
 
-# The same on a device. Each source is built twice: by nvcc for the module, and for the host by the
+# The same for a device. Each source is built twice: by nvcc for the module, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = \
 	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
@@ -23,7 +23,7 @@ EMULATED_OBJECTS = $(CUDA_KERNELS:.cu=.emulated.o)
 ORDERED_OBJECTS = $(CUDA_KERNELS:.cu=.ordered.o)
 CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS) $(ORDERED_OBJECTS)
 NVCC_FLAGS = -std=c++17 -O3 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
-# Rows of sources are read as far as they are used.
+# Only the used part of each source row is read.
 EMULATED_FLAGS = -std=gnu++17 -O2 -g -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
 	-DKERNELS_EMULATED
 

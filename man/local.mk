@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The manual page and the bash completion are made by the program itself out of its option tables.
-# They depend on the sources that hold those, so that a release, which ships them, does not make
-# them again (nor runs a program built for another machine).
+# The program generates the manual page and the bash completion from its option tables. They depend
+# on the sources with those tables, so a release, which ships them, does not regenerate them (or run
+# a program built for another machine).
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_man_MANS += man/iobench.1
 dist_bashcompletion_DATA = man/iobench

@@ -2,7 +2,7 @@
 libiobench_a_SOURCES += profiles/profiles.c profiles/profiles.h
 nodist_libiobench_a_SOURCES += profiles/built-in.c
 
-# In the order in which `iobench list profiles` shows them.
+# In the order of `iobench list profiles`.
 PROFILES = \
 	profiles/gpu/v100.ini profiles/gpu/a100.ini profiles/gpu/h100.ini profiles/gpu/h200.ini \
 	profiles/gpu/b200.ini profiles/gpu/gb200.ini profiles/gpu/gb300.ini \

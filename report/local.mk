@@ -12,7 +12,7 @@ libiobench_a_SOURCES += \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h
 
-# The page of `iobench report`, and the library that draws its charts: empty where configure found none.
+# The page of `iobench report`, and its chart library: empty if configure found none.
 PAGE_FILES = report/page/page.html report/page/page.css report/page/page.js report/page/embed.sh
 EXTRA_DIST += $(PAGE_FILES)
 nodist_libiobench_a_SOURCES += page_files.c

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One unit test program a module: tests/unit/test_MODULE.c, linked against libiobench.a and cmocka.
-# Each folder's programs are listed in tests/unit/FOLDER.mk.
+# One unit test program per module: tests/unit/test_MODULE.c, linked against libiobench.a and
+# cmocka. Each folder's programs are listed in tests/unit/FOLDER.mk.
 UNIT_LIBS = $(LIBIOBENCH_LIBS) $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 UNIT_TESTS =
@@ -32,7 +32,7 @@ include tests/hostile/local.mk
 include tests/liars/local.mk
 include tests/mutants/local.mk
 
-# The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.
+# Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault.
 LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
 	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
 	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \

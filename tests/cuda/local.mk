@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cuda backend without a device: its kernels built for the host, the host's memory in place of
-# the device's (tests/cuda/emulated_runtime.c).
+# The cuda backend without a device: with kernels built for the host and host memory in place of
+# device memory (tests/cuda/emulated_runtime.c).
 EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
@@ -12,21 +12,21 @@ tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
 tests_cuda_emulated_so_LDADD = $(EMULATED_OBJECTS) -lstdc++ -lm
 tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
 
-# Ranks on the host's memory, with a library of our own in NCCL's place.
+# Ranks in host memory, with our own library in place of NCCL.
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/emulated_nccl.so
 tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
 	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
-# The real NCCL may be there, too, and is loaded first.
+# If the real NCCL is installed, it is loaded first.
 tests_cuda_emulated_nccl_so_LDFLAGS = $(SANITIZE) -shared -Wl,-Bsymbolic
 tests_cuda_emulated_nccl_so_LDADD = -lrt
 TESTS += tests/cuda/ranks.sh
 endif
 
 if HAVE_CMOCKA
-# The tests of the cpu backend, of this one.
+# The tests of the cpu backend, applied to this one.
 check_PROGRAMS += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
@@ -37,7 +37,7 @@ check_PROGRAMS += tests/cuda/test_input
 tests_cuda_test_input_SOURCES = tests/cuda/test_input.c tests/unit/unit.h
 tests_cuda_test_input_LDADD = $(UNIT_LIBS)
 
-# All of it for ThreadSanitizer, which tells what no event and no wait orders.
+# All of it under ThreadSanitizer, which reports accesses that no event or wait orders.
 if HAS_TSAN
 check_PROGRAMS += tests/cuda/ordered.so tests/cuda/test_order
 TESTS += tests/cuda/test_order
@@ -59,7 +59,7 @@ tests_cuda_ordered_nccl_so_LDADD = -lrt
 endif
 endif
 
-# Kernels against kernels/kernels.h: on the host always, on a device where there is one.
+# Kernels against kernels/kernels.h: always on the host, and on a device if present.
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
 TESTS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
@@ -84,7 +84,7 @@ tests_cuda_test_device_magnitudes_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_magnitudes_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
-# Numbers of fused plans against kernels/kernels.h, in both ways too.
+# Results of fused plans against kernels/kernels.h, likewise on both.
 CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
@@ -98,7 +98,7 @@ tests_cuda_test_device_fused_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_fused_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
-# The file of plans, which jobs on one host share.
+# The plan file, shared by jobs on one host.
 check_PROGRAMS += tests/cuda/test_choices
 TESTS += tests/cuda/test_choices
 tests_cuda_test_choices_SOURCES = tests/cuda/test_choices.c trainer/cuda/dnn_choices.c \
@@ -106,7 +106,7 @@ tests_cuda_test_choices_SOURCES = tests/cuda/test_choices.c trainer/cuda/dnn_cho
 tests_cuda_test_choices_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_choices_LDADD = $(UNIT_LIBS)
 
-# Plans of all networks for devices that are only described.
+# Plans of all networks for described devices, without hardware.
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) $(DNN_SOURCES) \

@@ -30,7 +30,7 @@ EXTRA_DIST += \
 	tests/golden/lmdb/lsun/data.mdb \
 	tests/golden/lmdb/tensors/data.mdb
 
-# Files of iobench for the reference tools to read: tests/golden/peers.sh, run by hand.
+# iobench's files, read by the reference tools: tests/golden/peers.sh, run by hand.
 EXTRA_PROGRAMS += tests/golden/peers
 tests_golden_peers_SOURCES = tests/golden/peers.c
 tests_golden_peers_LDADD = $(LIBIOBENCH_LIBS)
@@ -46,7 +46,7 @@ EXTRA_DIST += \
 	tests/golden/tar/webdataset/train-000000.tar \
 	tests/golden/tar/webdataset/train-000001.tar
 
-# For tests/golden/peer_shuffle.py, which is run by hand.
+# For tests/golden/peer_shuffle.py, run by hand.
 EXTRA_PROGRAMS += tests/golden/order
 tests_golden_order_SOURCES = tests/golden/order.c
 tests_golden_order_LDADD = $(LIBIOBENCH_LIBS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Small bugs put in by hand, each with the tests that must notice it. Not part of `make check`.
+# Small bugs written by hand, each with the tests that must detect it. Not part of `make check`.
 MUTANTS_LISTS = tests/mutants/base.list tests/mutants/cachectl.list tests/mutants/checkpoint.list tests/mutants/cmd.list \
 	tests/mutants/dataset.list tests/mutants/decode.list tests/mutants/formats.list \
 	tests/mutants/pack.list tests/mutants/pipeline.list tests/mutants/readers.list \

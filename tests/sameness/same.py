@@ -33,7 +33,7 @@ TIMES = re.compile(r"_[nm]?s(_reason)?$|_percent|_ratio|device|cold|\.series|res
 
 
 def commands():
-    """(name, arguments, what comes out: json, text or files)."""
+    """(name, arguments, kind of output: json, text or files)."""
     yield "version", ["--version"], "text"
     yield "list", ["list"], "text"
     for name in ("run", "train", "infer", "pack", "shuffle", "size", "all"):
@@ -140,7 +140,7 @@ def main():
     options = parser.parse_intermixed_args()
     scratch = options.keep or tempfile.mkdtemp(prefix="iobench-same-")
     old, new = os.path.abspath(options.old), os.path.abspath(options.new)
-    # All in the same folder, one after the other: paths are part of the output.
+    # All in the same folder, one at a time: paths are part of the output.
     found, folder = [], os.path.join(scratch, "work")
     for build in (old, old, new):
         shutil.rmtree(folder, ignore_errors=True)
