@@ -25,7 +25,7 @@ struct account {
     struct recorder *recorder;
     uint32_t workers;
     bool reads;                /* the reader is not idle */
-    struct histogram *late_ns; /* of the run: how late batches were ready */
+    struct histogram *late_ns; /* over the run: how late batches were ready */
     /* of the current epoch */
     struct result_epoch *epoch;
     struct clock_moment start;
@@ -44,7 +44,7 @@ void account_step(struct account *account, const struct trainer_times *times);
 void account_stop(struct account *account);
 /* Returns 0, or -EPROTO if the clock was set or the machine slept, which makes every rate wrong. */
 int account_check_clock(const struct account *account);
-/* Wait until the reads have ended, and add what is known only then. */
+/* Wait until the reads have ended, and add figures known only then. */
 void account_end(struct account *account);
 
 #endif

@@ -180,7 +180,7 @@ int budget_make(const struct budget_config *config, struct budget *budget, struc
     };
     budget->available_bytes =
         budget_available_bytes(config->cold, config->ranks, config->held_bytes, &headroom);
-    int code = check_total(budget, headroom.cause); /* exceeded even without records? */
+    int code = check_total(budget, headroom.cause); /* too much even without records? */
     if (code)
         return code;
     budget->records_bytes = choose_records(config, budget, result);

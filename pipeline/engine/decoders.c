@@ -16,8 +16,8 @@
 
 enum { GROUP_MAX = 64 };
 
-/* Work of a group: small enough to balance the decode threads, large enough to make the cost of a
- * lock per group negligible. */
+/* Target work per group: small enough to balance the decode threads, large enough to make the cost
+ * of a lock per group negligible. */
 static const uint64_t group_ns = 50000;
 
 struct worker {

@@ -34,7 +34,7 @@ struct engine {
     uint32_t workers;
     struct resume_point resume;
     struct account account;
-    uint64_t waited_ns;  /* time spent so far waiting for the next batch */
+    uint64_t waited_ns;  /* time spent waiting for the next batch so far */
     uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
@@ -107,7 +107,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
     engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
     if (!engine->rows)
         return -ENOMEM;
-    memset(engine->rows, 0, engine->rows_bytes); /* take page faults off the clock */
+    memset(engine->rows, 0, engine->rows_bytes); /* fault the memory in off the clock */
     return 0;
 }
 

@@ -42,7 +42,7 @@ static int put(const char *group, const char *name, const char *text)
     return code;
 }
 
-/* Makes a group, or removes it. */
+/* Create or remove a group. */
 static int change_group(const char *path, bool makes)
 {
     struct folder parent;

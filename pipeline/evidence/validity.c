@@ -55,7 +55,7 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
 }
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
-/* Of a server's disks: above this they served other clients too, whose share is unknown. */
+/* Reads by a server's disks above this also served other clients, whose share is unknown. */
 static const double SHARE_MOST = 150;
 
 /* The bytes of this run came from a cache that was thought to be cold. */

@@ -78,7 +78,7 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     struct measurement *measurement = context;
     const struct catalog *catalog = measurement->catalog;
 
-    /* Record bytes are summed when the epoch ends; until then the mean record size stands in. */
+    /* Record bytes are summed when the epoch ends; until then the mean record size is used. */
     report_progress(measurement,
                     (struct run_progress){.phase = RUN_EPOCH,
                                           .epoch = so_far->epoch,

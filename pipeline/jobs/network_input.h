@@ -37,8 +37,8 @@ struct network_input {
     uint64_t counted, correct, correct_top5;
 };
 
-/* Find `data` and its catalog, to be read by these ranks as `job` says, as images of side x side.
- * Notices go to result. Collective. Returns 0 or -errno; call input_close() in either case. */
+/* Find `data` and its catalog, which these ranks read as `job` says, as side x side images. Notices
+ * go to result. Collective. Returns 0 or -errno; call input_close() in either case. */
 int input_find(struct network_input *input, const struct job *job, const char *data,
                enum input_use use, uint32_t side, struct ranks *ranks, struct result *result);
 /* Count the samples that this rank takes in the job's first epoch. Returns 0 or -errno. */

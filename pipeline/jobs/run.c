@@ -100,8 +100,8 @@ static void report_end(struct sitting *sitting)
     }
 }
 
-/* Set the order of the next round: newly drawn, or each second time within a pair the reverse of
- * the last, so that a steady drift cancels. */
+/* Set the order of the next round: newly drawn, or, in the second half of a pair, the reverse of
+ * the last order, so that a steady drift cancels. */
 static void draw_order(struct sitting *sitting, uint64_t round)
 {
     uint32_t *order = sitting->order, count = sitting->count;

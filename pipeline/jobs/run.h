@@ -24,14 +24,14 @@ struct run_progress {
     uint64_t elapsed_ns;  /* of this phase */
 };
 
-/* Where a job that shares the machine with another waits for it. */
+/* Points at which a job that shares the machine waits for the other job. */
 enum run_gate {
     RUN_GATE_TURN,  /* before a run; nothing is done yet */
     RUN_GATE_START, /* caches are dropped and verified; the clock starts next */
 };
 
-/* Called on the main thread, progress at most ten times a second and at each change of phase.
- * gate: NULL, or returns 0 to go on, or -errno with a reason to end the job. */
+/* Called on the main thread, progress at most ten times a second and at each change of phase. gate:
+ * NULL, or returns 0 to continue, or -errno with a reason to end the job. */
 struct run_observer {
     void (*progress)(void *context, const struct run_progress *progress);
     int (*gate)(void *gate_context, enum run_gate gate);

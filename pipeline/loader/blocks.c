@@ -65,7 +65,7 @@ void blocks_drop(struct blocks *blocks, struct fetch *fetch)
         release_holder(blocks, fetch->block);
 }
 
-/* Give the record memory of its own, if there is some, and let go of its block. */
+/* Move the record to its own memory, if available, and release its block. */
 static void copy_out(struct blocks *blocks, struct fetch *fetch)
 {
     uint32_t region;
@@ -76,7 +76,7 @@ static void copy_out(struct blocks *blocks, struct fetch *fetch)
     fault_guard_begin();
     memcpy(copy, fetch->bytes, fetch->length);
     if (!fault_guard_end(fetch->bytes, fetch->length))
-        fetch->code = -EFAULT; /* worded by fail_record() of the decoders */
+        fetch->code = -EFAULT; /* the decoders' fail_record() words the reason */
     fetch->bytes = fetch->copy = copy;
     release_holder(blocks, fetch->block);
     fetch->block = NULL;
@@ -197,7 +197,7 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
     const uint32_t count = block->fetch_count;
     const bool failed = request->result < 0;
 
-    if (request->result == -EAGAIN) { /* it had no free file */
+    if (request->result == -EAGAIN) { /* the reader had no free file */
         block->next = blocks->refused;
         blocks->refused = block;
         blocks->starved = block->releases == blocks->releases;

@@ -60,9 +60,9 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
 
 /* Release the memory of a record. */
 void blocks_drop(struct blocks *blocks, struct fetch *fetch);
-/* If the record lies in the reader's mapped pages, copy it out, memory permitting. */
+/* If the record is in the reader's mapped pages, copy it out, memory permitting. */
 void blocks_unmap(struct blocks *blocks, struct fetch *fetch);
-/* Return the reason why the starved reader can never read again. */
+/* Return why the starved reader can never read again. */
 int blocks_fail_starved(const struct blocks *blocks, uint64_t memory_bytes);
 
 #endif

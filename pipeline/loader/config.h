@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the records go. Called by the loader's thread. */
+/* Consumer of the records. Called by the loader's thread. */
 struct loader_sink {
     /* The next epoch has this many draws. Returns the address of the first. */
     uint64_t (*expect)(void *state, uint64_t draws);

@@ -181,7 +181,7 @@ static int wait_for_reads(struct flow *flow, uint64_t wait_ns)
 
     if (can_use_returned(flow)) {
         flag_set(&flow->wants_returned);
-        code = flow_collect(flow, false); /* returned before the flag was seen */
+        code = flow_collect(flow, false); /* fetches returned before the flag was seen */
     }
     if (code == 0 && flow->delivery.outstanding == outstanding)
         code = reap(flow, wait_ns);
@@ -189,7 +189,7 @@ static int wait_for_reads(struct flow *flow, uint64_t wait_ns)
     return code;
 }
 
-/* Everything mapped is in the plan's slots or in draws behind one that is not ready. */
+/* Everything mapped is in the plan's slots or in draws after one that is not ready. */
 static int make_room(struct flow *flow)
 {
     struct blocks *blocks = &flow->blocks;

@@ -7,12 +7,13 @@
  *    records: the last one to be copied out or dropped releases it, exactly once.
  * 3. Draws leave in plan order, whatever order the reads end in.
  * 4. Memory acquired = memory of blocks + memory of copies. What a timed-out read may still write
- * to is never reused or freed.
+ *    to is never reused or freed.
  * 5. A block that was refused is submitted again only after something was released.
- * 6. The loop never waits for nothing. If no read is in flight, no fetch is with a worker and no
- * rate limit holds, each turn submits a read, delivers a fetch or copies a record out of a mapping,
- * or the run fails with a reason that names what is exhausted. With reads in flight the loop waits
- * for the reader, which finishes each within the time-out; inflight.c catches one that hangs.
+ * 6. The loop never waits for an event that cannot come. If no read is in flight, no fetch is with
+ *    a worker and no rate limit holds, each turn submits a read, delivers a fetch or copies a
+ *    record out of a mapping, or the run fails with a reason that names what is exhausted. With
+ *    reads in flight the loop waits for the reader, which finishes each within the time-out;
+ *    inflight.c catches one that hangs.
  */
 #include "pipeline/loader/loader.h"
 
@@ -29,7 +30,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { EPOCHS_AHEAD = 8 }; /* epochs begun whose figures have not been asked for */
+enum { EPOCHS_AHEAD = 8 }; /* epochs begun whose figures have not been requested */
 
 struct loader {
     struct loader_config config;
@@ -44,7 +45,7 @@ struct loader {
     struct queue *epochs;           /* epoch + 1, from loader_begin() */
     struct queue *opened;           /* one entry: the reader was opened, or failed to */
     struct queue *closing;          /* one entry: no worker holds a fetch any more */
-    struct queue *ended;            /* figures of the epochs that ended */
+    struct queue *ended;            /* figures of completed epochs */
     struct loader_figures *figures; /* a ring of epochs_ahead entries */
     uint64_t epochs_run;
     uint32_t epochs_ahead;
@@ -78,7 +79,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
 }
 
 /* The epoch is under way to the last record and the next order is made: its reads can begin. A plan
- * that was cut short is drained instead: it holds records that nobody will draw. */
+ * that was cut short is drained instead: it holds records that will never be drawn. */
 static bool may_go_on(const struct loader *loader)
 {
     return loader->next_epoch && window_is_done(&loader->flow.window) && !loader->plan_is_cut &&
@@ -120,7 +121,7 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
     return 0;
 }
 
-/* Returns false when no more come. */
+/* Returns false after the last epoch. */
 static bool next_epoch(struct loader *loader, uint64_t *epoch)
 {
     void *entry = (void *)(uintptr_t)loader->next_epoch;

@@ -43,7 +43,7 @@ int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max);
 /* Workers: return up to FETCH_GROUP fetches. */
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count);
 
-/* Wait for the end of the oldest epoch not asked for yet. Returns false if the run was cancelled.
+/* Wait for the end of the oldest epoch not yet waited for. Returns false if the run was cancelled.
  */
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures);
 

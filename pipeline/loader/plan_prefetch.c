@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct plan_prefetch {
-    struct plan *plans[2]; /* the next order is made in the first */
+    struct plan *plans[2]; /* the next order is made in the first one */
     struct recorder *recorder;
     struct queue *requests; /* epoch + 1 */
     struct queue *made;     /* the plan, or NULL: it failed */
@@ -129,7 +129,7 @@ int plan_prefetch_acquire(struct plan_prefetch *prefetch, uint64_t epoch, struct
         return plan_prefetch_stop(prefetch);
     prefetch->is_requested = prefetch->is_answered = false;
     *plan = prefetch->answer;
-    /* The thread waits for a request: nobody else uses the plans now. */
+    /* The thread waits for a request: no other thread uses the plans now. */
     prefetch->plans[0] = prefetch->plans[1];
     prefetch->plans[1] = *plan;
     return 0;

@@ -29,12 +29,12 @@ int plan_prefetch_stop(struct plan_prefetch *prefetch);
 
 /* Return true if there are two plans. */
 bool plan_prefetch_overlaps(const struct plan_prefetch *prefetch);
-/* Begin to make the order of an epoch, which the next acquire is for. Needs two plans. */
+/* Start making the order of the epoch that the next acquire returns. Needs two plans. */
 void plan_prefetch_request(struct plan_prefetch *prefetch, uint64_t epoch);
 /* Return true if acquire would not wait: the requested order is made or has failed. */
 bool plan_prefetch_is_ready(struct plan_prefetch *prefetch);
 /* Wait for the plan, at the start of the epoch, and hand the other one back to the thread; request
- * it first if nobody has. Returns 0 or a negative errno with a reason. */
+ * it first if not yet requested. Returns 0 or a negative errno with a reason. */
 int plan_prefetch_acquire(struct plan_prefetch *prefetch, uint64_t epoch, struct plan **plan);
 
 #endif

@@ -54,7 +54,7 @@ void window_begin(struct window *window, struct plan *plan, uint64_t epoch, uint
                   uint64_t first_address);
 
 /* Run the plan until the window is full or the plan ends; append what it draws. Leaves the window
- * empty if fetches are missing. Returns 0 or a negative errno. */
+ * empty if too few fetches are free. Returns 0 or a negative errno. */
 int window_fill(struct window *window, struct draw_list *drawn);
 
 static inline bool window_is_empty(const struct window *window)
@@ -62,7 +62,7 @@ static inline bool window_is_empty(const struct window *window)
     return window->at == window->count;
 }
 
-/* True if nothing of the epoch is left to be read. */
+/* True if the epoch has nothing left to read. */
 static inline bool window_is_done(const struct window *window)
 {
     return window->plan_ended && window_is_empty(window);
@@ -85,7 +85,7 @@ void window_put_back(struct window *window, const struct placed_fetch *fetches, 
 /* Return how many fetches can be put back. */
 uint32_t window_room(const struct window *window);
 
-/* Return a fetch that nobody uses any more. */
+/* Return a fetch that is no longer in use. */
 void window_recycle(struct window *window, struct fetch *fetch);
 
 #endif

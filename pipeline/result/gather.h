@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gather: what the ranks of a job measured, brought together: every rank gets the same picture.
- * All ranks call at the same place, also those that failed. Main thread only.
+ * gather: combines what the ranks of a job measured; every rank gets the same result. Collective,
+ * also for ranks that failed. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_RESULT_GATHER_H
 #define IOBENCH_PIPELINE_RESULT_GATHER_H

@@ -55,7 +55,7 @@ struct result_cold {
     double residue_percent; /* of total_bytes; undefined if pages are unverified */
     uint64_t drop_ns;       /* off the clock */
     char method[160];       /* how it was dropped and measured */
-    char reason[400];       /* what is still cached and where, or why it is unverified */
+    char reason[400];       /* what is still cached, and where; or why it is unverified */
 };
 
 /* How long each stage waited, and for what: sums over the threads of the stage. */

@@ -117,7 +117,7 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
 }
 
 /* Counting starts at the first row of the series, which is in no bin. Samples may follow each other
- * closely (sampler_sample()); a rate over a millisecond does not deserve a row. */
+ * closely (sampler_sample()); a rate over a millisecond is not worth a row. */
 static int fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
     const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * job: the settings of `iobench run`, and the one option table behind parsing, --help, man page,
+ * job: the settings of `iobench run`, and the single option table behind parsing, --help, man page,
  * completion, job files and the report's settings.
  */
 #ifndef IOBENCH_PIPELINE_SETTINGS_JOB_H

@@ -105,7 +105,7 @@
     {"prefetch", 0, OPTION_COUNT, JOB_FIELD(at, prefetch_batches), .fallback = "2", \
      .minimum = 1, .maximum = 1024, .summary = "decoded batches to keep ready for the trainer"}
 
-/* offset_of_it: of a struct cold_settings. */
+/* offset_of_it: offset of a struct cold_settings. */
 #define JOB_DROP_ROW(offset_of_it, by_default) \
     {"drop-caches", 'c', OPTION_CHOICE, \
      .offset = (offset_of_it) + offsetof(struct cold_settings, drop_caches), \
