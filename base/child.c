@@ -60,7 +60,7 @@ static int spawn(struct child *child, const char *const *argv, const sigset_t *d
     return code ? fail(code, "%s: cannot run: %s", argv[0], fail_errno_text(code)) : 0;
 }
 
-/* Somebody else reaped it. */
+/* Another part of the process reaped it. */
 static void let_go(struct child *child)
 {
     child->pid = 0;
@@ -161,7 +161,7 @@ static void keep(struct streams *streams, const struct child_task *task,
 
 enum { ERRORS, OUTPUT, READ = 0, WRITE = 1 };
 
-/* Read what is there, at most one pipeful a turn, since the program may write without end. */
+/* Read what is available, at most one pipeful per turn, since the program may write without end. */
 static void drain(struct streams *streams, const struct child_task *task,
                   struct child_result *result)
 {
@@ -208,7 +208,7 @@ static int open_streams(struct streams *streams, char *text)
     return 0;
 }
 
-/* It ended; its PID stays reserved until child_ended(). */
+/* The child ended; its PID stays reserved until child_ended(). */
 static bool is_over(const struct child *child)
 {
     siginfo_t info = {0};
@@ -224,7 +224,8 @@ static void await_end(const struct child *child)
         clock_sleep_ns(nap_ns);
 }
 
-/* Stop the whole group. One that became another user's, or that the kernel keeps, is let go. */
+/* Stop the whole group. Give up on a group that now belongs to another user, or that the kernel
+ * keeps. */
 static void end_early(struct child *child)
 {
     kill(-child->pid, SIGTERM);

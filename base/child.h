@@ -24,8 +24,8 @@ struct child_task {
     int input;           /* a descriptor above 2; 0: /dev/null, so nothing asks for a password */
     int output;          /* a descriptor above 2; 0: captured like stderr */
     char *text;          /* CHILD_TEXT_BYTES for all of stdout; NULL: not wanted */
-    const char *prefers; /* the output kept is the last line that begins so, if there is one; NULL:
-                            the last line */
+    const char *prefers; /* keep the last output line with this prefix, if any; NULL: the last
+                          * line */
     uint64_t timeout_ns; /* 0: none */
     /* Called about ten times a second; true stops the program. May be NULL. */
     bool (*stop)(void *context);

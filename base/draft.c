@@ -36,7 +36,7 @@ int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
 char *file_draft_path(const char *path, const char *suffix)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    /* A name may have the maximum length: then the draft's name contains only its start. */
+    /* A name may have the maximum length; the draft's name then contains only its start. */
     size_t room = NAME_MAX - strlen("..") - strlen(suffix) - strlen(draft_end);
 
     return file_format_path("%.*s.%.*s.%s%s", (int)(name - path), path, (int)room, name, suffix,

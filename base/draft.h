@@ -17,7 +17,7 @@
 enum { FILE_DRAFT_SUFFIX_BYTES = 9 }; /* including NUL */
 
 struct file_draft_options {
-    const char *suffix; /* letters and digits; NULL: random. A given one is locked by its writer */
+    const char *suffix; /* letters and digits, locked by its writer; NULL: random */
     bool no_replace;    /* commit fails with -EEXIST if the path exists */
 };
 

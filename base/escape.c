@@ -13,7 +13,7 @@ enum { UNIT_MAX = 4, ESCAPED = 4, CHUNK = 16384 };
 /* ---- one character ---- */
 
 struct unit {
-    size_t bytes;       /* its length, at least 1; of an invalid sequence 1 */
+    size_t bytes;       /* its length, at least 1; 1 for an invalid sequence */
     bool valid, begins; /* UTF-8; may become UTF-8 with more bytes */
     uint32_t code;
 };

@@ -19,7 +19,7 @@ static _Atomic uintptr_t lost_pages[PAGES_MOST];
 static _Atomic uint64_t lost_count;
 static _Thread_local volatile sig_atomic_t guarded, lost;
 
-/* Record the page before it becomes zeros, so whoever reads zeros finds the record. */
+/* Record the page before it becomes zeros, so that a reader of the zeros finds the record. */
 static bool replace_page(uintptr_t page)
 {
     const uint64_t index = atomic_fetch_add(&lost_count, 1);

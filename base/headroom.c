@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What a group accounts, by the names of its cgroup version. */
+/* Names of a group's counters, by cgroup version. */
 struct group_names {
     const char *limits[2], *usage, *reclaimable[2];
 };

@@ -20,8 +20,8 @@ enum landlock_access {
     LANDLOCK_WRITE = 1 << 3, /* write to existing files; control devices */
     LANDLOCK_MAKE = 1 << 4,  /* create, write, rename and remove files and folders */
     LANDLOCK_TALK = 1 << 5,  /* create sockets and FIFOs */
-    LANDLOCK_PIN = 1 << 6,   /* keep it open: proc, 9p and others make a new inode for a name
-                                that nobody holds, and no rule knows that one */
+    LANDLOCK_PIN = 1 << 6,   /* keep it open: proc, 9p and others give a name that no process holds
+                              * a new inode, which no rule covers */
 };
 
 /* Return the kernel's ABI version, 0 if unsupported or disabled. */

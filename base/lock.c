@@ -147,7 +147,7 @@ void file_lock_release(struct file_lock *lock)
 
     if (lock->fd < 0)
         return;
-    /* Remove while held: whoever opened it before finds that the name is gone. */
+    /* Remove while held: a process that opened it earlier finds the name gone. */
     memcpy(reason, fail_reason(), sizeof reason);
     folder_remove(&lock->folder, lock->name, &lock->made);
     fail(0, "%s", reason);

@@ -19,7 +19,7 @@ struct file_lock {
 };
 
 /* Never blocks. -EBUSY if held: the reason names its process and host. Anything that is not a lock
- * (a link, a FIFO, other contents) is refused and left alone. */
+ * (a link, a FIFO, other contents) is refused and not touched. */
 int file_lock_acquire(struct file_lock *lock, const char *path);
 void file_lock_release(struct file_lock *lock); /* also removes the file; no-op if not held */
 

@@ -11,7 +11,7 @@
 
 enum { SLOTS_MIN = 64, NAMES_MAX = 1 << 30 };
 
-/* The seed is an address, which varies from run to run: nobody can craft colliding names. */
+/* The seed is an address, which varies from run to run: colliding names cannot be crafted. */
 static uint64_t hash_of(const struct names *names, const char *text, size_t length)
 {
     uint64_t hash = (uint64_t)(uintptr_t)names;

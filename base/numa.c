@@ -13,8 +13,8 @@
 
 enum { NODES_MOST = 1024 }; /* MAX_NUMNODES of the kernel */
 
-/* Parse "0-3,8,10-11"; sets[i] for each number below `most`. Returns false if there is no such
- * file. */
+/* Parse "0-3,8,10-11"; sets[i] for each number below `most`. Returns false if the file is
+ * missing. */
 static bool read_list(const char *sys, const char *name, bool *set, unsigned most)
 {
     char path[512];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * numa: the NUMA nodes that this process may run on, and binding threads and their memory to one.
- * It needs only two system calls and sysfs, so no library. On machines with one node and kernels
+ * It needs only two system calls and sysfs, hence no library. On machines with one node and kernels
  * without NUMA there is one node and nothing is bound.
  */
 #ifndef IOBENCH_BASE_NUMA_H

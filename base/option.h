@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option: option tables, the only source for parsing, --help, the man page, completion, job files
+ * option: option tables, the single source for parsing, --help, the man page, completion, job files
  * and the settings in a report.
  *
  * A row gives the offset of its value in a settings struct. Text values are copied; free them with

@@ -30,7 +30,8 @@ static uint64_t between(uint64_t at, uint64_t from, uint64_t to, uint64_t low, u
     return low + (uint64_t)(share * (double)(high - low));
 }
 
-/* Interpolate between the points around `at`: an amount at a time (by_ns), or a time at an amount.
+/* Interpolate between the points around `at`: the amount at a time (by_ns), or the time of an
+ * amount.
  */
 static uint64_t look_up(const struct pace *pace, uint64_t at, bool by_ns)
 {

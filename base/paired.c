@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Of all 2^n ways to swap A and B within pairs, count those with a mean at least as far from 0.
- * Signs change one at a time (Gray code); the first never does, since the mirrored half is as
+ * Signs change one at a time (Gray code); the first never does, since the mirrored half is equally
  * far. */
 static double flip_signs(const double *logs, size_t count)
 {

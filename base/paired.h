@@ -27,11 +27,11 @@ struct paired {
 
 enum { PAIRED_MAX = 10000, PAIRED_FLIPS_MAX = 12, PAIRED_HOLM_MAX = 64 };
 
-/* Test the first PAIRED_MAX of count values each. turns: so many successive values make up a pair,
- * whose logarithm is the interquartile mean of theirs, since a storage's hiccup hits one turn;
- * 1: each is a pair. Values that are not positive, and an incomplete rest, are left out. until:
- * measuring stopped once the interval was narrow enough; the interval is then wider and p larger to
- * compensate (STATS_UNTIL in base/stats.h). */
+/* Test the first PAIRED_MAX of count values each. turns: this many successive values make up a
+ * pair, whose logarithm is the interquartile mean of theirs, since a storage's hiccup hits one
+ * turn; 1: each is a pair. Values that are not positive, and an incomplete rest, are left out.
+ * until: measuring stopped once the interval was narrow enough; the interval is then wider and p
+ * larger to compensate (STATS_UNTIL in base/stats.h). */
 struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until);
 
 /* Apply Holm's correction to at most PAIRED_HOLM_MAX p values in place: the chance of any false

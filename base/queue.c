@@ -15,7 +15,7 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t not_empty, not_full;
     uint32_t capacity, head, count;
-    struct stall pop, push; /* their waiters: no needless signals */
+    struct stall pop, push; /* waiters are counted to avoid needless signals */
     bool woken, closed, cancelled;
     void *entries[];
 };

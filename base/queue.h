@@ -34,7 +34,7 @@ int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
 /* The same, waiting at most wait_ns, then returning 0. */
 int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns);
 
-/* Make the waiting pop return 0, or the next one not wait. For one consumer. */
+/* Make the waiting pop return 0, or keep the next one from waiting. For one consumer. */
 void queue_wake(struct queue *queue);
 
 /* No more pushes will come: consumers drain the rest, then get 0. */

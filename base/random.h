@@ -24,7 +24,7 @@ struct random {
 uint64_t random_mix(uint64_t value);
 /* Hash several numbers into one seed: (seed, epoch, rank, ...). Order matters. */
 uint64_t random_hash(uint64_t seed, uint64_t a, uint64_t b);
-uint64_t random_hash_text(uint64_t seed, const char *text); /* its end counts, too */
+uint64_t random_hash_text(uint64_t seed, const char *text); /* the end of the text is hashed too */
 
 struct random random_start(uint64_t seed);
 uint64_t random_next(struct random *random);

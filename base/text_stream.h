@@ -11,8 +11,7 @@
 
 struct text_stream {
     FILE *stream; /* for writing */
-    char
-        *text; /* after text_stream_flush(): what was written, NUL-terminated; may be NULL before */
+    char *text;   /* set by text_stream_flush(), NUL-terminated; may be NULL before */
     size_t bytes, room;
 };
 

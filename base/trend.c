@@ -18,8 +18,8 @@ static double median_of(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Two-sided p of that many descending pairs, from the number of permutations with k inversions: the
- * n-th value can precede 0 to n - 1 of the others. Doubles hold shares of all. */
+/* Two-sided p for this many descending pairs, from the number of permutations with k inversions:
+ * the n-th value can precede 0 to n - 1 of the others. Doubles hold shares of all. */
 static double exact_p(size_t count, size_t falling)
 {
     enum { PAIRS_MAX = EXACT_MAX * (EXACT_MAX - 1) / 2 };

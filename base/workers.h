@@ -13,10 +13,11 @@ struct workers_job {
     const char *name; /* of the threads */
     /* On each thread; number counts them from 0. Returns 0 or a negative errno. */
     int (*work)(void *context, struct workers *workers, uint64_t number);
-    /* Make the others return soon: one has failed. Any thread, also several times. */
+    /* Make the other threads return soon, because one failed. Any thread; may be called
+     * repeatedly. */
     void (*stop)(void *context);
-    /* On the caller's thread, every 100 ms, when woken, and at the end; not 0 is a failure. May be
-     * NULL. */
+    /* On the caller's thread, every 100 ms, when woken, and at the end; a non-zero result is a
+     * failure. May be NULL. */
     int (*tick)(void *context);
     void *context;
 };

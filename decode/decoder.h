@@ -41,7 +41,7 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
 
 struct decoder_ops {
     struct plugin plugin;
-    bool gives_pixels; /* rows hold pixels: nobody else has to decode */
+    bool gives_pixels; /* rows hold pixels: no further decoding is needed */
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
     void (*close)(void *state);
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders. Returns 0, DECODE_DAMAGED,

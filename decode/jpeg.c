@@ -168,8 +168,8 @@ static void source_begin(j_decompress_ptr jpeg)
     (void)jpeg;
 }
 
-/* The image ended early: supply an end marker, as libjpeg.txt advises, so that what came is
- * decoded. */
+/* The image ended early: supply an end marker, as libjpeg.txt advises, so that the available data
+ * is decoded. */
 static boolean source_fill(j_decompress_ptr jpeg)
 {
     static const JOCTET end[] = {0xff, JPEG_EOI};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * view: the part of an image that a training step uses: random-resized crop and mirror for
- * training, centre crop for evaluation. Pure: the same (seed, epoch, record) gives the same view.
+ * training, centre crop for evaluation. Pure: the same (seed, epoch, record) yields the same view.
  */
 #ifndef IOBENCH_DECODE_VIEW_H
 #define IOBENCH_DECODE_VIEW_H
