@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cursor: reads one record at a time, off the clock, for pack, verify and inspect. In any order,
- * but going back in a compressed shard inflates it anew. One cursor per thread.
+ * cursor: reads one record at a time, off the clock, for pack, verify and inspect. Any order works,
+ * but seeking back in a compressed shard inflates it again. One cursor per thread.
  */
 #ifndef IOBENCH_PACK_CURSOR_H
 #define IOBENCH_PACK_CURSOR_H

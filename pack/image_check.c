@@ -129,7 +129,7 @@ static int check_jpeg(const void *bytes, size_t count, const struct image_limits
     return code ? fail(code, "the JPEG does not decode: %s", errors.complaint) : 0;
 }
 
-/* ---- libpng, likewise ---- */
+/* ---- libpng, whose errors must not end the program either ---- */
 
 struct png_input {
     const uint8_t *at;

@@ -47,7 +47,7 @@ struct inspection {
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the inspected records */
     uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;
-    char first_damage[640]; /* of the first inspected record: file, offset and what is wrong */
+    char first_damage[640]; /* of the first inspected record: file, offset and fault */
     struct histogram image_bytes, width, height;
     uint64_t unlabelled, classes; /* distinct labels */
     int32_t label_minimum, label_maximum;

@@ -93,7 +93,7 @@ static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
     return (uint64_t)((unsigned __int128)pack->count * shard / pack->shards);
 }
 
-/* ---- what is to be done ---- */
+/* ---- planning ---- */
 
 static int choose_source(struct pack *pack)
 {
@@ -273,7 +273,7 @@ static int run_dry(struct pack *pack)
     return target_list_removed(&pack->target, count_removed, pack);
 }
 
-/* ---- doing it ---- */
+/* ---- writing ---- */
 
 /* Return the next shard to write, pack->shards if there is none. */
 static uint32_t take_shard(struct pack *pack)
@@ -386,7 +386,7 @@ static int run_wet(struct pack *pack)
     int code = target_begin(&pack->target);
 
     if (code == 0)
-        code = plan_work(pack); /* another pack may have continued meanwhile */
+        code = plan_work(pack); /* another pack may have resumed it meanwhile */
     pack->start_ns = clock_now_ns();
     if (code == 0)
         code = run_writers(pack);

@@ -4,8 +4,8 @@
  *
  * The shard of a sample is a function of its number alone: shard s of S holds the numbers count * s
  * / S up to count * (s + 1) / S, after the permutation if shuffled. So each shard can be made
- * independently, several at once, and the same request completes what an interruption left:
- * finished shards stay (pack/target.h).
+ * independently, several at once, and the same request completes an interrupted set: finished
+ * shards stay (pack/target.h).
  */
 #ifndef IOBENCH_PACK_PACK_H
 #define IOBENCH_PACK_PACK_H
@@ -31,7 +31,7 @@ struct pack_job {
     bool force;             /* replace an existing data set */
     bool start_over;        /* discard an unfinished data set of another plan */
     bool dry_run;           /* report only */
-    const char *command;    /* borrowed: the command to repeat after an interruption; may be NULL */
+    const char *command;    /* borrowed: the command that resumes this pack; may be NULL */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
 };
 

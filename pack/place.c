@@ -30,7 +30,7 @@ void place_close(struct place *place)
     *place = (struct place){.folder = {.fd = -1}};
 }
 
-/* ---- names below, here ---- */
+/* ---- local names ---- */
 
 /* Open the folder that contains name, component by component. *last: its last component; NULL for
  * "". */
@@ -229,7 +229,7 @@ static int visit_there(void *context, const struct store_entry *entry)
     return visiting->visit(visiting->context, entry->name);
 }
 
-/* ---- either ---- */
+/* ---- local or server ---- */
 
 static char *path_of(const struct place *place, const char *name)
 {

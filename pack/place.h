@@ -37,7 +37,7 @@ void place_close(struct place *place);
 
 /* -ENOENT if missing. */
 int place_look(const struct place *place, const char *name, struct place_entry *entry);
-/* Returns 1, 0 if missing, or a negative errno if unknown. */
+/* Returns 1 if it exists, 0 if not, or a negative errno if unknown. */
 int place_has(const struct place *place, const char *name);
 
 /* Called for each name in a folder, in no order. A non-zero result ends the listing with that
@@ -50,7 +50,7 @@ int place_make_private(const struct place *place,
 int place_make(const struct place *place, const char *name);
 int place_move(const struct place *place, const char *from, const char *to); /* -EEXIST: exists */
 int place_remove(const struct place *place, const char *name, const struct place_entry *entry);
-/* Remove a folder of ours and its contents; files of others stay and are an error. */
+/* Remove a folder of ours and its contents; other users' files stay and are an error. */
 int place_remove_tree(const struct place *place, const char *name);
 
 int place_remove_itself(const struct place *place); /* if empty */

@@ -56,7 +56,7 @@ static const char *detect(const char *path)
     return best->plugin.name;
 }
 
-/* What was requested, as the text of a source. */
+/* The request, as the text of a source. */
 static int choose(struct source *source, const char *from, const char *path)
 {
     struct store_status status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * source: where the samples of a new data set come from: another data set, an archive, MNIST files,
- * or a generator. It numbers its samples from 0 to count - 1; a number is the same sample every
- * time. It does not know where they go.
+ * source: the samples of a new data set: another data set, an archive, MNIST files, or a generator.
+ * It numbers its samples from 0 to count - 1; a number always names the same sample. Knows nothing
+ * of the target.
  *
  * open() and close() on one thread; read() on many at once, each with its own cursor, unless the
  * source is in_order: then one thread and ascending numbers. close() frees everything.

@@ -453,7 +453,7 @@ static void archive_cursor_close(void *state, void *made)
     free(cursor);
 }
 
-/* Read the current file into the buffer. Memory grows with what is really there: a header alone
+/* Read the current file into the buffer. Memory grows with the data actually read: a header alone
  * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
  * errno. */
 static int64_t read_image(struct archive_walk *walk, struct source_buffer *slot)

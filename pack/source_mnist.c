@@ -93,7 +93,7 @@ static int gz_failed(gzFile file, const char *path)
     return fail(EBADMSG, "%s: %s", path, code == Z_OK || !*text ? "the file ends early" : text);
 }
 
-/* Memory grows with what is really there: a header alone cannot demand gigabytes. */
+/* Memory grows with the data actually read: a header alone cannot demand gigabytes. */
 static int read_bytes(gzFile file, const char *path, uint64_t wanted, uint8_t **bytes)
 {
     uint64_t used = 0;

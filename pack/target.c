@@ -17,7 +17,7 @@
 
 enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
 
-/* ---- what is there ---- */
+/* ---- existing contents ---- */
 
 /* found: false without a manifest, or if it was cut before anything was made. */
 static int load_manifest(struct target *target, const char *name, struct manifest *manifest,
@@ -71,8 +71,8 @@ static bool is_as_listed(const struct target *target, const char *name,
            entry->owner == target->unfinished_owner;
 }
 
-/* A shard is finished while all its files are as pack left them: in its own folder, or already in
- * place. */
+/* A shard counts as finished if all its files are as pack left them: in its own folder, or already
+ * in place. */
 static int check_finished(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
@@ -151,7 +151,7 @@ static void forget(struct target *target)
     memset(target->finished, 0, target->request.shards * sizeof *target->finished);
 }
 
-/* A server has no lock: there the manifest must do. */
+/* A server has no lock; the manifest must serve as one. */
 static int lock(struct target *target)
 {
     if (!target->place.is_local || target->lock.fd >= 0)
@@ -178,7 +178,7 @@ static int look_once(struct target *target)
         code = place_open(&target->place, target->path);
         target->is_open = code == 0;
     }
-    /* Naming the process at work says more than naming what it has made so far. */
+    /* The process at work is a better reason than the files it has made so far. */
     if (code == 0)
         code = place_has(&target->place, TARGET_LOCK);
     if (code > 0)
@@ -193,7 +193,7 @@ static int look_once(struct target *target)
 }
 
 /* Without the lock another pack may change the folder meanwhile: manifest and files may be from two
- * moments. So check again what was refused, the process at work first. */
+ * moments. So check again after a refusal, the process at work first. */
 static int look(struct target *target)
 {
     int code = look_once(target);
@@ -319,7 +319,7 @@ static int remove_stale(struct target *target)
     return code;
 }
 
-/* The hidden folder belongs to this user alone: nobody else can have put links into it. */
+/* The hidden folder belongs to only this user: no other user can have put links into it. */
 static int open_draft(struct target *target)
 {
     struct place_entry entry;

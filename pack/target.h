@@ -26,7 +26,7 @@ struct target_request {
     uint32_t shards;
     uint64_t plan;
     bool force, start_over; /* replace a complete set; an unfinished one */
-    const char *command;    /* command to repeat after an interruption; may be NULL */
+    const char *command;    /* command that resumes an interrupted pack; may be NULL */
     bool is_synthetic;      /* the images are generated */
 };
 
@@ -41,13 +41,13 @@ struct target {
     bool *finished;  /* of each shard */
     char *draft;     /* name of the hidden folder */
     struct file_lock lock;
-    struct manifest unfinished, old; /* what is there: an interrupted pack, a whole set */
+    struct manifest unfinished, old; /* existing contents: an interrupted pack, a whole set */
     uint64_t unfinished_owner, old_owner;
     bool has_unfinished, has_old;
 };
 
-/* Check whether the set can be made there, and what is there; changes nothing. Returns -EEXIST with
- * a reason if not. Release in either case. */
+/* Check whether the set can be made there, and find existing contents; changes nothing. Returns
+ * -EEXIST with a reason if not. Release in either case. */
 int target_open(struct target *target, const struct target_request *request);
 void target_release(struct target *target);
 
@@ -62,12 +62,12 @@ int target_check_room(const struct target *target, uint64_t bytes);
 /* Lock the folder and check again; begin, or resume. Returns -EBUSY if another process is at work
  * there. */
 int target_begin(struct target *target);
-/* Return where to make the shard; free() the path. Removes what an earlier attempt left. */
+/* Return where to make the shard; free() the path. Removes leftovers of an earlier attempt. */
 int target_shard_begin(struct target *target, uint32_t shard, char **path);
 int target_shard_done(struct target *target, uint32_t shard);
 /* All shards are done: complete the set. */
 int target_finish(struct target *target);
-/* Some are not done: keep the finished shards for later, or leave nothing if there are none. */
+/* Some shards are not done: keep the finished ones for later, or leave nothing. */
 void target_leave(struct target *target);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which files in the folder are proven to be ours. */
+ * Determines which files in the folder are provably ours. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "pack/target_private.h"

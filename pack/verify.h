@@ -18,7 +18,7 @@ struct verify_job {
     char *format;     /* "auto" or NAME[:OPTIONS] */
     bool decode;      /* whole images, not only headers */
     struct image_limits limits;
-    uint64_t threads;       /* 0: one a CPU */
+    uint64_t threads;       /* 0: one per CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
     char *json;             /* for the calling command */
 };
