@@ -86,7 +86,7 @@ static int share_named(struct ranks *ranks, struct ranks_memory *memory)
 
 int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *memory)
 {
-    const uint64_t line_bytes = 64; /* ranks never write to the same cache line */
+    const uint64_t line_bytes = 64; /* ranks never share a cache line */
 
     each_bytes = (each_bytes + line_bytes - 1) / line_bytes * line_bytes;
     *memory = (struct ranks_memory){.each_bytes = each_bytes,

@@ -50,7 +50,7 @@ static int none_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
     return 0;
 }
 
-/* There is no other rank to send to. */
+/* No other rank exists to send to. */
 const struct ranks_ops ranks_none = {
     .plugin = {.name = "none", .summary = "one process, alone"},
     .join = none_join,

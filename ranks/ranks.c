@@ -41,7 +41,7 @@ struct rank_seat {
     cpu_set_t cpus;
 };
 
-/* A launcher may bind each rank to CPUs of its own, or to CPUs that several share. */
+/* A launcher may bind each rank to its own CPUs, or several ranks to the same CPUs. */
 static uint32_t share_of(const struct rank_seat *mine, const struct rank_seat *all, uint32_t ranks)
 {
     double share = 0;
@@ -110,7 +110,7 @@ int ranks_started(const char **says)
     return 1;
 }
 
-/* Otherwise each of several processes would take itself for the whole job. */
+/* Otherwise each of several processes would act as the whole job. */
 static int check_launcher(const struct ranks *ranks)
 {
     const char *says;
@@ -216,7 +216,7 @@ static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* "rank 3 on c7, rank 5 on c9"; "" if there are none, or none that is known here. */
+/* "rank 3 on c7, rank 5 on c9"; "" if there are none, or none known here. */
 static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
 {
     size_t used = 0;

@@ -35,12 +35,12 @@ struct ranks_ops {
     /* Also called after a failed join. orderly: nothing is pending; otherwise the launcher is made
      * to end all ranks. */
     void (*leave)(void *state, bool orderly);
-    /* Gathers `bytes` from each rank, in rank order, into `all` on every rank. */
+    /* Gather `bytes` from each rank, in rank order, into `all` on every rank. */
     int (*gather)(void *state, const void *mine, uint64_t bytes, void *all);
     int (*send)(void *state, uint32_t to, const void *message, uint64_t bytes);
     int (*receive)(void *state, uint32_t from, void *message, uint64_t bytes);
-    int (*test)(void *state, bool *done); /* polls the last transfer started */
-    /* Sends a message without waiting for its receipt; receives one, if any, and its sender. */
+    int (*test)(void *state, bool *done); /* poll the last transfer started */
+    /* Send a message without waiting for its receipt; receive one, if any, and its sender. */
     int (*call)(void *state, uint32_t to, uint64_t word);
     int (*hear)(void *state, uint32_t *from, uint64_t *word, bool *heard);
 };
@@ -68,7 +68,7 @@ struct ranks {
     uint64_t silence_ns; /* give up on an awaited rank that is unresponsive this long; 0: never. May
                      change between calls */
     uint64_t sign_ns;    /* time of this rank's last heartbeat */
-    uint64_t meetings, gathers; /* that have ended */
+    uint64_t meetings, gathers; /* completed */
     uint64_t call_off_ns;       /* when a rank's failure became known; 0: none */
     bool is_culprit;            /* on this rank */
     bool is_broken;             /* a transfer was abandoned, so an orderly end is impossible */
@@ -81,15 +81,15 @@ bool ranks_are_launched(void);
 /* A single process. Needs no ranks_leave(). */
 struct ranks ranks_alone(void);
 
-/* Joins the processes started together by mpirun or srun, if any. Returns 0 or a negative errno:
+/* Join the processes started together by mpirun or srun, if any. Returns 0 or a negative errno:
  * -ENODEV if the launcher started several that cannot find each other. Call ranks_leave() in either
  * case. */
 int ranks_join(struct ranks *ranks);
-/* Leaves the job. Does not return if another rank is stuck. */
+/* Leave the job. Does not return if another rank is stuck. */
 void ranks_leave(struct ranks *ranks, bool failed);
 
-/* Number of processes the launcher started together; 1 without a launcher. *says: the environment
- * variable that says so, or NULL. */
+/* Return the number of processes the launcher started together; 1 without a launcher. *says: the
+ * environment variable that holds it, or NULL. */
 int ranks_started(const char **says);
 
 /* Is this rank 0, the one that prints, according to the launcher? Works before joining. */
@@ -99,8 +99,8 @@ bool ranks_speaks(void);
  * that names rank and host of the first failure, unless all failed alike. waited_ns: time spent
  * waiting for others; may be NULL. */
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
-/* Aborts: this rank failed and will report it at the next collective check, so the others need not
- * continue until then. */
+/* Abort: this rank failed and will report it at the next collective check, so the others need not
+ * go on until then. */
 void ranks_call_off(struct ranks *ranks);
 /* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
@@ -112,12 +112,13 @@ int ranks_sum(struct ranks *ranks, double *values, uint32_t count);
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes);
 int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes);
 
-/* Collective, for what is created once and then found by all, on shared storage or on each node:
- * rank 0 acts first, then the first rank of every other node, then the rest. All fail alike. */
+/* Collective, for anything created once and then found by all ranks, on shared storage or on
+ * each node: rank 0 acts first, then the first rank of every other node, then the rest. All fail
+ * alike. */
 int ranks_in_turn(struct ranks *ranks, int (*act)(void *context), void *context);
 
-/* Runs work that may block, as on a slow disk, while other ranks wait in the next call: on a
- * separate thread, while this thread sends heartbeats. Rank 0 reports `what` it does after 5 s, 10,
+/* Run work that may block, as on a slow disk, on a separate thread, while this thread sends
+ * heartbeats and other ranks wait in the next call. Rank 0 reports `what` it does after 5 s, 10,
  * 20, .... Returns act's code, with its reason. */
 int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), void *context);
 
