@@ -38,7 +38,7 @@ static inline column_shape columns_of(const struct device_pixels *pixels, uint32
     return shape;
 }
 
-/* Source: row_t read(pixel, vector); use(row, pixel, vector, a, b) sets W terms of both sums. */
+/* Source: row_t read(pixel, vector); use(row, pixel, vector, a, b) sets W terms of each sum. */
 template <class Source, int W> struct column_sums {
     enum { phases = 2 };
     struct shared_t {
@@ -104,7 +104,7 @@ KERNEL_UNROLL
     }
 };
 
-/* Adds the partial sums in double; passes them to finish.take(channel, a, b). */
+/* Add the partial sums in double; pass the totals to finish.take(channel, a, b). */
 template <class Finish> struct column_totals {
     enum { phases = 2, columns = 32, rows = KERNEL_THREADS / columns };
     struct shared_t {

@@ -121,8 +121,8 @@ static void fold(const struct chunk *chunk, struct unfolded from, real *input)
     }
 }
 
-/* Copies between the output tensor and a chunk's matrix of channels x pixels: pixels of one image
- * are contiguous in both. */
+/* Copy between the output tensor and a chunk's matrix of channels x pixels: pixels of one image are
+ * contiguous in both. */
 struct run {
     size_t pixel; /* offset in the chunk */
     size_t count;

@@ -49,7 +49,7 @@ struct device_input {
     enum device_type type;
     uint32_t images, height, width;       /* of the output */
     uint32_t source_height, source_width; /* of the rows: bytes, RGB */
-    uint32_t channels;                    /* of the output, at least 3; the rest are zero */
+    uint32_t channels;                    /* of the output, at least 3; those after 3 are zero */
     float mean[3], deviation[3];
     const struct device_view *views; /* one per image; NULL: top left corner, not mirrored */
 };
@@ -57,7 +57,7 @@ struct device_input {
 int device_normalise(const struct device_input *input, const uint8_t *rows, void *output,
                      void *stream);
 
-/* moment = the device's clock in ns once all previous work is done; also in each replay of a CUDA
+/* moment = the device's clock in ns when all previous work is done, also in each replay of a CUDA
  * graph. */
 int device_stamp(uint64_t *moment, void *stream);
 
@@ -69,7 +69,7 @@ int device_sum(enum device_type type, uint64_t count, const void *a, const void 
 /* d_input = d_output where output > 0. */
 int device_relu_backward(enum device_type type, uint64_t count, const void *output,
                          const void *d_output, void *d_input, void *stream);
-/* Copies `part` channels of each pixel between tensors with different channel counts. */
+/* Copy `part` channels of each pixel between tensors with different channel counts. */
 struct device_part {
     enum device_type type;
     uint64_t pixels;
@@ -104,7 +104,7 @@ struct device_norm {
     float *gamma_copy, *beta_copy;
 };
 
-/* Computes statistics of x into norm: mean, inverse, scale, bias; updates the running ones. */
+/* Compute statistics of x into norm: mean, inverse, scale, bias; update the running ones. */
 int device_norm_statistics(const struct device_pixels *pixels, const struct device_norm *norm,
                            const void *x, float *partial, void *stream);
 /* The same from a convolution's sums and sums of squares of x over its pixels: `channels` floats
@@ -133,13 +133,13 @@ struct device_norm_gradient {
     void *dz;            /* stored here; NULL: d_output already is dz. May equal d_output. */
     bool rectified;      /* without mask: the ReLU of BN's output, recomputed */
 };
-/* Computes dz, d_gamma, d_beta (times *unscale, if given) and the three vectors of `channels`
- * floats with which d_input = a * dz + b * x + c. */
+/* Compute dz, d_gamma, d_beta (times *unscale, if given) and the three vectors of `channels` floats
+ * with which d_input = a * dz + b * x + c. */
 int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
                          const struct device_norm_gradient *gradient, const void *x,
                          const float *unscale, float *d_gamma, float *d_beta, float *abc,
                          float *partial, void *stream);
-/* Copies both parameters' gradients, left by a convolution, to the arena, times *unscale. */
+/* Copy both parameters' gradients, which a convolution computed, to the arena, times *unscale. */
 int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
                            const float *unscale, float *d_gamma, float *d_beta, void *stream);
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
@@ -218,12 +218,12 @@ struct device_update {
     bool adapts; /* false: SGD */
     double rate, rate_before, momentum, decay, eta, gradient_scale;
 };
-/* kernel_sgd() or kernel_lars() on all parameters at once; refreshes the compute copies. */
+/* kernel_sgd() or kernel_lars() on all parameters at once; refresh the compute copies. */
 int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
                     void *stream);
-/* Refreshes the compute copies after the masters were changed elsewhere. */
+/* Refresh the compute copies after the masters changed elsewhere. */
 int device_renew(const struct device_parameters *parameters, void *stream);
-/* Copies a weight gradient from a layer's type and padding to the arena: to = from * *unscale. */
+/* Copy a weight gradient from a layer's type and padding to the arena: to = from * *unscale. */
 int device_gradient(enum device_type type, uint64_t count, uint32_t channels, uint32_t padded,
                     const void *from, const float *unscale, float *to, void *stream);
 

@@ -92,7 +92,7 @@ KERNEL_UNROLL
     }
 };
 
-/* ---- its place ---- */
+/* ---- its bin ---- */
 
 /* One block. All threads compute how often the range doubles, and the merged bins, before any
  * thread writes. */

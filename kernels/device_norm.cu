@@ -26,7 +26,7 @@ template <class T, int W> struct moment_source {
     }
 };
 
-/* Derives all batch statistics from mean and variance. */
+/* Derive all batch statistics from mean and variance. */
 template <class T>
 KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, double mean, double spread,
                               double count)

@@ -115,7 +115,7 @@ template <class T> struct lrn_backward {
     const T *input, *d_output;
     T *d_input;
 
-    /* Gathers channel c's share of its neighbours' gradients; see kernels/lrn.c. */
+    /* Gather channel c's share of its neighbours' gradients; see kernels/lrn.c. */
     KERNEL_CODE void each(uint32_t index) const
     {
         const uint32_t c = (uint32_t)(index % shape.channels);
@@ -171,7 +171,7 @@ int device_relu_backward(enum device_type type, uint64_t count, const void *outp
 
 int device_copy_part(const struct device_part *part, const void *from, void *to, void *stream)
 {
-    /* By vectors if every length and offset is a multiple of them. */
+    /* Vectorised if every length and offset is a multiple of the vector width. */
     const uint32_t all = part->channels | part->from_channels | part->from_offset |
                          part->to_channels | part->to_offset;
 

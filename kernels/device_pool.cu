@@ -41,7 +41,7 @@ struct spot {
     uint32_t image, y, x, vector;
 };
 
-/* Visits a tensor's vectors in order. */
+/* Visit a tensor's vectors in order. */
 struct grid {
     divide height, width, vectors;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernels: every operation of a network in plain C, forward and backward. The definition of
+ * kernels: every operation of a network in plain C, forward and backward. They define what is
  * correct: the other backends are tested against these, and the `reference` backend runs on them.
  * Clear before fast; still, matrix products are blocked so that small networks train.
  *

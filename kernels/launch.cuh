@@ -50,7 +50,7 @@ struct place {
     uint32_t thread, block, blocks;
 };
 
-/* ---- numbers: storage types, and vectors of 16 bytes of them ---- */
+/* ---- numbers: storage types, and 16-byte vectors of them ---- */
 
 KERNEL_CODE float as_float(float value)
 {
@@ -242,7 +242,7 @@ int launch_phases(const char *name, const Kernel &kernel, uint32_t blocks, void 
 
 #endif
 
-/* Calls f with a null pointer of the storage type. */
+/* Call f with a null pointer of the storage type. */
 template <class F> int with_type(enum device_type type, const F &f)
 {
     switch (type) {

@@ -63,8 +63,8 @@ static double weights_sum(const struct resize_window *window)
     return sum;
 }
 
-/* Rounds so that the sum is ONE: the rounding error goes to the largest weight. Returns the count
- * up to the last non-zero weight. */
+/* Round so that the sum is ONE: the rounding error goes to the largest weight. Return the count up
+ * to the last non-zero weight. */
 static uint32_t set_weights(const struct resize_window *window, uint16_t *weights, uint32_t taps)
 {
     const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
@@ -310,7 +310,7 @@ __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize 
 }
 #endif
 
-/* Skips trailing zero weights: most windows are a row shorter than the longest. */
+/* Skip trailing zero weights: most windows are a row shorter than the longest. */
 static void emit(struct resize *resize, uint32_t out_row)
 {
     const struct resize_axis *y = &resize->y;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resize: a box of an image, resized to a square of RGB bytes with the antialiased triangle
- * filter (what Pillow and torchvision call bilinear), while its rows are being decoded.
+ * resize: a box of an image, resized to a square of RGB bytes with the antialiased triangle filter
+ * (what Pillow and torchvision call bilinear), while its rows are being decoded.
  *
  * Rows are RGBX bytes, four a pixel, so that a pixel is one SIMD load. The vertical pass goes
- * first: each output row needs only the few source rows under its filter, which lie in a small
- * ring that stays in cache; no whole image is ever kept. Fixed point: values and weights are 16
- * bits; the result is within one level of the exact one (resize_reference()).
+ * first: each output row needs only the few source rows under its filter, kept in a small ring that
+ * stays in cache; no whole image is ever kept. Fixed point: values and weights are 16 bits; the
+ * result is within one level of the exact one (resize_reference()).
  *
- *     resize_plan()   which columns and rows of the image are needed
- *     resize_begin()  with the columns that rows will really hold
- *     while ((count = resize_want(...)))  { fill the rows; resize_give(count); }
+ *     resize_plan()   which columns and rows of the image are needed resize_begin()  with the
+ *     columns that rows will really hold while ((count = resize_want(...)))  { fill the rows;
+ *     resize_give(count); }
  *
  * Knows no image format. Memory comes from a bump allocator and lives until its reset. One thread.
  */
@@ -67,11 +67,11 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t si
  * x side x 3 bytes. Returns 0 or -ENOMEM. */
 int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output);
 
-/* Where to store the next source rows, from resize->row; at most RESIZE_ROWS_MAX. Returns their
+/* Store where the next source rows go, from resize->row; at most RESIZE_ROWS_MAX. Returns their
  * number; 0 when the output is complete. */
 uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX]);
 
-/* Processes `count` of those rows. */
+/* Process `count` of those rows. */
 void resize_give(struct resize *resize, uint32_t count);
 
 /* Reference implementation in double precision on a whole RGBX image. Slow; for tests. */

@@ -32,7 +32,7 @@ static inline geometry geometry_of(const struct kernel_window *window)
                     window->out_channels / window->groups};
 }
 
-/* Multiplies and accumulates: INT8 in integers. */
+/* Multiply and accumulate: INT8 in integers. */
 template <class T> KERNEL_CODE float factor(T value)
 {
     return as_float(value);
