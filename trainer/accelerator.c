@@ -34,7 +34,7 @@ static struct accelerator row_of(const char *name, const struct ini *ini)
                  .source = profiles_text(ini, "peak", "source")}};
 }
 
-/* A GPU without a rate for ResNet-50 is none of the table's. */
+/* A GPU without a ResNet-50 rate is not in the table. */
 static void fill_table(void)
 {
     size_t count = 0;

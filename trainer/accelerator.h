@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accelerator: the figures of profiles/gpu that a run needs: ResNet-50 training rates, behind the
- * replay trainer and the GPUs that a report says storage would feed, and the peak rates behind
+ * accelerator: the figures of profiles/gpu that a run needs: ResNet-50 training rates, used by the
+ * replay trainer and for the number of GPUs that storage would feed, and the peak rates used for
  * predicted times. Any thread.
  */
 #ifndef IOBENCH_TRAINER_ACCELERATOR_H

@@ -95,7 +95,7 @@ static int run(struct backend *backend, const struct backend_pass *pass, struct 
     return 0;
 }
 
-/* Sits between a backend and the consumer of its gradients: checks that the final prefix only
+/* Stand between a backend and the consumer of its gradients; check that the final prefix only
  * grows. */
 struct ready_check {
     backend_gradients_ready ready;
@@ -273,7 +273,7 @@ int backend_schedule(const struct plugin_choice *choice, const struct schedule_r
 
     *schedule = (struct schedule){0};
     for (uint32_t i = 0; code == 0 && i < nodes; i++)
-        ranges[i] = 1; /* the steps do not depend on them */
+        ranges[i] = 1; /* the steps do not depend on the weights */
     wanted.ranges = request->int8 ? ranges : NULL;
     if (code == 0)
         code = ops->schedule(choice->settings, &wanted, schedule);

@@ -21,7 +21,7 @@ struct backend_batch {
     const int32_t *labels; /* -1: no label, no gradient */
     uint32_t count;        /* up to batch_size */
     uint64_t step;
-    uint64_t waited_ns; /* wait for this batch before it was passed */
+    uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
 };
 
 /* Step times by the device's own clock; all 0 if it has none. */
@@ -35,7 +35,7 @@ struct backend_times {
 };
 
 struct backend_loss {
-    uint32_t count;   /* images in the reported batch; 0: no batch is reported */
+    uint32_t count;   /* images in the reported batch; 0: none reported */
     bool update_due;  /* a step's gradients are ready: exchange them, then call update() */
     double loss;      /* mean cross-entropy over labelled rows */
     uint32_t correct; /* top-1 */
@@ -121,7 +121,7 @@ struct backend_ops {
                 const float *statistics);
     int (*save)(void *state, float *parameters, float *momenta, float *statistics,
                 float *gradients);
-    /* Runs forward and, for labelled batches, the loss. Training adds label smoothing and the
+    /* Run forward and, for labelled batches, the loss. Training adds label smoothing and the
      * backward pass: gradients are those of the mean loss over labelled rows; BN uses this batch's
      * mean and variance and updates the running variance with the unbiased one. On return the batch
      * belongs to the caller again and the loss is reported.
@@ -133,8 +133,8 @@ struct backend_ops {
      * and reports nothing if there is none; drain this way before load(), save(), and when
      * switching between training and inference. */
     int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
-    /* No more batches follow, and the exchange behind enqueue() is about to close: drop anything
-     * kept for replay. Never waits. NULL: nothing is kept. */
+    /* No more batches follow, and the exchange that enqueue() feeds is about to close: drop
+     * anything kept for replay. Never waits. NULL: nothing is kept. */
     void (*forget)(void *state);
     /* Formulas: kernels/kernels.h. LARS adapts the rate of parameters that decay. */
     int (*update)(void *state, const struct backend_update *update);
@@ -142,7 +142,7 @@ struct backend_ops {
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and report */
-    /* Appends the steps of one batch, without a state or device. */
+    /* Append the steps of one batch, without a state or device. */
     int (*schedule)(const void *settings, const struct schedule_request *request,
                     struct schedule *schedule);
 };
@@ -164,16 +164,16 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
                  const struct backend_config *config);
 void backend_close(struct backend *backend);
 
-/* The first load() sets the parameters. NULL arrays keep their values. */
+/* The first load sets the parameters. NULL arrays keep their values. */
 int backend_load(struct backend *backend, const float *parameters, const float *momenta,
                  const float *statistics);
 int backend_save(struct backend *backend, float *parameters, float *momenta, float *statistics,
                  float *gradients);
 
-/* Runs a training step. ready may be NULL. Returns -EINVAL if a label is out of range. */
+/* Run a training step. ready may be NULL. Returns -EINVAL if a label is out of range. */
 int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss);
-/* Drains, see run(); arguments as in backend_step(). Returns 1 and a loss, or 0 when nothing is
+/* Drain, see run(); arguments as in backend_step(). Returns 1 and a loss, or 0 when nothing is
  * left. */
 int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
                    void *context, struct backend_loss *loss);
@@ -187,9 +187,9 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
 void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
-/* Loads initial weights; if request->passes, also runs one batch of random images, calls
- * warmed_up(), then runs and updates request->passes times. update_ns: mean time of an update. For
- * ops.schedule() only. */
+/* Load initial weights; if request->passes, also run one batch of random images, call warmed_up(),
+ * then run and update request->passes times. update_ns: mean time of an update. For ops.schedule()
+ * only. */
 int backend_rehearse(const struct backend_ops *ops, void *state,
                      const struct schedule_request *request, int (*warmed_up)(void *state),
                      double *update_ns);
@@ -199,7 +199,7 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
 int backend_choose(const char *text, const char *precision, struct plugin_choice *choice);
 const char *backend_precision(const struct plugin_choice *choice);
 
-/* Lists the steps of one batch; no backend need be open. Returns -ENOTSUP with a reason if the
+/* List the steps of one batch; no backend need be open. Returns -ENOTSUP with a reason if the
  * backend cannot. Call schedule_free() in either case. */
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,
                      struct schedule *schedule);

@@ -31,7 +31,7 @@ struct cpu_state {
     struct cpu_program *programs;
     void *arena;
     uint64_t arena_bytes;
-    float *blocks[3]; /* hold parameters, gradients and momenta */
+    float *blocks[3]; /* hold the parameters, gradients and momenta */
 };
 
 /* ---- opening ---- */
@@ -129,14 +129,14 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
                     (unsigned long long)bytes, cpu->config.batch_size);
     }
     madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* for speed only */
-    memset(cpu->arena, 0, bytes);              /* take page faults off the clock */
+    memset(cpu->arena, 0, bytes);              /* fault the memory in off the clock */
     cpu->arena_bytes = bytes;
     for (struct cpu_program *program = cpu->programs; program; program = program->next)
         program->bound = NULL;
     return 0;
 }
 
-/* Finds the program for `count` images, or creates it; does not bind it to the arena. */
+/* Find the program for `count` images, or create it; do not bind it to the arena. */
 static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
                         struct cpu_program **found)
 {
@@ -221,7 +221,7 @@ static void cpu_close(void *state)
 
 /* ---- the canonical layout ---- */
 
-/* Converts one arena from or to the canonical layout; either side may be NULL. */
+/* Convert one arena from or to the canonical layout; either side may be NULL. */
 static int translate(const struct cpu_model *model, const float *from, float *to, bool home_first)
 {
     int code = 0;
@@ -292,8 +292,8 @@ struct update_work {
     const struct backend_update *update;
 };
 
-/* Updates floats [first, end) of the arena; LARS needs whole parameters and updates those that
- * begin in the range. */
+/* Update floats [first, end) of the arena; LARS needs whole parameters and updates those that begin
+ * in the range. */
 static void update_part(const void *context, uint64_t first, uint64_t end)
 {
     const struct update_work *work = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend's front end: its options, and where the module iobench-cuda.so is. A program
+ * The cuda backend's front end: its options, and loading the module iobench-cuda.so. A program
  * built with CUDA therefore starts on machines without it.
  */
 #include "trainer/plugins.h"

@@ -24,7 +24,7 @@ static inline struct buckets buckets_of(uint64_t floats, uint32_t wanted)
     return (struct buckets){.floats = floats, .count = count > 0 ? count : 1};
 }
 
-/* Returns where bucket i begins; i == count: the end. */
+/* Return the offset at which bucket i begins; i == count: the end. */
 static inline uint64_t buckets_start(const struct buckets *buckets, uint32_t i)
 {
     const uint64_t start = buckets->floats / buckets->count * i;
@@ -32,7 +32,7 @@ static inline uint64_t buckets_start(const struct buckets *buckets, uint32_t i)
     return i == buckets->count ? buckets->floats : start - start % BUCKET_ALIGNMENT_FLOATS;
 }
 
-/* Returns the next bucket if it is within [0, done). */
+/* Return the next bucket if it is within [0, done). */
 static inline bool buckets_next(struct buckets *buckets, uint64_t done, uint64_t *start,
                                 uint64_t *count)
 {

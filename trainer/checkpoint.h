@@ -30,8 +30,8 @@ struct checkpoint {
 int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *parameters,
                      const float *momenta, const float *statistics);
 
-/* wanted: network, side, classes and array sizes. Returns -EINVAL for a checkpoint of anything
- * else, -EBADMSG for a damaged one. The arrays are overwritten in either case. */
+/* wanted: network, side, classes and array sizes. Returns -EINVAL for a checkpoint that differs in
+ * any of these, -EBADMSG for a damaged one. The arrays are overwritten in either case. */
 int checkpoint_read(const char *path, const struct checkpoint *wanted,
                     struct checkpoint *checkpoint, float *parameters, float *momenta,
                     float *statistics);

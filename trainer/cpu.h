@@ -137,7 +137,7 @@ struct cpu_program {
 
 /* One thread's share, [first, end), of some work. */
 typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
-/* Splits `count` items among all threads in multiples of `unit`; returns when all are done. */
+/* Split `count` items among all threads in multiples of `unit`; return when all are done. */
 void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
 
 /* ---- cpu_builder.c: the calls that a program is built with ---- */
@@ -147,7 +147,7 @@ uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint6
 struct cpu_tensor cpu_add_tensor(struct cpu_program *program, const struct cpu_layout *layout);
 struct cpu_tensor cpu_foreign(struct cpu_program *program, const struct cpu_layout *layout,
                               void *address);
-/* Adds a step of our own. The result is valid until the next one is added. */
+/* Add a step of our own. The result is valid until the next one is added. */
 struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target);
 
@@ -160,7 +160,7 @@ struct cpu_argument {
     const struct cpu_tensor *tensor;
 };
 
-/* Adds a primitive and its step. */
+/* Add a primitive and its step. */
 void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
 /* behind: flags of enum cpu_behind. scaling may be NULL. */
@@ -170,7 +170,7 @@ dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behin
 void *cpu_add_constant(struct cpu_program *program, uint64_t bytes);
 /* The scales that a primitive takes as an argument; layout NULL if it takes none. */
 struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_scaling *scaling);
-/* Creates a primitive descriptor. NULL after an error. */
+/* Create a primitive descriptor. NULL after an error. */
 dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
                                    const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
@@ -186,8 +186,8 @@ struct cpu_tensor cpu_convert_once(struct cpu_program *program, const struct cpu
 /* A parameter in the layout that a primitive expects. */
 struct cpu_tensor cpu_parameter(struct cpu_program *program, uint32_t parameter,
                                 const struct cpu_layout *wanted, uint32_t node);
-/* Where a primitive that produces this layout writes a parameter's gradient; and the reorder that
- * brings it home. */
+/* Where a primitive that produces this layout writes a parameter's gradient; and the reorder to its
+ * home layout. */
 struct cpu_tensor cpu_gradient(struct cpu_program *program, uint32_t parameter,
                                const struct cpu_layout *given);
 void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
@@ -212,13 +212,13 @@ dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
 struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
                              const struct cpu_layout *layout);
 
-/* ---- the passes: what each node becomes ---- */
+/* ---- the passes: the steps of each node ---- */
 
 void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
 void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
-/* A node's output in FP32, however it is stored. */
+/* Return a node's output in FP32, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
-/* Converts the output of a node that the program stores in INT8. */
+/* Convert the output of a node that the program stores in INT8. */
 void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* An INT8 convolution with the nodes fused into it. */
 void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
@@ -228,19 +228,19 @@ enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
 struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training);
 void cpu_program_destroy(struct cpu_program *program);
-/* Binds the program's tensors to the arena, of at least program->arena_bytes. */
+/* Bind the program's tensors to the arena, of at least program->arena_bytes. */
 int cpu_program_bind(struct cpu_program *program, void *arena);
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
                     struct backend_loss *loss);
 
 /* ---- cpu_peaks.c ---- */
 
-/* Measures the schedule's peaks, on OpenMP's current number of threads. */
+/* Measure the schedule's peaks, on OpenMP's current number of threads. */
 int cpu_peaks(struct schedule *schedule);
 
 /* ---- cpu_schedule.c ---- */
 
-/* Appends the program's steps. passes: number of timed runs. */
+/* Append the program's steps. passes: number of timed runs. */
 int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule);
 
 #endif

@@ -20,7 +20,7 @@ static bool wants_gradient(const struct cpu_program *program, uint32_t number)
     return node_of(program, node_of(program, number)->inputs[0])->needs_gradient;
 }
 
-/* Adds a gradient of the node's output. */
+/* Add a gradient of the node's output. */
 static void give(struct cpu_program *program, uint32_t number, const struct cpu_tensor *gradient)
 {
     struct cpu_node *node = &program->nodes[number];
@@ -55,7 +55,7 @@ static struct cpu_tensor add_up(struct cpu_program *program, uint32_t number)
     return sum;
 }
 
-/* Uses the output, which is kept; the input is not. */
+/* Use the output, which is kept; the input is not. */
 static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t number,
                                       const struct cpu_tensor *given)
 {
@@ -80,7 +80,7 @@ static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t numb
     return result;
 }
 
-/* Sums two gradients and applies the following ReLU's backward pass in one step. */
+/* Sum two gradients and apply the following ReLU's backward pass in one step. */
 static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t number)
 {
     const struct cpu_node *own = &program->nodes[number];
@@ -226,7 +226,7 @@ static void build_norm(struct cpu_program *program, uint32_t number, const struc
         give(program, node->inputs[0], &d_input);
 }
 
-/* ---- what has no parameters ---- */
+/* ---- nodes without parameters ---- */
 
 static void build_pool(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
@@ -284,7 +284,7 @@ static void build_concat(struct cpu_program *program, uint32_t number,
         const struct cpu_layout *input = program->nodes[node->inputs[i]].output.layout;
         struct cpu_tensor part = {.layout = cpu_cut(dnnl, whole.layout, input->dims, offset)};
         if (!part.layout) {
-            /* A blocked layout cannot be cut within a block; the canonical layout can. */
+            /* A blocked layout cannot be split within a block; the canonical layout can. */
             whole = cpu_convert(program, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
             part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
             if (!part.layout) {
@@ -313,7 +313,7 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
     give(program, node_of(program, number)->inputs[0], &d_input);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole pass ---- */
 
 /* All gradients up to this node's are final. */
 static void build_ready(struct cpu_program *program, uint32_t number)

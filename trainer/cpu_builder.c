@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reserves space for one more element. Keeps the error in the program. */
+/* Reserve space for one more element; keep an error in the program. */
 static bool grow(struct cpu_program *program, void *rows, uint32_t count, size_t bytes)
 {
     if (program->code == 0)
@@ -78,7 +78,7 @@ struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_s
     return cpu_foreign(program, cpu_plain(&program->model->dnnl, 1, &count), factors);
 }
 
-/* Extends the buffer's lifetime to the next step added. */
+/* Extend the buffer's lifetime to the next step added. */
 static void touch(struct cpu_program *program, uint32_t buffer)
 {
     if (program->code || buffer >= program->buffer_count)

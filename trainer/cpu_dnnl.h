@@ -55,15 +55,15 @@ const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl
 const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims);
 /* The same dimensions and type in any layout. */
 const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like);
-/* The part of a tensor that begins at the offsets; NULL if it cuts a block. */
+/* The part of a tensor that begins at the offsets; NULL if it would split a block. */
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
                                  const dnnl_dim_t *dims, const dnnl_dim_t *offsets);
 /* The layout a primitive expects or produces. */
 const struct cpu_layout *cpu_layout_of(struct cpu_dnnl *dnnl, dnnl_primitive_desc_t desc,
                                        dnnl_query_t what);
-/* Mixes the layout into the hash. */
+/* Mix the layout into the hash. */
 uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout);
-/* Copies from one layout to another, synchronously. */
+/* Copy from one layout to another, synchronously. */
 int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layout,
                 const float *from, const struct cpu_layout *to_layout, float *to);
 
@@ -127,7 +127,7 @@ dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_
 /* The run-time argument that supplies the factors; 0: they are in the attributes. */
 int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
-/* ---- for cpu_dnnl.c alone: oneDNN's own layouts, which whoever makes one destroys ---- */
+/* ---- for cpu_dnnl.c alone: oneDNN's own layouts, destroyed by their creator ---- */
 
 enum { CPU_INPUTS_MAX = 10 };
 

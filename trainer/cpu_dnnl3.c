@@ -93,7 +93,7 @@ uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout)
 
 /* ---- operations ---- */
 
-/* What is asked for, and for what. */
+/* The query, and its subject. */
 struct request {
     const struct cpu_operation *operation;
     dnnl_engine_t engine;

@@ -178,7 +178,7 @@ static void build_norm(struct cpu_program *program, uint32_t number)
         cpu_add_step(program, CPU_STATISTICS, number, own->mean.buffer, own->variance.buffer);
 }
 
-/* ---- what has no parameters ---- */
+/* ---- nodes without parameters ---- */
 
 static void build_relu(struct cpu_program *program, uint32_t number)
 {
@@ -198,7 +198,7 @@ static void build_relu(struct cpu_program *program, uint32_t number)
         2);
 }
 
-/* A primitive with one input, which saves what its backward pass needs in a workspace. */
+/* A primitive with one input; a workspace keeps what its backward pass needs. */
 static void build_windowed(struct cpu_program *program, uint32_t number,
                            const struct cpu_operation *operation)
 {
@@ -301,7 +301,7 @@ static void build_dropout(struct cpu_program *program, uint32_t number)
     cpu_add_step(program, CPU_DROPOUT, number, own->source.buffer, own->output.buffer);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole pass ---- */
 
 static void build_input(struct cpu_program *program)
 {

@@ -76,7 +76,7 @@ static const struct cpu_layout *intern(struct cpu_dnnl *dnnl, cpu_raw_layout raw
     return dnnl->layouts = layout;
 }
 
-/* Interns a new layout and destroys it. */
+/* Intern a new layout and destroy the original. */
 static const struct cpu_layout *adopt(struct cpu_dnnl *dnnl, cpu_raw_layout raw)
 {
     const struct cpu_layout *layout = intern(dnnl, raw);

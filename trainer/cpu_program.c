@@ -69,7 +69,7 @@ static uint32_t sole_convolution(const struct cpu_program *program, uint32_t num
     return node->kind == GRAPH_CONVOLUTION && !own->norm ? number : 0;
 }
 
-/* Is the node's output unused, except by `last`, from node `moment` on? */
+/* Is `last` the only user of the node's output from node `moment` on? */
 static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_t moment,
                      uint32_t last)
 {
@@ -141,7 +141,7 @@ static void forget_nodes(struct cpu_program *program)
     program->attributes = NULL;
 }
 
-/* Assigns offsets in the arena and in the program's own memory. */
+/* Assign offsets in the arena and in the program's own memory. */
 static void place_buffers(struct cpu_program *program)
 {
     struct lifetime *lives = memory_array(program->buffer_count, sizeof *lives);
@@ -298,8 +298,8 @@ static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
         sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
 }
 
-/* Sums the gradients from a ReLU's two consumers and applies the ReLU's backward pass: one pass
- * over memory, where oneDNN's sum and eltwise take two. */
+/* Sum the gradients from a ReLU's two consumers and apply the ReLU's backward pass: one pass over
+ * memory, where oneDNN's sum and eltwise take two. */
 static void sum_through_relu(const struct cpu_program *program, const struct cpu_step *step)
 {
     const struct cpu_buffer *buffers = program->buffers;

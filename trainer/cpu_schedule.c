@@ -90,7 +90,7 @@ static void add_name(struct schedule_step *row, const char *name)
     snprintf(row->fused + used, sizeof row->fused - used, "%s%s", used ? ", " : "", name);
 }
 
-/* Names the operations fused into the primitive. Returns whether it adds to its target. */
+/* Name the operations fused into the primitive. Return whether it adds to its target. */
 static bool find_fused(const struct cpu_program *program, const struct cpu_step *step,
                        const_dnnl_primitive_desc_t desc, struct schedule_step *row)
 {
@@ -145,7 +145,7 @@ static void list_primitive(const struct cpu_program *program, const struct cpu_s
     }
 }
 
-/* ---- steps of ours ---- */
+/* ---- our own steps ---- */
 
 struct own {
     const char *operation, *engine;

@@ -13,11 +13,11 @@ struct cuda_settings {
     int precision;       /* enum cuda_precision */
     uint64_t device;     /* of those CUDA_VISIBLE_DEVICES leaves */
     bool graph;          /* a whole step is one CUDA graph */
-    bool deterministic;  /* only algorithms that give the same bits again */
-    uint64_t ahead;      /* batches that are uploaded while another one computes */
-    uint64_t tournament; /* engines of cuDNN that compete for a layer */
+    bool deterministic;  /* only algorithms that reproduce the same bits */
+    uint64_t ahead;      /* batches uploaded while another one is computed */
+    uint64_t tournament; /* cuDNN engines timed per layer */
     int fusion;          /* enum cuda_fusion */
-    char *plans;         /* where chosen plans are kept; "none" */
+    char *plans;         /* file of chosen plans; "none" */
 };
 
 #endif

@@ -35,12 +35,12 @@ struct exchange_ops {
     bool on_device;
     /* Collective: called once by all ranks, when gradient memory is known. */
     int (*open)(void *state, const void *settings, const struct exchange_config *config);
-    /* Called after every open, failed or not, before gradient memory is freed. failed: the training
+    /* Call after every open, failed or not, before gradient memory is freed. failed: the training
      * run failed. */
     void (*close)(void *state, bool failed);
     /* Gradients [0, done) of this step are final. */
     int (*ready)(void *state, uint64_t done);
-    /* Waits until all of the step's sums are complete. */
+    /* Wait until all of the step's sums are complete. */
     int (*finish)(void *state);
 };
 
@@ -55,7 +55,7 @@ struct exchange {
 /* text: NAME[:OPTIONS], or "auto": mpi for several ranks, none for one. Opens nothing. Returns 0 or
  * a negative errno. */
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks);
-/* Opens the chosen exchange. Returns 0 or a negative errno; call exchange_close() in either case.
+/* Open the chosen exchange. Returns 0 or a negative errno; call exchange_close() in either case.
  */
 int exchange_open(struct exchange *exchange, const struct exchange_config *config);
 void exchange_close(struct exchange *exchange, bool failed);

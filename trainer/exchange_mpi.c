@@ -75,7 +75,7 @@ static void mpi_close(void *state, bool failed)
         MPI_Comm_free(&mpi->ranks);
 }
 
-/* Progresses the pending all-reduces. done: all are complete. */
+/* Progress the pending all-reduces. done: all are complete. */
 static int progress(struct exchange_mpi_state *mpi, int *done)
 {
     return check(MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses),

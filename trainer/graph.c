@@ -50,7 +50,7 @@ void graph_destroy(struct graph *graph)
     free(graph);
 }
 
-/* Keeps the first error; building continues, so that a network reads as a list. */
+/* Keep the first error; building continues, so that a network reads as a list. */
 __attribute__((format(printf, 3, 4))) static void refuse(struct graph *graph, int code,
                                                          const char *format, ...)
 {
@@ -91,7 +91,7 @@ static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *
     return number;
 }
 
-/* Adds a node with another node's shape. */
+/* Add a node with another node's shape. */
 static uint32_t add_like(struct graph *graph, enum graph_kind kind, const char *name,
                          uint32_t input)
 {
@@ -284,7 +284,7 @@ uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate)
     return number;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole graph ---- */
 
 static void find_consumers(struct graph *graph)
 {

@@ -88,7 +88,7 @@ struct graph_node {
     /* Indices into graph.parameters; UINT32_MAX: none. */
     uint32_t weight, bias, gamma, beta;
     /* Set by graph_seal(). */
-    uint32_t consumers, consumer; /* inputs that read the output; the last node that does */
+    uint32_t consumers, consumer; /* how many inputs read the output; its last reader */
     bool needs_gradient;          /* it or a node before it has parameters */
 };
 
@@ -131,7 +131,7 @@ uint32_t graph_lrn(struct graph *graph, uint32_t input, uint32_t size, double al
                    double k);
 uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate);
 
-/* The last node is the logits. Orders the parameters backward. Returns 0 or the first error. */
+/* Order the parameters backward; the last node is the logits. Returns 0 or the first error. */
 int graph_seal(struct graph *graph);
 struct graph_cost graph_cost(const struct graph *graph);
 /* Multiply-accumulates per image of a convolution or fully connected layer; 0 for other nodes. */
@@ -153,7 +153,7 @@ void graph_initialise(const struct graph *graph, uint64_t seed, float *parameter
 /* Running means 0, variances 1. statistics: statistic_floats. */
 void graph_initialise_statistics(const struct graph *graph, float *statistics);
 
-/* Folds a BN with running statistics, a factor and an offset per channel, into the preceding
+/* Fold a BN with running statistics, a factor and an offset per channel, into the preceding
  * convolution. weight: of the convolution; folded: its new weights; shift: a new bias per output
  * channel. norm 0: only reads the bias. */
 void graph_fold_norm(const struct graph *graph, uint32_t convolution, uint32_t norm,
@@ -168,7 +168,7 @@ struct network {
     const char *source; /* paper or model definition of the shapes */
     uint32_t side;      /* of the square input image it was designed for */
     uint32_t classes;
-    /* Builds for any supported side; otherwise -EINVAL with a reason. */
+    /* Build for any supported side; otherwise -EINVAL with a reason. */
     struct graph *(*build)(uint32_t side, uint32_t classes);
     /* Published values to check against: parameters (exact for `classes`), forward GMACs. */
     uint64_t published_parameters;

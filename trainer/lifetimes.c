@@ -17,7 +17,7 @@ static int by_size(const void *left, const void *right)
 
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
-    return a < b ? -1 : a > b; /* for the same result everywhere */
+    return a < b ? -1 : a > b; /* for the same result on every machine */
 }
 
 /* The lowest gap among placed tensors (sorted by offset) with overlapping lifetimes. */

@@ -33,8 +33,8 @@ const struct module module_cuda = {
 const struct module module_nccl = {
     "iobench-nccl.so", "IOBENCH_NCCL_MODULE", {"libcuda.so.1", "libnccl.so.2"}};
 
-/* Loads the first file that matches FOLDER/PATTERN/NAME. FOLDER must be absolute: the working
- * folder is never searched. */
+/* Load the first file that matches FOLDER/PATTERN/NAME. FOLDER must be absolute: the working folder
+ * is never searched. */
 static bool load_from(const char *folder, const char *pattern, const char *name)
 {
     char path[PLACE_BYTES];
@@ -64,7 +64,7 @@ static bool load_from_python(const char *prefix, const char *name)
     return loaded;
 }
 
-/* Searches the Python of each folder in PATH. */
+/* Search the Python of each folder in PATH. */
 static bool load_from_path(const char *name)
 {
     const char *path = getenv("PATH");
@@ -85,7 +85,7 @@ static bool load_from_path(const char *name)
 /* Best effort: loading the module names what is still missing. */
 static void load_library(const char *name, const char *own_folder)
 {
-    /* Containers find the driver in the second one. */
+    /* In containers the driver is in the second one. */
     static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/nvidia", "/opt/cuda"};
     static const char *const prefixes[] = {"/usr", "/usr/local"};
     char local[PATH_MAX];

@@ -10,7 +10,7 @@ struct module;
 
 extern const struct module module_cuda, module_nccl; /* iobench-cuda.so, iobench-nccl.so */
 
-/* Returns the address of a symbol, or NULL with a reason. The module stays loaded. */
+/* Return the address of a symbol, or NULL with a reason. The module stays loaded. */
 const void *module_find(const struct module *module, const char *symbol);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { FILE_BYTES_MAX = 64 << 20, LINE_BYTES_MAX = 4096 };
 
-/* Longer than a day: a mistake in the file. */
+/* A step longer than a day is a mistake in the file. */
 static const double STEP_MS_MAX = 86400e3;
 
 static int add_step(struct profile *profile, const char *name, size_t place, double ms)
@@ -53,8 +53,8 @@ static int parse_json(const char *name, const char *text, size_t bytes, struct p
     return code;
 }
 
-/* Finds a column in a line of comma-separated values; -1: the last. Returns its start and its
- * length without surrounding blanks, or NULL. */
+/* Find a column in a line of comma-separated values; -1: the last. Return its start and its length
+ * without surrounding blanks, or NULL. */
 static const char *find_column(const char *line, int column, size_t *length)
 {
     const char *cell = line;
@@ -74,7 +74,7 @@ static const char *find_column(const char *line, int column, size_t *length)
     }
 }
 
-/* Finds the column with step times by its heading. */
+/* Find the column with step times by its heading. */
 static int choose_column(const char *heading)
 {
     const char *cell;

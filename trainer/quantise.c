@@ -30,7 +30,7 @@ static uint32_t bins_used(const uint64_t *counts)
     return used;
 }
 
-/* What the levels retain of the first `kept` bins. */
+/* Compute what the levels retain of the first `kept` bins. */
 static void spread_levels(const uint64_t *counts, uint32_t kept, double *spread)
 {
     for (uint32_t level = 0; level < QUANTISE_LEVELS; level++) {

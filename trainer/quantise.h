@@ -27,7 +27,7 @@ extern const char *const quantise_methods[]; /* their names; ends with NULL */
 
 /* The magnitude that maps to q = 127; 0 if all values are zero. */
 float quantise_range(const struct magnitudes *histogram, enum quantise_method method);
-/* For method KL: how many leading bins to keep. At least one count is not 0. */
+/* For method KL: return how many leading bins to keep. At least one count is not 0. */
 uint32_t quantise_bins_kept(const uint64_t *counts);
 
 /* weights: rows of `count`, one per output channel. steps: `channels`. */
@@ -43,11 +43,11 @@ struct quantise_node {
     bool in_int8; /* a convolution with INT8 input */
 };
 
-/* Decides which nodes use INT8. ranges: of each node's output; 0: unknown. nodes: node_count,
+/* Decide which nodes use INT8. ranges: of each node's output; 0: unknown. nodes: node_count,
  * zeroed. */
 void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes);
 
-/* How many of the layers with weights quantise_plan() puts into INT8. */
+/* Return how many of the layers with weights quantise_plan() puts into INT8. */
 struct quantise_share {
     uint32_t in_int8, layers;
 };
@@ -61,7 +61,7 @@ struct calibration {
 
 int calibration_open(struct calibration *calibration, const struct graph *graph);
 void calibration_close(struct calibration *calibration);
-/* Adds an output of a node. */
+/* Add an output of a node. */
 int calibration_observe(struct calibration *calibration, uint32_t node, const float *values,
                         uint64_t count);
 /* Returns -ERANGE if a value was not finite. */

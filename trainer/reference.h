@@ -44,13 +44,13 @@ static inline size_t reference_plane(const struct graph_node *node)
  * sums in float: equal to integer arithmetic except for rare ties. */
 int reference_forward(struct reference *reference, const struct backend_batch *batch, bool training,
                       const float **logits);
-/* Computes all parameter gradients from the gradient of the logits. */
+/* Compute all parameter gradients from the gradient of the logits. */
 int reference_backward(struct reference *reference, const struct backend_batch *batch,
                        backend_gradients_ready ready, void *context);
 
 /* ---- reference_schedule.c ---- */
 
-/* Appends the steps of one batch. passes: number of timed batches. */
+/* Append the steps of one batch. passes: number of timed batches. */
 int reference_list(const struct reference *reference, uint32_t passes, struct schedule *schedule);
 
 #endif

@@ -138,7 +138,7 @@ static void node_forward(const struct pass *pass, uint32_t number)
     }
 }
 
-/* Rounds an INT8 output and passes it to calibration. */
+/* Round an INT8 output and pass it to calibration. */
 static int pass_on(const struct pass *pass, uint32_t number)
 {
     const struct reference *reference = pass->reference;
@@ -272,7 +272,7 @@ static void node_backward(const struct pass *pass, uint32_t number)
     }
 }
 
-/* Zeroes the gradients that this consumer is the first to add to. */
+/* Zero the gradients that this consumer is the first to add to. */
 static void zero_gradients(const struct pass *pass, uint32_t consumer)
 {
     struct reference *reference = pass->reference;

@@ -28,7 +28,7 @@ struct schedule_step {
     uint32_t node;                      /* index in the graph; UINT32_MAX: all parameters */
     const char *operation;              /* "convolution", "weight gradient"; static storage */
     char engine[SCHEDULE_ENGINE_BYTES]; /* kernel or library engine: "device_affine", "cuDNN 12" */
-    char fused[SCHEDULE_FUSED_BYTES];   /* "prologue, statistics"; "" if nothing */
+    char fused[SCHEDULE_FUSED_BYTES];   /* "prologue, statistics"; "" if nothing is fused */
     uint64_t read_bytes, write_bytes;
     uint64_t workspace_bytes;
     double flops;       /* two per multiply-accumulate; 0 for memory-bound operations */
@@ -52,16 +52,16 @@ struct schedule_request {
     const float *ranges; /* set by backend_schedule() for INT8: one per node; NULL: no INT8 */
 };
 
-/* The minimum time of a step on hardware with these peak rates (roofline model), in ns. */
+/* Return the minimum time of a step on hardware with these peak rates (roofline model), in ns. */
 double schedule_predict_ns(const struct schedule_step *step, double flops_per_s,
                            double bytes_per_s);
 
-/* Adds the time since *since_ns to *took_ns and restarts. No-op if took_ns is NULL. */
+/* Add the time since *since_ns to *took_ns and restart. No-op if took_ns is NULL. */
 void schedule_lap(uint64_t *took_ns, uint64_t *since_ns);
 
-/* Appends a step. Returns -ENOMEM with a reason. */
+/* Append a step. Returns -ENOMEM with a reason. */
 int schedule_add(struct schedule *schedule, const struct schedule_step *step);
-/* Appends an SGD update with momentum of all FP32 parameters. */
+/* Append an SGD update with momentum of all FP32 parameters. */
 int schedule_add_update(struct schedule *schedule, const struct graph *graph, const char *engine,
                         double measured_ns);
 void schedule_free(struct schedule *schedule);

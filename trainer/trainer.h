@@ -30,7 +30,7 @@ struct trainer_batch {
     const int32_t *labels; /* count */
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
-    uint64_t waited_ns; /* wait for this batch before it was passed */
+    uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
     uint64_t ready_ns;  /* when it was complete */
 };
 
@@ -65,7 +65,7 @@ struct trainer_ops {
     /* The batch belongs to the caller again on return. A device may still be computing: times are
      * then those of an earlier step, or all 0. */
     int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
-    /* Waits for the oldest step whose times are not yet reported. Returns 1 and its times, or 0 if
+    /* Wait for the oldest step whose times are not yet reported. Returns 1 and its times, or 0 if
      * none is left. NULL: steps are never late. */
     int (*finish)(void *state, struct trainer_times *times);
     void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */

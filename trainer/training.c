@@ -209,7 +209,7 @@ static int check_loss(const struct training *training, const struct backend_loss
                 (unsigned long long)training->step);
 }
 
-/* Applies the recipe to a step's gradients. */
+/* Apply the recipe to a step's gradients. */
 static int update(struct training *training)
 {
     const struct recipe *recipe = &training->config.recipe;
@@ -226,7 +226,7 @@ static int update(struct training *training)
     return backend_update(&training->backend, &update);
 }
 
-/* Runs one more batch, or drains; then exchanges and updates if that ends a step. */
+/* Run one more batch, or drain; then exchange and update if that ends a step. */
 static int go_on(struct training *training, const struct backend_batch *batch,
                  struct trainer_times *times, struct backend_loss *loss)
 {
@@ -354,7 +354,7 @@ static int write_checkpoint(void *context)
                             weights->momenta, weights->statistics);
 }
 
-/* A slow disk may exceed the patience of waiting ranks. */
+/* A slow disk may take longer than waiting ranks tolerate. */
 static int write_while_others_wait(const struct training *training, struct writing *writing)
 {
     char what[256];
@@ -387,7 +387,7 @@ int training_save(struct training *training, const char *path,
     return code;
 }
 
-/* Another batch size or seed could continue, but not as if uninterrupted. */
+/* Training could resume with another batch size or seed, but not as if uninterrupted. */
 static int check_same_course(const struct checkpoint *wanted, const struct checkpoint *found,
                              const char *path)
 {

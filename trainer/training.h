@@ -50,7 +50,7 @@ struct training {
 int training_open(struct training *training, const struct training_config *config);
 void training_close(void *training); /* this and the next three: hooks of struct trainer_ops */
 
-/* Memory for batches that transfers to the backend at full speed. NULL with a reason. */
+/* Return memory for batches that transfers to the backend at full speed. NULL with a reason. */
 void *training_allocate(void *training, size_t bytes);
 void training_release(void *training, void *memory);
 void training_memory(void *training, struct trainer_memory *memory);
@@ -58,16 +58,16 @@ void training_memory(void *training, struct trainer_memory *memory);
 /* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);
 
-/* Trains on one batch: forward, backward, exchange, update. The batch belongs to the caller again
- * on return. With config.late a device may still be computing: loss and times are those of the
- * oldest batch not yet reported, or none (loss->count is 0). */
+/* Train on one batch: forward, backward, exchange, update. The batch belongs to the caller again on
+ * return. With config.late a device may still be computing: loss and times are those of the oldest
+ * batch not yet reported, or none (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
-/* Waits for the oldest batch not yet reported. Returns 1, or 0 if none is left: call until then
+/* Wait for the oldest batch not yet reported. Returns 1, or 0 if none is left: call until then
  * before training_save() and training_load(), and when switching between training and inference. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);
-/* Infers one batch by the running statistics; changes nothing. Late as training_step(). */
+/* Infer one batch by the running statistics; change nothing. Late as training_step(). */
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss);
 
@@ -77,7 +77,7 @@ struct training_position {
     uint64_t elapsed_ns, samples;
 };
 
-/* Saves a checkpoint; restores one. Seed and global batch size must match. */
+/* Save a checkpoint; restore one. Seed and global batch size must match. */
 int training_save(struct training *training, const char *path,
                   const struct training_position *position);
 int training_load(struct training *training, const char *path, struct training_position *position);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The backward pass, block by block from the last. Each user of an output leaves a gradient with
- * it; most steps add two of them on their own.
+ * The backward pass, block by block from the last. Each user of an output adds a gradient to its
+ * list; most steps can sum two gradients themselves.
  */
 #include "trainer/cuda/fuse.h"
 #include "trainer/cuda/passes.h"
 
 /* ---- gradients of outputs ---- */
 
-/* Sums gradients until at most `most` are left. */
+/* Sum gradients until at most `most` are left. */
 static void add_up(struct cuda_builder *builder, const struct cuda_block *own, uint32_t most)
 {
     struct cuda_value *value = cuda_value(builder, own);
@@ -67,7 +67,7 @@ static void add_bias_gradient(struct cuda_builder *builder, uint32_t node, uint3
     cuda_add_step(builder, &step);
 }
 
-/* From the layer's type and padding to the arena of gradients. */
+/* Convert from the layer's type and padding to the arena of gradients. */
 static void add_conversion(struct cuda_builder *builder, uint32_t number, uint32_t from)
 {
     const struct cuda_model *model = builder->model;
@@ -75,7 +75,7 @@ static void add_conversion(struct cuda_builder *builder, uint32_t number, uint32
     struct cuda_step step = cuda_step_of(&cuda_kernel_gradient, number);
 
     step.gradient.count = model->graph->parameters[node->weight].count;
-    /* Groups and padding never come together. */
+    /* Groups and padding never occur together. */
     step.gradient.channels = model->graph->nodes[node->inputs[0]].shape.channels;
     step.gradient.padded = cuda_channels(model, node->inputs[0]);
     step.gradient.to = cuda_gradient(model, node->weight);
@@ -116,7 +116,8 @@ static void add_weight(struct cuda_builder *builder, const struct cuda_block *ow
         add_conversion(builder, own->node, given);
 }
 
-/* The gradient of the input, or, where it goes on into the BN before or into both of a sum, dz. */
+/* Compute the gradient of the input, or dz if the step continues into the preceding BN or into both
+ * BNs of a sum. */
 static void add_data(struct cuda_builder *builder, const struct cuda_block *own, uint32_t d_output)
 {
     const struct cuda_model *model = builder->model;
@@ -161,7 +162,7 @@ static void add_convolution(struct cuda_builder *builder, const struct cuda_bloc
 
 /* ---- BN ---- */
 
-/* From dz to the gradient of what the BN normalised. */
+/* Compute the gradient of the BN's input from dz. */
 static void add_apply(struct cuda_builder *builder, uint32_t norm, uint32_t input, uint32_t dz)
 {
     struct cuda_step step = cuda_step_of(&cuda_kernel_norm_apply, norm);
@@ -178,7 +179,7 @@ static void add_apply(struct cuda_builder *builder, uint32_t norm, uint32_t inpu
     cuda_leave_gradient(builder, input, given);
 }
 
-/* A convolution has left dz and the gradients of both parameters. */
+/* A convolution has computed dz and the gradients of both parameters. */
 static void add_parameters(struct cuda_builder *builder, uint32_t norm, uint32_t node)
 {
     const struct cuda_model *model = builder->model;
@@ -193,7 +194,7 @@ static void add_parameters(struct cuda_builder *builder, uint32_t norm, uint32_t
     cuda_add_step(builder, &step);
 }
 
-/* A step that sums the gradients of a BN of x; the caller says where they come from. */
+/* Add a step that sums the gradients of a BN of x; the caller sets their source. */
 static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t norm, uint32_t node,
                                   uint32_t x)
 {
@@ -210,7 +211,7 @@ static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t n
     return step;
 }
 
-/* From a sum's output through ReLU to its first BN. Returns dz. */
+/* Go back from a sum's output through ReLU to its first BN. Return dz. */
 static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_value *value = cuda_value(builder, own);
@@ -292,9 +293,9 @@ static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
     add_apply(builder, norm, own->inputs[0], dz);
 }
 
-/* ---- the rest ---- */
+/* ---- other blocks ---- */
 
-/* A tensor for the gradient of the block's only input. */
+/* Return a tensor for the gradient of the block's only input. */
 static uint32_t input_gradient(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const uint32_t gradient = cuda_add_tensor(builder, cuda_row(builder, own->inputs[0])->end);

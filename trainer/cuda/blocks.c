@@ -9,9 +9,9 @@
 
 enum { WINNERS_MAX = 255 };
 
-/* A node while blocks are made. */
+/* A node's state while blocks are made. */
 struct node {
-    bool inside; /* another block computes it */
+    bool inside; /* computed by another block */
     uint32_t relu, pool;
     uint32_t norms[2];
 };
@@ -23,14 +23,14 @@ struct maker {
     struct node *nodes;
 };
 
-/* ---- which nodes go together ---- */
+/* ---- which nodes form a block ---- */
 
 static bool is_kept(const struct maker *maker, uint32_t node)
 {
     return maker->kept && maker->kept[node];
 }
 
-/* The one consumer of a node, if it is of that kind and not kept; else CUDA_NO_NODE. */
+/* Return the only consumer of a node, if it is of that kind and not kept; else CUDA_NO_NODE. */
 static uint32_t only_consumer(const struct maker *maker, uint32_t node, enum graph_kind kind)
 {
     const uint32_t found = graph_only_consumer(maker->graph, node, kind);
@@ -47,7 +47,7 @@ static void absorb_relu(struct maker *maker, uint32_t node)
         maker->nodes[relu].inside = true;
 }
 
-/* A max-pool after BN and ReLU, if nothing else reads those. */
+/* Absorb a max-pool after BN and ReLU, if nothing else reads their outputs. */
 static void absorb_pool(struct maker *maker, uint32_t norm)
 {
     const uint32_t relu = maker->nodes[norm].relu;
@@ -63,7 +63,7 @@ static void absorb_pool(struct maker *maker, uint32_t norm)
     maker->nodes[pool].inside = true;
 }
 
-/* BNs that nothing but the sum reads. */
+/* Absorb BNs that only the sum reads. */
 static void absorb_norms(struct maker *maker, uint32_t sum)
 {
     const uint32_t *inputs = maker->graph->nodes[sum].inputs;
@@ -160,7 +160,7 @@ static enum cuda_block_kind kind_of(const struct maker *maker, uint32_t node)
     return CUDA_BLOCK_INPUT;
 }
 
-/* The side of a sum that goes through a BN comes first. */
+/* The side of a sum that passes through a BN comes first. */
 static void set_sides(const struct maker *maker, uint32_t node, struct cuda_block *block)
 {
     const struct graph_node *row = &maker->graph->nodes[node];

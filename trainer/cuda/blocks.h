@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * blocks: a graph rewritten into what is computed together. A sum applies the BNs of its sides and
- * the ReLU after it; a BN alone, with or without ReLU, is a sum of one side, and so is a ReLU that
- * no other block computes; a stem is BN, ReLU and max-pool. What lies inside a block is never
- * stored. Blocks are in the order of their nodes; inputs are blocks. Knows no device and no step.
+ * blocks: a graph rewritten into blocks, groups of nodes computed together. A sum applies the BNs
+ * of its sides and the ReLU after it; a BN alone, with or without ReLU, is a sum of one side, and
+ * so is a ReLU that no other block computes; a stem is BN, ReLU and max-pool. Tensors inside a
+ * block are never stored. Blocks are in the order of their nodes; inputs are blocks. Knows no
+ * device and no step.
  */
 #ifndef IOBENCH_TRAINER_CUDA_BLOCKS_H
 #define IOBENCH_TRAINER_CUDA_BLOCKS_H
@@ -31,8 +32,8 @@ enum cuda_block_kind {
 /* Who computes a sum's output. */
 enum cuda_output {
     CUDA_OUTPUT_STORED,     /* a step of its own */
-    CUDA_OUTPUT_BY_USER,    /* the convolution that takes it stores it, too */
-    CUDA_OUTPUT_RECOMPUTED, /* never stored: the convolution that takes it applies BN and ReLU */
+    CUDA_OUTPUT_BY_USER,    /* the convolution that reads it also stores it */
+    CUDA_OUTPUT_RECOMPUTED, /* never stored: the convolution that reads it applies BN and ReLU */
     CUDA_OUTPUT_BY_INPUT,   /* the convolution before it, in inference */
 };
 
@@ -40,23 +41,24 @@ enum { CUDA_NO_NODE = UINT32_MAX };
 
 struct cuda_block {
     enum cuda_block_kind kind;
-    uint32_t node; /* in whose place it is computed, and which names it */
-    uint32_t end;  /* whose output it gives */
+    uint32_t node; /* the node at whose place it is computed, and which names it */
+    uint32_t end;  /* the node whose output it computes */
     uint32_t input_count;
     uint32_t inputs[GRAPH_INPUTS_MAX];
     uint32_t norms[2]; /* of a sum or a stem: the BN of each side, or CUDA_NO_NODE */
     bool relu;
     bool needs_gradient;
-    uint32_t user_count, first_user, last_user; /* blocks that take the output; edges count */
+    uint32_t user_count, first_user, last_user; /* blocks that read the output, counted per edge */
     /* Chosen by fuse.h. */
-    uint32_t fusion[DNN_WEIGHT + 1]; /* of a convolution, by enum dnn_kind: of enum dnn_fusion */
+    uint32_t fusion[DNN_WEIGHT + 1]; /* of a convolution, by enum dnn_kind: bits of enum
+                                      * dnn_fusion */
     enum cuda_output output;
 };
 
 struct cuda_blocks {
     struct cuda_block *rows;
     uint32_t count;
-    uint32_t *of_node; /* the block that gives a node's output; CUDA_NO_NODE: it lies inside one */
+    uint32_t *of_node; /* the block that outputs a node; CUDA_NO_NODE: inside a block */
 };
 
 /* kept: nodes that stay blocks of their own; NULL: none. Call cuda_blocks_free() in either case. */
@@ -65,7 +67,7 @@ int cuda_blocks_make(struct cuda_blocks *blocks, const struct graph *graph, bool
 void cuda_blocks_free(struct cuda_blocks *blocks);
 /* For rewriting. -ENOMEM with a reason. */
 int cuda_blocks_append(struct cuda_blocks *blocks, const struct cuda_block *block);
-/* Counts users; after the last rewriting. -ENOTSUP with a reason when there are too many. */
+/* Count users, after the last rewriting. -ENOTSUP with a reason if there are too many. */
 int cuda_blocks_link(struct cuda_blocks *blocks, const struct graph *graph);
 
 #endif

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Reserves space for one more. Keeps the error in the builder. */
+/* Reserve space for one more; keep an error in the builder. */
 static bool grow(struct cuda_builder *builder, void *rows, uint32_t count, size_t bytes)
 {
     if (builder->code == 0)

@@ -15,7 +15,7 @@ struct cuda_value {
     uint32_t winners; /* of a max-pool */
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be summed */
-    uint32_t dz; /* its gradient before the ReLU, where a convolution has left it; else CUDA_NONE */
+    uint32_t dz; /* its gradient before the ReLU, if a convolution computed it; else CUDA_NONE */
 };
 
 struct cuda_builder {
@@ -42,8 +42,8 @@ uint32_t cuda_add_buffer(struct cuda_builder *builder, uint64_t bytes);
 uint32_t cuda_add_tensor(struct cuda_builder *builder, uint32_t node);
 
 struct cuda_step cuda_step_of(const struct cuda_kernel *kernel, uint32_t node);
-/* pointer: the address of one of the step's arguments, which will point to the buffer; it stays
- * NULL for CUDA_NONE. */
+/* pointer: the address of one of the step's arguments, which will point to the buffer; NULL for
+ * CUDA_NONE. */
 void cuda_reads(struct cuda_step *step, void *pointer, uint32_t buffer);
 void cuda_writes(struct cuda_step *step, void *pointer, uint32_t buffer);
 /* Buffers of the step live at least until it. */
@@ -51,7 +51,7 @@ void cuda_add_step(struct cuda_builder *builder, const struct cuda_step *step);
 
 /* ---- convolutions ---- */
 
-/* Finds a cuDNN plan for the step's shape; none is no error. */
+/* Find a cuDNN plan for the step's shape. Having none is not an error. */
 void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step);
 
 /* ---- shapes, by the program's images ---- */
@@ -60,16 +60,16 @@ struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t
 struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node);
 uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node);
 
-/* The n-th part of a concatenation, as dense channels of their own. */
+/* The n-th part of a concatenation, as a dense tensor. */
 struct device_part cuda_part_of(const struct cuda_builder *builder, const struct cuda_block *block,
                                 uint32_t n);
 
 /* The output of a block's n-th input. */
 uint32_t cuda_input(const struct cuda_builder *builder, const struct cuda_block *block, uint32_t n);
-/* Dropout, or its gradient, which is the same. */
+/* Dropout or its backward pass, which are the same. */
 void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
                       uint32_t input, uint32_t output);
-/* A gradient of a block's output joins those still to be summed. */
+/* Add a gradient of a block's output to those still to be summed. */
 void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t gradient);
 
 #endif

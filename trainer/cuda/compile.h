@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compile: a model's graph to a program: rewritten into blocks, fused, emitted as steps, placed.
+ * compile: turns a model's graph into a program: rewrites it into blocks, fuses them, emits steps
+ * and places buffers.
  */
 #ifndef IOBENCH_TRAINER_CUDA_COMPILE_H
 #define IOBENCH_TRAINER_CUDA_COMPILE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend's contract, and the memory that programs run in. It is a module of its own;
- * trainer/backend_cuda.c is its side in the program.
+ * The cuda backend's contract, and the memory that programs run in. It is a module;
+ * trainer/backend_cuda.c is its front end in the program.
  */
 #include "base/fail.h"
 #include "base/file.h"
@@ -41,12 +41,12 @@ static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, b
     if (wanted <= *bytes)
         return 0;
     if (*memory)
-        runtime_wait(stream); /* a running step may use it */
+        runtime_wait(stream); /* a running step may still use it */
     runtime_release(*memory);
     *bytes = 0;
     *memory = runtime_allocate(wanted);
     if (!*memory)
-        return -ENOMEM; /* the reason says how much was asked for */
+        return -ENOMEM; /* the reason names the requested size */
     *bytes = wanted;
     *moved = true;
     return 0;
@@ -95,7 +95,7 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
 
 /* ---- opening ---- */
 
-/* Below the user's cache folder; "" if there is none or none is wanted. */
+/* A path in the user's cache folder; "" if there is none or none is wanted. */
 static void plans_path(const struct cuda_settings *settings, char *path, size_t bytes)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -114,7 +114,7 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
     if (!folder[0])
         return;
     snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
-    folder_make_parent(path); /* an error shows when the file is written */
+    folder_make_parent(path); /* an error is reported when the file is written */
 }
 
 static int load(struct cuda_state *cuda, const float *parameters, const float *momenta,
@@ -210,7 +210,7 @@ static int cuda_save(void *state, float *parameters, float *momenta, float *stat
     return cuda_model_save(&cuda->model, parameters, momenta, statistics, gradients);
 }
 
-/* Puts the next batch on the compute stream. */
+/* Put the next batch on the compute stream. */
 static int start(struct cuda_state *cuda, const struct backend_pass *pass,
                  struct cuda_program **program)
 {
@@ -220,8 +220,9 @@ static int start(struct cuda_state *cuda, const struct backend_pass *pass,
     return code ? code : cuda_flight_start(&cuda->flights, *program, pass->label_smoothing);
 }
 
-/* If the host exchanges gradients, a step ends before the next one starts, so batches wait
- * uploaded. Otherwise they wait on the compute stream, and only their results are late. */
+/* If the host exchanges gradients, a step ends before the next one starts, so batches wait after
+ * their upload. Otherwise they are queued on the compute stream, and only their results are
+ * late. */
 static int cuda_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
     struct cuda_state *cuda = state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept.
- * The file of plans is keyed by what decides which one that is: the versions of cuDNN and driver,
- * the GPU and the shape.
+ * The file of plans is keyed by what determines the fastest: versions of cuDNN and driver, GPU and
+ * shape.
  */
 #include "trainer/cuda/dnn.h"
 
@@ -27,7 +27,7 @@ enum {
 
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
-static const uint64_t making_ns = 3000000000; /* to make one shape's plans */
+static const uint64_t making_ns = 3000000000; /* limit for making one shape's plans */
 
 struct dnn_plan {
     struct dnn_plan *next;
@@ -167,7 +167,7 @@ int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn
     return execute(dnn, &plan->shape, plan->plan, tensors);
 }
 
-/* ---- the tournament ---- */
+/* ---- autotuning ---- */
 
 struct trial {
     const struct dnn *dnn;
@@ -175,7 +175,7 @@ struct trial {
     struct dnn_tensors tensors;
 };
 
-/* Fill with FP16 numbers between 1/2 and 1 of either sign; zeros would be too fast. */
+/* Fill with FP16 numbers between 1/2 and 1 of either sign; zeros would run too fast. */
 static int fill(const struct trial *trial, void *memory, uint64_t bytes)
 {
     void *stream = trial->dnn->config.runtime->stream;
@@ -267,7 +267,7 @@ static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, d
 }
 
 /* Make plans of the first configurations that finish with an acceptable workspace. Some engines
- * compile for seconds: a shape gets only as many as fit into its time. */
+ * compile for seconds: a shape gets only as many as fit into its time limit. */
 static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
                                 const struct dnn_shape *shape, bool favourites,
                                 cudnnBackendDescriptor_t plans[CANDIDATES_MAX], int *code)
@@ -415,7 +415,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
 
     if (shape->type != DEVICE_FP16 && (shape->fusion & of_norms)) {
         *code = fail(ENOTSUP, "backend cuda: cuDNN fuses BN in FP16 only");
-        return NULL; /* cuDNN would refuse too, only later */
+        return NULL; /* cuDNN would also refuse, but later */
     }
     name_shape(dnn, shape, key);
     for (plan = dnn->plans; plan; plan = plan->next)
@@ -434,10 +434,10 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         if (!recall(dnn, shape, plan)) {
             *code = choose(dnn, plan);
             if (*code && *code != -ENOMEM && shape->fusion)
-                *code = -ENOTSUP; /* the unfused way is left */
+                *code = -ENOTSUP; /* the unfused steps remain */
             if (*code == 0)
                 *code = remember(dnn, plan);
-            if (*code == 0 && dnn->handle) /* an interrupted first start resumes there */
+            if (*code == 0 && dnn->handle) /* an interrupted first start resumes here */
                 dnn_keep(dnn);             /* write errors are reported at the end */
         }
         if (*code == 0)

@@ -13,9 +13,9 @@ struct dnn;
 
 struct dnn_config {
     const struct runtime *runtime; /* with a stream; NULL: no device, see `described` */
-    uint32_t described;            /* 80 or 90: plan for an A100 or an H200 that is not here */
+    uint32_t described;            /* 80 or 90: plan for an absent A100 or H200 */
     bool deterministic;
-    uint32_t tournament; /* at most this many engines are timed; 1: none, the first is taken */
+    uint32_t tournament; /* time at most this many engines; 1: take the first, untimed */
     const char *plans;   /* file of chosen plans; NULL: none */
 };
 
@@ -24,18 +24,18 @@ void dnn_close(struct dnn *dnn);
 
 struct dnn_plan;
 
-/* Returns the best plan for a shape, the same one each time; dnn owns it. NULL with a reason: *code
- * is -ENOTSUP if no engine supports the shape, else an error. */
+/* Return the best plan for a shape, always the same; dnn owns it. NULL with a reason: *code is
+ * -ENOTSUP if no engine supports the shape, else an error. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan);
 int64_t dnn_engine(const struct dnn_plan *plan);      /* its number in cuDNN */
 uint32_t dnn_candidates(const struct dnn_plan *plan); /* engines that support the shape */
-/* Whether plans run on a device here, not on a described one. */
+/* Return whether plans run on a device here, not on a described one. */
 bool dnn_has_device(const struct dnn *dnn);
 
-/* Starts it on the runtime's stream. */
+/* Start it on the runtime's stream. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors);
-/* Writes newly chosen plans to the file. */
+/* Write newly chosen plans to the file. */
 int dnn_keep(struct dnn *dnn);
 
 #endif

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
-enum { LOCK_TRIES = 6000, LOCK_PAUSE_NS = 10000000 }; /* one minute: the disk may be busy */
+enum { LOCK_TRIES = 6000, LOCK_PAUSE_NS = 10000000 }; /* one minute, since the disk may be busy */
 
 struct dnn_choices {
     json_t *rows; /* by key */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dnn_choices: a file of the fastest engine and its knobs for each shape and device. It holds only
- * numbers, from which plans are remade, so a wrong file can make things slow, but not wrong. For
+ * numbers, from which plans are remade, so a wrong file can cost speed, but not correctness. For
  * trainer/cuda/dnn*.c only. Needs no CUDA.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
@@ -25,7 +25,7 @@ struct dnn_choice {
 
 struct dnn_choices;
 
-/* Reads the file; a missing, damaged, too large or older file has no rows, and engines are timed
+/* Read the file; a missing, damaged, too large or older file has no rows, and engines are timed
  * again. path may be NULL. NULL: out of memory. */
 struct dnn_choices *dnn_choices_read(const char *path);
 void dnn_choices_free(struct dnn_choices *choices);
@@ -33,7 +33,7 @@ bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct 
                      uint32_t *candidates, double *milliseconds);
 int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
                     uint32_t candidates, double milliseconds);
-/* Keeps rows that others have added meanwhile. Replaces the file atomically. */
+/* Replace the file atomically, keeping rows that other processes added meanwhile. */
 int dnn_choices_write(struct dnn_choices *choices, const char *path);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- engines ---- */
 
-/* Whether an engine's precision and determinism are those asked for. */
+/* Return whether an engine has the requested precision and determinism. */
 static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape, bool deterministic)
 {
     cudnnBackendDescriptor_t engine = NULL;
@@ -132,7 +132,7 @@ int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
     return dnn_check(status, "finish a plan");
 }
 
-/* ---- what a plan is made of, so that it can be made again ---- */
+/* ---- the parts of a plan, from which it can be remade ---- */
 
 static int take_knob(cudnnBackendDescriptor_t knob, struct dnn_choice *choice)
 {
@@ -249,7 +249,7 @@ int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)
     return code;
 }
 
-/* ---- devices that are not there ---- */
+/* ---- absent devices ---- */
 
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dnn_engines: the engines that cuDNN has for a graph, and plans of them. For trainer/cuda/dnn*.c
- * only.
+ * dnn_engines: the engines that cuDNN has for a graph, and plans made from them. For
+ * trainer/cuda/dnn*.c only.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_ENGINES_H
 #define IOBENCH_TRAINER_CUDA_DNN_ENGINES_H
@@ -9,23 +9,23 @@
 #include "trainer/cuda/dnn_choices.h"
 #include "trainer/cuda/dnn_operations.h"
 
-/* Describes a device that need not be there. capability: 80 (A100) or 90
- * (H200). Destroy it with cudnnBackendDestroyDescriptor(). */
+/* Describe a device that need not be present. capability: 80 (A100) or 90 (H200). Destroy it with
+ * cudnnBackendDestroyDescriptor(). */
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
-/* Finds engine configurations for the shape: no other precision, and deterministic if wanted;
+/* Find engine configurations for the shape: of its precision only, and deterministic if wanted;
  * cuDNN's favourites, likely fastest first, or its fallbacks. Destroy each of the `count`. -ENOTSUP
  * if there is none. */
 int dnn_engines_find(const struct dnn_graph *graph, const struct dnn_shape *shape,
                      cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
                      cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count);
 
-/* Makes a plan of a configuration. device: NULL if there is a handle. */
+/* Make a plan from a configuration. device: NULL if there is a handle. */
 int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                   cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan);
 int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice);
-/* Makes the configuration of a choice for this graph, which owns it. Fails if there is none or it
- * does not compute what the shape asks for: wherever the choice comes from, the graph is what is
+/* Make the configuration of a choice for this graph, which owns it. Fails if there is none or it
+ * does not compute what the shape requires: whatever the source of the choice, the graph is what is
  * computed. */
 int dnn_engines_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
                        cudnnBackendDescriptor_t device, bool deterministic,

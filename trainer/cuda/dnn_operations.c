@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDNN has engines for the forms below and none for others that compute the same: in the backward
- * pass, for one, BN before a ReLU must be written as (x - mean) * inverse * gamma + beta.
+ * cuDNN has engines for the forms below, but none for equivalent ones: in the backward pass, for
+ * example, BN before a ReLU must be written as (x - mean) * inverse * gamma + beta.
  */
 #include "trainer/cuda/dnn_operations.h"
 
@@ -131,8 +131,8 @@ static part between(struct dnn_graph *graph, enum dnn_extent extent)
 
 /* ---- the convolution ---- */
 
-/* Padding after the input; equal to that before it if the output stays the same, since most engines
- * support nothing else. Pixels that no window reaches do not matter. */
+/* Padding after the input; equal to the padding before it if that leaves the output unchanged,
+ * since most engines support nothing else. Pixels that no window reaches do not matter. */
 static int64_t behind(uint32_t in, uint32_t out, uint32_t window, uint32_t stride, uint32_t before)
 {
     const int64_t needed = ((int64_t)out - 1) * stride + window - in - before;
@@ -222,7 +222,7 @@ static void add_convolution(struct dnn_graph *graph, part input, part output)
     add(graph, made);
 }
 
-/* ---- what stands around it ---- */
+/* ---- fused operations ---- */
 
 static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
 {
@@ -237,7 +237,7 @@ static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
     return made;
 }
 
-/* y = mode(x) or mode(x, b). Returns y. */
+/* y = mode(x) or mode(x, b). Return y. */
 static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, part b, part y)
 {
     part made = pointwise(graph, mode);
@@ -250,21 +250,22 @@ static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, pa
     return y;
 }
 
-/* The same with a tensor in memory, into one that is not stored. */
+/* The same with a tensor in memory; the result is not stored. */
 static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
                          enum dnn_tensor which, enum dnn_extent extent)
 {
     return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
 }
 
-/* x * scale + bias, of the BN before or of the one beside it. */
+/* x * scale + bias, of the preceding BN or of the residual's. */
 static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
 {
     x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, DNN_IN_PIXELS);
     return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, DNN_IN_PIXELS);
 }
 
-/* What the convolution reads: the input, ReLU of its BN, or ReLU of a sum, which is stored. */
+/* Return what the convolution reads: the input, ReLU of its BN, or ReLU of a sum, which is
+ * stored. */
 static part prologue(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;
@@ -383,7 +384,7 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm
 }
 
 /* Go back through the convolution and the ReLU before it, whose sign is recomputed, and sum the
- * gradients of the BN before that, or of the two BNs of a sum. */
+ * gradients of the BN preceding it, or of the two BNs of a sum. */
 static void build_norm_data(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;

@@ -12,7 +12,7 @@
 /* A cuDNN status as a code; -ENOTSUP where cuDNN does not support something. */
 int dnn_check(cudnnStatus_t status, const char *what);
 
-/* Set an attribute, or get one, unless the status is already an error. */
+/* Set or get an attribute, unless the status is already an error. */
 void dnn_set(cudnnStatus_t *status, cudnnBackendDescriptor_t made, cudnnBackendAttributeName_t name,
              cudnnBackendAttributeType_t type, int64_t count, const void *values);
 void dnn_get(cudnnStatus_t *status, cudnnBackendDescriptor_t from, cudnnBackendAttributeName_t name,
@@ -27,7 +27,7 @@ static inline int64_t dnn_uid(enum dnn_tensor which)
 }
 
 struct dnn_graph {
-    const struct dnn_shape *shape; /* while the graph is made */
+    const struct dnn_shape *shape; /* while the graph is built */
     cudnnBackendDescriptor_t operations[DNN_OPERATIONS_MAX];
     uint32_t operation_count;
     cudnnBackendDescriptor_t whole;                     /* the finished graph */

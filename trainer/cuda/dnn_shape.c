@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/dnn_shape.h"
 
-/* The size of each tensor, and the fusions that need it, all of them at once. */
+/* The size of each tensor, and the fusions that must all be present for it. */
 static const struct row {
     enum dnn_extent extent;
     uint32_t fusion;
@@ -13,7 +13,7 @@ static const struct row {
     [DNN_SQUARES] = {DNN_OUT_CHANNELS, DNN_STATISTICS},
     [DNN_SCALE] = {DNN_OUT_CHANNELS, DNN_SCALED},
     [DNN_BIAS] = {DNN_OUT_CHANNELS, DNN_BIASED},
-    [DNN_OTHER] = {DNN_OUT_PIXELS, DNN_ADDED}, /* of the input's where that is what comes out */
+    [DNN_OTHER] = {DNN_OUT_PIXELS, DNN_ADDED}, /* the input's pixels if d_input is the output */
     [DNN_LAST] = {DNN_OUT_CHANNELS, DNN_RESCALED},
     [DNN_X] = {DNN_IN_PIXELS, DNN_NORM},
     [DNN_RESIDUAL] = {DNN_IN_PIXELS, DNN_SUMMED},
@@ -36,7 +36,7 @@ static bool is_beside(enum dnn_tensor which)
     return which >= DNN_BESIDE;
 }
 
-/* For a tensor of the residual's BN, the same of the BN before. */
+/* For a tensor of the residual's BN, return its counterpart of the preceding BN. */
 static enum dnn_tensor twin_of(enum dnn_tensor which)
 {
     return is_beside(which) ? (enum dnn_tensor)(which - (DNN_BESIDE - DNN_IN_SCALE)) : which;

@@ -14,26 +14,27 @@ enum dnn_kind {
     DNN_WEIGHT,  /* d_weight, from input and d_output */
 };
 
-/* What is computed in the same pass over memory. Bits; cuDNN supports those of BN in FP16 only. */
+/* Operations computed in the same pass over memory, as bits; cuDNN supports those of BN in FP16
+ * only. */
 enum dnn_fusion {
     DNN_PROLOGUE = 1,   /* forward, weight: of relu(input * in_scale + in_bias) */
     DNN_STATISTICS = 2, /* forward: sums and squares of the output, over its pixels */
     DNN_SCALED = 4,     /* forward: output * scale, */
     DNN_BIASED = 8,     /* forward: + bias, */
     DNN_ADDED = 16,     /* forward: + other; data, with DNN_NORM: of d_input + other */
-    DNN_RECTIFIED = 32, /* forward: and ReLU of all that */
-    DNN_NORM = 64,      /* data: back through a ReLU and into a BN of x: the input's gradient is
-                           dz = d_input where the ReLU was open; with d_gamma, d_beta and
-                           a, b, c: the gradient of x is a * dz + b * x + c */
-    DNN_SUMMED = 128, /* with DNN_PROLOGUE or DNN_NORM: the ReLU is that of BN's output + residual;
-                         forward also gives what comes out of it, as sum */
-    DNN_RESCALED = 256, /* forward, INT8: all that * last */
-    DNN_DUAL = 512, /* with DNN_SUMMED: the residual goes through a BN of its own, too, which has
-                       the tensors of a BN a second time, see dnn_beside() */
+    DNN_RECTIFIED = 32, /* forward: and ReLU of the result */
+    DNN_NORM = 64,      /* data: back through a ReLU into a BN of x: the input's gradient is
+                         * dz = d_input where the ReLU was open; with d_gamma, d_beta and a, b, c:
+                         * the gradient of x is a * dz + b * x + c */
+    DNN_SUMMED = 128,   /* with DNN_PROLOGUE or DNN_NORM: the ReLU is of BN's output + residual;
+                         * forward also outputs its result, as sum */
+    DNN_RESCALED = 256, /* forward, INT8: the result * last */
+    DNN_DUAL = 512, /* with DNN_SUMMED: the residual also has a BN, with its own set of BN tensors,
+                     * see dnn_beside() */
 };
 
-/* NHWC tensors, weights out_channels x height x width x in_channels / groups. pad_bottom and
- * pad_right are what the output's size implies. */
+/* NHWC tensors, weights out_channels x height x width x in_channels / groups. The output's size
+ * implies pad_bottom and pad_right. */
 struct dnn_shape {
     enum dnn_kind kind;
     enum device_type type;
@@ -44,7 +45,7 @@ struct dnn_shape {
     uint32_t fusion; /* of enum dnn_fusion */
 };
 
-/* What a plan computes with. Input, weights and output are their gradients where the kind says so.
+/* Tensors of a plan. Input, weights and output stand for their gradients if the kind says so.
  */
 enum dnn_tensor {
     DNN_INPUT,
@@ -59,8 +60,8 @@ enum dnn_tensor {
     DNN_X,
     DNN_RESIDUAL,
     DNN_SUM,
-    /* The BN before. */
-    DNN_IN_SCALE, /* these two in the tensors' type; all others of one number a channel in FP32 */
+    /* The preceding BN. */
+    DNN_IN_SCALE, /* these two in the tensors' type; all other numbers per channel in FP32 */
     DNN_IN_BIAS,
     DNN_MEAN,
     DNN_INVERSE,
@@ -71,17 +72,17 @@ enum dnn_tensor {
     DNN_A,
     DNN_B,
     DNN_C,
-    DNN_BESIDE, /* the BN of the residual: as those of the BN before */
+    DNN_BESIDE, /* the BN of the residual: as for the preceding BN */
     DNN_TENSORS = DNN_BESIDE + DNN_BESIDE - DNN_IN_SCALE,
 };
 
-/* Of the residual's BN, what `which` is of the BN before. */
+/* Return the tensor of the residual's BN that corresponds to `which` of the preceding BN. */
 static inline enum dnn_tensor dnn_beside(enum dnn_tensor which)
 {
     return (enum dnn_tensor)(DNN_BESIDE + (which - DNN_IN_SCALE));
 }
 
-/* In device memory; those that the shape does not take may be NULL. */
+/* In device memory; tensors that the shape does not use may be NULL. */
 struct dnn_tensors {
     void *at[DNN_TENSORS];
     void *workspace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nccl exchange's front end: ranks meet through ranks/ranks.h; NCCL, in the module
+ * The nccl exchange's front end: ranks find each other through ranks/ranks.h; NCCL, in the module
  * iobench-nccl.so, sums gradients on GPUs.
  */
 #include "trainer/plugins.h"
@@ -24,7 +24,7 @@ static int nccl_usable(void)
     return module_find(&module_nccl, "iobench_nccl") ? 0 : -ENODEV;
 }
 
-/* The identity that the first rank makes, before NCCL is initialised. */
+/* The identity that the first rank creates, before NCCL is initialised. */
 static int share_identity(const struct nccl_ops *ops, const struct exchange_config *config,
                           uint8_t id[NCCL_ID_BYTES])
 {

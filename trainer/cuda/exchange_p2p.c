@@ -5,9 +5,9 @@
  * memory; between two rounds all ranks synchronise by counters in shared memory.
  *
  * Tree: in round i, ranks 2^i apart form pairs, and the lower one adds the other's floats to its
- * own; the sum returns the same way. Ring: the floats are split into one part per rank; in each
- * round a rank adds the part that its lower neighbour completed last, until each has the sum of one
- * part; then the sums circulate. Either way all ranks end with the same bits.
+ * own; the sum is copied back the same way. Ring: the floats are split into one part per rank; in
+ * each round a rank adds the part that its lower neighbour completed last, until each has the sum
+ * of one part; then the sums circulate. Either way all ranks end with the same bits.
  */
 #include "trainer/plugins.h"
 
@@ -36,7 +36,7 @@ struct p2p_state {
     enum p2p_shape shape;
     const struct peer_ops *ops;
     void *peer;
-    void **theirs; /* per rank; NULL: this rank, or one that is not read */
+    void **theirs; /* per rank; NULL: this rank, or a rank that it does not read */
     struct buckets parts;
     struct ranks_memory turns; /* one gate per rank: rounds it has finished */
     uint64_t turn;
@@ -57,7 +57,7 @@ static int p2p_usable(void)
 
 /* ---- opening ---- */
 
-/* Lets the other ranks map this one's gradients. */
+/* Let the other ranks map this one's gradients. */
 struct peer_handle {
     uint8_t bytes[RUNTIME_HANDLE_BYTES];
 };
@@ -141,7 +141,7 @@ static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint6
                 waited_for);
 }
 
-/* Waits until all ranks have finished as many rounds as this one. */
+/* Wait until all ranks have finished as many rounds as this one. */
 static int end_turn(struct p2p_state *p2p)
 {
     const struct ranks_place *place = &p2p->config.ranks->place;
@@ -216,7 +216,7 @@ static void p2p_close(void *state, bool failed)
         if (p2p->theirs[i])
             p2p->ops->leave(p2p->theirs[i]);
     if (p2p->turns.start && !failed)
-        end_turn(p2p); /* no rank still reads what is about to be freed */
+        end_turn(p2p); /* no rank still reads memory about to be freed */
     if (p2p->peer)
         p2p->ops->close(p2p->peer);
     ranks_unshare(&p2p->turns);
@@ -224,7 +224,7 @@ static void p2p_close(void *state, bool failed)
     free(p2p->peer);
 }
 
-/* Gradients on a device are final when its step is done. */
+/* Gradients on a device are final once its step is done. */
 static int p2p_ready(void *state, uint64_t done)
 {
     (void)state;

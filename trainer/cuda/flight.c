@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows are uploaded to one of slot_count slots of the device on a stream of their own, and compute
- * waits for them there; the host waits for the copy alone, since the rows are their giver's again
- * then. Usually a batch is put on the compute stream right after its upload was; where the host
- * exchanges gradients between steps, when the slots are full (cuda.c).
+ * Rows are uploaded to one of slot_count slots of the device on an upload stream, and compute waits
+ * for them there; the host waits only for the copy, after which the rows belong to the caller
+ * again. Usually a batch is put on the compute stream right after its upload; if the host exchanges
+ * gradients between steps, it is put there when the slots are full (cuda.c).
  *
  * Invariants: passes [reported, started) are computed, [started, given) are or will be uploaded;
  * together they are at most slot_count. Pass n has slot n % slot_count, which pass n - slot_count
- * has left: it was reported. Its flight is n % (slot_count + 1), so that the moments of the pass
- * before the oldest one are still known when that one is reported.
+ * left when it was reported. Its flight is n % (slot_count + 1), so that the moments of the pass
+ * before the oldest are still known when the oldest is reported.
  */
 #include "trainer/cuda/flight.h"
 
@@ -72,7 +72,7 @@ void cuda_flights_close(struct cuda_flights *flights)
     free(flights->flights);
 }
 
-/* ---- the way in ---- */
+/* ---- upload and start ---- */
 
 static void fill_header(const struct cuda_model *model, const struct backend_batch *batch,
                         struct cuda_header *header)
@@ -182,7 +182,7 @@ int cuda_flight_updated(struct cuda_flights *flights, bool done)
     return mark(flights->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
 }
 
-/* ---- the way out ---- */
+/* ---- report ---- */
 
 static int between(void *const first, void *const last, uint64_t *ns)
 {
@@ -195,7 +195,7 @@ static int between(void *const first, void *const last, uint64_t *ns)
 
 /* Split the gap between the previous pass and this one's first kernel. While the batch was being
  * uploaded, the device waited for the upload; before that for the host, which had no batch, or was
- * late for another reason, which counts for none. */
+ * late for another reason, which is not counted. */
 static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
                     struct backend_times *times)
 {

@@ -7,7 +7,7 @@
 
 #include "trainer/cuda/program.h"
 
-/* Where a batch is on the device until its first step has read it. */
+/* Place of a batch on the device until its first step has read it. */
 struct cuda_slot {
     struct cuda_header *header;
     uint8_t *rows;
@@ -18,7 +18,7 @@ struct cuda_slot {
 enum cuda_moment {
     CUDA_UPLOAD,
     CUDA_UPLOADED,
-    CUDA_COMPUTE, /* begins, with an uploaded batch */
+    CUDA_COMPUTE, /* compute begins; the batch is uploaded */
     CUDA_STEP_END,
     CUDA_DONE, /* the report is on the host */
     CUDA_UPDATE,
@@ -32,7 +32,7 @@ struct cuda_flight {
     void *moments[CUDA_MOMENTS];
     uint32_t count; /* images */
     bool learns, labelled, updated;
-    uint64_t waited_ns; /* by the host for batches, before it started this one */
+    uint64_t waited_ns; /* time the host waited for batches before starting this one */
 };
 
 struct cuda_flights {
@@ -41,26 +41,26 @@ struct cuda_flights {
     struct cuda_slot *slots;
     struct cuda_flight *flights;       /* slot_count + 1 */
     uint64_t given, started, reported; /* passes */
-    uint64_t waited_ns;                /* for batches since one was started */
+    uint64_t waited_ns;                /* time waited for batches since the last start */
     uint64_t rows_bytes, slot_bytes;   /* of a batch's rows; of all slots */
     bool is_stuck;                     /* the device does not answer: nothing may wait for it */
 };
 
-/* After the model. Close it in either case. */
+/* Open after the model. Close in either case. */
 int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model);
 void cuda_flights_close(struct cuda_flights *flights);
-/* Starts the upload of a batch into a free slot. */
+/* Start the upload of a batch into a free slot. */
 int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pass);
-/* Waits until it is there, and the giver's again. */
+/* Wait until the batch is uploaded and belongs to the caller again. */
 int cuda_flight_given(struct cuda_flights *flights);
-/* The oldest one that was not started; NULL: all were. */
+/* Return the oldest batch not yet started; NULL: all are. */
 const struct cuda_flight *cuda_flight_next(const struct cuda_flights *flights);
-/* Puts it on the compute stream. The program is for as many images, to do the same. */
+/* Put it on the compute stream. The program is for the same number of images and the same pass. */
 int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program,
                       double label_smoothing);
-/* The update after the last one that was started begins, or is done. */
+/* The update after the batch started last begins, or is done. */
 int cuda_flight_updated(struct cuda_flights *flights, bool done);
-/* Waits for the oldest batch that was started. */
+/* Wait for the oldest started batch. */
 int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss);
 
 #endif

@@ -34,7 +34,8 @@ static void add_input(struct cuda_builder *builder, const struct cuda_block *own
 
 /* ---- BN ---- */
 
-/* Scale and bias of a BN from x, from sums that a convolution has left, or from running ones. */
+/* Compute scale and bias of a BN from x, from sums that a convolution computed, or from running
+ * statistics. */
 static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t input)
 {
     const struct cuda_model *model = builder->model;
@@ -126,7 +127,7 @@ static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 
 /* ---- convolutions ---- */
 
-/* The convolution applies the BN after it, too, and the sum that the BN is part of. Returns the
+/* The convolution also applies the BN after it and the sum that the BN is part of. Return the
  * output. */
 static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_block *own,
                             struct cuda_step *step)
@@ -139,7 +140,7 @@ static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_bloc
     return set_value(builder, user, cuda_add_tensor(builder, user->node));
 }
 
-/* The input: as it is, or what the BN or the sum before takes; the sum's output is stored. */
+/* The input: unchanged, or what the preceding BN or sum reads; the sum's output is stored. */
 static void read_input(struct cuda_builder *builder, const struct cuda_block *own,
                        struct cuda_step *step)
 {
@@ -197,7 +198,7 @@ static void add_convolution(struct cuda_builder *builder, const struct cuda_bloc
         add_bias(builder, own, output);
 }
 
-/* ---- the rest ---- */
+/* ---- other blocks ---- */
 
 static void add_pool(struct cuda_builder *builder, const struct cuda_block *own)
 {

@@ -30,7 +30,7 @@ uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_blo
     return user->norms[&blocks->rows[user->inputs[0]] == own ? 0 : 1];
 }
 
-/* The BN that takes the sums of this convolution's output. */
+/* Return the BN that uses the sums of this convolution's output. */
 static uint32_t norm_after(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *own = &fuser->blocks->rows[convolution];
@@ -47,7 +47,7 @@ static struct cuda_block *input_of(const struct fuser *fuser, uint32_t convoluti
     return &fuser->blocks->rows[fuser->blocks->rows[convolution].inputs[0]];
 }
 
-/* Whether the convolution takes the ReLU of a BN, or of a sum that applies one or two. */
+/* Return whether the convolution reads the ReLU of a BN, or of a sum that applies one or two. */
 static bool takes_norm(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *before = input_of(fuser, convolution);
@@ -57,7 +57,7 @@ static bool takes_norm(const struct fuser *fuser, uint32_t convolution)
            (before->norms[1] == CUDA_NONE || fits(fuser, before->norms[1]));
 }
 
-/* What else the ReLU before the convolution takes. */
+/* Return what else the ReLU before the convolution reads. */
 static uint32_t before_relu(const struct cuda_block *before)
 {
     return before->input_count == 1        ? 0
@@ -65,8 +65,8 @@ static uint32_t before_relu(const struct cuda_block *before)
                                            : DNN_SUMMED | DNN_DUAL;
 }
 
-/* What the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nothing else
- * reads; or a sum, whose output it stores before anything else reads it. */
+/* Return what the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nothing
+ * else reads; or a sum, whose output it stores before anything else reads it. */
 static uint32_t prologue(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *before = input_of(fuser, convolution);
@@ -78,7 +78,7 @@ static uint32_t prologue(const struct fuser *fuser, uint32_t convolution)
     return can ? DNN_PROLOGUE | sum : 0;
 }
 
-/* What its input gradient can go through; 0: nothing. */
+/* Return what its input gradient can pass through; 0: nothing. */
 static uint32_t back_fusion(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *before = input_of(fuser, convolution);
@@ -91,9 +91,9 @@ static uint32_t back_fusion(const struct fuser *fuser, uint32_t convolution)
 
 /* ---- which fusions pay ---- */
 
-/* Whether the convolution is computed with this fusion, which saves one pass over the output of
- * node `saved`. An engine whose workspace is as large as that tensor moves as much through memory
- * as it saves: by default it is not used. */
+/* Return whether to use this fusion, which saves one pass over the output of node `saved`. An
+ * engine whose workspace is as large as that tensor moves as much through memory as it saves: by
+ * default it is not used. */
 static bool pays(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind, uint32_t fusion,
                  uint32_t saved)
 {
@@ -150,7 +150,7 @@ static void fuse_back(struct fuser *fuser, uint32_t convolution)
         fuser->blocks->rows[convolution].fusion[DNN_DATA] = fusion;
 }
 
-/* ---- what follows, where BN is two numbers per channel ---- */
+/* ---- operations that follow, if BN is two numbers per channel ---- */
 
 /* A bias and ReLU. */
 static uint32_t own_epilogue(const struct fuser *fuser, const struct cuda_block *own)
@@ -163,7 +163,7 @@ static uint32_t own_epilogue(const struct fuser *fuser, const struct cuda_block 
     return (uintptr_t)cuda_parameter(fuser->model, bias) % 16 ? 0 : fusion | DNN_BIASED;
 }
 
-/* Inferred BN, the sum that applies it if its other side is there by then, and ReLU. */
+/* BN in inference, the sum that applies it if its other side is computed by then, and ReLU. */
 static uint32_t norm_epilogue(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *own = &fuser->blocks->rows[convolution];
@@ -187,7 +187,7 @@ static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
     const uint32_t simple = own_epilogue(fuser, own);
     const uint32_t fusion = simple ? simple : norm_epilogue(fuser, convolution);
 
-    /* Engines for these are compiled when they are asked for, which takes a device. */
+    /* Engines for these are compiled on request, which requires a device. */
     if (!fusion || own->fusion[DNN_FORWARD] || !dnn_has_device(fuser->model->dnn) ||
         !pays(fuser, convolution, DNN_FORWARD, fusion, own->node))
         return;

@@ -9,7 +9,7 @@
 
 /* ---- rewriting ---- */
 
-/* Where an old block's output is among the new ones, in floating point and in INT8. */
+/* The new blocks that hold an old block's output, in floating point and in INT8. */
 struct copies {
     uint32_t full, int8;
 };
@@ -48,7 +48,7 @@ static uint32_t append(struct rewriter *rewriter, const struct cuda_block *block
     return rewriter->to.count - 1;
 }
 
-/* A conversion of another block's output. */
+/* Append a conversion of another block's output. */
 static uint32_t convert(struct rewriter *rewriter, enum cuda_block_kind kind, uint32_t node,
                         uint32_t input)
 {
@@ -60,7 +60,7 @@ static uint32_t convert(struct rewriter *rewriter, enum cuda_block_kind kind, ui
                                                  .norms = {CUDA_NO_NODE, CUDA_NO_NODE}});
 }
 
-/* An old block's output in floating point, converted where only INT8 is held. */
+/* Return an old block's output in floating point, converted if held in INT8 only. */
 static uint32_t full(struct rewriter *rewriter, uint32_t old)
 {
     struct copies *copies = &rewriter->copies[old];
@@ -92,8 +92,8 @@ static void replace_chain(struct rewriter *rewriter, uint32_t convolution)
     *(is_set(model, chain.end) ? &copies->int8 : &copies->full) = made;
 }
 
-/* An output that INT8 reads is held in INT8 only. A node of the same output, such as a dropout in
- * inference, may be the one that has a step. */
+/* An output that INT8 reads is held in INT8 only. The step may belong to a node of the same output,
+ * such as a dropout in inference. */
 static void hold(struct rewriter *rewriter, uint32_t node)
 {
     const uint32_t old = rewriter->from->of_node[node];

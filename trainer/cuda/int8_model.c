@@ -44,7 +44,7 @@ static uint64_t weight_count(const struct cuda_model *model, uint32_t node)
     return model->graph->parameters[model->graph->nodes[node].weight].count;
 }
 
-/* A convolution has its weights and three vectors. */
+/* A convolution has weights and three vectors. */
 static uint64_t bytes_of(const struct cuda_model *model, uint32_t node)
 {
     const uint32_t channels = model->graph->nodes[node].shape.channels;
@@ -100,7 +100,7 @@ void cuda_int8_close(struct cuda_model *model)
     free(model->quantised);
 }
 
-/* Outputs x channels x plane as outputs x plane x channels. */
+/* Permute outputs x channels x plane to outputs x plane x channels. */
 static void put_channels_last(const struct graph_node *node, uint64_t count, const int8_t *from,
                               int8_t *to)
 {
@@ -113,7 +113,7 @@ static void put_channels_last(const struct graph_node *node, uint64_t count, con
                 to[(k * plane + p) * channels + c] = from[(k * channels + c) * plane + p];
 }
 
-/* Computes the parameters of one convolution on the host, laid out as on the device. */
+/* Compute the parameters of one convolution on the host, laid out as on the device. */
 static int fill(const struct cuda_model *model, uint32_t number, const float *parameters,
                 const float *statistics, char *filled)
 {

@@ -7,9 +7,10 @@
 
 #include "trainer/cuda/model.h"
 
-/* What an INT8 convolution computes after itself, where nothing else reads it: BN, which is in its
- * weights; the sum with a tensor that is held in INT8; ReLU. Only the output of the last node is
- * stored: in INT8 where the model has a step for it, else in the backend's type. Nodes; 0: none. */
+/* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
+ * between: BN, folded into its weights; the sum with a tensor held in INT8; ReLU. Only the output
+ * of the last node is stored: in INT8 if the model has a step for it, else in the backend's type.
+ * 0: none. */
 struct cuda_chain {
     uint32_t norm, sum, other, relu, end;
 };
@@ -21,7 +22,7 @@ int cuda_int8_open(struct cuda_model *model);
 /* The same without memory, for programs that are never run. */
 int cuda_int8_outline(struct cuda_model *model);
 void cuda_int8_close(struct cuda_model *model);
-/* After the parameters changed. */
+/* Call after the parameters changed. */
 int cuda_int8_load(struct cuda_model *model);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory: memory of the device and pinned memory of the host, counted. NULL with a reason.
+ * memory: allocates device memory and pinned host memory, and counts both. NULL with a reason.
  */
 #ifndef IOBENCH_TRAINER_CUDA_MEMORY_H
 #define IOBENCH_TRAINER_CUDA_MEMORY_H

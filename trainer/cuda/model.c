@@ -199,7 +199,7 @@ static int make_slots(struct cuda_model *model)
     return model->logits_result ? 0 : -ENOMEM;
 }
 
-/* Find the space for the largest sums over pixels. */
+/* Find the size of the largest sums over pixels. */
 static void look_at_sums(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
@@ -215,7 +215,7 @@ static void look_at_sums(struct cuda_model *model)
     }
 }
 
-/* What follows from the arguments alone. */
+/* Set what follows from the arguments alone. */
 static void describe(struct cuda_model *model, const struct cuda_settings *settings,
                      const struct backend_config *config)
 {
@@ -332,7 +332,7 @@ static void permute(const struct cuda_model *model, const float *from, float *to
     }
 }
 
-/* Copies an arena of the device from or to the canonical layout. Does nothing if one is NULL. */
+/* Copy an arena of the device from or to the canonical layout. No-op if either is NULL. */
 static int translate(const struct cuda_model *model, float *arena, float *canonical, bool to_device)
 {
     const uint64_t count = model->graph->parameter_floats, bytes = count * sizeof *arena;

@@ -5,7 +5,7 @@
  * Tensors are NHWC in the backend's number type; images have 4 or 8 channels, of which 3 are used.
  * Parameters, gradients and momenta are FP32 in arenas of parameter_floats, convolution weights as
  * output x height x width x input. Layers compute with copies in their own type, which each update
- * renews. Knows no program. One thread. 0 or a negative errno with a reason.
+ * refreshes. Knows no program. One thread. 0 or a negative errno with a reason.
  */
 #ifndef IOBENCH_TRAINER_CUDA_MODEL_H
 #define IOBENCH_TRAINER_CUDA_MODEL_H
@@ -20,20 +20,20 @@
 
 enum { CUDA_NONE = UINT32_MAX };
 
-/* Sent to the device before each batch, beside the rows; one piece of pinned and of device memory.
- * In FP16 the gradient of the summed loss is propagated, not that of the mean, so that small
- * numbers do not vanish; it is divided where it becomes FP32. */
+/* Sent to the device before each batch, with the rows; one piece of pinned and of device memory. In
+ * FP16 the gradient of the summed loss is propagated, not that of the mean, so that small numbers
+ * do not vanish; it is divided where it becomes FP32. */
 struct cuda_header {
     float gradient_scale; /* of d_logits */
     float unscale;        /* of FP32 gradients; FP16 only */
     uint64_t unused;
-    /* then: a dropout key for each node, 8 bytes; a label for each image, 4 bytes */
+    /* followed by a dropout key per node, 8 bytes, and a label per image, 4 bytes */
 };
 
 /* Returned to the host after each batch. */
 struct cuda_report {
     struct device_loss loss;
-    uint64_t gradients_ns, exchanged_ns; /* when they were final, and summed; device's clock */
+    uint64_t gradients_ns, exchanged_ns; /* when gradients were final, and summed; device's clock */
 };
 
 /* Parameters of an INT8 convolution, on the device. */
@@ -95,13 +95,13 @@ enum cuda_norm_row {
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config);
 void cuda_model_close(struct cuda_model *model);
-/* Canonical layout; NULL: left alone. */
+/* Canonical layout; NULL: skipped. */
 int cuda_model_load(struct cuda_model *model, const float *parameters, const float *momenta,
                     const float *statistics);
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
                     float *statistics, float *gradients);
 /* Shapes and layouts alone, to compile programs that are never run: no memory, and addresses that
- * nothing may follow. */
+ * must not be dereferenced. */
 int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
                        const struct backend_config *config);
 void cuda_model_outline_free(struct cuda_model *model);

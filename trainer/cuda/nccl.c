@@ -2,8 +2,8 @@
  *
  * The module of the nccl exchange.
  *
- * Where buckets overlap with compute NCCL gets few multiprocessors, for each one that it holds is
- * lost to the convolutions; with a single bucket nothing else runs and it takes what it likes.
+ * If buckets overlap with compute, NCCL gets few multiprocessors, since each one it holds is lost
+ * to the convolutions; with a single bucket nothing else runs, and NCCL takes as many as it wants.
  */
 #include "trainer/cuda/nccl.h"
 
@@ -96,7 +96,7 @@ static void nccl_close(void *state, bool failed)
     runtime_stream_destroy(nccl->stream);
 }
 
-/* Make one stream wait for what is on the other now. */
+/* Make one stream wait for the work now on the other. */
 static int order(const struct nccl_state *nccl, void *before, void *after)
 {
     int code = runtime_event_record(nccl->event, before);

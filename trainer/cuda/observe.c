@@ -35,7 +35,7 @@ void cuda_observe_close(struct cuda_model *model)
 int cuda_observe_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks)
 {
     struct cuda_blocks to = {0};
-    uint32_t *moved = memory_array(blocks->count, sizeof *moved); /* where each block is now */
+    uint32_t *moved = memory_array(blocks->count, sizeof *moved); /* new index of each block */
     uint32_t next = 0;
     int code = moved ? 0 : -ENOMEM;
 

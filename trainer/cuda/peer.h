@@ -22,10 +22,10 @@ struct peer_ops {
     /* handle: lets other processes map the floats. Close it in either case. */
     int (*open)(void *state, const struct peer_site *site, uint8_t handle[RUNTIME_HANDLE_BYTES]);
     void (*close)(void *state);
-    /* Maps the floats of another process; leave() before it closes. */
+    /* Map the floats of another process; leave() before that process closes. */
     int (*reach)(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs);
     void (*leave)(void *theirs);
-    /* Copies floats [start, start + count) of theirs into ours, or adds them. Returns when done. */
+    /* Copy their floats [start, start + count) into ours, or add them. Returns when done. */
     int (*pull)(void *state, const void *theirs, uint64_t start, uint64_t count, bool adds);
 };
 

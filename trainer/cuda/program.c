@@ -18,7 +18,7 @@ void cuda_program_destroy(struct cuda_program *program)
 int cuda_program_place(struct cuda_program *program)
 {
     for (uint32_t i = 0; i < program->buffer_count; i++)
-        if (program->buffers[i].first == UINT32_MAX) /* no step uses it */
+        if (program->buffers[i].first == UINT32_MAX) /* unused by all steps */
             program->buffers[i].bytes = 0;
     return lifetimes_plan(program->buffers, program->buffer_count, &program->arena_bytes);
 }

@@ -28,15 +28,15 @@ struct cuda_program {
 };
 
 void cuda_program_destroy(struct cuda_program *program);
-/* Places buffers once all steps are there. */
+/* Place the buffers, once all steps are known. */
 int cuda_program_place(struct cuda_program *program);
-/* Points the steps' tensors into the arena, of at least arena_bytes. */
+/* Point the steps' tensors into the arena, of at least arena_bytes. */
 void cuda_program_bind(struct cuda_program *program, void *arena);
-/* Drops the captured graph: memory it names has moved. */
+/* Drop the captured graph: memory it refers to has moved. */
 void cuda_program_forget(struct cuda_program *program);
-/* Puts all steps on the compute stream. */
+/* Put all steps on the compute stream. */
 int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass);
-/* Reports all gradients as final. */
+/* Report all gradients as final. */
 int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass);
 
 #endif

@@ -25,11 +25,11 @@ struct runtime {
 };
 
 int runtime_usable(void);
-/* local_rank: processes on this host take the devices from `device` on in turn. */
+/* local_rank: processes on this host take devices in turn, starting at `device`. */
 int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank);
 void runtime_close(struct runtime *runtime);
 
-/* Selects a device that another caller opened; once in each thread. */
+/* Select a device that another caller opened; once per thread. */
 int runtime_use(uint32_t device);
 int runtime_stream_create(void **stream);
 void runtime_stream_destroy(void *stream);
@@ -41,41 +41,41 @@ void runtime_release(void *memory);
 void *runtime_pin(uint64_t bytes);
 void runtime_unpin(void *memory);
 
-/* Shares device memory with other processes of this host by a handle; what they map is for
- * runtime_copy_peer() only. They leave it before it is released. */
+/* Share device memory with other processes of this host by a handle. They may pass the mapping to
+ * runtime_copy_peer() only, and leave it before it is released. */
 int runtime_share(void *memory, uint8_t handle[RUNTIME_HANDLE_BYTES]);
 int runtime_reach(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs);
 void runtime_leave(void *theirs);
-/* Copies from `offset` in theirs to this process's device, ordered by the stream. */
+/* Copy from `offset` in theirs to this process's device, ordered by the stream. */
 int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t offset,
                       uint64_t bytes, void *stream);
 
-/* Copies between host and device, ordered by the stream. */
+/* Copy between host and device, ordered by the stream. */
 int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream);
 int runtime_zero(void *memory, uint64_t bytes, void *stream);
-/* Waits for everything on the stream. */
+/* Wait for all work on the stream. */
 int runtime_wait(void *stream);
 
 int runtime_event_create(void **event);
 void runtime_event_destroy(void *event);
 int runtime_event_record(void *event, void *stream);
-/* Makes later work on the stream wait for the event. */
+/* Make later work on the stream wait for the event. */
 int runtime_event_await(void *event, void *stream);
-/* Waits for the event, sleeping: other threads need the CPU. */
+/* Wait for the event, sleeping: other threads need the CPU. */
 int runtime_event_synchronise(void *event);
 /* The same with a timeout; 0: none. -ETIMEDOUT. */
 int runtime_event_wait_for(void *event, uint64_t timeout_ns);
 /* Negative if the second came first. Both must have happened. */
 int runtime_event_elapsed(void *first, void *last, double *milliseconds);
 
-/* Captures what is put on the stream between the two as a graph, without running it. */
+/* Capture work put on the stream between the two calls as a graph, without running it. */
 int runtime_capture_begin(void *stream);
 int runtime_capture_end(void *stream, void **graph);
 int runtime_graph_launch(void *graph, void *stream);
 /* A running graph is destroyed when it is done, without waiting. */
 void runtime_graph_destroy(void *graph);
 
-/* Names a span in the profiler's timeline. */
+/* Name a span in the profiler's timeline. */
 void runtime_range_push(const char *name);
 void runtime_range_pop(void);
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Tensors that a convolution writes. */
+/* The tensors that a convolution writes. */
 static bool is_written(const struct dnn_shape *shape, enum dnn_tensor which)
 {
     switch (shape->kind) {
@@ -75,7 +75,7 @@ static void describe_convolution(const struct cuda_model *model, const struct cu
     name_fusions(shape->fusion, row->fused, sizeof row->fused);
 }
 
-/* Tensors are operands; beside them kernels of BN read and write vectors of one float per channel.
+/* Tensors are operands; BN kernels also read and write vectors of one float per channel.
  */
 static void describe_kernel(const struct cuda_program *program, const struct cuda_step *step,
                             struct schedule_step *row)
@@ -137,7 +137,7 @@ static int list_steps(const struct cuda_program *program, struct schedule *sched
     return code;
 }
 
-/* The device asked for, or this machine's. */
+/* The requested device, or this machine's. */
 static int find_device(const struct cuda_settings *settings, uint32_t *capability)
 {
     struct runtime runtime = {0};

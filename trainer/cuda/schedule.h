@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * schedule: a program's steps as trainer/schedule.h describes them, for a GPU that need not be
- * here.
+ * present.
  */
 #ifndef IOBENCH_TRAINER_CUDA_SCHEDULE_H
 #define IOBENCH_TRAINER_CUDA_SCHEDULE_H

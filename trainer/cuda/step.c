@@ -193,7 +193,7 @@ static int launch_lrn_backward(const struct cuda_run *run, const struct cuda_ste
                                step->lrn.output, run->stream);
 }
 
-/* ---- loss, INT8, the outside ---- */
+/* ---- loss, INT8, exchange ---- */
 
 static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
 {

@@ -11,14 +11,14 @@
 
 enum { CUDA_OPERANDS_MAX = 8 };
 
-/* One batch on its way through a program. */
+/* One batch passing through a program. */
 struct cuda_pass {
     const uint8_t *rows; /* on the device */
     double label_smoothing;
     bool labelled;
 };
 
-/* What steps are launched with. */
+/* Arguments for launching a step. */
 struct cuda_run {
     const struct cuda_model *model;
     const struct cuda_pass *pass;
@@ -29,7 +29,7 @@ struct cuda_step;
 
 struct cuda_kernel {
     const char *operation; /* "weight gradient" */
-    const char *name;      /* of the kernel; convolutions: of the one that runs without cuDNN */
+    const char *name;      /* of the kernel; for convolutions, of the one used without cuDNN */
     int (*launch)(const struct cuda_run *run, const struct cuda_step *step);
 };
 
@@ -189,7 +189,7 @@ extern const struct cuda_kernel cuda_kernel_gradient_sum, cuda_kernel_weight, cu
     cuda_kernel_stem_backward, cuda_kernel_max_pool_backward, cuda_kernel_average_pool_backward,
     cuda_kernel_lrn_backward, cuda_kernel_dropout_backward, cuda_kernel_split, cuda_kernel_ready;
 
-/* Whether it computes a convolution: its shape is set. */
+/* Return whether the step computes a convolution, so that its shape is set. */
 bool cuda_step_convolves(const struct cuda_step *step);
 
 #endif
