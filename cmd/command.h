@@ -46,8 +46,8 @@ struct command {
     const char *examples;              /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
     const struct option_spec *options; /* ends with a NULL name; may be NULL */
     size_t settings_size;
-    /* Fill a scope of options of another command that this one takes as well. Returns 0 or -EINVAL
-     * with a reason. NULL: there are none. */
+    /* Fill a scope with the options of another command that this one also takes. Returns 0 or
+     * -EINVAL with a reason. NULL: there are none. */
     int (*adopt)(const struct invocation *invocation, struct arguments_scope *scope);
     int (*run)(const struct invocation *invocation); /* returns enum command_exit */
 };

@@ -173,7 +173,7 @@ static void print_note(const char *format, ...)
     words_print(stdout, "", 2, text);
 }
 
-/* List settings and environments that differ: is the comparison fair? */
+/* List settings and environments that differ, which may make the comparison unfair. */
 static void print_differences(const json_t *a, const json_t *b, const char *part)
 {
     const char *key;

@@ -48,7 +48,7 @@ static int completion_run(const struct invocation *invocation)
     for (int i = 0; command_registry[i]; i++)
         printf("        %s) command=%s; break ;;\n", command_registry[i]->name,
                command_registry[i]->name);
-    /* "=" is a word of its own for bash: --x=y arrives as "--x" "=" "y". */
+    /* "=" is a separate word for bash: --x=y arrives as "--x" "=" "y". */
     printf("        esac\n    done\n"
            "    if [[ $current == = ]]; then option=$previous current=\n"
            "    elif [[ $previous == = ]]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"

@@ -280,7 +280,7 @@ static bool can_go_on(const struct watch *watch)
            !(settings->count && watch->lines == settings->count);
 }
 
-/* child: a command whose end ends the monitor, or NULL. */
+/* child: the command whose exit ends the monitor, or NULL. */
 static void watch_until_end(struct watch *watch, struct child *child)
 {
     uint64_t deadline_ns = watch->start_ns;
@@ -403,7 +403,7 @@ static int run_monitor(const struct invocation *invocation)
                    .paths = invocation->behind ? (const char *const *)invocation->operands : &here,
                    .path_count = invocation->behind ? (size_t)invocation->behind : 1},
         .names = settings->probes,
-        /* Each line needs a sample of its own. */
+        /* Each line needs its own sample. */
         .interval_ns = settings->sample_ns < settings->interval_ns / 2 ? settings->sample_ns
                                                                        : settings->interval_ns / 2,
         .rows_max = ROWS,

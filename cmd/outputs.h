@@ -25,7 +25,7 @@ struct outputs {
     json_t *comparisons; /* added to each JSON file; NULL: none */
 };
 
-/* Check that these files can be written without destroying others. Called first, so that hours of
+/* Check that these files can be written without destroying others. Call first, so that hours of
  * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
  * or -errno. */
 int outputs_check(const struct job *job, const char *json, const char *csv);

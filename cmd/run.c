@@ -306,7 +306,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
     return code ? command_failed(invocation) : status;
 }
 
-/* A stuck rank reports no cause; the other ranks report it. */
+/* A stuck rank reports no cause; the other ranks do. */
 static int tell_failure(const struct invocation *invocation, const struct jobs *jobs)
 {
     return speaks(jobs) || jobs->ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
@@ -499,7 +499,7 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
     return status;
 }
 
-/* In a process of its own. */
+/* In its own process. */
 static int carry_out_member(const struct invocation *invocation, struct job *job,
                             const struct beside_gate *gate, json_t *documents)
 {

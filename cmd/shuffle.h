@@ -43,7 +43,7 @@ struct shuffle_speed {
     bool on_front;                       /* no other order is both more random and faster */
 };
 
-/* A surveyed order: one row of the table. */
+/* One row of the table: a surveyed order. */
 struct shuffle_row {
     const char *order;
     enum plan_partition partition;

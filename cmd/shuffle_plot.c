@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels. A cell of the page holds the two maps of a shuffle; two cells stand side by side. */
+/* Pixels. A cell of the page holds the two maps of a shuffle; two cells are side by side. */
 enum {
     SIDE = 160,
     WIDE = 320,
@@ -101,7 +101,7 @@ static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t 
     }
 }
 
-/* First batch on top. */
+/* The first batch is on top. */
 static void write_labels(FILE *svg, const struct plot_panel *panel, double x, double y)
 {
     const uint32_t columns = least(panel->classes, PLOT_LABELS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An existing set is complete or, after an interruption, completed by pack (pack/pack.h). While
+ * An existing set is complete, or pack (pack/pack.h) completes it after an interruption. While
  * another process generates it, this one waits.
  */
 #include "cmd/synthetic.h"
