@@ -19,7 +19,7 @@ void content_fill(void *chunk, size_t bytes, uint64_t seed)
         words[i] = random_next(&random);
 }
 
-/* Block by block, so that the checksum finds in the cache what the stamp brought there. */
+/* Block by block, so the checksum finds the stamped block in the CPU cache. */
 uint32_t content_stamp(void *chunk, size_t bytes, uint64_t key, uint32_t file, uint64_t offset)
 {
     uint8_t *at = chunk;
@@ -41,7 +41,7 @@ void content_measure(void *chunk, size_t bytes, struct content_ceiling *ceiling)
         content_stamp(chunk, bytes, 0, 0, count++ * bytes);
     ceiling->made_per_s = (double)(count * bytes) / ((double)(now_ns - start_ns) * 1e-9);
     start_ns = now_ns;
-    volatile uint32_t sum = 0; /* keeps the loop */
+    volatile uint32_t sum = 0; /* prevents the loop from being optimised away */
     for (count = 0; now_ns - start_ns < MEASURE_NS; now_ns = clock_now_ns(), count++)
         sum = sum + crc32c(0, chunk, bytes);
     ceiling->checked_per_s = (double)(count * bytes) / ((double)(now_ns - start_ns) * 1e-9);

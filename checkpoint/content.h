@@ -16,11 +16,10 @@
 /* Off the clock; chunk: 8-byte aligned. */
 void content_fill(void *chunk, size_t bytes, uint64_t seed);
 
-/* Make a filled chunk the one at this offset of a file; key: of the checkpoint. Returns its
- * CRC-32C. */
+/* Stamp a filled chunk with its file offset and the checkpoint's key. Returns its CRC-32C. */
 uint32_t content_stamp(void *chunk, size_t bytes, uint64_t key, uint32_t file, uint64_t offset);
 
-/* Measure, for some 50 ms, how many bytes per second one thread makes, or checks. */
+/* Bytes per second that one thread generates, or verifies, measured for about 50 ms. */
 struct content_ceiling {
     double made_per_s, checked_per_s;
 };

@@ -21,7 +21,7 @@ void checkpoint_interrupt(void)
     flag_set(&interrupted);
 }
 
-/* Room for the checkpoints that exist at the same time. */
+/* Check for space for the checkpoints that exist at the same time. */
 static int check_space(const struct checkpoint_job *job, const struct model_files *files)
 {
     const uint64_t at_once = job->writes <= job->keep ? job->writes : job->keep + 1;
@@ -67,7 +67,7 @@ static int allocate(const struct checkpoint_job *job, struct checkpoint_result *
     return result->each ? 0 : -ENOMEM;
 }
 
-/* The first process makes and locks the folder; the others find it then. */
+/* The first process creates and locks the folder before the others open it. */
 static int open_place(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
@@ -84,7 +84,7 @@ static int open_place(struct checkpoint_shared *shared)
     return ranks_meet(shared->ranks, code, NULL);
 }
 
-/* Remove the checkpoints that this job wrote and that are still there; keeps the reason. */
+/* Remove this job's remaining checkpoints; keeps the reason. */
 static int remove_own(struct checkpoint_shared *shared)
 {
     const struct checkpoint_result *result = shared->result;
@@ -100,7 +100,7 @@ static int remove_own(struct checkpoint_shared *shared)
     return code;
 }
 
-/* The kernel counts what this process writes to block devices; a file system in memory has none. */
+/* The kernel counts writes to block devices; an in-memory file system has none. */
 static void check_witness(struct checkpoint_result *result)
 {
     for (uint64_t i = 0; i < result->write_count && result->on_devices; i++) {

@@ -19,11 +19,11 @@ struct checkpoint_job {
     struct model_request model;
     bool is_single; /* all ranks share one file */
     uint32_t chunk_bytes, depth;
-    const struct plugin *writer; /* NULL: the best */
+    const struct plugin *writer; /* NULL: the best available */
     const char *reader;          /* as for a run */
     bool direct, sync, verify;
     bool is_async; /* training goes on while a checkpoint is written */
-    bool leave;    /* keep the last checkpoints at the end */
+    bool leave;    /* keep the last checkpoints after the job */
     uint64_t writes, reads, keep;
     uint64_t step_ns, interval; /* steps between checkpoints; step_ns 0: no training */
     uint64_t rank_shift;        /* rank r reads what rank r + shift wrote */
@@ -31,22 +31,22 @@ struct checkpoint_job {
     struct cold_settings cold;
 };
 
-/* A checkpoint written or read by all ranks. */
+/* One checkpoint, written or read by all ranks. */
 struct checkpoint_row {
     uint32_t number;
     uint64_t bytes, wall_ns; /* of the slowest rank */
     uint64_t median_ns, fastest_ns;
-    uint32_t slowest;    /* rank */
+    uint32_t slowest;    /* that rank */
     uint64_t sync_ns;    /* the longest in fsync(2) */
-    uint64_t durable_ns; /* until it was complete; 0 for a read */
-    uint64_t stall_ns;   /* that training waited for it; 0 for a read */
-    bool witness_known;  /* bytes written by /proc/self/io; for a read see its run */
+    uint64_t durable_ns; /* until the checkpoint was complete; 0 for a read */
+    uint64_t stall_ns;   /* how long training waited for it; 0 for a read */
+    bool witness_known;  /* bytes written, from /proc/self/io; a read's witness is in its run */
     uint64_t witness_bytes;
     uint64_t damaged;
     struct histogram latency_ns;
 };
 
-/* A rank, over all checkpoints. */
+/* One rank, over all checkpoints. */
 struct checkpoint_rank {
     uint32_t rank;
     char host[RANKS_HOST_BYTES];
@@ -54,7 +54,7 @@ struct checkpoint_rank {
 };
 
 struct checkpoint_result {
-    struct model_files files; /* written; count 0: none */
+    struct model_files files; /* files written; count 0: none */
     uint32_t ranks, processes, nodes;
     uint64_t write_count, read_count; /* rows */
     struct checkpoint_row *writes, *reads;
@@ -63,7 +63,7 @@ struct checkpoint_result {
     struct content_ceiling ceiling; /* of one rank */
     uint64_t steps, loop_ns;        /* of the training loop */
     bool on_devices;                /* local block devices hold the files */
-    /* Place, notices, validity, and a run per read, with what its witnesses say of it. */
+    /* Environment, notices, validity, and a run per read with its witnesses. */
     struct result evidence;
 };
 
@@ -77,14 +77,14 @@ struct checkpoint_observer {
     void *context;
 };
 
-/* All ranks. Returns 0 with a result, valid or not, or a negative errno with a reason; on failure
- * nothing of this job is left in the folder unless job->leave is set, then only complete
- * checkpoints. Destroy the result in either case. */
+/* Collective. After a failure nothing of this job is left in the folder or, if job->leave is set,
+ * only complete checkpoints. Destroy the result in either case. Returns 0 with a result, valid or
+ * not, or a negative errno with a reason. */
 int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                    const struct checkpoint_observer *observer, struct checkpoint_result *result);
 void checkpoint_destroy(struct checkpoint_result *result);
 
-/* End the job soon. From signal handlers. */
+/* Request the end of the job. Safe in signal handlers. */
 void checkpoint_interrupt(void);
 
 #endif

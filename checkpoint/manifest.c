@@ -111,7 +111,7 @@ char *snapshot_text(const struct snapshot *snapshot)
 
 /* ---- parsing ---- */
 
-/* Check the last line and cut it off. */
+/* Check the last line and remove it. */
 static int check_end(char *text, size_t bytes, const char *path)
 {
     const size_t length = sizeof end_key - 1 + 8 + 1;
@@ -165,7 +165,7 @@ static int parse_file(struct snapshot *snapshot, const char *line)
     return add_file(snapshot, name, rank, bytes);
 }
 
-/* Append the checksums of a line; *count: so far. */
+/* Append the checksums of a line; *count: checksums so far. */
 static int parse_checksums(struct snapshot *snapshot, const char *line, uint64_t *count)
 {
     for (line += 3; *line; line += 9) {

@@ -38,12 +38,12 @@ int model_choose(const char *text, struct model_choice *choice);
 
 struct model_file {
     char name[32];
-    uint32_t rank; /* that writes it */
+    uint32_t rank; /* the rank that writes the file */
     uint64_t bytes;
 };
 
 struct model_files {
-    struct model_file *list; /* a rank's files follow each other in the order it writes them */
+    struct model_file *list; /* by rank, each rank's files in the order it writes them */
     uint32_t count, ranks;
     uint64_t bytes;      /* of all files */
     uint64_t full_bytes; /* without scaling */
@@ -53,17 +53,17 @@ struct model_files {
 
 struct model_request {
     struct model_choice model;
-    uint32_t ranks;  /* to shard by ZeRO 3 over; 0: as published (own models: 8) */
-    uint32_t subset; /* write only the files of this many first ranks; 0: all */
-    double scale;    /* of each file, at most 1 */
-    uint64_t bytes;  /* of all files together, instead of scale; 0: by scale */
+    uint32_t ranks;  /* number of ranks for ZeRO 3 sharding; 0: as published (own models: 8) */
+    uint32_t subset; /* write only the files of the first `subset` ranks; 0: all */
+    double scale;    /* of each file's size, at most 1 */
+    uint64_t bytes;  /* total size, overrides scale; 0: use scale */
 };
 
-/* Each file is rounded up to MODEL_BLOCK_BYTES, as O_DIRECT needs. Free files->list. Returns 0 or a
- * negative errno with a reason. */
+/* List the files; each is rounded up to MODEL_BLOCK_BYTES, as O_DIRECT requires. Free files->list.
+ * Returns 0 or a negative errno with a reason. */
 int model_list(const struct model_request *request, struct model_files *files);
 
-/* May a file of a checkpoint have this name? */
+/* Return whether a checkpoint file may have this name. */
 bool model_is_file_name(const char *name);
 
 #endif

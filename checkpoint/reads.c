@@ -18,7 +18,7 @@
 
 struct read_phase {
     struct checkpoint_shared *shared;
-    struct job job; /* what validity wants to know: reader, caches */
+    struct job job; /* for the validity checks: reader, caches */
     struct job_plugins plugins;
     struct snapshot snapshot;
     struct catalog *catalog;
@@ -27,7 +27,7 @@ struct read_phase {
     struct checkpoint_row *row;
 };
 
-/* The number of the read's checkpoint: the newest first, then the one before it, ... */
+/* Choose the checkpoint of a read: the newest first, then the next older, ... */
 static int choose(const struct read_phase *reading, uint32_t *number)
 {
     const struct checkpoint_shared *shared = reading->shared;
@@ -49,7 +49,7 @@ static int choose(const struct read_phase *reading, uint32_t *number)
     return code;
 }
 
-/* A checkpoint of another job may have more ranks than this job writes. */
+/* Reserve figures for all ranks: a checkpoint of another job may have more than this job. */
 static int make_room(struct checkpoint_shared *shared, uint32_t ranks)
 {
     struct checkpoint_result *result = shared->result;
@@ -100,7 +100,7 @@ static int restore_act(void *context)
     return restore_run(context);
 }
 
-/* Read on the clock; fills run and its only epoch. */
+/* Read on the clock; fill the run and its only epoch. */
 static int read_once(struct read_phase *reading)
 {
     struct checkpoint_shared *shared = reading->shared;
@@ -172,7 +172,7 @@ static int measure(struct read_phase *reading)
     return code;
 }
 
-/* Without a read, only describe the place. */
+/* Describe the environment if nothing is read. */
 static int describe(struct read_phase *reading)
 {
     uint32_t number;

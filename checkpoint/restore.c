@@ -40,7 +40,7 @@ struct catalog *restore_catalog(const char *folder, const struct snapshot *snaps
 
 struct chunk_read {
     struct read_request request;
-    uint64_t chunk; /* in checksums */
+    uint64_t chunk; /* index in checksums */
     struct chunk_read *next;
 };
 
@@ -49,12 +49,12 @@ struct rank_reader {
     struct reader reader;
     struct chunk_read *reads, *idle;
     uint32_t rank; /* whose files it reads */
-    uint32_t file; /* to read next, and where */
+    uint32_t file; /* next read: file and offset */
     uint64_t at;
     struct rank_figures *figures;
 };
 
-/* Move on to a file of the rank with bytes left. Returns false at the end. */
+/* Move to the rank's next file with bytes left. Returns false at the end. */
 static bool find_next(struct rank_reader *rank)
 {
     const struct snapshot *snapshot = rank->restore->snapshot;
@@ -105,7 +105,7 @@ static void check(struct rank_reader *rank, const struct chunk_read *read)
                  (unsigned long long)request->offset);
 }
 
-/* Wait for reads and check what they brought. */
+/* Wait for reads and verify their data. */
 static int take(struct rank_reader *rank)
 {
     struct read_request *done[16];
@@ -194,7 +194,7 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
     }
     reader_close(&rank.reader);
     if (rank.reader.held)
-        flag_set(&restore->held); /* and its requests */
+        flag_set(&restore->held); /* buffers and their requests */
     else
         free(rank.reads);
     return code;

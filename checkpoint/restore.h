@@ -9,18 +9,18 @@
 #include "checkpoint/save.h"
 #include "dataset/catalog.h"
 
-/* The files of a complete checkpoint, as a reader and the witnesses of a run want them: a shard per
- * file. NULL with a reason. */
+/* Return a catalog of a complete checkpoint for readers and witnesses, one shard per file. NULL
+ * with a reason. */
 struct catalog *restore_catalog(const char *folder, const struct snapshot *snapshot);
 
 struct restore {
     const struct snapshot *snapshot;
     const struct catalog *catalog;
     const struct plugin_choice *reader;
-    bool falls_back; /* the reader was not chosen by the user */
+    bool falls_back; /* use another reader if this one fails: the user did not choose it */
     bool verify;
-    struct rank_buffers *buffers; /* their contents are lost */
-    uint32_t first_rank;          /* whose files the first of them reads, modulo snapshot->ranks */
+    struct rank_buffers *buffers; /* overwritten */
+    uint32_t first_rank; /* rank whose files the first of them reads, modulo snapshot->ranks */
     uint64_t timeout_ns;
     const struct flag *interrupted;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
@@ -30,8 +30,8 @@ struct restore {
     struct flag stopped, held; /* private */
 };
 
-/* Damaged chunks are counted, not a failure. Returns 0, -EINTR, or another negative errno with a
- * reason. */
+/* Read and verify; damaged chunks are counted and are not a failure. Returns 0, -EINTR, or another
+ * negative errno with a reason. */
 int restore_run(struct restore *restore);
 
 #endif

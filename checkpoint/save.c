@@ -100,8 +100,8 @@ static int open_file(const struct rank_writer *rank, const struct snapshot_file 
 
     if (fd < 0)
         return fd;
-    /* Known space and size: direct writes that extend a file take turns. Not every file system has
-     * the call; what it has no room for, it says now. */
+    /* Preallocate: direct writes that extend a file are serialised, and a full file system fails
+     * here. Not every file system supports the call. */
     if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
         errno != ENOSYS && errno != EINVAL) {
         fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,

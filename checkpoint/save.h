@@ -10,18 +10,18 @@
 #include "checkpoint/snapshot.h"
 #include "checkpoint/writer.h"
 
-/* What a rank did in one checkpoint. */
+/* One rank's figures of one checkpoint. */
 struct rank_figures {
     uint32_t rank;
     uint64_t bytes;
-    uint64_t wall_ns; /* from the start that all ranks share to its last byte, synced if writing */
-    uint64_t sync_ns; /* of that, in fsync(2) */
-    uint64_t damaged; /* chunks read that differ from what was written */
+    uint64_t wall_ns; /* from the common start to its last byte, synced if writing */
+    uint64_t sync_ns; /* part of wall_ns in fsync(2) */
+    uint64_t damaged; /* chunks that differ from what was written */
     char first_damage[256];
-    struct histogram latency_ns; /* of one write or read */
+    struct histogram latency_ns; /* per write or read */
 };
 
-/* The common start of a process's ranks: the clock starts when all have opened what they work with.
+/* The common start of a process's ranks: the clock starts when all have opened their files.
  */
 struct rank_start {
     struct countdown missing;
@@ -30,18 +30,19 @@ struct rank_start {
 };
 
 void rank_start_prepare(struct rank_start *start, uint32_t ranks);
-/* On each rank's thread, also after a failure. Returns early if `stopped` or `interrupted` is set.
+/* Wait for the start on each rank's thread, even after a failure there. Returns early if `stopped`
+ * or `interrupted` is set.
  */
 void rank_start_wait(struct rank_start *start, const struct flag *stopped,
                      const struct flag *interrupted);
-/* Time since then; 0 if it was never given. */
+/* Return the time since the start; 0 if not started. */
 uint64_t rank_start_elapsed_ns(const struct rank_start *start);
 
-/* Memory of a process's ranks: `depth` buffers of a chunk for each. */
+/* Buffers of a process's ranks: `depth` chunks for each. */
 struct rank_buffers {
     uint32_t ranks, depth, chunk_bytes;
     struct iovec *all;
-    bool is_held; /* storage did not answer: never free them */
+    bool is_held; /* storage not responding: never free them */
 };
 
 int rank_buffers_create(struct rank_buffers *buffers);
@@ -50,7 +51,7 @@ struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t numbe
 
 struct save {
     const struct snapshot_store *store;
-    struct snapshot *snapshot;    /* gets the checksums of what is written */
+    struct snapshot *snapshot;    /* receives the checksums of what is written */
     struct rank_buffers *buffers; /* filled (checkpoint/content.h) */
     uint32_t first_rank;
     const struct plugin *writer; /* NULL: the best that works */
@@ -64,7 +65,7 @@ struct save {
     struct flag stopped, held; /* private */
 };
 
-/* Returns 0, -EINTR, or another negative errno with a reason. Any thread. */
+/* Write all files. Returns 0, -EINTR or another negative errno with a reason. Any thread. */
 int save_run(struct save *save);
 
 #endif

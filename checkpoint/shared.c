@@ -92,7 +92,7 @@ int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number)
     return code;
 }
 
-/* What a rank says of a checkpoint, and a process of all its ranks. */
+/* What a process reports about each of its ranks after a checkpoint. */
 struct rank_line {
     uint32_t rank;
     uint64_t bytes, wall_ns, sync_ns, damaged;
@@ -146,7 +146,7 @@ static void add_line(struct checkpoint_shared *shared, const struct rank_line *l
     }
 }
 
-/* times: room for all ranks. */
+/* times: space for all ranks. */
 static void merge(struct checkpoint_shared *shared, const char *reports, size_t bytes, bool is_read,
                   uint64_t *times, struct checkpoint_row *row)
 {

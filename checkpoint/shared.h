@@ -15,18 +15,18 @@ struct checkpoint_shared {
     struct ranks *ranks;
     struct snapshot_store store;
     struct rank_buffers buffers;
-    uint32_t first_rank; /* of the buffers' ranks */
+    uint32_t first_rank; /* first rank of the buffers */
     struct rank_figures *figures;
     const struct flag *interrupted;
     uint64_t start_ns;
 };
 
-/* Memory for this process's share of so many ranks, filled and warm. */
+/* Allocate the buffers of this process's share of `ranks`, filled and touched. */
 int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t chunk_bytes);
-/* First rank of a process, and one past its last: that of the next. */
+/* Return a process's first rank; the next process's is one past its last. */
 uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t ranks,
                            uint32_t process);
-/* Collective: the first process's number on all. */
+/* Collective: broadcast the first process's number. */
 int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number);
 /* Collective: merge the figures of all ranks into a row and into result->each. witness: bytes that
  * this process wrote. */

@@ -27,7 +27,7 @@ static const char *draft_name(uint32_t number, char name[NAME_BYTES])
     return name;
 }
 
-/* Return whether a name is one of a checkpoint, and its number. */
+/* Return whether a name is a checkpoint's, and set its number. */
 static bool parse_name(const char *name, bool is_draft, uint32_t *number)
 {
     char again[NAME_BYTES];

@@ -23,14 +23,14 @@
 #include <stdint.h>
 
 enum { SNAPSHOT_NUMBER_MAX = 999999 };
-#define SNAPSHOT_SINGLE "state.bin" /* the only file, if all ranks share one */
+#define SNAPSHOT_SINGLE "state.bin" /* file name if all ranks share one file */
 
 struct snapshot_file {
     char name[32];
     uint32_t rank;
     uint64_t bytes;
-    uint64_t offset;      /* in the shared file; 0 if it has its own */
-    uint64_t first_chunk; /* of it, in checksums */
+    uint64_t offset;      /* in the shared file; 0 in a file of its own */
+    uint64_t first_chunk; /* index of its first chunk in checksums */
 };
 
 /* Set by snapshot_plan() or snapshot_load(). */
@@ -49,12 +49,12 @@ struct snapshot {
 int snapshot_plan(struct snapshot *snapshot, const struct model_files *files, uint32_t chunk_bytes,
                   bool is_single);
 void snapshot_release(struct snapshot *snapshot);
-/* The key of its content (checkpoint/content.h). */
+/* Return the key of its content (checkpoint/content.h). */
 uint64_t snapshot_key(const struct snapshot *snapshot);
 
-/* As text, to be freed; NULL with a reason. */
+/* Return the manifest as text, to be freed; NULL with a reason. */
 char *snapshot_text(const struct snapshot *snapshot);
-/* Parse NUL-terminated text that may be hostile; path: for reasons. Release in either case. */
+/* Parse NUL-terminated, possibly hostile text; path: for reasons. Release in either case. */
 int snapshot_parse(struct snapshot *snapshot, char *text, size_t bytes, const char *path);
 
 struct snapshot_store {
@@ -62,25 +62,25 @@ struct snapshot_store {
     struct file_lock lock;
 };
 
-/* Open the folder of checkpoints. writes: make it, lock it, and remove what a killed run left. */
+/* Open the folder of checkpoints. writes: create and lock it, and remove what a killed run left. */
 int snapshot_open(struct snapshot_store *store, const char *path, bool writes);
 void snapshot_close(struct snapshot_store *store);
 
-/* The numbers of all complete checkpoints, ascending. Free *numbers. */
+/* List the numbers of all complete checkpoints, ascending. Free *numbers. */
 int snapshot_list(const struct snapshot_store *store, uint32_t **numbers, size_t *count);
-/* A number above all names in use. */
+/* Find a number above all in use. */
 int snapshot_next_number(const struct snapshot_store *store, uint32_t *number);
 
 int snapshot_begin(const struct snapshot_store *store, const struct snapshot *snapshot);
-/* Any process: open the folder to write its files in, after snapshot_begin(). */
+/* Open the draft folder to write files into it, after snapshot_begin(). Any process. */
 int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, struct folder *draft);
 int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot);
 int snapshot_abandon(const struct snapshot_store *store, uint32_t number);
 int snapshot_remove(const struct snapshot_store *store, uint32_t number);
 
-/* Any process: load the manifest of a complete checkpoint. Release in either case. */
+/* Load the manifest of a complete checkpoint. Release in either case. Any process. */
 int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot);
-/* The path of a complete checkpoint's file, to be freed; NULL with a reason. */
+/* Return the path of a complete checkpoint's file, to be freed; NULL with a reason. */
 char *snapshot_path(const char *folder, uint32_t number, const char *name);
 
 #endif

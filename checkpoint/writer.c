@@ -35,7 +35,7 @@ static void close_engine(struct writer *writer)
     writer->state = NULL;
 }
 
-/* The best that works; the engine says which one was refused, and why. */
+/* Open the best writer that works; the engine text names the refused one and the reason. */
 static int open_best(struct writer *writer)
 {
     int code = open_with(writer, writer_registry[0]);
@@ -90,7 +90,7 @@ void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes,
     writer->ops->submit(writer->state, request);
 }
 
-/* Returns the index of a completed write, -EAGAIN if it goes on, or its failure. */
+/* Returns the index of a completed write, -EAGAIN if it is still in flight, or its error. */
 static int settle(struct writer *writer, uint32_t index, int result, const char *path)
 {
     struct writer_request *request = &writer->requests[index];

@@ -20,14 +20,14 @@ struct writer_config {
     const struct iovec *buffers; /* `depth` of equal size; may be registered */
     uint32_t depth;              /* at most this many writes in flight */
     bool direct;                 /* the files bypass the page cache */
-    uint64_t timeout_ns;         /* a writer without any completion for this long fails; 0: never */
+    uint64_t timeout_ns;         /* fail after this long without a completion; 0: never */
 };
 
 struct writer_request {
     int fd;
     uint32_t index; /* of the buffer */
     uint32_t from, bytes;
-    uint64_t offset; /* of the buffer's first byte in the file */
+    uint64_t offset; /* file offset of the buffer's first byte */
     uint64_t submit_ns;
 };
 
@@ -35,14 +35,14 @@ enum { WRITER_ENGINE_BYTES = 128 };
 
 struct writer_ops {
     struct plugin plugin;
-    /* engine: what is used ("io_uring, registered buffers"). Returns 0, or a negative errno without
-     * a reason if this machine refuses it. */
+    /* engine: filled with a description ("io_uring, registered buffers"). Returns 0, or a negative
+     * errno without a reason if this machine refuses it. */
     int (*open)(void *state, const struct writer_config *config, char engine[WRITER_ENGINE_BYTES]);
-    /* Called after every open, even a failed one; nothing is in flight. */
+    /* Called after every open, even a failed one, with nothing in flight. */
     void (*close)(void *state);
     void (*submit)(void *state, const struct writer_request *request);
-    /* Wait for a completion, at most wait_ns. Returns 1 with its buffer and its count or negative
-     * errno, 0 on time-out, or a negative errno with a reason. */
+    /* Wait at most wait_ns for a completion. Returns 1 with its buffer and its byte count or
+     * negative errno, 0 on time-out, or a negative errno with a reason. */
     int (*reap)(void *state, uint32_t *index, int *result, uint64_t wait_ns);
 };
 
@@ -57,25 +57,25 @@ struct writer {
     const struct writer_ops *ops;
     void *state;
     struct writer_config config;
-    struct writer_request *requests; /* by buffer */
+    struct writer_request *requests; /* one per buffer */
     uint32_t in_flight;
     bool is_held; /* after writer_close(): the kernel may still read the buffers, never free them */
     char engine[WRITER_ENGINE_BYTES];
     struct writer_figures figures;
 };
 
-/* plugin: NULL for the first that this machine accepts. Returns 0 or a negative errno with a
+/* plugin: NULL for the first that works on this machine. Returns 0 or a negative errno with a
  * reason; call writer_close() either way. */
 int writer_open(struct writer *writer, const struct plugin *plugin,
                 const struct writer_config *config);
-/* Wait for the writes in flight, at most the time-out. */
+/* Wait for the writes in flight, at most timeout_ns, and close. */
 void writer_close(struct writer *writer);
 
-/* Start to write the first `bytes` of a free buffer. */
+/* Submit a write of the first `bytes` of a free buffer. */
 void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes, uint64_t offset);
-/* Wait up to wait_ns until a write is complete, and return the index of its buffer; -EAGAIN without
- * a reason if none was; another negative errno with a reason if a write or the writer failed. path:
- * for the reason. */
+/* Wait at most wait_ns for a write to complete; path: for reasons. Returns the index of its buffer,
+ * -EAGAIN without a reason if none completed, or another negative errno with a reason if a write or
+ * the writer failed. */
 int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path);
 
 #endif

@@ -25,7 +25,7 @@ static int uring_writer_open(void *state, const struct writer_config *config,
         return code;
     writer->config = config;
     writer->ring_is_up = true;
-    /* Registering pins the memory; only O_DIRECT gains by it. */
+    /* Registering pins the memory and speeds up O_DIRECT only. */
     writer->fixed_buffers =
         config->direct &&
         io_uring_register_buffers(&writer->ring, config->buffers, config->depth) == 0;
@@ -48,7 +48,7 @@ static void uring_writer_submit(void *state, const struct writer_request *reques
     const uint8_t *from = writer->config->buffers[request->index].iov_base;
     struct io_uring_sqe *sqe = io_uring_get_sqe(&writer->ring);
 
-    assert(sqe); /* as many as buffers */
+    assert(sqe); /* the ring has one SQE per buffer */
     if (writer->fixed_buffers)
         io_uring_prep_write_fixed(sqe, request->fd, from + request->from,
                                   request->bytes - request->from, request->offset + request->from,

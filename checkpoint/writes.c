@@ -21,15 +21,15 @@ struct write_phase {
     struct checkpoint_shared *shared;
     struct snapshot snapshot;
     struct save save;
-    struct thread thread; /* of an asynchronous save */
-    struct flag done;     /* it has ended */
-    bool is_pending;      /* a checkpoint was begun and not yet finished */
+    struct thread thread; /* for an asynchronous save */
+    struct flag done;     /* the thread has finished */
+    bool is_pending;      /* a checkpoint has begun and is not finished */
     uint64_t begun_ns, witness_before;
     bool witness_known;
-    struct checkpoint_row *row; /* of that one */
+    struct checkpoint_row *row; /* row of the pending checkpoint */
 };
 
-/* Bytes that this process gave to block devices and NFS so far. */
+/* Read how many bytes this process has written to block devices and NFS. */
 static bool read_witness(uint64_t *bytes)
 {
     struct process_counters counters;
@@ -61,7 +61,7 @@ static int save_thread(void *context)
     return code;
 }
 
-/* Number, make and start a checkpoint. */
+/* Number, create and start a checkpoint. */
 static int begin(struct write_phase *writing)
 {
     struct checkpoint_shared *shared = writing->shared;
@@ -86,7 +86,7 @@ static int begin(struct write_phase *writing)
                : ranks_do(shared->ranks, "writing a checkpoint", save_act, &writing->save);
 }
 
-/* Chunks of a process's ranks: they follow each other. */
+/* Return the number of chunks before a process's own. */
 static uint64_t chunks_before(const struct write_phase *writing, uint32_t process)
 {
     const struct snapshot *snapshot = &writing->snapshot;
@@ -128,7 +128,7 @@ static int gather_checksums(struct write_phase *writing)
     return code;
 }
 
-/* Remove the oldest complete checkpoints; folders that are none stay. */
+/* Remove the oldest complete checkpoints; leave other folders alone. */
 static int prune(const struct checkpoint_shared *shared)
 {
     uint32_t *numbers;
@@ -147,7 +147,7 @@ static int prune(const struct checkpoint_shared *shared)
     return code;
 }
 
-/* Wait for the saver, with heartbeats. */
+/* Wait for the saving thread, sending heartbeats. */
 static int join(struct write_phase *writing, int code)
 {
     if (!writing->shared->job->is_async)
@@ -192,7 +192,7 @@ static int finish(struct write_phase *writing, int code)
 
 /* ---- training ---- */
 
-/* Is the pending checkpoint written, on all ranks? */
+/* Collective: return in `done` whether all ranks have written the pending checkpoint. */
 static int poll_done(struct write_phase *writing, bool *done)
 {
     struct ranks *ranks = writing->shared->ranks;
@@ -222,8 +222,8 @@ static int step(struct checkpoint_shared *shared)
                       NULL);
 }
 
-/* Train until the next checkpoint is due, or with only_pending until none is pending; complete the
- * pending one when it is written. */
+/* Train until the next checkpoint is due or, with only_pending, until none is pending; finish the
+ * pending checkpoint as soon as it is written. */
 static int train(struct write_phase *writing, bool only_pending)
 {
     struct checkpoint_shared *shared = writing->shared;
@@ -272,7 +272,7 @@ static int write_all(struct write_phase *writing)
     return code;
 }
 
-/* Whatever failed, no rank writes any more: remove what is not complete. */
+/* After a failure no rank writes any more: remove the incomplete checkpoint. */
 static void give_up(struct write_phase *writing)
 {
     struct checkpoint_shared *shared = writing->shared;

@@ -26,15 +26,15 @@
 
 enum { POLL_MS = 200 };
 
-/* What goes over the lines. */
+/* Messages between parent and members. */
 enum letter { LETTER_GO = 'g', LETTER_TURN = 't', LETTER_READY = 'r' };
 
 struct member {
     struct job job;
     char label[256];
     pid_t pid;
-    int socket;       /* to it; -1: it ended */
-    int text, result; /* unnamed files: what it prints, and its JSON */
+    int socket;       /* to the member; -1: it has ended */
+    int text, result; /* unnamed files: its output, and its JSON */
     int status;
 };
 
@@ -47,7 +47,7 @@ struct beside {
 
 /* ---- in a member ---- */
 
-/* Wait for a letter, or for the end of either process. */
+/* Wait for a letter or for the other process to end. */
 static int await(int socket, char *letter)
 {
     struct pollfd ready = {.fd = socket, .events = POLLIN};
@@ -98,7 +98,7 @@ static void be_member(const struct beside *beside, struct member *member, int li
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     for (uint32_t i = 0; i < beside->started; i++)
-        close(beside->members[i].socket); /* or nobody would notice the end of their peers */
+        close(beside->members[i].socket); /* or their owners would not see the peer's end */
     dup2(member->text, STDOUT_FILENO);
     int status = COMMAND_FAILED;
     if (documents && await(line, &letter) == 0)
@@ -145,7 +145,7 @@ static int start_member(struct beside *beside, const struct job *job, const char
     return member->pid < 0 ? fail(errno, "cannot start a process: %s", fail_errno_text(errno)) : 0;
 }
 
-/* ---- telling them when ---- */
+/* ---- scheduling them ---- */
 
 static void note_end(struct member *member)
 {
@@ -153,7 +153,7 @@ static void note_end(struct member *member)
     member->socket = -1;
 }
 
-/* Wait until the member says that letter, or ends. Returns 0, or -errno with a reason. */
+/* Wait until the member sends that letter or ends. Returns 0, or -errno with a reason. */
 static int hear(struct member *member, char expected, bool may_end)
 {
     char letter = 0;
@@ -175,7 +175,7 @@ static int tell(const struct member *member)
                               : say(member->socket, LETTER_GO);
 }
 
-/* One run of the members of a stage (bits), which start together. */
+/* Run the members of a stage (bits) once; they start together. */
 static int carry_out_stage(struct beside *beside, unsigned stage, bool is_last)
 {
     int code = 0;
@@ -199,7 +199,7 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
     uint32_t order[STAGES] = {0, 1, 2};
     int code = 0;
 
-    /* One after the other: they index and calibrate now. */
+    /* One after the other, since they index and calibrate now. */
     for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
         code = tell(&beside->members[i]);
         if (code == 0)
@@ -230,7 +230,7 @@ static void end_members(struct beside *beside, int code)
     }
 }
 
-/* ---- what they measured ---- */
+/* ---- results ---- */
 
 static char *read_file(int file, size_t *bytes)
 {

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-/* In a member: its end of the line to the process that tells it when. */
+/* In a member: its end of the socket to the parent, which schedules it. */
 struct beside_gate {
     int socket;
 };
@@ -20,17 +20,16 @@ struct beside_gate {
 /* gate of struct run_observer. */
 int beside_wait(void *gate, enum run_gate what);
 
-/* Carries out a job in a member and adds its JSON to documents. Returns enum command_exit. */
+/* Run a job in a member and add its JSON to documents. Returns enum command_exit. */
 typedef int beside_work(const struct invocation *invocation, struct job *job,
                         const struct beside_gate *gate, json_t *documents);
 
-/* Carry out jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit.
- */
+/* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
 int beside_carry_out(const struct invocation *invocation, struct job *jobs, beside_work *work);
 
 /* ---- the report ---- */
 
-/* The order of the documents: a job alone, the other alone, the first beside, the other beside. */
+/* Order of the documents: first job alone, second alone, first beside, second beside. */
 enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
 
 /* "beside" of the JSON document (docs/json.md). documents: of the members. NULL with a reason. */

@@ -29,7 +29,7 @@ static void release(struct rounds *rounds)
     }
 }
 
-/* The time of a run's epochs. */
+/* Return the sum of a figure over a run's epochs. */
 static double sum_of(const json_t *run, const char *key)
 {
     const json_t *epoch;
@@ -93,7 +93,7 @@ static json_t *json_job(const struct rounds *rounds, int job, const json_t *docu
     const char *label = load_text(document, "label");
     json_t *object = json_object();
 
-    /* The label without ", alone". */
+    /* Drop ", alone" from the label. */
     const char *comma = label ? strrchr(label, ',') : NULL;
     json_object_set_new(object, "label",
                         comma ? json_text_of(label, (size_t)(comma - label)) : json_text(label));
@@ -106,7 +106,7 @@ static json_t *json_job(const struct rounds *rounds, int job, const json_t *docu
     return object;
 }
 
-/* At once: until the later one ends, as both start together. */
+/* Both start together: the time at once lasts until the later one ends. */
 static int put_both(json_t *object, const struct rounds *rounds)
 {
     double *in_turn = memory_array(2 * rounds->count, sizeof *in_turn);

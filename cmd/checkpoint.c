@@ -223,7 +223,7 @@ static int measure(const struct invocation *invocation, const struct checkpoint_
 
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
-    code = ranks_meet(ranks, code, NULL); /* before the work, not after it */
+    code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
     if (code)
         return code;
     code = checkpoint_run(job, ranks, &observer, &result);
@@ -243,7 +243,7 @@ static int checkpoint_command(const struct invocation *invocation)
     if (fill_job(invocation->settings, invocation->operands[0], &job))
         return command_misused(invocation);
     int code = command_join(&ranks);
-    command_on_interrupt(on_signal); /* after MPI's own */
+    command_on_interrupt(on_signal); /* after MPI has installed its handlers */
     if (code == 0)
         code = measure(invocation, &job, &ranks);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))

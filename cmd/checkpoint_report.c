@@ -21,9 +21,9 @@ static const double GIB = 1 << 30;
 
 /* ---- figures ---- */
 
-/* Of all writes, or of all reads. Rates by the slowest rank, as MLPerf Storage defines them. */
+/* All writes, or all reads. Rates are those of the slowest rank, as in MLPerf Storage. */
 struct phase {
-    uint64_t count, bytes; /* bytes of one */
+    uint64_t count, bytes; /* bytes: of one checkpoint */
     double bytes_per_s, low, high, wall_s, durable_s, stall_s, sync_s;
     double witness_bytes; /* of all; NAN: unknown */
     struct histogram latency_ns;
@@ -89,7 +89,7 @@ static struct young young_of(const struct checkpoint_asked *asked,
     return young;
 }
 
-/* What the training loop lost, beyond its steps. */
+/* Return the time that the training loop lost to checkpoints. */
 static double lost_s(const struct checkpoint_asked *asked, const struct checkpoint_result *result)
 {
     return (double)result->loop_ns * 1e-9 -
@@ -252,7 +252,7 @@ static void print_end(const struct checkpoint_result *result)
         printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
 }
 
-/* "-" where there was none */
+/* "-" if training did not wait */
 static void print_rows(const struct checkpoint_result *result)
 {
     char rate[WORDS_BYTES], wall[WORDS_BYTES], median[WORDS_BYTES], fastest[WORDS_BYTES],
@@ -389,7 +389,7 @@ static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
     return object;
 }
 
-/* A read also has its caches and the bytes that left storage. */
+/* Add the fields of a read: caches, and bytes read from storage. */
 static json_t *json_of_read(const struct checkpoint_row *row, const struct result_run *run)
 {
     json_t *object = json_of_row(row, true);

@@ -15,7 +15,7 @@ struct checkpoint_asked {
 
 void checkpoint_report_text(const struct checkpoint_asked *asked,
                             const struct checkpoint_result *result);
-/* Sealed. NULL with a reason. */
+/* Return the sealed document; NULL with a reason. */
 json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
                                const struct checkpoint_result *result);
 

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A p99 needs 100 batches, and the schedule has a warm-up. */
+/* A p99 needs 100 batches, after the warm-up. */
 enum { BATCHES_LEAST = 110, BATCHES_MOST = 1 << 30 };
 
 /* clang-format off: one or two rows each */
@@ -188,7 +188,7 @@ static int search(struct ramp *ramp)
 
 /* ---- the command ---- */
 
-/* The command line names the workload and the preset, and overrides their settings. */
+/* Apply the workload and the preset; options on the command line override them. */
 static int apply_preset(const struct invocation *invocation, struct ramp_settings *settings)
 {
     const bool any = settings->job.as || settings->job.workload;
@@ -279,7 +279,7 @@ static int ramp_run(const struct invocation *invocation)
         int code = command_join(&ranks);
         if (code == 0)
             code = ranks_meet(&ranks, job_share(&settings->job, &ranks.place), NULL);
-        command_on_interrupt(on_signal); /* after MPI's own */
+        command_on_interrupt(on_signal); /* after MPI has installed its handlers */
         status = code ? command_failed(invocation) : carry_out(invocation, &ramp);
         ranks_leave(&ranks, status != COMMAND_OK);
     }

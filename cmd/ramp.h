@@ -35,17 +35,17 @@ struct ramp {
     struct ramp_search search;
     double step_ns; /* of one trainer's batch; 0: not known yet */
     struct ramp_point *points;
-    size_t count; /* in the order of measurement */
-    /* of the first result */
+    size_t count; /* in measurement order */
+    /* number of records, from the first result */
     uint64_t records;
     char data[512], format[64], storage[160];
-    char degraded[256]; /* of any result; "": none */
+    char degraded[256]; /* first reason of any result; "": none */
     bool interrupted;
 };
 
 /* Print the table. */
 void ramp_print(const struct ramp *ramp);
-/* Write the JSON document and the chart as asked. Returns 0 or -errno. */
+/* Write the JSON document and the chart if requested. Returns 0 or -errno. */
 int ramp_write_files(const struct ramp *ramp);
 
 #endif

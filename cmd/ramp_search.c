@@ -15,7 +15,7 @@ static enum ramp_verdict judge(const struct ramp_search *search, const struct ra
     return load->failed >= majority ? FAILS : UNDECIDED;
 }
 
-/* Four digits are more than any search resolves, and can be typed. */
+/* Four digits: finer than any search resolves, short enough to type. */
 static double rounded(double load)
 {
     const double unit = pow(10, floor(log10(load)) - 3);

@@ -21,7 +21,7 @@ struct ramp_load {
 struct ramp_search {
     double from, to;  /* first load, and the highest to try */
     double precision; /* stop when the bracket is this narrow: 0.02 for 2% */
-    uint32_t runs;    /* at most, of a load; odd */
+    uint32_t runs;    /* most runs per load; odd */
     size_t count;
     struct ramp_load loads[RAMP_LOADS]; /* ascending */
 };
@@ -35,8 +35,8 @@ void ramp_search_add(struct ramp_search *search, double load, bool holds);
 struct ramp_answer {
     double held;   /* highest load whose majority held; 0: none */
     double failed; /* next load measured, whose majority failed; 0: none up to `to` */
-    /* The interval: at low and below all runs held, at high and above all failed. Wider than the
-     * two above if runs disagree. low 0: no such load; high INFINITY: no such load. */
+    /* The interval: at `low` and below all runs held, at `high` and above all failed. Wider than
+     * the bracket above if runs disagree. low 0 or high INFINITY: no such load. */
     double low, high;
 };
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of all charts, which bounds the page. */
+/* Values in all charts together, to bound the size of the page. */
 enum { VALUES_MOST = 160000, BINS_LEAST = 80, BINS_MOST = 600, CHARTS_MOST = 32 };
 
 struct report_settings {
@@ -45,12 +45,12 @@ struct report_page {
     struct text_stream streams[HTML_SECTIONS], words;
     char *sections[HTML_SECTIONS], *word_text;
     json_t *island, *charts;
-    const char *missing; /* why pictures are missing; NULL: none are */
+    const char *missing; /* why pictures are missing; NULL: none missing */
 };
 
 /* ---- pictures ---- */
 
-/* Draw a script and add it to a section. Without gnuplot the words remain. */
+/* Draw a script and add the figure to a section; without gnuplot, only its words. */
 static int add_picture(struct report_page *page, enum html_section section, const char *title,
                        const char *words, struct text_stream *script, int chart)
 {
@@ -94,7 +94,7 @@ static int add_chart(struct report_page *page, const char *title, const struct c
     return add_picture(page, HTML_TIME, title, words, &script, (int)number);
 }
 
-/* A job of many nodes is charted as their sum. */
+/* Chart a job; one of many nodes as their sum. */
 static int chart_job(struct report_page *page, const char *name, const struct timeline *timeline,
                      uint32_t bins)
 {
@@ -113,7 +113,7 @@ static int chart_job(struct report_page *page, const char *name, const struct ti
     return code;
 }
 
-/* The storage of all runs in one panel. */
+/* Chart the storage throughput of all runs in one panel. */
 static int chart_runs(struct report_page *page, const struct chart_source *sources, uint32_t count,
                       uint32_t bins)
 {
@@ -128,7 +128,7 @@ static int chart_runs(struct report_page *page, const struct chart_source *sourc
     return code;
 }
 
-/* Series that cannot be charted are left out: the figures above do not depend on them. */
+/* Leave out series that cannot be charted: the figures above do not depend on them. */
 static int chart_series(struct report_page *page)
 {
     const struct report_data *data = &page->data;
@@ -240,7 +240,7 @@ static int draw_shuffles(struct report_page *page)
 
 /* ---- the page ---- */
 
-/* For readers without scripts: headline, bottleneck and advice of each run. */
+/* Write headline, bottleneck and advice of each run, for readers without scripts. */
 static void write_words(FILE *stream, const struct report_data *data)
 {
     for (size_t i = 0; i < data->count; i++) {

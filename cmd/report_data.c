@@ -35,7 +35,7 @@ static bool is_taken(const struct report_data *data, const char *name)
     return false;
 }
 
-/* A run is its label, else its file, and more of that only where two are the same. */
+/* Name a run by its label, else its file, with more of the path only if two names are equal. */
 static int add_result(struct report_data *data, const char *path, const json_t *job)
 {
     const char *label = load_text(job, "label"), *file = base_name(path);
@@ -108,7 +108,7 @@ void report_data_release(struct report_data *data)
     json_decref(data->shuffles);
 }
 
-/* ---- the island ---- */
+/* ---- the data island ---- */
 
 static json_t *pick(const json_t *object, const char *const *keys)
 {
@@ -139,7 +139,7 @@ static json_t *run_of(const json_t *run, size_t *epochs_left)
     return object;
 }
 
-/* What the page shows of a job: not its series, and of many runs the first. */
+/* Return what the page shows of a job: no series, and only the first of many runs. */
 static json_t *job_of(const json_t *job, size_t *epochs_left)
 {
     static const char *const keys[] = {
@@ -189,7 +189,7 @@ static json_t *comparison_of(const struct report_data *data, size_t b,
     return object;
 }
 
-/* Each run against the first. */
+/* Compare each run with the first. */
 static json_t *comparisons_of(const struct report_data *data)
 {
     struct comparison comparisons[COMPARED];

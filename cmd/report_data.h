@@ -23,7 +23,7 @@ struct report_data {
 int report_data_load(struct report_data *data, const char *path);
 void report_data_release(struct report_data *data);
 
-/* The island without charts: "results", "scaling", "comparisons". Returns NULL with a reason. */
+/* Return the island without charts: "results", "scaling", "comparisons". NULL with a reason. */
 json_t *report_data_island(const struct report_data *data);
 
 #endif

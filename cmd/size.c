@@ -73,10 +73,10 @@ static const struct option_spec size_options[] = {
 /* ImageNet (ILSVRC-2012): 1,281,167 JPEG files of 143 GB. */
 static const double imagenet_sample_bytes = 143e9 / 1281167;
 
-/* Number of nodes that shared the job. */
+/* Return the number of nodes of the job. */
 static double nodes_of(const json_t *job)
 {
-    return fmax(load_number(job, "engine.nodes"), 1); /* of NAN and 1 the larger is 1 */
+    return fmax(load_number(job, "engine.nodes"), 1); /* fmax() of NAN and 1 is 1 */
 }
 
 /* Return the basis of the sizing. job: NULL without a result. */
@@ -185,7 +185,7 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     return row;
 }
 
-/* Print, or add to rows, every requested GPU. */
+/* Print every requested GPU, or add it to rows. */
 static void each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
                      double gpus, json_t *rows)
 {

@@ -21,13 +21,13 @@ struct size_settings {
     char *json; /* file or "-" for standard output; NULL: a table */
     bool simulate;
     char *network, *node, *storage, *fabric; /* storage: a list */
-    char *profile;                           /* more figures, which override the others */
+    char *profile;                           /* figures that override the other profiles */
     char *profiles;                          /* folder */
     uint64_t draws, seed;
     char *chart, *acceptance;
 };
 
-/* Parse "8,64,512". Returns how many, or -EINVAL with a reason. */
+/* Parse "8,64,512". Returns the number of counts, or -EINVAL with a reason. */
 int size_counts(const char *text, double *counts);
 
 /* Returns enum command_exit. */

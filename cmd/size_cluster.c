@@ -32,7 +32,7 @@ int size_counts(const char *text, double *counts)
     return count;
 }
 
-/* The cluster that the options describe, with one storage. */
+/* Build the cluster of the options, with one storage. */
 static int add_profile(const struct size_settings *settings, const char *family, const char *name,
                        const char *network, struct sizing_inputs *inputs, char *title)
 {
@@ -59,7 +59,7 @@ static int describe(const struct size_settings *settings, const char *storage,
     const char *slash = strrchr(network, '/');
     char section[64];
 
-    /* The section of a GPU is named as the network is, not as its file. */
+    /* A GPU's section is named after the network, not after its file. */
     snprintf(section, sizeof section, "%s", slash ? slash + 1 : network);
     if (strlen(section) > 4 && strcmp(section + strlen(section) - 4, ".ini") == 0)
         section[strlen(section) - 4] = '\0';

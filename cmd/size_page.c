@@ -42,7 +42,7 @@ static double busy_of(const struct size_case *cluster)
     return cluster->answer.samples_per_s.median / gpus;
 }
 
-/* The first epoch reads it all; later ones may find a part in caches. */
+/* Later epochs may find a part of the data in caches; the first does not. */
 static const struct sizing_rates *rates_of(const struct size_case *cluster)
 {
     return &cluster->answer.first;

@@ -29,7 +29,7 @@ struct size_table {
 void size_page_print(const struct size_case *cluster);
 void size_page_table(const struct size_table *table);
 json_t *size_page_json(const struct size_table *table);
-/* Return 0 or a negative errno with a reason. */
+/* Returns 0 or a negative errno with a reason. */
 int size_page_chart(const struct size_table *table, const char *path);
 int size_page_acceptance(const struct size_case *cluster, const char *path);
 

@@ -124,7 +124,7 @@ static size_t count_done(const struct study_plan *plan)
     return done;
 }
 
-/* Why there is nothing to show: the reason of the first run. */
+/* Fail with the first run's reason: nothing to show. */
 static int fail_empty(const struct study_plan *plan)
 {
     const struct study_run *first = &plan->runs[0];
@@ -140,7 +140,7 @@ static int show(const struct study_settings *settings, const struct study_plan *
     if (!figures)
         return count_done(plan) ? -EINVAL : fail_empty(plan);
     int drawn = study_picture(plan, figures);
-    if (drawn < 0) /* the figures are there without it */
+    if (drawn < 0) /* the figures do not need the picture */
         fprintf(stderr, "iobench study: no picture: %s\n", fail_reason());
     int code = study_page(plan, figures, drawn == 0);
     if (code == 0 && settings->json)
@@ -153,7 +153,7 @@ static int show(const struct study_settings *settings, const struct study_plan *
     return code;
 }
 
-/* Some run failed, so the study is not whole. */
+/* Return false if a run failed. */
 static bool is_whole(const struct study_plan *plan)
 {
     for (size_t i = 0; i < plan->run_count; i++)
@@ -174,7 +174,7 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         status = command_misused(invocation);
     } else if (settings->dry_run) {
         print_plan(&plan);
-        json_t *figures = study_figures(&plan); /* of no runs: are the expressions right? */
+        json_t *figures = study_figures(&plan); /* check the expressions on no results */
         status = figures ? COMMAND_OK : command_failed(invocation);
         json_decref(figures);
     } else {
@@ -191,7 +191,7 @@ static int carry_out(const struct invocation *invocation, const struct study *st
     return status;
 }
 
-/* Commands are started elsewhere than the user typed it: paths from the root. */
+/* Return an absolute path: commands run in another directory. */
 static char *folder_of(const struct study_settings *settings, const struct study *study)
 {
     char here[PATH_MAX];

@@ -32,7 +32,7 @@ static const char *prelude(void)
     return "";
 }
 
-/* The value of a key as text of the program, or the default. */
+/* Write the value of a key into the program, or the default. */
 static void put_value(FILE *program, const struct study *study, const char *section,
                       const char *key, const char *fallback)
 {
@@ -55,7 +55,7 @@ static void put_string(FILE *program, const struct study *study, const char *sec
     free(value);
 }
 
-/* Sentences that lack a run are left out; a wrong expression shows. */
+/* A sentence whose run is missing is left out; a wrong expression fails. */
 static char *make_program(const struct study *study)
 {
     static const char *const sentences[] = {"first", "second", "third"};
@@ -94,7 +94,7 @@ static char *make_program(const struct study *study)
     return code ? NULL : text;
 }
 
-/* ---- its input ---- */
+/* ---- input ---- */
 
 static int load_result(const struct study_run *run, json_t **document)
 {
@@ -133,9 +133,9 @@ static char *make_input(const struct study_plan *plan)
     return text;
 }
 
-/* ---- running it ---- */
+/* ---- running jq ---- */
 
-/* Unnamed files, so that nothing is left behind. */
+/* Unnamed files, so a killed process leaves none behind. */
 static int make_file(const char *text)
 {
     int file = memfd_create("study", MFD_CLOEXEC);

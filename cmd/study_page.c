@@ -118,7 +118,7 @@ static void print_wrapped(FILE *stream, const char *text)
     }
 }
 
-/* One paragraph of all sentences. */
+/* Return all sentences as one paragraph. */
 static char *sentences_of(const json_t *figures)
 {
     const json_t *says = json_object_get(figures, "says"), *sentence;
@@ -147,7 +147,7 @@ static void print_value(FILE *stream, const struct study *study, const char *hea
     free(value);
 }
 
-/* Each reason once, with its run, or the number of its runs. */
+/* Write each reason once, with its run or the number of runs. */
 static void write_doubts(FILE *stream, const struct study_plan *plan, const char *before,
                          const char *after)
 {

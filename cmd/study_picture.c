@@ -14,7 +14,7 @@
 
 enum { WIDTH = 860, HEIGHT = 420, COLORS = 8 };
 
-/* Okabe and Ito's palette, told apart by the colour-blind too. */
+/* Okabe and Ito's palette, which colour-blind people can tell apart. */
 static const char *const colors[COLORS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                            "#e69f00", "#56b4e9", "#000000", "#999999"};
 
@@ -30,7 +30,7 @@ static double number_of(const json_t *point, size_t index)
     return json_number_value(json_array_get(point, index));
 }
 
-/* A block of data per line: x and y, for bars the name of the bar and y. */
+/* Write one data block per line: x and y, or for bars their names and y. */
 static void write_data(FILE *script, const json_t *lines)
 {
     const json_t *line, *point;

@@ -145,7 +145,7 @@ static const struct variable *find_variable(const struct variable *variables, co
     return NULL;
 }
 
-/* Replace each {NAME}. The caller frees the text. NULL with a reason. */
+/* Replace each {NAME}. Returns a text to be freed, or NULL with a reason. */
 static char *expand(const char *text, const struct variable *variables, bool shown)
 {
     struct text_stream stream;
@@ -179,7 +179,7 @@ static void release_words(char **words)
     free(words);
 }
 
-/* The words of a text, each expanded, so that a path with blanks stays one. */
+/* Split a text into words, then expand each, so a path with blanks stays one word. */
 static char **words_of(const char *text, const struct variable *variables)
 {
     char *copy = strdup(text);
@@ -202,7 +202,7 @@ static char **words_of(const char *text, const struct variable *variables)
 
 /* ---- checks ---- */
 
-/* The path of this program. The environment has it where the loader is started by its name. */
+/* Return this program's path; from the environment if the dynamic loader was started by name. */
 static char *own_path(void)
 {
     const char *given = getenv("IOBENCH_PROGRAM");
@@ -228,7 +228,7 @@ static bool starts_programs(const struct option_spec *options, const void *setti
     return false;
 }
 
-/* Do the words make sense to their command? */
+/* Parse the words as their command would. */
 static int check_words(char **words, bool allow_commands)
 {
     const struct command *command = command_find(words[0]);
@@ -265,13 +265,13 @@ static int check_words(char **words, bool allow_commands)
 
 enum { VARIABLES = 32, LIST_BYTES = 256 };
 
-/* Sizes in the files are for this budget. */
+/* The sizes in the study files suit this budget. */
 static const double usual_budget_s = 180;
 
 struct making {
     struct study_plan *plan;
     struct variable variables[VARIABLES];
-    size_t fixed; /* variables before those of a run */
+    size_t fixed; /* variables that every run shares */
     bool allow_commands;
     char samples[32], source[64];
     char *program;
@@ -306,7 +306,7 @@ static size_t count_words(const char *const *words)
     return count;
 }
 
-/* argv: `before`, the program, the words, `after`. */
+/* Build argv: `before`, the program, the words, `after`. */
 static int join_words(struct study_command *command, const char *const *before, const char *program,
                       const char *const *after)
 {
@@ -329,7 +329,7 @@ static int expand_command(struct making *making, const char *text, struct study_
     return command->words ? check_words(command->words, making->allow_commands) : -EINVAL;
 }
 
-/* The path depends on the command, so another one makes another set. */
+/* The path depends on the command, so a changed command gets a new set. */
 static char *set_path(const struct making *making, const char *name, const char *pack)
 {
     char *folder = synthetic_folder(), *hashed = expand(pack, making->variables, false);
@@ -368,7 +368,7 @@ static int add_set(struct making *making, const struct ini_section *section, con
     return code;
 }
 
-/* A name as that of a file. */
+/* Turn a name into a file name. */
 static void make_plain(char *name)
 {
     for (; *name; name++)
@@ -376,7 +376,7 @@ static void make_plain(char *name)
             *name = '-';
 }
 
-/* The words before the command on several ranks. */
+/* Add the launcher of a command on several ranks. */
 static int add_launcher(struct making *making, struct study_run *run, const char *ranks)
 {
     const char *launch = making->plan->options->launch;
@@ -465,7 +465,7 @@ static int add_run(struct making *making, const struct ini_section *section, con
     return code;
 }
 
-/* The words of a list; a single NULL without one. */
+/* Split a list into words; a single NULL if the list is absent. */
 static int split_list(char *list, char **words)
 {
     words[0] = NULL;
@@ -492,7 +492,7 @@ static int add_runs(struct making *making, const struct ini_section *section, co
     return code;
 }
 
-/* What every command may name. */
+/* Set the variables that every command may use. */
 static int set_variables(struct making *making)
 {
     const struct study_options *options = making->plan->options;

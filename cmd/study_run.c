@@ -23,10 +23,10 @@
 
 enum { RESULT_BYTES_MAX = 256 << 20 };
 
-/* Nothing of a study takes this long. */
+/* Time limit of one command. */
 static const double run_limit_s = 3600;
 
-/* Beside --budget: processes start, index and end. */
+/* Added to --budget for starting, indexing and exiting. */
 static const double grace_s = 60;
 
 struct carrying {
@@ -35,7 +35,7 @@ struct carrying {
     uint64_t start_ns;
 };
 
-/* ---- what is kept ---- */
+/* ---- the record ---- */
 
 static char *record_path(const struct study_plan *plan)
 {
@@ -72,7 +72,7 @@ static int keep(const struct study_plan *plan)
     return code;
 }
 
-/* Is the record about this data and this program? */
+/* Return whether the record is of this data and this program. */
 static bool fits(const struct study_plan *plan, const json_t *document)
 {
     const char *version = load_text(document, "iobench_version");
@@ -83,7 +83,7 @@ static bool fits(const struct study_plan *plan, const json_t *document)
            strcmp(study, plan->study->name) == 0 && !data == !now && (!now || !strcmp(data, now));
 }
 
-/* Take over what an earlier call has done by the same commands. */
+/* Reuse the results of an earlier call with the same commands. */
 static void take_over(struct study_plan *plan)
 {
     char *path = record_path(plan), *text = NULL;
@@ -158,7 +158,7 @@ static void set_reason(struct study_run *run, const char *reason)
     run->reason = strdup(reason);
 }
 
-/* A result may be there and say why not to trust it. */
+/* Read from a result why it should not be trusted. */
 static bool read_doubts(struct study_run *run)
 {
     char *text = NULL;
@@ -178,7 +178,7 @@ static bool read_doubts(struct study_run *run)
     return is_whole;
 }
 
-/* Results are new files: they replace those of their name. */
+/* Identifies the file: a new result replaces the old one of that name. */
 static ino_t inode_of(const char *path)
 {
     struct stat status;
@@ -198,7 +198,7 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
         return status;
     const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
     run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
-    if (status == COMMAND_USAGE) /* the last line is but a hint */
+    if (status == COMMAND_USAGE) /* the last line is only a hint */
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
         set_reason(run, status < 0 ? fail_reason() : result.output);
@@ -212,7 +212,7 @@ static double elapsed_s(const struct carrying *carrying)
     return (double)(clock_now_ns() - carrying->start_ns) * 1e-9;
 }
 
-/* The first run of a study is always made. */
+/* The first run of a study is never skipped for the budget. */
 static int carry_out_due(struct carrying *carrying)
 {
     struct study_plan *plan = carrying->plan;

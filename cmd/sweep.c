@@ -73,7 +73,7 @@ static const struct sweep_target targets[] = {
 
 enum { TARGETS = sizeof targets / sizeof targets[0] };
 
-/* Static, since options arrive before the command runs, which may then be refused. */
+/* Static: options are parsed before the command runs, and the command may then be refused. */
 static struct sweep swept;
 
 /* ---- options of the swept command ---- */
@@ -118,7 +118,7 @@ static int take_option(void *context, const struct option_spec *row, const char 
     return code ? code : check_values(sweep, row, as_given);
 }
 
-/* The first word may name the command; its options are the sweep's too. */
+/* The first word may name the command, whose options the sweep then accepts. */
 static int adopt(const struct invocation *invocation, struct arguments_scope *scope)
 {
     const char *word = invocation->argc ? invocation->argv[0] : "-";
@@ -137,7 +137,7 @@ static int adopt(const struct invocation *invocation, struct arguments_scope *sc
 
 /* ---- the plan ---- */
 
-/* Options that are lists already count as axes even if they are not given. */
+/* Options whose default is a list are axes even if not given. */
 static int add_lists(struct sweep *sweep)
 {
     int code = 0;
@@ -150,7 +150,8 @@ static int add_lists(struct sweep *sweep)
     return code;
 }
 
-/* A number that the launcher is told; a command that runs as one process may have such an option.
+/* Add a number for the launcher (ranks, nodes), or for the same option of a command that runs as
+ * one process.
  */
 static int add_number(struct sweep *sweep, const char *name, const char *list)
 {
@@ -173,7 +174,7 @@ static int add_number(struct sweep *sweep, const char *name, const char *list)
     return code;
 }
 
-/* The operands after the command's name, as a list. */
+/* Add the operands after the command's name as one axis. */
 static int add_operands(struct sweep *sweep)
 {
     const struct invocation *invocation = sweep->invocation;
@@ -193,7 +194,7 @@ static int add_operands(struct sweep *sweep)
     return sweep_add(&sweep->plan, "order", NULL, sweep->target->members, used ? list : "all");
 }
 
-/* Every {NAME} of the launcher must have been filled. */
+/* Check that every {NAME} of the launcher has an axis. */
 static int check_launch(const struct sweep *sweep)
 {
     static const char *const names[] = {"{ranks}", "{nodes}"};
@@ -297,7 +298,7 @@ static int print_plan(struct sweep *sweep)
 /* ---- measuring ---- */
 
 struct sweep_clock {
-    uint64_t start_ns, spent_ns; /* spent: on measurements of this call */
+    uint64_t start_ns, spent_ns; /* spent_ns: on this call's measurements */
     size_t measured;
 };
 
@@ -306,7 +307,7 @@ static uint64_t mean_ns(const struct sweep_clock *clock)
     return clock->measured ? clock->spent_ns / clock->measured : 0;
 }
 
-/* Would so many measurements end within the budget? */
+/* Return whether this many measurements would end within the budget. */
 static bool fits(const struct sweep *sweep, const struct sweep_clock *clock, size_t count)
 {
     const uint64_t budget_ns = sweep->settings->budget_ns;
@@ -325,7 +326,7 @@ static size_t missing_of(const struct sweep *sweep, uint32_t first_round, uint32
     return missing;
 }
 
-/* Returns 0, 1 if the budget does not allow another, or a negative errno with a reason. */
+/* Returns 0, 1 if the budget allows no other measurement, or a negative errno with a reason. */
 static int measure_next(struct sweep *sweep, struct sweep_clock *clock, struct sweep_live *live,
                         uint32_t cell, uint32_t round)
 {
@@ -345,7 +346,7 @@ static int measure_next(struct sweep *sweep, struct sweep_clock *clock, struct s
     return 0;
 }
 
-/* A round that fits as a whole is in random order, so that drift hits all cells alike. */
+/* A round that fits the budget is in random order, so drift affects all cells alike. */
 static int measure_round(struct sweep *sweep, struct sweep_clock *clock, struct sweep_live *live,
                          uint32_t round, uint32_t *order)
 {
@@ -382,7 +383,7 @@ static int measure_all(struct sweep *sweep)
 
 /* ---- the command ---- */
 
-/* outcome: 0, 1 if the budget ended it, -EINTR. Returns enum command_exit. */
+/* outcome: 0, 1 if the budget ran out, or -EINTR. Returns enum command_exit. */
 static int finish(const struct sweep *sweep, int outcome)
 {
     const struct sweep_settings *settings = sweep->settings;

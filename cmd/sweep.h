@@ -23,19 +23,19 @@ struct sweep_settings {
     bool retry, dry_run;
 };
 
-/* A command that can be swept. */
+/* A command that a sweep can run. */
 struct sweep_target {
     const struct command *command;
-    bool is_launched;                    /* on several ranks, by --launch */
-    const struct plugin *const *members; /* its operands are members of this family; NULL: none */
-    /* Take the figures from a result. Returns 0 or -EINVAL with a reason. */
+    bool is_launched;                    /* cells run on several ranks, by --launch */
+    const struct plugin *const *members; /* family of its operands; NULL: no operands */
+    /* Extract the figures from a result. Returns 0 or -EINVAL with a reason. */
     int (*read)(const json_t *document, struct sweep_figures *figures);
 };
 
 struct sweep_folder {
     char *path;
-    struct file_lock lock; /* held by the running measurement too, as its standard input */
-    size_t kept;           /* measurements that were there at the start */
+    struct file_lock lock; /* shared with the running measurement as its standard input */
+    size_t kept;           /* measurements found at the start */
 };
 
 struct sweep {
@@ -49,17 +49,17 @@ struct sweep {
     uint64_t fingerprint;
 };
 
-/* ---- cmd/sweep_folder.c: each measurement is kept in a file as it ends ---- */
+/* ---- cmd/sweep_folder.c: each measurement is saved to a file as it ends ---- */
 
-/* Create or reopen the folder, wait until no measurement runs in it, and load what it holds.
- * Returns 0, -EEXIST if it is of another sweep, or another negative errno with a reason. */
+/* Create or reopen the folder, wait until no measurement runs in it, and load its contents.
+ * Returns 0, -EEXIST if it belongs to another sweep, or another negative errno with a reason. */
 int sweep_folder_open(struct sweep *sweep);
 void sweep_folder_close(struct sweep *sweep);
 /* Return the malloc()ed path of a measurement, or NULL with a reason. */
 char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_t round);
 /* Load a measurement; -ENOENT if it is missing or was interrupted. */
 int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round);
-/* Keep why a measurement has no result. */
+/* Record why a measurement has no result. */
 int sweep_folder_fail(struct sweep *sweep, uint32_t cell, uint32_t round, const char *reason);
 int sweep_folder_remove(struct sweep *sweep, uint32_t cell, uint32_t round);
 
@@ -71,7 +71,7 @@ int sweep_read_survey(const json_t *document, struct sweep_figures *figures);
 
 /* ---- cmd/sweep_cell.c ---- */
 
-/* Return the command line of a cell, to be released, without its output. Empty with a reason on
+/* Return a cell's command line without its output options; release it. Empty with a reason on
  * failure. */
 struct sweep_words {
     char **list; /* NULL-terminated */
@@ -81,7 +81,7 @@ int sweep_cell_words(const struct sweep *sweep, uint32_t cell, struct sweep_word
 void sweep_words_release(struct sweep_words *words);
 
 /* Measure a cell and load its figures. tick: called about ten times a second. Returns 0 even if the
- * measurement failed, which is kept; -EINTR; or another negative errno with a reason. */
+ * measurement failed, which is recorded; -EINTR; or another negative errno with a reason. */
 int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*tick)(void *context),
                    void *context);
 
@@ -89,7 +89,7 @@ int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*ti
 
 /* Print the heading and the rows of some cells. */
 void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count);
-/* Print the tables. left_out: why cells were left out; NULL: none. */
+/* Print the tables. left_out: why cells were left out; NULL: none were. */
 void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out);
 
 /* ---- cmd/sweep_files.c ---- */

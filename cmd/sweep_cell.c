@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- its command line ---- */
+/* ---- command line ---- */
 
 /* Take ownership of word. */
 static int add_word(struct sweep_words *words, char *word)
@@ -47,7 +47,7 @@ void sweep_words_release(struct sweep_words *words)
     *words = (struct sweep_words){0};
 }
 
-/* Launch words are split first and filled afterwards: a value is part of one word. */
+/* Split launch words first and fill them afterwards, so a value never spans words. */
 static int add_launch(const struct sweep *sweep, uint32_t cell, struct sweep_words *words)
 {
     char *copy = strdup(sweep->launch);
@@ -88,7 +88,7 @@ static int add_options(const struct sweep *sweep, uint32_t cell, struct sweep_wo
     return code;
 }
 
-/* Options that the sweep itself sets, where the command has them. */
+/* Add the options that the sweep itself sets, if the command has them. */
 static int add_own(const struct sweep *sweep, uint32_t cell, struct sweep_words *words)
 {
     const struct option_spec *options = sweep->target->command->options;
@@ -107,7 +107,7 @@ static int add_own(const struct sweep *sweep, uint32_t cell, struct sweep_words 
     return code;
 }
 
-/* The operand of a cell is its value of the axis that is no option. */
+/* Add the cell's operand: its value on the axis that is not an option. */
 static int add_operand(const struct sweep *sweep, uint32_t cell, struct sweep_words *words)
 {
     const struct sweep_axis *axis =
@@ -151,9 +151,9 @@ int sweep_cell_words(const struct sweep *sweep, uint32_t cell, struct sweep_word
     return make_words(sweep, cell, NULL, words);
 }
 
-/* ---- its process ---- */
+/* ---- process ---- */
 
-/* The file is there unless the process failed before it could write it. */
+/* The file exists unless the process failed before writing it. */
 static int settle(struct sweep *sweep, uint32_t cell, uint32_t round,
                   const struct child_result *result)
 {
@@ -188,7 +188,7 @@ int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*ti
                                         .stop = tick,
                                         .context = context};
         code = child_run(&task, &result);
-        if (code == -EINTR) /* what it wrote when it was stopped is no measurement */
+        if (code == -EINTR) /* discard what an interrupted process wrote */
             sweep_folder_remove(sweep, cell, round);
     }
     if (code == 0)

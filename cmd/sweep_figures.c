@@ -18,7 +18,7 @@ const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t c
 
 /* ---- a cell ---- */
 
-/* Add a word to those seen so far. */
+/* Merge a word with those seen so far. */
 static const char *join(const char *so_far, const char *word)
 {
     if (!*so_far || strcmp(so_far, word) == 0)
@@ -125,7 +125,7 @@ static void measure_effect(const struct sweep_table *table, struct pairs *pairs,
     effect->paired = paired_test(pairs->a, pairs->b, pairs->count, 1, false);
 }
 
-/* Correct those that could be tested. */
+/* Correct the p-values of the effects that could be tested. */
 static void correct(struct sweep_effect *effects, size_t count)
 {
     double p[PAIRED_HOLM_MAX];

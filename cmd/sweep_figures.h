@@ -17,22 +17,22 @@ enum sweep_part {
     SWEEP_COMPUTE,
     SWEEP_EXCHANGE,
     SWEEP_UPDATE,
-    SWEEP_BARRIER, /* for other ranks, before and after epochs */
+    SWEEP_BARRIER, /* waiting for other ranks, before and after epochs */
     SWEEP_PARTS
 };
 extern const char *const sweep_part_names[SWEEP_PARTS];
 
 struct sweep_figures {
     bool is_measured, is_valid;
-    char reason[256];                    /* why it is not valid */
+    char reason[256];                    /* why it is invalid */
     char limit[24], cache[40];           /* "": unknown */
-    double samples_per_s;                /* NAN: not measured, as by a survey of shuffles */
+    double samples_per_s;                /* NAN: not measured, as in a survey of shuffles */
     double randomness;                   /* of a surveyed shuffle; 0: none */
-    double wall_s, parts_s[SWEEP_PARTS]; /* of a rank, on the mean; wall_s includes barriers */
+    double wall_s, parts_s[SWEEP_PARTS]; /* mean per rank; wall_s includes barriers */
     uint32_t ranks, nodes;
 };
 
-/* The measurements of all cells: rounds times plan.cells of them, a round after the other. */
+/* The measurements of all cells, round by round: rounds times plan.cells. */
 struct sweep_table {
     const struct sweep_plan *plan;
     uint32_t rounds;
@@ -44,26 +44,26 @@ const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t c
 
 struct sweep_summary {
     uint32_t measured, valid;
-    double randomness;                  /* of the last one */
-    struct stats_summary samples_per_s; /* of the valid ones */
-    const char *limit, *cache;          /* "mixed" if they differ; "" without a valid one */
-    const char *reason;                 /* of the first that is not valid; NULL: none */
-    double shares[SWEEP_PARTS];         /* of wall time; NAN: unknown */
+    double randomness;                  /* of the last measurement */
+    struct stats_summary samples_per_s; /* of the valid measurements */
+    const char *limit, *cache;          /* "mixed" if they differ; "" if none is valid */
+    const char *reason;                 /* of the first invalid measurement; NULL: none */
+    double shares[SWEEP_PARTS];         /* shares of wall time; NAN: unknown */
     uint32_t ranks, nodes;
 };
 struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t cell);
 
-/* A value of an option against its first value, over all pairs of measurements of one round that
- * differ in this option alone. */
+/* A value of an option against its first value, over all pairs of measurements in the same round
+ * that differ in this option alone. */
 struct sweep_effect {
     size_t axis, digit;
     struct paired paired;
     double p_corrected; /* for the number of effects, by Holm (more than 64: Bonferroni) */
 };
-/* Returns the effects, *count of them, to be freed; NULL with a reason. */
+/* Return *count effects, to be freed; NULL with a reason. */
 struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *count);
 
-/* A cell against the one with the axis's first value, by the rounds that measured both. */
+/* Compare a cell with that of the axis's first value, over the rounds that measured both. */
 struct paired sweep_against_first(const struct sweep_table *table, uint32_t cell, size_t axis);
 
 #endif

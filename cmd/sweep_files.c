@@ -46,7 +46,7 @@ static json_t *json_shares(const struct sweep_summary *summary)
     return shares;
 }
 
-/* Each measurement: its rate and file; null where it was left out. */
+/* Return the rate and file of each measurement; null where it was left out. */
 static json_t *json_runs(const struct sweep *sweep, uint32_t cell)
 {
     json_t *runs = json_array();

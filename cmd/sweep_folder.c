@@ -189,15 +189,15 @@ static int check_plan(const struct sweep *sweep, const char *path)
     return code;
 }
 
-/* A draft that a sweep, killed meanwhile, began in its folder. */
+/* Return whether it is the draft of a file that sweeps write. */
 static bool is_left_draft(const char *name)
 {
     return file_is_draft_name(name) &&
            (strncmp(name, ".sweep.json.", 12) == 0 || strncmp(name, ".cell-", 6) == 0);
 }
 
-/* Remove what a killed sweep left. A folder with other files and no plan is a mistake, and
- * the drafts in it are not a sweep's. */
+/* Remove drafts that a killed sweep left behind; refuse a folder of other files without a plan,
+ * whose drafts are not a sweep's. */
 static int check_names(const struct sweep *sweep, bool has_plan)
 {
     struct folder_names names;

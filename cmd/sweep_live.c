@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { ROWS_AROUND = 4 }; /* the heading, the status line, and the prompt's */
+enum { ROWS_AROUND = 4 }; /* heading, status line and prompt */
 
 struct sweep_live sweep_live_start(const struct sweep *sweep)
 {
@@ -58,7 +58,7 @@ static void erase(struct sweep_live *live)
     live->drawn = 0;
 }
 
-/* Draw the rows around the cell that was measured last. */
+/* Draw the rows around the cell measured last. */
 static void draw(struct sweep_live *live)
 {
     const uint32_t cells = live->sweep->plan.cells, rows = rows_that_fit();

@@ -11,17 +11,17 @@
 struct sweep_live {
     const struct sweep *sweep;
     struct line line;
-    unsigned drawn;                  /* lines of the table on the screen */
+    unsigned drawn;                  /* table lines now on the screen */
     uint32_t cell, round;            /* being measured */
-    size_t done, total;              /* measurements, of them all */
-    uint64_t cell_start_ns, left_ns; /* left: 0 while unknown */
+    size_t done, total;              /* measurements */
+    uint64_t cell_start_ns, left_ns; /* left_ns: 0 while unknown */
 };
 
 struct sweep_live sweep_live_start(const struct sweep *sweep);
 void sweep_live_begin(struct sweep_live *live, uint32_t cell, uint32_t round, uint64_t left_ns);
-/* For sweep_cell_run(). Never stops it. */
+/* Tick for sweep_cell_run(); never stops it. */
 bool sweep_live_tick(void *live);
-/* A measurement has ended: its figures are in the table. */
+/* Report the end of a measurement, whose figures are in the table. */
 void sweep_live_end(struct sweep_live *live);
 /* Clear the screen before anything else is printed. */
 void sweep_live_clear(struct sweep_live *live);

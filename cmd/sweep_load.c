@@ -15,7 +15,7 @@ static void copy(char *to, size_t bytes, const char *text)
     snprintf(to, bytes, "%s", text ? text : "");
 }
 
-/* Add up a figure of all epochs of all runs. */
+/* Return the sum of a figure over all epochs of all runs. */
 static double sum_of_epochs(const json_t *job, const char *key)
 {
     const json_t *runs = json_object_get(job, "runs"), *run, *epoch;

@@ -36,7 +36,7 @@ static bool is_argument(const char *text)
     return key && text[key] == '=';
 }
 
-/* Return the bytes of the first value of a list. */
+/* Return the length of a list's first value in bytes. */
 static size_t value_bytes(const char *text)
 {
     bool has_arguments = false;
@@ -52,7 +52,7 @@ static size_t value_bytes(const char *text)
     return i;
 }
 
-/* Copy a value without the backslashes before commas. */
+/* Copy a value, dropping the backslashes before commas. */
 static char *unescape(const char *text, size_t bytes)
 {
     char *value = strndup(text, bytes), *to = value;
@@ -137,14 +137,14 @@ static int add_numbers(struct sweep_axis *axis, double from, double to, double s
     for (double number = from; code == 0 && number <= to * (1 + 1e-9);
          number = multiply ? number * step : number + step) {
         number_text(axis->row, number, text, sizeof text);
-        if (strcmp(text, last) != 0) /* fractions of a whole number */
+        if (strcmp(text, last) != 0) /* skip values that round to the same integer */
             code = add_value(axis, text);
         snprintf(last, sizeof last, "%s", text);
     }
     return code;
 }
 
-/* Returns 1 if text is not a range, 0, or a negative errno with a reason. */
+/* Returns 0, 1 if text is not a range, or a negative errno with a reason. */
 static int add_range(struct sweep_axis *axis, const char *text)
 {
     char parts[3][48];
@@ -182,7 +182,7 @@ static bool has_alternatives(const struct option_spec *row, const struct plugin 
     return members || (row && (row->type == OPTION_FLAG || row->type == OPTION_CHOICE));
 }
 
-/* Every member that works here; for flags and choices every value. */
+/* Add every member that works here; for flags and choices, every value. */
 static int add_alternatives(struct sweep_axis *axis, const struct plugin *const *members)
 {
     static const char *const flags[] = {"no", "yes", NULL};
@@ -198,7 +198,7 @@ static int add_alternatives(struct sweep_axis *axis, const struct plugin *const 
     if (code == 0 && axis->count == 0)
         return fail(ENOTSUP, "--%s all: none works here: %s", axis->name, fail_reason());
     if (code == 0)
-        fail_clear(); /* why others do not work */
+        fail_clear(); /* reasons of members that do not work */
     return code;
 }
 
@@ -278,7 +278,7 @@ int sweep_count(struct sweep_plan *plan)
     return 0;
 }
 
-/* Return by how much the cell's number grows with that axis's digit. */
+/* Return how much the cell number grows per step on that axis. */
 static uint32_t stride_of(const struct sweep_plan *plan, size_t axis)
 {
     uint32_t stride = 1;
@@ -305,7 +305,7 @@ uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t ax
     return cell - (uint32_t)sweep_digit(plan, cell, axis) * stride + (uint32_t)digit * stride;
 }
 
-/* Return the value that a "{NAME}" at the start of text stands for; NULL: none. */
+/* Return the value of the "{NAME}" at the start of text; NULL: none there. */
 static const char *placeholder(const struct sweep_plan *plan, uint32_t cell, const char *text,
                                size_t *bytes)
 {

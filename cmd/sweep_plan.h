@@ -29,7 +29,7 @@ enum {
 
 struct sweep_axis {
     const char *name;              /* "batch-size"; borrowed */
-    const struct option_spec *row; /* NULL: no option of the command, but a number or an operand */
+    const struct option_spec *row; /* NULL: a number or an operand, not an option */
     char **values;
     size_t count;
 };
@@ -40,7 +40,7 @@ struct sweep_plan {
     uint32_t cells; /* after sweep_count() */
 };
 
-/* Add an axis with these values, or replace the values of the axis of that name. members: of the
+/* Add an axis with these values, or replace the values of the axis of that name. members: the
  * family that the option chooses from, for "all"; NULL: none. Returns 0, or a negative errno with a
  * reason. */
 int sweep_add(struct sweep_plan *plan, const char *name, const struct option_spec *row,
@@ -49,27 +49,27 @@ int sweep_add(struct sweep_plan *plan, const char *name, const struct option_spe
 int sweep_count(struct sweep_plan *plan);
 void sweep_release(struct sweep_plan *plan);
 
-/* NULL if there is no axis of that name. */
+/* Return the axis of that name; NULL: none. */
 const struct sweep_axis *sweep_axis_named(const struct sweep_plan *plan, const char *name);
-/* Number of the cell's value on that axis, and the value. */
+/* Return the index of the cell's value on that axis; sweep_value(): the value itself. */
 size_t sweep_digit(const struct sweep_plan *plan, uint32_t cell, size_t axis);
 const char *sweep_value(const struct sweep_plan *plan, uint32_t cell, size_t axis);
-/* The cell that differs from this one in that value only. */
+/* Return the cell that differs from this one in that value only. */
 uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t axis, size_t digit);
-/* Replace each {NAME} in text by the cell's value of that axis. Returns a malloc()ed text, or NULL
+/* Replace each {NAME} in text by the cell's value on that axis. Returns a malloc()ed text, or NULL
  * with a reason. */
 char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text);
-/* "format=lmdb threads=2": the values of the axes that have several, but of that axis;
- * sweep_title(): of all, or "the only cell". Both return text. */
+/* Write "format=lmdb threads=2": the cell's values on the axes with several, except that axis;
+ * sweep_title(): on all of them, or "the only cell". Both return text. */
 #define SWEEP_NO_AXIS SIZE_MAX
 const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, size_t axis,
                                 char *text, size_t bytes);
 const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text, size_t bytes);
 
-/* How telling a cell is, best first: 0 the base cell; 1 one option changed to its last value; 2 one
- * option changed to another; 3 several options, each first or last; 4 the others. */
+/* Return how informative a cell is, best first: 0 the base cell; 1 one option at its last value;
+ * 2 one option at another value; 3 several options, each first or last; 4 all others. */
 unsigned sweep_class(const struct sweep_plan *plan, uint32_t cell);
-/* Draw the order of a round: all cells at random, or the more telling ones first. order: cells
+/* Draw the order of a round: all cells at random, or the most informative first. order: cells
  * numbers. */
 void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, bool telling_first,
                  uint32_t *order);

@@ -16,7 +16,7 @@
 /* ---- cells ---- */
 
 struct sweep_columns {
-    int axes[SWEEP_AXES_MAX]; /* 0: has one value, not shown */
+    int axes[SWEEP_AXES_MAX]; /* 0: single value, not shown */
     int limit, cache;
     bool has_rates, has_randomness;
 };

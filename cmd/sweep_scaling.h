@@ -8,17 +8,17 @@
 
 #include "cmd/sweep.h"
 
-/* The axis that scales: ranks, else nodes, if it has several values; SWEEP_NO_AXIS: none. */
+/* Return the scaling axis: ranks, else nodes, if it has several values; SWEEP_NO_AXIS: none. */
 size_t sweep_scaling_axis(const struct sweep_plan *plan);
-/* "Strong" if the job's samples stay, "Weak" if each rank's do. */
+/* Return "Strong" if the job's samples are constant, "Weak" if each rank's are. */
 const char *sweep_scaling_name(const struct sweep *sweep);
 /* Check --scaling against the other options. Returns 0, or -EINVAL with a reason. */
 int sweep_scaling_check(const struct sweep *sweep);
 struct sweep_scale {
-    const char *ranks; /* the cell's value of the axis */
+    const char *ranks; /* the cell's value on the axis */
     struct sweep_summary summary;
-    struct paired speed_up; /* samples/s over those of the axis's first value, round by round */
-    double efficiency;      /* speed-up over how many times more ranks there are */
+    struct paired speed_up; /* samples/s over those at the axis's first value, round by round */
+    double efficiency;      /* speed-up over the growth in ranks */
 };
 struct sweep_scale sweep_scale_of(const struct sweep_table *table, uint32_t cell, size_t axis);
 

@@ -11,14 +11,14 @@
 
 static const double CHATTER = 0.5; /* MB/s */
 
-/* Lines of a source. A value is the sum of the columns in the first row of keys that has any of
- * them present: results of `run` have provenance, files of `monitor` only machine totals. */
+/* Lines of a source. A value is the sum of the columns in the first row of keys that has any
+ * present: results of `run` have provenance, files of `monitor` only machine totals. */
 enum chart_line { READ, STORAGE, RECEIVE, SEND, USER, SYSTEM, IO_WAIT, CACHE, DIRTY, GPU, LINES };
 
 static const struct {
     const char *keys[2][4];
     double factor;
-    bool is_share; /* several nodes have a mean, not a sum */
+    bool is_share; /* average over nodes instead of adding up */
 } lines[LINES] = {
     [READ] = {{{"read_bytes_per_s"}}, 1e-6, false},
     [STORAGE] = {{{"from_local_bytes_per_s", "from_fabric_bytes_per_s"},
@@ -180,7 +180,7 @@ static bool knows(const struct sheet *sheet, uint32_t source, enum chart_line li
     return false;
 }
 
-/* A machine that reads its own disk also has a network, but with only background traffic. */
+/* A machine that reads its own disk has a network too, with background traffic only. */
 static bool has_fabric(const struct sheet *sheet, uint32_t source)
 {
     for (uint32_t i = 0; i < sheet->chart->bins; i++)
@@ -217,7 +217,7 @@ static double *add_curve(struct chart *chart, const char *name, const char *colo
     return curve->values;
 }
 
-/* Sum over sources first .. last - 1, of a share the mean. */
+/* Add up sources first .. last - 1; average a share. */
 static void combine(const struct sheet *sheet, enum chart_line line, uint32_t first, uint32_t last,
                     double *values)
 {
@@ -267,7 +267,7 @@ static void add_fabric(const struct sheet *sheet, uint32_t source, const char *n
         excess[bin] = received[bin] - sent[bin];
 }
 
-/* A panel with the lines that any of the sources first .. last - 1 knows, if there are any. */
+/* Add a panel with the lines that any of the sources first .. last - 1 has, if any. */
 static void add_machine(const struct sheet *sheet, uint32_t first, uint32_t last, const char *name)
 {
     static const struct {
@@ -303,7 +303,7 @@ static void add_machine(const struct sheet *sheet, uint32_t first, uint32_t last
     }
 }
 
-/* Nodes are charted together where they can be added up, runs are not. */
+/* Chart nodes together if they can be added up, runs separately. */
 static void add_panels(const struct sheet *sheet)
 {
     const bool nodes = sheet->kind == CHART_OF_NODES, alone = sheet->count == 1;

@@ -21,8 +21,8 @@ struct chart_source {
     const struct timeline *timeline;
 };
 
-/* Nodes of one job: aligned by their clocks (start_unix_ns; without a time of day a node starts
- * with the others) and summed up. Runs: each starts at 0, no sum. */
+/* Nodes of one job: aligned by their clocks (start_unix_ns; a node without one starts with
+ * the others) and added up. Runs: each starts at 0, no sum. */
 enum chart_kind { CHART_OF_NODES, CHART_OF_RUNS };
 
 struct chart_curve {
@@ -42,8 +42,8 @@ struct chart_panel {
 };
 
 struct chart {
-    const struct timeline *phases; /* of the first source, for all nodes; borrowed; NULL: of runs */
-    double phases_late_s;          /* of its second 0 */
+    const struct timeline *phases; /* of the first source, for all nodes; borrowed; NULL for runs */
+    double phases_late_s;          /* how late its second 0 is */
     double step_s;                 /* of a bin; the first begins at 0 */
     uint32_t bins, panel_count, curve_count;
     struct chart_panel *panels;
@@ -51,7 +51,7 @@ struct chart {
     double *values;             /* of all curves */
 };
 
-/* Returns 0, or -ENODATA with a reason if a source has nothing to chart. Release in any case. */
+/* Returns 0, or -ENODATA with a reason if a source has nothing to chart. Release in either case. */
 int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_source *sources,
                uint32_t count, uint32_t bins_most);
 void chart_release(struct chart *chart);
@@ -61,9 +61,9 @@ void chart_script(FILE *script, const char *title, const struct chart *chart);
 /* Pixels of the drawing. */
 void chart_size(const struct chart *chart, const char *title, unsigned *width, unsigned *height);
 
-/* The page's data: "step_s", "panels" and "phases". */
+/* Return the page's data: "step_s", "panels" and "phases". */
 json_t *chart_json(const struct chart *chart);
-/* A panel in words, for readers who do not see it: mean and highest value of each curve. */
+/* Describe a panel as a text alternative: mean and highest value of each curve. */
 char *chart_words(const struct chart *chart, const struct chart_panel *panel, char *text,
                   size_t text_bytes);
 

@@ -129,7 +129,7 @@ void chart_script(FILE *script, const char *title, const struct chart *chart)
 
 /* ---- JSON ---- */
 
-/* Digits beyond what a screen shows would only make the page larger. */
+/* More digits than a screen shows would only enlarge the page. */
 static json_t *rounded(double value)
 {
     char text[32];

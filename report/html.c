@@ -41,7 +41,7 @@ static void write_base64(FILE *page, const char *bytes, size_t count)
     }
 }
 
-/* As an image a picture is inert, whatever it holds, and its ids are its own. */
+/* Embedded as an image, a picture is inert whatever it contains, and its ids do not clash. */
 void html_figure(FILE *page, const char *title, const char *words, const char *svg, size_t bytes,
                  int chart)
 {
@@ -63,7 +63,7 @@ void html_figure(FILE *page, const char *title, const char *words, const char *s
     fputs("</figcaption></figure>\n", page);
 }
 
-/* Within a script element nothing may look like markup. */
+/* Escape data inside a script element, where nothing may look like markup. */
 static int write_data(FILE *page, const json_t *data)
 {
     char *text = json_to_text(data, JSON_COMPACT);
@@ -80,7 +80,7 @@ static int write_data(FILE *page, const json_t *data)
     return 0;
 }
 
-/* Only scripts and styles of this page run, even if text from outside became markup. */
+/* With a nonce only this page's scripts and styles run, even if external text became markup. */
 static int make_nonce(char nonce[2 * NONCE_BYTES + 1])
 {
     unsigned char bytes[NONCE_BYTES];
@@ -98,7 +98,7 @@ int html_write(FILE *page, const char *title, const char *words,
     char nonce[2 * NONCE_BYTES + 1];
     const struct {
         const char *name, *text;
-        bool is_outside; /* text from outside */
+        bool is_outside; /* external text, to be escaped */
     } parts[] = {{"version", PACKAGE_VERSION, false},
                  {"nonce", nonce, false},
                  {"title", title, true},

@@ -14,11 +14,11 @@
 /* Sections of the page that the caller fills with pictures. */
 enum html_section { HTML_TIME, HTML_SCALING, HTML_LATENCY, HTML_SHUFFLE, HTML_SECTIONS };
 
-/* Write text that may hold anything. */
+/* Write untrusted text, escaped. */
 void html_text(FILE *page, const char *text);
 
-/* Write a figure. words: the picture for those who do not see it. svg: NULL shows the words alone.
- * chart: of the data island, which page.js draws in place of the picture; -1: none. */
+/* Write a figure. words: text alternative of the picture. svg: NULL shows the words alone.
+ * chart: index in the data island, drawn by page.js instead of the picture; -1: none. */
 void html_figure(FILE *page, const char *title, const char *words, const char *svg, size_t bytes,
                  int chart);
 

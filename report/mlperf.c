@@ -106,7 +106,7 @@ void mlperf_judge(const struct mlperf_facts *facts, struct mlperf *judgement)
          THREADS_MOST);
 }
 
-/* AU of a run without any step after the first is unknown, and not met. */
+/* The AU of a run with only one step is unknown, and counts as not met. */
 static double lowest_au(const struct result *result)
 {
     double lowest = INFINITY;

@@ -11,22 +11,22 @@
 
 #include <jansson.h>
 
-/* What a workload demands, from its profile. */
+/* Requirements of a workload, from its profile. */
 struct mlperf_workload {
     char title[80], network[32], accelerator[32], submission[16];
     uint64_t batch, epochs;
     double step_s, au_percent, sample_bytes;
 };
 
-/* What was measured. */
+/* What was measured, for the rules. */
 struct mlperf_facts {
     double accelerators;          /* ranks x batch size / the workload's batch */
     uint64_t hosts, memory_bytes; /* memory of one host */
     uint64_t samples, epochs, prefetch, threads;
     bool is_whole; /* epochs read all samples */
-    double step_s; /* of a batch of one accelerator; 0: not replayed */
+    double step_s; /* step time of one accelerator's batch; 0: not replayed */
     uint32_t runs;
-    double lowest_au_percent; /* of the runs after the first, if there are several */
+    double lowest_au_percent; /* lowest of the runs, without the first if there are several */
 };
 
 enum mlperf_rule_name {
@@ -53,16 +53,16 @@ struct mlperf {
 
 /* Read a workload's profile. Returns 0 or a negative errno with a reason. */
 int mlperf_workload_load(const char *name, struct mlperf_workload *workload);
-/* Judge facts by the rules; judgement->workload is set. */
+/* Judge facts by the rules; judgement->workload must be set. */
 void mlperf_judge(const struct mlperf_facts *facts, struct mlperf *judgement);
-/* The same of a result whose job has a workload. Returns 0 or a negative errno with a reason. */
+/* Judge a result whose job has a workload. Returns 0 or a negative errno with a reason. */
 int mlperf_check(const struct result *result, struct mlperf *judgement);
 
 enum { MLPERF_TEXT_BYTES = 800 };
-/* One sentence: the rules that are not met. text: MLPERF_TEXT_BYTES. */
+/* Write the rules not met as one sentence. text: MLPERF_TEXT_BYTES. */
 const char *mlperf_sentence(const struct mlperf *judgement, char *text);
-/* How many emulated accelerators, and real GPUs at their best published rate, take this many
- * samples per second. text: MLPERF_TEXT_BYTES. */
+/* Write how many emulated accelerators, and real GPUs at their best published rate, consume this
+ * many samples per second. text: MLPERF_TEXT_BYTES. */
 const char *mlperf_feeds(const struct mlperf *judgement, double samples_per_s, char *text);
 json_t *mlperf_json(const struct mlperf *judgement, double samples_per_s);
 

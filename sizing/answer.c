@@ -27,7 +27,7 @@ static double nodes_of(const struct sizing_inputs *inputs, double gpus)
     return fmax(1, ceil(gpus / fmax(1, inputs->of[SIZING_GPUS].value)));
 }
 
-/* Fewer GPUs than a node has: the node has fewer. */
+/* A job smaller than a node gets a smaller node. */
 static void fit_node(struct sizing_plant *plant, double gpus)
 {
     if (plant->nodes <= 1 && gpus < plant->of[SIZING_GPUS])
@@ -48,7 +48,7 @@ static int draw_all(const struct sizing_request *request, struct sizing_answer *
         fit_node(&plant, request->gpus);
         code = sizing_simulate(&plant, STEPS_OF_A_DRAW, request->seed, &outcome);
         values[i] = with_checkpoints(&outcome);
-        /* The goal's utilisation is of this draw's GPUs. */
+        /* The target utilisation is relative to this draw's GPU rate. */
         reached += values[i] >= 0.999 * request->busy * request->gpus * plant.of[SIZING_GPU_RATE];
     }
     if (code == 0) {
@@ -82,7 +82,7 @@ static void set_needs(struct sizing_answer *answer)
         answer->checkpoint_bytes_per_s = plant->of[SIZING_CHECKPOINT_BYTES] / answer->checkpoint_s;
 }
 
-/* Double a part; a time is halved. */
+/* Double the rate of a part, or halve its time. */
 static void double_part(struct sizing_plant *plant, enum sizing_part part)
 {
     switch (part) {

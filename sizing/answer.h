@@ -20,25 +20,25 @@ struct sizing_request {
 };
 
 struct sizing_range {
-    double median, low, high; /* 90% of the draws lie between */
+    double median, low, high; /* 90% of the draws are between low and high */
 };
 
-/* What the job with one part doubled would reach. */
+/* What the job would reach with one part doubled. */
 struct sizing_upgrade {
     enum sizing_part part;
     double samples_per_s, gain; /* gain: 0.25 is 25% more */
 };
 
 struct sizing_answer {
-    struct sizing_plant plant; /* of the stated figures */
+    struct sizing_plant plant; /* at the stated figures */
     struct sizing_rates first, later;
     struct sizing_outcome outcome;
     struct sizing_range samples_per_s; /* checkpoints included */
     double goal_samples_per_s;
-    double probability; /* share of the draws that reach the goal */
-    /* To reach the goal, the storage must sustain: */
+    double probability; /* share of draws that reach the goal */
+    /* Required to reach the goal: */
     double storage_bytes_per_s, storage_reads_per_s, node_bytes_per_s, cores;
-    double start_bytes;       /* read at once when an epoch begins, until all buffers are full */
+    double start_bytes;       /* read at the start of an epoch to fill all buffers */
     double start_bytes_per_s; /* to fill them within one step */
     double checkpoint_bytes_per_s, checkpoint_s, checkpoint_interval_s;
     struct sizing_upgrade upgrades[SIZING_PART_COUNT]; /* best first */

@@ -58,7 +58,7 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
 };
 /* clang-format on */
 
-/* Share of a node's memory that caches data unless cache-bytes= says otherwise. */
+/* Default share of a node's memory that caches data, without cache-bytes=. */
 static const double cache_share = 0.75;
 
 void sizing_inputs_start(struct sizing_inputs *inputs)
@@ -85,7 +85,7 @@ static bool is_listed(const char *name, const char *const *names)
     return false;
 }
 
-/* What a profile says besides figures of the model. */
+/* Return whether a key describes the profile, rather than being an input of the model. */
 static bool is_description(const char *key)
 {
     static const char *const keys[] = {"title", "source", "precision", "parameters", NULL};
@@ -101,7 +101,7 @@ static bool is_model_section(const char *section)
     return is_listed(section, sections);
 }
 
-/* Keys that stand for an input of another section or unit. Returns an index, or -1. */
+/* Find keys that set an input of another section or unit. Returns an index, or -1. */
 static int find_alias(const char *section, const char *key, struct quantity *quantity)
 {
     if (strcmp(section, "node") == 0 && strcmp(key, "memory-bytes") == 0) {
@@ -132,7 +132,7 @@ static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, 
     if (row < 0)
         row = find_alias(section, entry->key, &quantity);
     if (row < 0 && strcmp(section, "fabric") == 0 && strcmp(entry->key, "port-bytes-per-s") == 0)
-        return 0; /* of one port; the node has their number: see sizing_inputs_apply() */
+        return 0; /* of one port: sizing_inputs_apply() multiplies it by the node's ports */
     if (row < 0)
         return fail(EINVAL, "%s:%u: unknown figure '%s' of [%s]", profile->path, entry->line,
                     entry->key, section);
@@ -140,7 +140,7 @@ static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, 
     return 0;
 }
 
-/* A fabric's port times a node's GPUs is what a node has: one port a GPU. */
+/* A fabric has one port per GPU, so a node's rate is the port's times its GPUs. */
 static int apply_fabric(struct sizing_inputs *inputs, const struct ini *profile)
 {
     const char *text = profiles_text(profile, "fabric", "port-bytes-per-s");
@@ -172,7 +172,7 @@ int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
     return code ? code : apply_fabric(inputs, profile);
 }
 
-/* Local disks: each node brings its own. */
+/* Local disks: multiply by the number of nodes. */
 static void scale_storage(const struct sizing_inputs *inputs, struct sizing_plant *plant)
 {
     static const int figures[] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE,
@@ -195,7 +195,7 @@ struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, doub
 struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
                                        struct random *random)
 {
-    static const double ninety = 1.6449; /* 90% of a normal distribution lie within */
+    static const double ninety = 1.6449; /* standard deviations that contain 90% */
     struct sizing_plant plant = {.nodes = nodes};
 
     for (int i = 0; i < SIZING_INPUT_COUNT; i++) {

@@ -15,7 +15,7 @@ enum sizing_input {
     SIZING_GRADIENT_BYTES,
     SIZING_SAMPLE_BYTES,
     SIZING_SAMPLE_SD_BYTES,
-    SIZING_SAMPLES,       /* of an epoch, of all nodes */
+    SIZING_SAMPLES,       /* per epoch, all nodes together */
     SIZING_READ_BYTES,    /* mean size of a read */
     SIZING_AMPLIFICATION, /* bytes read over bytes delivered */
     SIZING_DECODE_S,      /* CPU time per sample on one core */
@@ -25,13 +25,13 @@ enum sizing_input {
     SIZING_THREADS,      /* decode threads; 0: one per core */
     SIZING_CACHE_BYTES,  /* page cache of a node */
     SIZING_CACHE_RATE,   /* bytes/s from it */
-    SIZING_RECORD_BYTES, /* memory for records between storage and decoding, of a node */
-    SIZING_DEPTH,        /* reads in flight of a node */
-    SIZING_PREFETCH,     /* batches ready ahead */
+    SIZING_RECORD_BYTES, /* per node: memory for records between storage and decoding */
+    SIZING_DEPTH,        /* reads in flight per node */
+    SIZING_PREFETCH,     /* batches prepared ahead */
     SIZING_START_S,      /* from the start of an epoch to its first read */
-    SIZING_PORT_RATE,    /* of a node to storage, bytes/s; 0: unlimited */
-    SIZING_PORT_SHARED,  /* 1: gradients use it, too */
-    SIZING_FABRIC_RATE,  /* of a node for gradients, bytes/s each way */
+    SIZING_PORT_RATE,    /* from a node to storage, bytes/s; 0: unlimited */
+    SIZING_PORT_SHARED,  /* 1: gradients share it */
+    SIZING_FABRIC_RATE,  /* a node's rate for gradients, bytes/s each way */
     SIZING_FABRIC_LATENCY_S,
     SIZING_FABRIC_EFFICIENCY,
     SIZING_STORAGE_RATE, /* bytes/s read, of all nodes together */
@@ -39,22 +39,22 @@ enum sizing_input {
     SIZING_STORAGE_READS,     /* reads/s, of all nodes together */
     SIZING_STORAGE_LATENCY_S, /* of one read without a queue */
     SIZING_STORAGE_LATENCY_CV,
-    SIZING_STORAGE_CLIENT_RATE, /* of one node, bytes/s; 0: unlimited */
+    SIZING_STORAGE_CLIENT_RATE, /* per node, bytes/s; 0: unlimited */
     SIZING_SERVER_CACHE_BYTES,
     SIZING_SERVER_CACHE_RATE,
     SIZING_EPOCHS,
     SIZING_SEQUENTIAL, /* 1: every epoch reads in the same order */
     SIZING_FIXED,      /* 1: a node reads the same share of the data in each epoch */
-    SIZING_BUFFER,     /* samples that a shuffle reads before it draws the first one */
-    SIZING_WINDOW,     /* samples read in file order, of which the first drawn may come last */
+    SIZING_BUFFER,     /* samples that a shuffle reads before its first draw */
+    SIZING_WINDOW,     /* look-ahead: samples read in file order before any is drawn */
     SIZING_CHECKPOINT_BYTES,
-    SIZING_CHECKPOINT_INTERVAL_S, /* 0: Young's */
+    SIZING_CHECKPOINT_INTERVAL_S, /* 0: Young's interval */
     SIZING_INPUT_COUNT,
 };
 
 struct sizing_inputs {
     struct quantity of[SIZING_INPUT_COUNT];
-    int is_node_storage; /* the storage's figures are those of one node (local disks) */
+    int is_node_storage; /* storage figures are per node (local disks) */
 };
 
 /* One value for each input. */
@@ -74,13 +74,13 @@ extern const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT];
 /* Set each input to its default. */
 void sizing_inputs_start(struct sizing_inputs *inputs);
 
-/* Apply each figure of a profile. network: the section of a GPU's profile with its rate; may be
- * NULL. Keys that the model does not use are ignored in [gpu], [peak] and a GPU's sections only.
+/* Apply each figure of a profile. network: the section of a GPU's profile that has the rate, or
+ * NULL. Unknown keys are ignored in [gpu], [peak] and a GPU's network sections only.
  * Returns 0, or -EINVAL with a reason. */
 int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
                         const char *network);
 
-/* The stated values; and one draw of what they may be: log-normal, 90% within the spread. */
+/* Return the stated values, or one random draw: log-normal, 90% within the spread. */
 struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, double nodes);
 struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
                                        struct random *random);

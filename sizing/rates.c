@@ -11,8 +11,8 @@ const char *const sizing_part_names[SIZING_PART_COUNT] = {
     [SIZING_PART_LOADER] = "I/O thread",
 };
 
-/* Share of a step that computes the backward pass, which an exchange of gradients overlaps: two of
- * three multiply-accumulates. */
+/* Share of a step in the backward pass, which overlaps the gradient exchange: two of three
+ * multiply-accumulates. */
 static const double backward_share = 2.0 / 3;
 
 /* Llama 3, 16,384 GPUs: 419 unexpected stops in 54 days (arXiv 2407.21783). */
@@ -30,8 +30,8 @@ double sizing_compute_s(const struct sizing_plant *plant)
     return rate > 0 ? plant->of[SIZING_BATCH] / rate : 0;
 }
 
-/* A ring over all GPUs, one node's ports each way: 2 (N - 1) / N of the bytes of each GPU of a node
- * pass; inside a node gradients are added up first, so a node sends them once. */
+/* A ring all-reduce over the nodes: 2 (N - 1) / N of the gradient bytes pass a node's ports each
+ * way. Gradients are reduced inside a node first, so a node sends them once. */
 double sizing_exchange_s(const struct sizing_plant *plant)
 {
     const double bytes = plant->of[SIZING_GRADIENT_BYTES], nodes = plant->nodes;
@@ -50,10 +50,9 @@ double sizing_step_s(const struct sizing_plant *plant)
     return fmax(compute, compute * (1 - backward_share) + sizing_exchange_s(plant));
 }
 
-/* An LRU cache of share f of the data of one node. In the same order every time, what comes next
- * was evicted last: all or nothing. In a new order, a sample hits if the others used since are
- * fewer than f: of two independent positions, P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f).
- */
+/* Hit rate of an LRU cache that holds a share f of a node's data. A cyclic scan hits always or
+ * never. In a new random order a sample hits if the samples used since its last use fit the cache:
+ * for two independent positions P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f). */
 static double hits_of(double share, bool sequential)
 {
     if (share >= 1)
@@ -61,8 +60,8 @@ static double hits_of(double share, bool sequential)
     return sequential || share <= 0 ? 0 : share + (1 - share) * log1p(-share);
 }
 
-/* Where nodes draw new shares in each epoch, a cache has f of what it may be asked for at most, and
- * no more than the node has read so far. */
+/* If nodes draw new shares every epoch, a cache hits with at most its share of the whole data, and
+ * holds no more than the node has read so far. */
 double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
 {
     const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
@@ -75,7 +74,7 @@ double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
     return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
 }
 
-/* Bytes/s of the servers, from disks and from their memory. */
+/* Return the servers' bytes/s, from disk and from their memory. */
 static double server_rate(const struct sizing_plant *plant, unsigned epoch)
 {
     const double disks = positive_or_infinite(plant->of[SIZING_STORAGE_RATE]);
@@ -93,7 +92,7 @@ static double reads_rate(const struct sizing_plant *plant)
     return positive_or_infinite(plant->of[SIZING_STORAGE_READS]) * plant->of[SIZING_READ_BYTES];
 }
 
-/* While gradients pass a shared port, reads get half of it. */
+/* Reads get half of a shared port while gradients use it. */
 static double client_rate(const struct sizing_plant *plant)
 {
     double port = positive_or_infinite(plant->of[SIZING_PORT_RATE]);
@@ -119,7 +118,7 @@ double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch)
     return fmin(fmin(shared, client_rate(plant)), depth_rate(plant));
 }
 
-/* T threads on C cores that also run the I/O thread. */
+/* T decode threads on C cores that also run the I/O thread. */
 double sizing_decode_s(const struct sizing_plant *plant)
 {
     const double decode = plant->of[SIZING_DECODE_S], load = plant->of[SIZING_LOAD_S];

@@ -9,10 +9,10 @@
 #include "sizing/inputs.h"
 
 enum sizing_part {
-    SIZING_PART_GPU,     /* with gradients that computing cannot hide */
+    SIZING_PART_GPU,     /* including gradient exchange not hidden by compute */
     SIZING_PART_STORAGE, /* bytes/s */
     SIZING_PART_READS,   /* reads/s */
-    SIZING_PART_CLIENT,  /* bytes/s of one node by its port or by the storage */
+    SIZING_PART_CLIENT,  /* bytes/s of one node, limited by its port or the storage */
     SIZING_PART_DEPTH,   /* latency: too few reads in flight */
     SIZING_PART_CORES,
     SIZING_PART_LOADER, /* the I/O thread */
@@ -21,23 +21,23 @@ enum sizing_part {
 
 extern const char *const sizing_part_names[SIZING_PART_COUNT];
 
-/* Samples/s of the whole job by part. INFINITY: no limit. */
+/* Samples/s of the whole job as limited by each part. INFINITY: no limit. */
 struct sizing_rates {
     double of[SIZING_PART_COUNT];
-    enum sizing_part limit; /* the smallest, and the one after it */
+    enum sizing_part limit; /* the smallest, and the second smallest */
     enum sizing_part next;
 };
 
 /* epoch: from 0; caches are empty in the first. */
 struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoch);
 
-/* What the rates are made of. */
+/* Components of the rates. */
 double sizing_hits(const struct sizing_plant *plant, unsigned epoch); /* share from page caches */
 double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch); /* of storage */
 double sizing_exchange_s(const struct sizing_plant *plant);                       /* of gradients */
 double sizing_compute_s(const struct sizing_plant *plant);                        /* of a step */
-double sizing_step_s(const struct sizing_plant *plant);   /* both, overlapped */
-double sizing_decode_s(const struct sizing_plant *plant); /* of a sample, all threads of a node */
+double sizing_step_s(const struct sizing_plant *plant);   /* compute and exchange, overlapped */
+double sizing_decode_s(const struct sizing_plant *plant); /* per sample, all threads of a node */
 double sizing_checkpoint_s(const struct sizing_plant *plant);
 double sizing_checkpoint_interval_s(const struct sizing_plant *plant);
 

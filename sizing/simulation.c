@@ -12,27 +12,27 @@ enum { RING_MOST = 1 << 14, EPOCHS_FOLLOWED = 4 };
 /* One node. Times are seconds since the start of the epoch. */
 struct followed_node {
     struct random random;
-    double read_free;       /* storage can begin the next piece */
-    double decode_free;     /* decode threads can */
-    double *rings;          /* memory of both: */
-    double *read;           /* when a piece was in memory, */
-    double *decoded;        /* and when that memory was released */
-    uint64_t reads, pieces; /* read and decoded so far */
+    double read_free;       /* when storage can begin the next piece */
+    double decode_free;     /* when decode threads can */
+    double *rings;          /* memory of both rings: */
+    double *read;           /* when each piece was in memory */
+    double *decoded;        /* when its memory was released */
+    uint64_t reads, pieces; /* pieces read and decoded so far */
 };
 
 struct simulation {
     const struct sizing_plant *plant;
     struct followed_node *nodes;
-    unsigned node_count, pieces; /* of a batch */
+    unsigned node_count, pieces; /* pieces: per batch */
     unsigned ahead;              /* pieces between storage and decoding */
-    unsigned buffer, window;     /* pieces of the shuffle */
-    uint64_t last;               /* number of the epoch's last piece */
-    unsigned buffers;            /* batches: ready ones and the one in the step */
-    double *given_back;          /* ring of buffers: when the step was done with it */
-    double batch;                /* samples of a node's step */
-    double piece_s, decode_s;    /* of one piece: storage, threads */
-    double step_s, deviation;    /* deviation: of a piece's bytes over their mean */
-    double hits_s;               /* of one piece, from the page cache */
+    unsigned buffer, window;     /* of the shuffle, in pieces */
+    uint64_t last;               /* index of the epoch's last piece */
+    unsigned buffers;            /* batch buffers: those ready and the one in use */
+    double *given_back;          /* ring of buffers: when the step released each */
+    double batch;                /* samples per step of a node */
+    double piece_s, decode_s;    /* per piece: storage, decode threads */
+    double step_s, deviation;    /* deviation: of a piece's bytes, relative to the mean */
+    double hits_s;               /* per piece, from the page cache */
     double latency_s, latency_deviation;
 };
 
@@ -40,7 +40,7 @@ struct epoch_times {
     double seconds, first_batch_s, stalled_s;
 };
 
-/* Of all nodes the slowest counts, not of those followed: the expected maximum of n normal values
+/* The slowest of all nodes counts, not of those simulated: the expected maximum of n normal values
  * grows as sqrt(2 ln n). */
 static double stretch(double nodes, unsigned followed)
 {
@@ -68,7 +68,7 @@ static void set_epoch(struct simulation *simulation, unsigned epoch)
     simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
 }
 
-/* A piece of 16 to 64 of a batch; a batch of few samples has as many pieces. */
+/* Divide a batch into 16 to 64 pieces, or into its samples if fewer. */
 static int start(struct simulation *simulation, uint64_t seed)
 {
     const struct sizing_plant *plant = simulation->plant;
@@ -83,12 +83,12 @@ static int start(struct simulation *simulation, uint64_t seed)
     const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES];
     simulation->buffer = whole(ceil(plant->of[SIZING_BUFFER] / samples), 0, RING_MOST / 2);
     simulation->window = whole(round(plant->of[SIZING_WINDOW] / samples), 0, RING_MOST / 4);
-    /* A shuffle that needs more memory does not start: sizing is not where that is found. */
+    /* A shuffle that needs more memory would not start; sizing does not check for that. */
     simulation->ahead = whole(plant->of[SIZING_RECORD_BYTES] / bytes,
                               simulation->buffer + simulation->window + 1, RING_MOST);
     simulation->deviation =
         grow * plant->of[SIZING_SAMPLE_SD_BYTES] / plant->of[SIZING_SAMPLE_BYTES] / sqrt(samples);
-    /* A piece of many reads averages their latencies. */
+    /* The latencies of a piece's reads average out. */
     const double reads = fmax(1, bytes / plant->of[SIZING_READ_BYTES]);
     simulation->latency_deviation = grow * plant->of[SIZING_STORAGE_LATENCY_CV] / sqrt(reads);
     simulation->step_s = sizing_step_s(plant);
@@ -125,13 +125,13 @@ static void read_piece(const struct simulation *simulation, struct followed_node
     const double latency =
         simulation->latency_s * vary(&node->random, simulation->latency_deviation);
 
-    /* The memory is that of the piece `ahead` before. */
+    /* This piece reuses the memory of the piece `ahead` pieces earlier. */
     node->read_free = fmax(node->read_free, node->decoded[slot]) +
                       (simulation->piece_s + simulation->hits_s) * size;
     node->read[slot] = node->read_free + latency;
 }
 
-/* The last piece that must be in memory before this one is drawn. */
+/* Return the last piece that must be in memory before this one is drawn. */
 static uint64_t needed(const struct simulation *simulation, uint64_t piece)
 {
     const uint64_t window = simulation->window;
@@ -141,7 +141,7 @@ static uint64_t needed(const struct simulation *simulation, uint64_t piece)
                                                        : simulation->last;
 }
 
-/* Read and decode one piece that may be decoded from `open` on. Returns when it is in its batch. */
+/* Read one piece and decode it at `open` or later. Returns the time when it is in its batch. */
 static double carry_piece(const struct simulation *simulation, struct followed_node *node,
                           double open)
 {
@@ -155,7 +155,7 @@ static double carry_piece(const struct simulation *simulation, struct followed_n
     return node->decode_free;
 }
 
-/* Carry a batch of all nodes; returns when the last of them has it. */
+/* Prepare one batch on every node. Returns the time when the last node has it. */
 static double carry_batch(struct simulation *simulation, double open, double share)
 {
     const unsigned pieces = whole(ceil(share * simulation->pieces), 1, simulation->pieces);
@@ -181,7 +181,7 @@ static void begin_epoch(struct simulation *simulation)
         simulation->given_back[i] = 0;
 }
 
-/* Steps that are not followed take as long as the second half of those that are. */
+/* Steps not simulated take as long as the second half of those simulated. */
 static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoch,
                                     unsigned steps_most)
 {
@@ -225,7 +225,7 @@ int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t s
 
     *outcome = (struct sizing_outcome){0};
     for (unsigned epoch = 0; code == 0 && epoch < epochs && epoch < EPOCHS_FOLLOWED; epoch++) {
-        /* All others are like the last one followed. */
+        /* All other epochs equal the last one simulated. */
         const double times_over = epoch + 1 < EPOCHS_FOLLOWED ? 1 : epochs - epoch;
         struct epoch_times times = run_epoch(&simulation, epoch, steps ? steps : SIZING_STEPS_MOST);
         if (epoch == 0) {

@@ -16,13 +16,13 @@ enum { SIZING_NODES_MOST = 32, SIZING_PIECES_MOST = 64, SIZING_STEPS_MOST = 4096
 struct sizing_outcome {
     double samples_per_s;       /* of all epochs, without checkpoints */
     double first_samples_per_s; /* of the first epoch */
-    double later_samples_per_s; /* of the others; that of the first if there are none */
+    double later_samples_per_s; /* of the later epochs; with one epoch, that one's */
     double first_batch_s;       /* from the start until the first batch is complete */
-    double stall_share;         /* of the time: steps that wait for a batch */
-    double checkpoint_share;    /* of the time: stopped to save, if saving stops training */
+    double stall_share;         /* share of time that steps wait for a batch */
+    double checkpoint_share;    /* share of time stopped to save, if saving stops training */
 };
 
-/* steps: of each epoch that are followed at most; the rest go on at the pace of the second half. 0:
+/* steps: most steps simulated per epoch; the rest take the pace of the second half. 0:
  * SIZING_STEPS_MOST. Returns 0, or -ENOMEM with a reason. */
 int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t seed,
                     struct sizing_outcome *outcome);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# embed.sh SRCDIR FILE...: C source of these files, as arrays of bytes.
+# embed.sh SRCDIR FILE...: print C source with these files as byte arrays.
 set -eu
 top=$1
 shift

@@ -1,4 +1,4 @@
-# What the expressions of every study may use. jq 1.6 is enough.
+# Definitions for the expressions of every study. Requires only jq 1.6.
 
 # ---- results ----
 def job: .jobs[0];
@@ -24,13 +24,13 @@ def over_time($column; $scale):
 def megabytes: if . == null then null else . / 1e6 end;
 def mebibytes: if . == null then null else . / 1048576 end;
 
-# What came from storage: from its own disks, or over a fabric.
+# Bytes from storage: from local disks, or over a fabric.
 def storage_over_time:
   over_time("from_local_bytes_per_s"; 1e-6) as $local
   | over_time("from_fabric_bytes_per_s"; 1e-6) as $fabric
   | if ($fabric | map(.[1]) | add // 0) > ($local | map(.[1]) | add // 0) then $fabric else $local end;
 
-# Values of points as means of $n neighbours.
+# Replace values of points by means of $n neighbours.
 def smooth($n):
   map(.[1]) as $v | [range(0; ($v | length) - $n + 1) as $i | $v[$i:$i + $n] | add / $n];
 
@@ -63,7 +63,7 @@ def against($other; $more; $same; $less):
   else $same end;
 def list: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 
-# A sentence, or why there is none.
+# A sentence, or why it is missing.
 def said(sentence): try sentence catch ("Not shown here: " + (. | tostring) + ".");
 
 # ---- pictures ----
