@@ -148,7 +148,7 @@ static int look_hard(const struct cold_request *request, struct cold_result *res
     name_holders(&total, result);
     explain(&total, result);
     append(result->method, sizeof result->method, "%s",
-           total.methods ? residency_method_text(total.methods) : "not looked at");
+           total.methods ? residency_method_text(total.methods) : "not examined");
     return 0;
 }
 

@@ -4,8 +4,8 @@
  *
  *  1. caches are dropped as root, else by `sudo -n cachectl drop`, else the files are evicted one
  *     by one, which leaves dentries and inodes;
- *  2. resident pages are measured, then evicted once more with fsync; processes that map them are
- * named;
+ *  2. resident pages are measured, then evicted once more with fsync; processes that map them
+ *     are named;
  *  3. after a drop, the dentries and inodes that the measurement loaded are dropped again, so
  *     that opening the files is cold as well.
  *

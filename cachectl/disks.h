@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * disks: bytes the disks beneath files have read since boot, for any process. Off the
+ * disks: bytes that any process has read since boot from the disks below a set of files. Off the
  * clock; one thread at a time.
  */
 #ifndef IOBENCH_CACHECTL_DISKS_H

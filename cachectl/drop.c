@@ -63,7 +63,7 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
             cache_report(observer, "dropping caches", 0, 0, start_ns);
         }
         if (timeout_ns && now_ns - start_ns > timeout_ns)
-            return fail(ETIMEDOUT, "dropping caches: not done after %.0f s; allow more time",
+            return fail(ETIMEDOUT, "dropping caches: not done after %.0f s; raise the time limit",
                         (double)timeout_ns / 1e9);
         clock_sleep_ns(pause_ns);
         if (pause_ns < 5000000)

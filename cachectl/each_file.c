@@ -70,7 +70,7 @@ static int watch(void *context)
     if (done == task->count || flag_get(&all->stop) || !task->timeout_ns ||
         now_ns - all->start_ns <= task->timeout_ns)
         return 0;
-    return fail(ETIMEDOUT, "%s: not done after %.0f s (%llu of %zu files); allow more time",
+    return fail(ETIMEDOUT, "%s: not done after %.0f s (%llu of %zu files); raise the time limit",
                 task->doing, (double)task->timeout_ns / 1e9, (unsigned long long)done, task->count);
 }
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct cache_progress {
-    const char *doing;    /* "dropping caches", "looking at the page cache", ... */
+    const char *doing;    /* "dropping caches", "checking the page cache", ... */
     uint64_t done, total; /* files; total 0: not countable */
     uint64_t elapsed_ns;  /* of this step */
 };

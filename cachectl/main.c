@@ -42,10 +42,10 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "      --version       the version\n"
     "\n"
-    "PATH is a file, or a folder for all files below it. drop needs root, or a right to run\n"
+    "PATH is a file, or a folder for all files below it. drop needs root, or permission to run\n"
     "`sudo -n cachectl drop`; without it, it evicts the files of PATH one by one.\n"
-    "Exit status: 0 done (drop, evict: and verified cold), 1 failed or unverified, 2 wrong "
-    "usage.\n";
+    "Exit status: 0 done (drop, evict: and verified cold), 1 failed or unverified, 2 usage "
+    "error.\n";
 
 struct settings {
     bool files, json;

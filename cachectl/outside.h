@@ -2,8 +2,8 @@
  *
  * outside: privileged helper of a sandboxed process: a child forked before the sandbox was entered.
  * It does two things only: it finds the process that maps a file, and it runs one of the commands
- * fixed at its start. Whoever takes over the confined process thus gains only a command that the
- * user asked for anyway.
+ * fixed at its start. An attacker who takes over the confined process thus gains only a command
+ * that the user asked for anyway.
  *
  * Neither side trusts the other: requests are validated as files are. One caller at a time.
  */

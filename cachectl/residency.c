@@ -317,8 +317,8 @@ static void give_up(struct residency *residency, int cachestat_code, int mincore
                  "caches elsewhere or not at all");
     else if (mincore_code == -EPERM)
         snprintf(residency->reason, sizeof residency->reason,
-                 "the kernel tells only who owns the file or may write it (cachestat: %s); look "
-                 "as its owner or as root",
+                 "only the owner of the file, or a user who may write it, can ask the kernel "
+                 "(cachestat: %s); run as its owner or as root",
                  fail_errno_text(cachestat_code));
     else
         snprintf(residency->reason, sizeof residency->reason, "cachestat: %s; mincore: %s",
@@ -357,7 +357,7 @@ static void look_at_subject(struct residency_probe *probe, const struct subject 
         return;
     residency->state = RESIDENCY_WARM;
     snprintf(residency->reason, sizeof residency->reason,
-             "it lies on a file system in memory (tmpfs), which can never be cold");
+             "on an in-memory file system (tmpfs), which can never be cold");
 }
 
 static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
@@ -493,7 +493,7 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
     if (!survey)
         return -ENOMEM;
     survey->probe = probe;
-    const struct each_file_task task = {.doing = "looking at the page cache",
+    const struct each_file_task task = {.doing = "checking the page cache",
                                         .paths = paths,
                                         .count = count,
                                         .each = survey_one,

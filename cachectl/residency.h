@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * residency: how much of a file is in the page cache, or "unverified".
+ * residency: measure how much of a file is in the page cache; "unverified" if no probe can tell.
  *
  * Two probes, neither of them always right:
  *  - cachestat(2), Linux 6.5: fast; refuses files of others (EPERM); sees nothing on overlayfs.

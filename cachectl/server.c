@@ -74,10 +74,10 @@ static void judge(const struct server_request *request, struct server_result *re
     bytes_text(request->set_bytes, set, sizeof set);
     if (now->resident_known && now->total_bytes < request->set_bytes)
         settle(result, SERVER_UNVERIFIED,
-               "the server check is of %s, the data set has %s: it must be of the set's files",
+               "the server check covers %s, the data set has %s: check the set's files",
                bytes_text(now->total_bytes, resident, sizeof resident), set);
     else if (!now->resident_known)
-        settle(result, SERVER_UNVERIFIED, "the server does not know what is in its memory%s%s",
+        settle(result, SERVER_UNVERIFIED, "the server does not report its resident bytes%s%s",
                now->reason[0] ? ": " : "", now->reason);
     else if (100.0 * (double)now->resident_bytes >
              RESIDENCY_COLD_PERCENT * (double)request->set_bytes)
@@ -91,12 +91,11 @@ static void judge(const struct server_request *request, struct server_result *re
 /* Advice on how to verify. */
 static void settle_unasked(const struct server_request *request, struct server_result *result)
 {
-    settle(
-        result, SERVER_UNVERIFIED,
-        "%s%swhat the server holds in memory is not known%s; prove it by --server-check-cmd 'ssh "
-        "SERVER cachectl status --json PATH'",
-        request->where ? request->where : "", request->where ? ": " : "",
-        request->drop_command ? ", though its caches were to be dropped" : "");
+    settle(result, SERVER_UNVERIFIED,
+           "%s%sserver cache contents unknown%s; verify them with --server-check-cmd 'ssh "
+           "SERVER cachectl status --json PATH'",
+           request->where ? request->where : "", request->where ? ": " : "",
+           request->drop_command ? ", though its caches were to be dropped" : "");
 }
 
 void server_make_cold(const struct server_request *request, struct server_result *result)
@@ -134,7 +133,7 @@ void server_look_after(const struct server_request *request, struct server_resul
         return;
     int code = look(request, result, &now);
     if (code == 0 && (!now.disk_known || now.disk_read_bytes < result->start.disk_read_bytes))
-        code = fail(EPROTO, "the server check: disk_read_bytes went back or is not told any more");
+        code = fail(EPROTO, "the server check: disk_read_bytes decreased or is no longer reported");
     if (code) {
         settle(result, SERVER_UNVERIFIED, "after the run: %s", fail_reason());
         return;

@@ -20,7 +20,7 @@ static int add_bytes(const json_t *row, const char *key, bool *known, uint64_t *
         return 0;
     }
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return fail(EPROTO, "the server check: %s is no number of bytes; %s", key, wanted);
+        return fail(EPROTO, "the server check: %s is not a number of bytes; %s", key, wanted);
     if (__builtin_add_overflow(*sum, (uint64_t)json_integer_value(value), sum) || *sum > INT64_MAX)
         return fail(EPROTO, "the server check: %s: the sum is out of range", key);
     return 0;
@@ -32,7 +32,7 @@ static int add_row(const json_t *row, struct server_look *look)
     const char *reason = json_string_value(json_object_get(row, "reason"));
 
     if (!json_is_object(row))
-        return fail(EPROTO, "the server check: a row is no object; %s", wanted);
+        return fail(EPROTO, "the server check: a row is not an object; %s", wanted);
     int code = add_bytes(row, "resident_bytes", &look->resident_known, &look->resident_bytes);
     if (code == 0)
         code = add_bytes(row, "total_bytes", &total_known, &look->total_bytes);
@@ -67,7 +67,7 @@ int server_parse(const char *text, struct server_look *look)
         json_t *document =
             json_loads(text, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
         if (!document)
-            return fail(EPROTO, "the server check: no JSON: %.80s; %s", error.text, wanted);
+            return fail(EPROTO, "the server check: not JSON: %.80s; %s", error.text, wanted);
         int added = add_document(document, look);
         json_decref(document);
         if (added < 0)

@@ -115,7 +115,7 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
 
     assert(catalog->shard_count > 0 && !catalog->mapping);
     if (bytes == 0)
-        return refuse(catalog, EBADMSG, offset, bytes, ": it is empty");
+        return refuse(catalog, EBADMSG, offset, bytes, ": empty");
     if (bytes > CATALOG_RECORD_BYTES_MAX)
         return refuse(catalog, EFBIG, offset, bytes,
                       " is too large: iobench reads records up to 1 GiB less 128 KiB");

@@ -22,8 +22,8 @@ struct extent {
     uint32_t shard;
 };
 
-/* A record is read into one of the loader's regions, which are 1 GiB as io_uring registers buffers,
- * with room for alignment. */
+/* A record is read into one of the loader's regions: 1 GiB, as io_uring registers buffers, less
+ * room for alignment. */
 #define CATALOG_RECORD_BYTES_MAX ((UINT64_C(1) << 30) - 2 * 65536)
 
 enum { CATALOG_UNREAD_NAMED = 3 };
@@ -41,7 +41,7 @@ struct shard {
     uint64_t first_record;
     uint64_t record_count;
     uint32_t flags;
-    int32_t label; /* of each sample in it, where the path tells (plain files); else -1 */
+    int32_t label; /* of all its samples if the path determines it (plain files); else -1 */
 };
 
 /* A defect found while indexing. The handler returns 0 to continue (verify), else a negative errno
@@ -76,7 +76,7 @@ struct catalog {
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into, which holds records; else NULL */
     size_t mapping_bytes;
-    struct catalog *next_kept; /* private, as is is_kept */
+    struct catalog *next_kept; /* private, like is_kept */
     bool is_kept;
 };
 

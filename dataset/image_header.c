@@ -74,7 +74,7 @@ int image_header_read(const void *image, size_t bytes, struct image_header *head
 {
     *header = (struct image_header){0};
     if (bytes == 0)
-        return fail(EBADMSG, "byte 0 of the image: it is empty");
+        return fail(EBADMSG, "byte 0 of the image: empty");
     if (bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0)
         return read_jpeg(image, bytes, header);
     if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)

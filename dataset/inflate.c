@@ -95,11 +95,11 @@ static int fill(struct inflate *inflate)
 
 static const char *what_is_wrong(int result)
 {
-    return result == ISAL_INCORRECT_CHECKSUM   ? "the checksum of the compressed data is wrong"
-           : result == ISAL_INVALID_WRAPPER    ? "no gzip or zlib header is here"
-           : result == ISAL_UNSUPPORTED_METHOD ? "compressed by another method than deflate"
+    return result == ISAL_INCORRECT_CHECKSUM   ? "wrong checksum of the compressed data"
+           : result == ISAL_INVALID_WRAPPER    ? "no gzip or zlib header"
+           : result == ISAL_UNSUPPORTED_METHOD ? "compression method is not deflate"
            : result == ISAL_NEED_DICT          ? "compressed with a dictionary"
-                                               : "the compressed data is damaged";
+                                               : "damaged compressed data";
 }
 
 /* Inflate up to count bytes into to. Returns 0 only at the end of the stream. */
@@ -116,7 +116,7 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         bool complete = state->block_state == ISAL_BLOCK_FINISH;
         if (complete && state->avail_in > 0) {
             if (inflate->wrapper == INFLATE_ZLIB)
-                return damaged(inflate, "bytes follow the end of the compressed data");
+                return damaged(inflate, "trailing bytes after the compressed data");
             begin_member(inflate);
         } else if (complete) {
             return 0;
@@ -137,7 +137,7 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
             return made;
         }
         if (inflate->end && avail_in == 0 && state->block_state != ISAL_BLOCK_FINISH)
-            return damaged(inflate, "the compressed file is cut off");
+            return damaged(inflate, "truncated compressed file");
     }
 }
 
@@ -151,11 +151,10 @@ static int check_limit(const struct inflate *inflate)
     if (!inflate->times || inflate->stream_offset <= FREE_BYTES ||
         inflate->stream_offset / inflate->times < inflate->file->status.bytes)
         return 0;
-    return fail(
-        EFBIG,
-        "%s: it inflates to more than %llu times its %llu bytes; max-inflation=N allows more",
-        inflate->file->path, (unsigned long long)inflate->times,
-        (unsigned long long)inflate->file->status.bytes);
+    return fail(EFBIG,
+                "%s: inflates to more than %llu times its %llu bytes; max-inflation=N allows more",
+                inflate->file->path, (unsigned long long)inflate->times,
+                (unsigned long long)inflate->file->status.bytes);
 }
 
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inflate: read a gzip or zlib file as the stream it holds, from the start. Knows nothing of the
+ * inflate: read a gzip or zlib file as an inflated stream, from the start. Knows nothing of the
  * stream's contents. One thread per file; memory is fixed (about half a MiB). */
 #ifndef IOBENCH_DATASET_INFLATE_H
 #define IOBENCH_DATASET_INFLATE_H

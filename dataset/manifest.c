@@ -81,7 +81,7 @@ static bool path_stays_below(const char *path)
 
 /* ---- reading ---- */
 
-/* Parser state. round counts the blocks; the last block of a shard is the one that counts. */
+/* Parser state. round numbers the blocks; only the last block of a shard is valid. */
 struct parsing {
     struct manifest *manifest;
     uint32_t *rounds;      /* of each shard: its last block */
@@ -269,7 +269,7 @@ int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, co
     free(head);
     if (!known)
         return fail(EINVAL,
-                    "%s: not a manifest of this version of iobench: remove the folder yourself",
+                    "%s: not a manifest of this version of iobench; remove the folder by hand",
                     path);
     manifest->done = memory_array(manifest->shards, sizeof *manifest->done);
     parsing.rounds = memory_array(manifest->shards, sizeof *parsing.rounds);

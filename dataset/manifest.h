@@ -3,8 +3,8 @@
  * manifest: the list of files that make up a data set, kept in its folder by pack.
  *
  * While a set is made the list is MANIFEST_UNFINISHED and grows by a block per finished shard; a
- * complete set's list is renamed to MANIFEST_SET. A folder with the first but not the second is no
- * data set, which manifest_check_complete() reports to every command. Files listed in the second
+ * complete set's list is renamed to MANIFEST_SET. A folder with the first but not the second is not
+ * a data set, which manifest_check_complete() reports to every command. Files listed in the second
  * may be replaced, since path, size and time identify each of them.
  *
  * The text is untrusted: unknown lines are skipped. Any thread, one at a time per manifest. Returns
@@ -17,7 +17,7 @@
  *     shard NUMBER                  a block: it replaces an earlier one of the same shard
  *     file BYTES MTIME_NS PATH      below the folder
  *     folder PATH
- *     done NUMBER                   without it the block does not count
+ *     done NUMBER                   without it the block is ignored
  */
 #ifndef IOBENCH_DATASET_MANIFEST_H
 #define IOBENCH_DATASET_MANIFEST_H
@@ -50,12 +50,12 @@ struct manifest {
     struct manifest_file *files; /* of finished shards, sorted by path */
     size_t file_count;
     char *maker;   /* "12345 on host", the last process that worked on it; NULL: unknown */
-    char *command; /* that completes it; NULL: unknown. Both untrusted */
+    char *command; /* completes the set; NULL: unknown. Both are untrusted */
 };
 
 /* Parse NUL-terminated text; path is for reasons. Returns -ENODATA (no reason) if it is truncated
- * in its first line, so nothing was made yet; -EINVAL if it is no manifest of this version. Release
- * in all cases. */
+ * in its first line, so nothing was made yet; -EINVAL if it is not a manifest of this version.
+ * Release in all cases. */
 int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path);
 void manifest_release(struct manifest *manifest);
 

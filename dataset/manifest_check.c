@@ -45,13 +45,11 @@ static int fail_unfinished(const char *root, const char *mark)
     if (code == 0)
         code = manifest_parse(&manifest, text, bytes, mark);
     if (code)
-        code = fail(EINPROGRESS, "%s: this data set is not complete: repeat the pack that makes it",
-                    root);
+        code = fail(EINPROGRESS, "%s: data set not complete: rerun the pack that makes it", root);
     else
-        code = fail(EINPROGRESS,
-                    "%s: this data set is not complete, %u of %u shards are finished; %s%.700s",
+        code = fail(EINPROGRESS, "%s: data set not complete: %u of %u shards finished; %s%.700s",
                     root, manifest.finished, manifest.shards,
-                    manifest.command ? "complete it: " : "repeat the pack that makes it",
+                    manifest.command ? "complete it: " : "rerun the pack that makes it",
                     manifest.command ? manifest.command : "");
     manifest_release(&manifest);
     free(text);

@@ -201,9 +201,9 @@ static int parse(const char *url, struct nfs_place *place)
     size_t server_bytes = strcspn(server, "/");
     const char *path = server[server_bytes] ? server + server_bytes : "/";
     if (strchr(url, '?'))
-        return fail(EINVAL, "%s: a URL with options (behind '?') is not taken", url);
+        return fail(EINVAL, "%s: URL options (after '?') are not supported", url);
     if (strlen(path) >= sizeof place->folder)
-        return fail(ENAMETOOLONG, "%s: the path is too long", url);
+        return fail(ENAMETOOLONG, "%s: path too long", url);
     memcpy(place->server, server, server_bytes);
     place->server[server_bytes] = '\0';
     size_t length = strlen(path);

@@ -5,8 +5,8 @@
 #ifndef HAVE_NFS
 static const struct store_ops no_nfs = {
     .scheme = "nfs://",
-    .missing = "this program was built without libnfs: mount the export and give its path, or "
-               "install libnfs-dev and build anew",
+    .missing = "built without libnfs: mount the export and use its path, or "
+               "install libnfs-dev and rebuild",
 };
 #endif
 

@@ -29,12 +29,12 @@
 
 _Static_assert(sizeof(struct extent) == 16 && offsetof(struct extent, bytes) == 8 &&
                    offsetof(struct extent, shard) == 12,
-               "the extents lie in the file as in memory");
+               "extents have one layout in file and memory");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian");
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION = 3, /* version 2 knew neither samples left out nor truncated ends */
+    SIDECAR_VERSION = 3, /* version 2 recorded neither samples left out nor truncated ends */
     SHARD_BYTES = 44,    /* without the path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */
@@ -116,7 +116,7 @@ static int check_paths(const struct catalog *catalog, size_t *bytes)
     for (uint32_t i = 0; i < catalog->shard_count; i++) {
         const char *below = path_below(catalog->root, catalog->shards[i].path);
         if (!may_name(below))
-            return fail(EINVAL, "%s: not below %s: no index is kept", catalog->shards[i].path,
+            return fail(EINVAL, "%s: not below %s: no index is saved", catalog->shards[i].path,
                         catalog->root);
         *bytes += SHARD_BYTES + strlen(below);
     }
@@ -194,7 +194,7 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
     size_t table_bytes = 0;
     const struct names_below names = names_below(catalog->root);
     int code = names.leave
-                   ? fail(EXDEV, "%s: a link leads out of it: no index is kept", catalog->root)
+                   ? fail(EXDEV, "%s: a link leads out of it: no index is saved", catalog->root)
                    : make_table(catalog, &table, &table_bytes);
 
     if (code == 0)
@@ -229,7 +229,7 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 
 static int damaged(const char *path, const char *what)
 {
-    return fail(EINVAL, "%s: a damaged index: %s; remove it and it is made again", path, what);
+    return fail(EINVAL, "%s: damaged index: %s; remove it to have it rebuilt", path, what);
 }
 
 static int read_header(struct store_file *file, struct header *header)
@@ -241,12 +241,12 @@ static int read_header(struct store_file *file, struct header *header)
     if (got < 0)
         return (int)got;
     if (got < HEADER_BYTES || memcmp(raw, "IOBCATLG", 8) != 0)
-        return damaged(path, "it does not begin as one");
+        return damaged(path, "wrong magic number, or truncated");
     if (bytes_le32(raw + 8) != SIDECAR_VERSION)
-        return fail(ESTALE, "%s: of version %u, not %u", path, bytes_le32(raw + 8),
+        return fail(ESTALE, "%s: index version %u, expected %u", path, bytes_le32(raw + 8),
                     SIDECAR_VERSION);
     if (bytes_le32(raw + 60) != crc32c(0, raw, 60))
-        return damaged(path, "the CRC of its header is wrong");
+        return damaged(path, "wrong header CRC");
     *header = (struct header){
         .shard_count = bytes_le32(raw + 12),
         .record_count = bytes_le64(raw + 16),
@@ -269,11 +269,11 @@ static int check_sizes(const struct store_file *file, const struct header *heade
 
     if (header->table_bytes < 4 || header->table_bytes > bytes ||
         header->shard_count > header->table_bytes / SHARD_BYTES)
-        return damaged(path, "the size of its table is wrong");
+        return damaged(path, "wrong table size");
     *records_offset = bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT);
     if (header->record_count == 0 || header->record_count > bytes / sizeof(struct extent) ||
         bytes != *records_offset + header->record_count * sizeof(struct extent))
-        return damaged(path, "its length is not what its header says");
+        return damaged(path, "file size does not match its header");
     return 0;
 }
 
@@ -298,12 +298,12 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     struct store_status status;
 
     if (cursor->end - row < SHARD_BYTES)
-        return damaged(path, "its table is cut off");
+        return damaged(path, "truncated table");
     cursor->at += SHARD_BYTES;
     char *name = take_text(cursor, bytes_le32(row + 40));
     if (!name || !may_name(name)) {
         free(name);
-        return damaged(path, "a path in its table is not of a file below the data set");
+        return damaged(path, "a path in its table is not below the data set");
     }
     *shard = (struct shard){
         .path = *name ? file_join(catalog->root, name) : strdup(catalog->root),
@@ -325,7 +325,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (shard->flags & (SHARD_ZLIB | SHARD_GZIP))
         catalog->compressed = true;
     else if (shard->stream_bytes != shard->bytes)
-        return damaged(path, "the length of a shard is wrong");
+        return damaged(path, "wrong length of a shard");
     return 0;
 }
 
@@ -345,12 +345,12 @@ static int load_table(struct catalog *catalog, struct store_file *file, const st
         code = (int)got;
     else if ((uint64_t)got < header->table_bytes ||
              crc32c(0, table, (size_t)got) != header->table_crc)
-        code = damaged(path, "the CRC of its table is wrong");
+        code = damaged(path, "wrong table CRC");
     struct table_cursor cursor = {.at = table + 4, .end = table + header->table_bytes};
     if (code == 0) {
         char *format = take_text(&cursor, bytes_le32(table));
         if (!format)
-            code = damaged(path, "its format is damaged");
+            code = damaged(path, "unreadable format name");
         else if (strcmp(format, catalog->format) != 0)
             code = fail(ESTALE, "%s: made for format %s", path, format);
         free(format);
@@ -360,12 +360,12 @@ static int load_table(struct catalog *catalog, struct store_file *file, const st
         if (code == 0) {
             uint64_t records = catalog->shards[i].record_count;
             if (records > header->record_count - catalog->record_count)
-                code = damaged(path, "its shards have more records than it has");
+                code = damaged(path, "its shards have more records than its header says");
             catalog->record_count += records;
         }
     }
     if (code == 0 && (cursor.at != cursor.end || catalog->record_count != header->record_count))
-        code = damaged(path, "its shards and records do not add up");
+        code = damaged(path, "shards and records do not add up");
     free(table);
     return code;
 }
@@ -424,15 +424,15 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
         if (got < 0)
             return (int)got;
         if ((size_t)got < part)
-            return damaged(path, "it is cut off");
+            return damaged(path, "truncated");
         crc = crc32c(crc, to + done, part);
         if (!check_records(catalog, done / sizeof(struct extent), part / sizeof(struct extent),
                            &shard))
-            return damaged(path, "a record is not within its shard");
+            return damaged(path, "a record is outside its shard");
         done += part;
     }
     if (crc != expected_crc)
-        return damaged(path, "the CRC of its records is wrong");
+        return damaged(path, "wrong CRC of the records");
     return 0;
 }
 
@@ -454,10 +454,10 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
     if (code == 0)
         names = names_below(catalog->root);
     if (code == 0 && names.leave)
-        code = fail(ESTALE, "%s: a link leads out of %s: its files are looked for each time", path,
+        code = fail(ESTALE, "%s: a link leads out of %s: its files are listed every time", path,
                     catalog->root);
     if (code == 0 && header.names_hash != names.hash)
-        code = fail(ESTALE, "%s: files have come or gone since it was made", path);
+        code = fail(ESTALE, "%s: files were added or removed since it was made", path);
     if (code == 0)
         code = load_records(catalog, file, records_offset, header.records_crc);
     return code;

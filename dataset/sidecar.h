@@ -28,7 +28,7 @@ char *sidecar_path(const char *root, enum sidecar_place place);
 /* key: hash of the settings that affect the index. Creates a missing folder. */
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key);
 
-/* Returns 0 and *catalog; -ENOENT if there is none, -ESTALE if the data changed, -EINVAL if
+/* Returns 0 and *catalog; -ENOENT if no sidecar exists, -ESTALE if the data changed, -EINVAL if
  * damaged, -EPERM if untrusted: then index again. */
 int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,
                  struct catalog **catalog);

@@ -57,7 +57,7 @@ static const struct store_ops *find_writable(const char *path)
     const struct store_ops *ops = find(path);
 
     if (ops && !ops->rename) {
-        fail(ENOTSUP, "%s: %s can only be read", path, ops->scheme);
+        fail(ENOTSUP, "%s: %s is read-only", path, ops->scheme);
         return NULL;
     }
     return ops;
@@ -228,7 +228,7 @@ int store_remove_tree(const char *path)
     if (code)
         return code;
     code = name ? folder_remove_tree(&parent, name, NULL, NULL)
-                : fail(EINVAL, "%s: cannot be removed", path);
+                : fail(EINVAL, "%s: cannot remove", path);
     folder_close(&parent);
     return code;
 }
@@ -253,7 +253,7 @@ int store_open(const char *path, enum store_access access, struct store_file **f
     (*file)->path = kept;
     if ((*file)->status.kind == STORE_FILE)
         return 0;
-    code = fail(EINVAL, "%s: is no regular file", path);
+    code = fail(EINVAL, "%s: not a regular file", path);
     store_close(*file, false);
     *file = NULL;
     return code;

@@ -60,7 +60,7 @@ enum store_access {
  * adds nothing to reasons. */
 struct store_ops {
     const char *scheme;  /* prefix of its paths; "": all remaining paths */
-    const char *missing; /* not built in: what to do; then all below is NULL */
+    const char *missing; /* what to do if not built in; then all below is NULL */
     /* Of a server, whose bytes never enter this machine's page cache: */
     const char *client; /* the library that speaks to it ("libnfs") */
     const char *title;  /* its file system, for a report */
@@ -88,13 +88,13 @@ struct store_ops {
 
 extern const struct store_ops *const store_registry[];
 
-/* Call before starting threads. Longest wait for a reply; 0: forever. */
+/* Set the longest wait for a reply; 0: forever. Call before starting threads. */
 void store_set_timeout(uint64_t timeout_ns);
 uint64_t store_timeout(void);
 
-/* The storage that serves the path, for its traits. */
+/* Return the storage that serves the path, for its traits. */
 const struct store_ops *store_of(const char *path);
-/* Whether the kernel serves it, so that open(2) will do. */
+/* Return whether the kernel serves the path, so open(2) works. */
 bool store_is_local(const char *path);
 /* 0, or -ENOTSUP with a reason: this build lacks the store. */
 int store_check(const char *path);

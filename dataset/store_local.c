@@ -134,7 +134,7 @@ static int create(const char *path, enum store_access access)
     if (code == 0 && access == STORE_EXTEND)
         fd = folder_open_file(&place.folder, place.name, O_RDWR, &status);
     if (fd >= 0 && status.st_nlink > 1) {
-        code = fail(EPERM, "%s: has a second name: it is not written to", path);
+        code = fail(EPERM, "%s: has several hard links: not written", path);
         close(fd);
     }
     if (code == 0 && fd == -ENOENT)
@@ -154,7 +154,7 @@ static int local_open(const char *path, enum store_access access, struct store_f
     if (code >= 0) {
         local->fd = code;
         code = access != STORE_READ && fstat(local->fd, &found)
-                   ? local_fail("cannot ask for its status", path)
+                   ? local_fail("cannot get its status", path)
                    : 0;
         if (code)
             close(local->fd);

@@ -40,7 +40,7 @@ static uint64_t deadline(void)
 
 static int no_answer(const char *url)
 {
-    return fail(ETIMEDOUT, "%s: the server gives no answer for %.1f s", url,
+    return fail(ETIMEDOUT, "%s: no answer from the server for %.1f s", url,
                 (double)store_timeout() / 1e9);
 }
 
@@ -198,7 +198,7 @@ static int nfs_store_rename(const char *from, const char *to)
 {
     struct nfs_call call = {0};
 
-    return ask(ACTION_RENAME, from, to, "cannot rename to its name: ", &call);
+    return ask(ACTION_RENAME, from, to, "cannot rename: ", &call);
 }
 
 static int nfs_store_remove(const char *path)
@@ -224,7 +224,7 @@ static int nfs_store_free_bytes(const char *path, uint64_t *bytes)
 {
     struct nfs_statvfs_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask(ACTION_STATVFS, path, NULL, "cannot ask for free space: ", &call);
+    int code = ask(ACTION_STATVFS, path, NULL, "cannot get the free space: ", &call);
 
     if (code == 0)
         *bytes = found.f_bavail * found.f_frsize;
@@ -280,7 +280,7 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
             if (is_name(found->name))
                 code = visit_one(path, found, visit, context);
             else if (strchr(found->name, '/'))
-                code = fail(EBADMSG, "%s: the server lists a name with a slash in it", path);
+                code = fail(EBADMSG, "%s: the server lists a name that contains a slash", path);
         nfs_closedir(link->context, call.body);
     } else if (!reasoned) {
         code = nfs_fail(code, "cannot open the folder: ", path);
@@ -413,8 +413,8 @@ static ssize_t nfs_store_read_at(struct store_file *file, void *buffer, size_t b
 static int lost_while_written(const char *url)
 {
     return fail(ECONNRESET,
-                "%s: the connection was lost while it was written; when the server is there, give "
-                "the same command again",
+                "%s: connection lost while writing; when the server is back, repeat the same "
+                "command",
                 url);
 }
 
@@ -560,7 +560,8 @@ static int nfs_store_settle(struct store_file *file, bool commit)
         }
     } else if (commit && code == 0) {
         struct store_status now;
-        code = ask(ACTION_LINK, nfs->draft_path, file->path, "cannot name it: ", &call);
+        code =
+            ask(ACTION_LINK, nfs->draft_path, file->path, "cannot link to its final name: ", &call);
         if (code == -EEXIST && name_status(file->path, &now) == 0 &&
             now.inode == file->status.inode)
             code = 0; /* done by a first attempt whose reply was lost */

@@ -205,7 +205,7 @@ static boolean destination_full(j_compress_ptr jpeg)
 {
     struct synthesis *synthesis = (struct synthesis *)(void *)jpeg;
 
-    snprintf(synthesis->reason, sizeof synthesis->reason, "it is larger than %zu bytes",
+    snprintf(synthesis->reason, sizeof synthesis->reason, "larger than %zu bytes",
              synthesis->image_capacity);
     longjmp(synthesis->escape, 1);
 }
@@ -264,11 +264,11 @@ static int open_parts(struct synthesis *synthesis)
 struct synthesis *synthesis_open(const struct synthesis_settings *settings)
 {
     if (settings->classes < 1 || settings->classes > INT32_MAX) {
-        fail(EINVAL, "made images need 1 to %d classes", INT32_MAX);
+        fail(EINVAL, "synthetic images need 1 to %d classes", INT32_MAX);
         return NULL;
     }
     if (settings->mean_bytes < 4000 || settings->mean_bytes > 4000000) {
-        fail(EINVAL, "made images can have 4000 to 4000000 bytes on average, not %u",
+        fail(EINVAL, "synthetic images average 4000 to 4000000 bytes, not %u",
              settings->mean_bytes);
         return NULL;
     }
@@ -332,7 +332,7 @@ int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *s
                  (layout.height + strip - 1) / strip * strip, layout.detail);
     if (setjmp(synthesis->escape)) {
         jpeg_abort_compress(&synthesis->jpeg);
-        return fail(EIO, "image %llu cannot be made: %s", (unsigned long long)index,
+        return fail(EIO, "cannot generate image %llu: %s", (unsigned long long)index,
                     synthesis->reason);
     }
     compress(synthesis, &layout);

@@ -80,7 +80,7 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
             sample->image_bytes = field.count;
         } else if (number == DATUM_LABEL && field.wire == PROTOBUF_VARINT) {
             if (!take_int32(field.value, &sample->label))
-                return malformed("the label of a Datum is no 32-bit number");
+                return malformed("the label of a Datum is not a 32-bit number");
         } else if (number == DATUM_ENCODED && field.wire == PROTOBUF_VARINT) {
             encoded = field.value != 0;
         } else if (number == DATUM_FLOATS) {
@@ -192,7 +192,7 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
     if (tensor->type == TENSOR_STRING)
         return 0;
     if (tensor->type != TENSOR_BYTE)
-        return fail(ENOTSUP, "an image tensor of data type %llu; STRING and BYTE are read",
+        return fail(ENOTSUP, "image tensor of data type %llu, expected STRING or BYTE",
                     (unsigned long long)tensor->type);
     if (tensor->dim_count != 2 && tensor->dim_count != 3)
         return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
@@ -205,14 +205,14 @@ static int take_label(const struct tensor *tensor, struct sample *sample)
     if (tensor->type == TENSOR_INT32 && tensor->has_integer)
         return take_int32(tensor->integer, &sample->label)
                    ? 0
-                   : malformed("a label tensor whose number has more than 32 bits");
+                   : malformed("label tensor value exceeds 32 bits");
     if (tensor->type == TENSOR_FLOAT && tensor->has_float) {
         if (!(tensor->real >= -2147483648.0f && tensor->real < 2147483648.0f))
-            return malformed("a label tensor whose number is no class");
+            return malformed("label tensor value is not a class");
         sample_set_label(sample, (double)tensor->real);
         return 0;
     }
-    return malformed("the second tensor is no label: neither INT32 nor FLOAT");
+    return malformed("the second tensor is not a label: neither INT32 nor FLOAT");
 }
 
 static int parse_tensors(const void *value, size_t bytes, struct sample *sample)

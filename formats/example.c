@@ -153,7 +153,7 @@ static int take_label(const struct example_keys *keys, const struct feature_matc
     if (got < 0)
         return damaged();
     if (got == 0)
-        return fail(EBADMSG, "feature %s has no number to be a label; name another with label=KEY",
+        return fail(EBADMSG, "feature %s has no numeric label; choose another with label=KEY",
                     match->key);
     int base = label_base(keys, match->key);
     if (number < base - 1 || number > INT32_MAX)
@@ -190,11 +190,11 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
     const struct feature_match *image = found_of(matches, IMAGE), *label = found_of(matches, LABEL),
                                *name = found_of(matches, NAME);
     if (!image)
-        return fail(EBADMSG, "the record's Example has no feature %s%s; name one with image=KEY",
+        return fail(EBADMSG, "the record's Example has no feature %s%s; choose one with image=KEY",
                     matches[IMAGE].key, keys->image ? "" : " or image");
     int got = first_bytes(&image->feature, &value);
     if (got <= 0)
-        return got ? damaged() : fail(EBADMSG, "feature %s holds no image", image->key);
+        return got ? damaged() : fail(EBADMSG, "feature %s contains no image", image->key);
     sample->image = value.bytes;
     sample->image_bytes = value.count;
     sample->encoding = SAMPLE_ENCODED;

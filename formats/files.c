@@ -124,7 +124,7 @@ static int add_file(struct files_scan *files, const char *path, const struct cla
                        files->catalog->shards[files->catalog->shard_count - 1].bytes);
 }
 
-/* Leave out a name that is no supported image. Counts a file of another kind; reports what other
+/* Leave out a name that is not a supported image. Counts a file of another kind; reports what other
  * tools take for a sample: an image of an unsupported kind, an image name that is not a regular
  * file, or a link to a folder. */
 static int leave_out(struct files_scan *files, const char *path, const struct class_entry *name)
@@ -132,7 +132,7 @@ static int leave_out(struct files_scan *files, const char *path, const struct cl
     const char *why = name->kind == KIND_LINKED_FOLDER ? "a link to a folder, not followed"
                       : image_name_of_file(name->text) == IMAGE_NAME_NONE ? NULL
                       : name->kind == KIND_OTHER                          ? "not a regular file"
-                                                 : "of a kind that is not read";
+                                                 : "unsupported kind of image";
     if (!why) {
         files->catalog->left_out++;
         return 0;
@@ -176,7 +176,7 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
         char *below = file_join(path, names.list[i].text);
         code = !below ? -ENOMEM
                : depth == FOLDER_DEPTH
-                   ? format_fault(files->scan, ELOOP, below, 0, "folders are nested too deep")
+                   ? format_fault(files->scan, ELOOP, below, 0, "folders nested too deeply")
                    : add_folder(files, below, depth + 1);
         free(below);
     }

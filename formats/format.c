@@ -52,7 +52,7 @@ int format_check_writable(const struct plugin *format)
         if (can_write(format_of(*row)))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*row)->name);
-    return fail(ENOTSUP, "format %s can be read only; choose one of: %s", format->name, names);
+    return fail(ENOTSUP, "format %s is read-only; choose one of: %s", format->name, names);
 }
 
 int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
@@ -85,8 +85,7 @@ const struct plugin *format_detect(const char *path)
                                      (*row)->name);
     }
     if (!best && check_readable(path, status.kind) == 0)
-        fail(EINVAL, "%s: looks like none of the formats there are (%s); name one with --format",
-             path, names);
+        fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path, names);
     return best;
 }
 
@@ -134,8 +133,8 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
     return code;
 }
 
-/* Save beside the data, else in the user's cache. If neither works that is no failure: the next
- * start scans again. */
+/* Save beside the data, else in the user's cache. If neither works, the next start scans
+ * again. */
 static void save_sidecar(const struct catalog *catalog, uint64_t key)
 {
     char *beside = sidecar_path(catalog->root, SIDECAR_BESIDE);

@@ -33,7 +33,7 @@ struct format_scratch {
 
 enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
-    FORMAT_ODD_LABELS = 2, /* accept a label that is no class: see has_odd_label */
+    FORMAT_ODD_LABELS = 2, /* accept a label that is not a class: see has_odd_label */
 };
 
 struct format_ops {

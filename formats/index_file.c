@@ -121,7 +121,7 @@ int index_file_check_cut(struct scanner *scanner, const struct index_file_row *r
     }
     if (!at_end || (scanner->next && !has_index(scanner->next, path_of)))
         return 0;
-    snprintf(what, sizeof what, "the file ends here, its .idx lists %llu more record%s: it is cut",
+    snprintf(what, sizeof what, "the file ends here, its .idx lists %llu more record%s: truncated",
              (unsigned long long)beyond, beyond == 1 ? "" : "s");
     return scanner_fault(scanner, EBADMSG, end, what);
 }

@@ -31,7 +31,7 @@ static const struct option_spec lmdb_options[] = {
      .fallback = "auto",
      .choices = flavours,
      .summary =
-         "what a value is: Caffe's Datum, Caffe2's TensorProtos, a bare image; auto looks at "
+         "type of the values: Caffe's Datum, Caffe2's TensorProtos, bare images; auto detects "
          "each, and writes Datum"},
     {0},
 };

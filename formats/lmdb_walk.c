@@ -107,15 +107,15 @@ static int read_meta(struct lmdb_walk *walk, uint64_t offset, struct meta *meta)
     if (got < 0)
         return (int)got;
     if ((size_t)got < sizeof page)
-        return fault(walk, walk->file_bytes, "the file ends before its meta page does");
+        return fault(walk, walk->file_bytes, "the file ends within its meta page");
     if (!lmdb_looks_like(page, sizeof page))
-        return fault(walk, offset, "not a meta page of LMDB");
+        return fault(walk, offset, "not an LMDB meta page");
     const uint8_t *at = page + META_MAGIC_OFFSET;
     if (bytes_le32(at + 4) != 1)
         return fail(
             ENOTSUP,
-            "%s: its data version is %u; version 1 (LMDB 0.9) is read, not the encrypted or "
-            "checksummed files of later ones; copy it with the tools of LMDB 0.9",
+            "%s: data version %u, expected 1 (LMDB 0.9): encrypted and checksummed files of later "
+            "versions are not supported; copy it with the tools of LMDB 0.9",
             walk->path, bytes_le32(at + 4));
     const uint8_t *free_database = at + 24, *main_database = at + 72;
     *meta = (struct meta){
@@ -129,7 +129,7 @@ static int read_meta(struct lmdb_walk *walk, uint64_t offset, struct meta *meta)
     };
     if (meta->page_bytes < PAGE_BYTES_MIN || meta->page_bytes > PAGE_BYTES_MAX ||
         (meta->page_bytes & (meta->page_bytes - 1)))
-        return fault(walk, offset, "the size of a page in its meta page is wrong");
+        return fault(walk, offset, "wrong page size in its meta page");
     return 0;
 }
 
@@ -152,8 +152,7 @@ static int choose_meta(struct lmdb_walk *walk)
     if (code || !second.page_bytes)
         return nothing_left(code);
     if (second.page_bytes != first.page_bytes)
-        return nothing_left(
-            fault(walk, first.page_bytes, "its meta pages differ in the size of a page"));
+        return nothing_left(fault(walk, first.page_bytes, "its meta pages differ in page size"));
     walk->meta = first.transaction < second.transaction ? second : first;
     return 0;
 }
@@ -164,17 +163,18 @@ static int check_meta(struct lmdb_walk *walk)
     const uint64_t file_pages = walk->file_bytes / meta->page_bytes;
 
     if (meta->flags & DATABASE_DUPSORT)
-        return fail(ENOTSUP, "%s: a database with several values a key (DUPSORT) is not supported",
+        return fail(ENOTSUP,
+                    "%s: a database with several values per key (DUPSORT) is not supported",
                     walk->path);
     if (meta->last_page >= file_pages) {
-        int code = fault(walk, walk->file_bytes,
-                         "the file is shorter than its meta page says: it is truncated");
+        int code =
+            fault(walk, walk->file_bytes, "the file is shorter than its meta page says: truncated");
         if (code)
             return code;
     }
     walk->page_count = meta->last_page < file_pages ? meta->last_page + 1 : file_pages;
     if (meta->root != UINT64_MAX && (meta->depth == 0 || meta->depth > DEPTH_MAX))
-        return nothing_left(fault(walk, 0, "the depth of its tree is wrong"));
+        return nothing_left(fault(walk, 0, "wrong tree depth"));
     return 0;
 }
 
@@ -228,19 +228,19 @@ static const char *check_page(const struct lmdb_walk *walk, struct tree_level *l
     size_t total = 0;
 
     if (bytes_le64(page) != level->number)
-        return "a page has the number of another";
+        return "wrong page number";
     if ((bytes_le16(page + 10) & PAGE_KIND) != (leaf ? PAGE_LEAF : PAGE_BRANCH))
         return leaf ? "not a leaf page" : "not a branch page";
     if (lower < PAGE_HEADER_BYTES || lower > upper || upper > page_bytes || lower % 2)
-        return "the bounds of a page are wrong";
+        return "wrong bounds of a page";
     level->node_count = (uint32_t)(lower - PAGE_HEADER_BYTES) / 2;
     level->next = 0;
     if (level->node_count == 0)
-        return "a page without a node";
+        return "a page without nodes";
     for (uint32_t i = 0; i < level->node_count; i++) {
         size_t offset = bytes_le16(page + PAGE_HEADER_BYTES + 2 * i);
         if (offset < upper || offset > page_bytes - NODE_BYTES)
-            return "a node is not within its page";
+            return "a node is outside its page";
         size_t bytes = node_bytes(page + offset, leaf);
         if (bytes > page_bytes - offset)
             return "a node goes past the end of its page";
@@ -286,7 +286,8 @@ static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
     const bool leaf = depth == walk->meta.depth;
 
     if (!mark_pages(walk, number, 1))
-        return fault(walk, parent_offset, "a child is no page of its own: a loop, or damage");
+        return fault(walk, parent_offset,
+                     "a child page is used twice or missing: a loop, or damage");
     const uint64_t offset = number * page_bytes;
     ssize_t got = store_read_at(walk->file, level->page, page_bytes, offset);
     if (got < 0)
@@ -336,7 +337,7 @@ static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, co
     };
 
     if (!key_rises(walk, entry.key, entry.key_bytes))
-        return fault(walk, place, "its keys are not in order");
+        return fault(walk, place, "keys out of order");
     if (++walk->entries > walk->meta.entries)
         return fail(EBADMSG, "%s: offset %llu: more keys than its meta page says", walk->path,
                     (unsigned long long)place);
@@ -350,7 +351,7 @@ static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, co
         uint64_t first = bytes_le64(entry.key + entry.key_bytes);
         uint64_t count = (PAGE_HEADER_BYTES + entry.bytes + page_bytes - 1) / page_bytes;
         if (!mark_pages(walk, first, count))
-            return fault(walk, place, "a large value is not on pages of its own");
+            return fault(walk, place, "a large value's pages are used twice or missing");
         entry.offset = first * page_bytes + PAGE_HEADER_BYTES;
     }
     return walk->visit(walk->context, &entry);

@@ -41,7 +41,7 @@ static int make_room(struct lmdb_write *write, uint64_t bytes)
     if (code == 0)
         code = mdb_env_stat(environment, &pages);
     if (code)
-        return fail_lmdb(write, "cannot ask for its size", code);
+        return fail_lmdb(write, "cannot get its size", code);
     uint64_t needed =
         (now.me_last_pgno + 1) * pages.ms_psize + PENDING_BYTES + MAP_SLACK_BYTES + bytes;
     if (needed <= now.me_mapsize)
@@ -83,8 +83,8 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
     int code = store_is_local(path)
                    ? file_draft_open(&write->draft, path, NULL)
                    : fail(ENOTSUP,
-                          "%s: liblmdb writes to files of the kernel only: pack into a folder "
-                          "here and copy it, or choose another format",
+                          "%s: liblmdb writes only through the kernel: pack into a local "
+                          "folder and copy it, or choose another format",
                           path);
 
     if (code)
@@ -92,14 +92,14 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
     write->flavour = flavour == CAFFE_AUTO ? CAFFE_DATUM : flavour;
     code = mdb_env_create(&environment);
     if (code)
-        return fail_lmdb(write, "cannot make the environment", code);
+        return fail_lmdb(write, "cannot create the environment", code);
     write->environment = environment;
     /* No other process knows the file yet: no lock is needed, and the draft's commit syncs it. */
     char draft[32];
     snprintf(draft, sizeof draft, "/proc/self/fd/%d",
              write->draft.fd); /* independent of its name */
     code = mdb_env_open(environment, draft, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0666);
-    return code ? fail_lmdb(write, "cannot make the file", code) : 0;
+    return code ? fail_lmdb(write, "cannot create the file", code) : 0;
 }
 
 static size_t make_key(const struct lmdb_write *write, const struct sample *sample, char *key)

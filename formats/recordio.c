@@ -45,12 +45,12 @@ static const struct option_spec recordio_options[] = {
      .type = OPTION_TEXT,
      .offset = offsetof(struct recordio_settings, match),
      .metavar = "PATTERN",
-     .summary = "of a folder, only the files whose names fit this shell pattern"},
+     .summary = "in a folder, only files whose names match this shell pattern"},
     {.name = "idx",
      .type = OPTION_FLAG,
      .offset = offsetof(struct recordio_settings, idx),
      .fallback = "yes",
-     .summary = "write an .idx file beside each .rec file; one that is there is used"},
+     .summary = "write an .idx file beside each .rec file; an existing one is used"},
     {0},
 };
 
@@ -215,7 +215,7 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
         *what = bytes_le32(part) != MAGIC ? first ? "no record begins here (the magic number "
                                                     "0xced7230a is missing)"
                                                   : "the next part of a record is missing"
-                : kind > LAST             ? "a record's kind of part is none of 0..3"
+                : kind > LAST             ? "a part's kind is not 0 to 3"
                 : first != (kind == WHOLE || kind == FIRST)
                     ? first ? "a later part of a record without its first"
                             : "a record begins before the one before it has ended"
@@ -250,8 +250,8 @@ static int refuse_2015(struct scanner *scanner)
 
     if (word && bytes_le32(word) == MAGIC_2015)
         return scanner_fault(scanner, ENOTSUP, 0,
-                             "RecordIO of 2015 (magic number 0x3ed7230a), before its format was "
-                             "settled; write it anew with MXNet's im2rec");
+                             "RecordIO of 2015 (magic number 0x3ed7230a), an early variant; "
+                             "convert it with MXNet's im2rec");
     return code;
 }
 
@@ -327,8 +327,8 @@ static int parse_payload(const uint8_t *payload, size_t bytes, struct sample *sa
     uint32_t flag = bytes_le32(payload);
     float label = bytes_le_float(payload + 4);
     if (flag > (bytes - LABEL_BYTES) / sizeof(float))
-        return fail(EBADMSG, "the record says it has %u labels, more than its %zu bytes can hold",
-                    flag, bytes);
+        return fail(EBADMSG, "record header says %u labels, more than its %zu bytes can hold", flag,
+                    bytes);
     if (flag > 0)
         label = bytes_le_float(payload + LABEL_BYTES);
     sample_set_label(sample, (double)label); /* MXNet stores class numbers as floats */

@@ -151,7 +151,7 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
     if (code)
         return code;
     if (list->count == 0)
-        return match ? fail(ENOENT, "%s: no shard in it whose name fits '%s'", root, match)
+        return match ? fail(ENOENT, "%s: no shard in it whose name matches '%s'", root, match)
                      : fail(ENOENT, "%s: no shard of this format in it", root);
     qsort(list->paths, list->count, sizeof list->paths[0], compare_paths);
     return check_numbers(list, root);

@@ -33,7 +33,7 @@ static const struct option_spec tar_options[] = {
      .type = OPTION_TEXT,
      .offset = offsetof(struct tar_settings, match),
      .metavar = "PATTERN",
-     .summary = "of a folder, only the files whose names fit this shell pattern"},
+     .summary = "in a folder, only files whose names match this shell pattern"},
     {0},
 };
 
@@ -108,7 +108,7 @@ static int add_unread(const struct gathering *sample, struct catalog *catalog)
 {
     char what[320];
 
-    snprintf(what, sizeof what, "%.*s: it has no image of a kind that is read",
+    snprintf(what, sizeof what, "%.*s: no image of a supported kind",
              sample->key_bytes < 256 ? (int)sample->key_bytes : 256, sample->key);
     return catalog_add_unread(catalog, catalog->shards[catalog->shard_count - 1].path,
                               sample->first, what);
@@ -135,9 +135,9 @@ static const char *note_extension(struct gathering *sample, const char *extensio
 
     for (size_t at = 0; at < sample->extensions_bytes; at += strlen(sample->extensions + at) + 1)
         if (strcasecmp(sample->extensions + at, extension) == 0)
-            return "a sample with two files of the same extension";
+            return "a sample with two files with the same extension";
     if (bytes > sizeof sample->extensions - sample->extensions_bytes)
-        return "a sample of too many files";
+        return "a sample with too many files";
     memcpy(sample->extensions + sample->extensions_bytes, extension, bytes);
     sample->extensions_bytes += bytes;
     return NULL;
@@ -207,8 +207,8 @@ static int check_end(struct scanner *scanner, const struct tar_walk *walk)
 {
     return walk->ended ? 0
                        : scanner_fault(scanner, EBADMSG, walk->bytes,
-                                       "the archive ends without the blocks of zeros that end "
-                                       "one: it is truncated");
+                                       "the archive ends without its final blocks of zeros: "
+                                       "truncated");
 }
 
 static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)
@@ -283,7 +283,7 @@ static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
     while (at < bytes && (isspace(text[at]) || text[at] == '\0'))
         at++;
     if (!some || at < bytes || number > INT32_MAX)
-        return fail(EBADMSG, "the class in a .cls file is no integer");
+        return fail(EBADMSG, "the class in a .cls file is not an integer");
     *label = negative ? -1 : (int32_t)number; /* a negative number is not a class */
     return 0;
 }

@@ -183,7 +183,7 @@ static int skip_sparse_map(struct tar_walk *walk, const uint8_t *block, uint64_t
     while (more) {
         int code = 0;
         if (walk->bytes - *offset < TAR_BLOCK_BYTES)
-            return wrong(walk, *offset, "the archive ends within a header: it is truncated");
+            return wrong(walk, *offset, "the archive ends within a header: truncated");
         const uint8_t *map = walk->source(walk->context, *offset, TAR_BLOCK_BYTES, &code);
         if (!map)
             return code;
@@ -209,7 +209,7 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
     if (left == 0)
         return 0;
     if (left < TAR_BLOCK_BYTES)
-        return wrong(walk, header, "the archive ends within a header: it is truncated");
+        return wrong(walk, header, "the archive ends within a header: truncated");
     const uint8_t *block = walk->source(walk->context, header, TAR_BLOCK_BYTES, &code);
     if (!block)
         return code;
@@ -234,7 +234,7 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
             *bytes = 0; /* links, devices and folders have no contents, whatever the field says */
     }
     if (*bytes > walk->bytes - *offset)
-        return wrong(walk, header, "an entry goes past the end of the archive: it is truncated");
+        return wrong(walk, header, "an entry goes past the end of the archive: truncated");
     return 1;
 }
 

@@ -27,29 +27,29 @@ static const struct option_spec tfrecord_options[] = {
      .type = OPTION_TEXT,
      .offset = offsetof(struct tfrecord_settings, match),
      .metavar = "PATTERN",
-     .summary = "of a folder, only the files whose names fit this shell pattern"},
+     .summary = "in a folder, only files whose names match this shell pattern"},
     {.name = "image",
      .type = OPTION_TEXT,
      .offset = offsetof(struct tfrecord_settings, image),
      .metavar = "KEY",
-     .summary = "the image's feature (default image/encoded, else image)"},
+     .summary = "image feature (default image/encoded, else image)"},
     {.name = "label",
      .type = OPTION_TEXT,
      .offset = offsetof(struct tfrecord_settings, label),
      .metavar = "KEY",
-     .summary = "the label's feature (default image/class/label, else label)"},
+     .summary = "label feature (default image/class/label, else label)"},
     {.name = "label-base",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct tfrecord_settings, base),
      .fallback = "auto",
      .choices = base_names,
-     .summary = "the number of the first class; auto: 1 for image/class/label, else 0"},
+     .summary = "number of the first class; auto: 1 for image/class/label, else 0"},
     {.name = "compression",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct tfrecord_settings, compression),
      .fallback = "none",
      .choices = compression_names,
-     .summary = "of shards that are written; what is read is recognised"},
+     .summary = "compression of written shards; detected when reading"},
     {.name = "idx",
      .type = OPTION_FLAG,
      .offset = offsetof(struct tfrecord_settings, idx),
@@ -60,14 +60,14 @@ static const struct option_spec tfrecord_options[] = {
      .offset = offsetof(struct tfrecord_settings, max_inflation),
      .fallback = "200",
      .zero = "none",
-     .summary = "refuse a compressed shard that is this many times as large inflated, and over "
-                "64 MiB"},
+     .summary = "reject a compressed shard that inflates to more than this many times its size "
+                "and to more than 64 MiB"},
     {.name = "max-index",
      .type = OPTION_SIZE,
      .offset = offsetof(struct tfrecord_settings, max_index_bytes),
      .fallback = "auto",
      .zero = "auto",
-     .summary = "largest index of compressed shards; auto is "
+     .summary = "largest index of compressed shards; auto: "
                 "the size of the data, at least 64 MiB"},
     {0},
 };
@@ -234,7 +234,7 @@ static int take_from_stream(struct inflate *stream, struct catalog *catalog, con
     }
     /* Rejected before searching for a petabyte of data. */
     if (length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES) {
-        *what = "a record of more than 1 GiB less 128 KiB, which iobench does not read";
+        *what = "a record larger than 1 GiB less 128 KiB, the most that iobench reads";
         return -EBADMSG;
     }
     got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);

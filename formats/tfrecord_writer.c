@@ -75,8 +75,7 @@ int tfrecord_shard_open(void *state, const void *settings, const char *path)
 
     writer->keys = tfrecord_keys(settings);
     if (tfrecord->idx && tfrecord->compression != TFRECORD_PLAIN)
-        return fail(EINVAL, "%s: an .idx file is of no use for a compressed shard; give idx=no",
-                    path);
+        return fail(EINVAL, "%s: a compressed shard cannot use an .idx file; set idx=no", path);
     writer->head = memory_zeroed(EXAMPLE_HEAD_BYTES);
     int code = writer->head ? sink_open(&writer->sink, path) : -ENOMEM;
     if (code == 0 && tfrecord->compression != TFRECORD_PLAIN)

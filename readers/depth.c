@@ -8,7 +8,7 @@ static const uint64_t WINDOW_NS = 10000000;
 /* No larger depth is tried after an interval this long that gained nothing. */
 static const uint64_t WINDOW_LONG_NS = 50000000;
 static const double GROWTH = 1.1;
-/* A depth below this share of the best interval is no candidate. */
+/* A depth below this share of the best interval is not a candidate. */
 static const double FAR_SHARE = 0.7;
 /* Half way between 1 and the required share: both errors are equally rare. */
 static const double ENOUGH_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;

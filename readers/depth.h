@@ -4,8 +4,8 @@
  * smallest of 1, 2, 4 ... that reaches DEPTH_KNEE_SHARE of the best depth's throughput.
  *
  * Shared storage and virtual disks drift by more than the missing share within a second, and one
- * doubling may gain less than it where two or three gain more. So all candidates take turns in
- * sweeps down and up again, which cancels drift. After each sweep, depths that are significantly
+ * doubling may gain less than that share where two or three gain more. So all candidates take turns
+ * in sweeps down and up again, which cancels drift. After each sweep, depths that are significantly
  * too low are dropped; the search ends when the lowest candidate left is significantly good enough,
  * or after DEPTH_SWEEPS_MOST.
  *

@@ -125,7 +125,7 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         if (catalog->shards[i].flags == 0)
             return fail(EINVAL,
-                        "%s: not compressed; the inflate reader reads compressed shards only, "
+                        "%s: not compressed; the inflate reader reads only compressed shards; "
                         "choose another",
                         catalog->shards[i].path);
     reader->tracks = memory_array(catalog->shard_count, sizeof *reader->tracks);

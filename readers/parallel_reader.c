@@ -167,13 +167,14 @@ static int start_thread(struct parallel *parallel, uint32_t number,
     return opened ? 0 : thread_join(&io->thread);
 }
 
-/* "; 2 loaders on NUMA nodes 0, 1" */
+/* "; 2 I/O threads on NUMA nodes 0, 1" */
 static void describe(const struct parallel_reader_settings *settings, struct reader_traits *traits)
 {
     const struct numa *numa = settings->numa;
     size_t used = strlen(traits->engine), room = sizeof traits->engine;
 
-    used += (size_t)snprintf(traits->engine + used, room - used, "; %u loaders", settings->count);
+    used +=
+        (size_t)snprintf(traits->engine + used, room - used, "; %u I/O threads", settings->count);
     for (uint32_t i = 0; numa->count > 1 && i < settings->count && i < numa->count && used < room;
          i++)
         used += (size_t)snprintf(traits->engine + used, room - used, "%s%d",

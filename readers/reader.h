@@ -96,9 +96,9 @@ static inline const struct reader_ops *reader_of(const struct plugin *plugin)
     return (const struct reader_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
-/* Whether the reader serves paths of this scheme (struct store_ops). */
+/* Return whether the reader serves paths of this scheme (struct store_ops). */
 bool reader_serves(const struct plugin *reader, const char *scheme);
-/* The first reader of the registry, which is in order of preference, that serves the data and works
+/* Return the first reader of the registry, in order of preference, that serves the data and works
  * here. NULL: none. */
 const struct plugin *reader_auto(const char *scheme, bool compressed);
 

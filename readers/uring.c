@@ -400,11 +400,11 @@ static const char *refusal_text(int refusal)
     case -EPERM:
         return "is refused here (sysctl kernel.io_uring_disabled, or a container)";
     case -ENOSYS:
-        return "is refused here (the kernel has none)";
+        return "is not in this kernel";
     case -ENOMEM:
         return "is refused here (no memory: on old kernels RLIMIT_MEMLOCK, ulimit -l)";
     case -ENOTSUP:
-        return "is of no use here (FUSE; uring:fuse=yes uses it all the same)";
+        return "gains nothing here (FUSE; uring:fuse=yes uses it anyway)";
     default:
         return "is refused here";
     }

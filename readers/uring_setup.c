@@ -118,9 +118,8 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
         uring->ring_is_up = false;
     }
     if (settings->iopoll)
-        note(traits, settings->direct
-                         ? "this storage cannot be polled (iopoll): interrupts are used"
-                         : "iopoll needs direct: interrupts are used");
+        note(traits, settings->direct ? "this storage cannot be polled (iopoll): using interrupts"
+                                      : "iopoll needs direct: using interrupts");
     int code = make_best_ring(uring, wanted);
     if (code == -EPERM && wanted) {
         note(traits, "sqpoll is not allowed here");
@@ -151,7 +150,7 @@ static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
     if (fd >= 0 && preadv2(fd, &to, 1, 0, FLAG_DONTCACHE) >= 0)
         uring->rw_flags = FLAG_DONTCACHE;
     else
-        note(traits, "uncached reads (RWF_DONTCACHE) are not offered here: plain buffered ones");
+        note(traits, "uncached reads (RWF_DONTCACHE) are not supported here: using buffered reads");
     if (fd >= 0)
         close(fd);
 }

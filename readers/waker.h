@@ -21,7 +21,7 @@ int waker_open(struct waker *waker);
 void waker_close(struct waker *waker);
 
 void waker_wake(struct waker *waker);
-/* Return true if it was woken since the last call. */
+/* Return true if the waker was woken since the last call. */
 bool waker_was_asked(struct waker *waker);
 /* Drain the readable descriptor before waiting for it again. */
 void waker_silence(const struct waker *waker);

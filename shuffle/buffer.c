@@ -12,7 +12,7 @@ int buffer_refuse_elastic(const struct plan_scope *scope)
     if (scope->partition != PLAN_ELASTIC)
         return 0;
     return fail(EINVAL, "partition elastic needs an order that all ranks share; a shuffle buffer "
-                        "belongs to one rank (take epoch, block, corgipile or py1br)");
+                        "belongs to one rank (use epoch, block, corgipile or py1br)");
 }
 
 int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t capacity,
@@ -21,7 +21,7 @@ int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t 
     if (capacity > inputs_max)
         capacity = inputs_max;
     if (capacity == 0)
-        return fail(EINVAL, "a shuffle buffer holds at least 1 record");
+        return fail(EINVAL, "a shuffle buffer must hold at least 1 record");
     if (capacity > UINT32_MAX)
         return fail(EINVAL, "a shuffle buffer of %llu records is too large: at most 2^32 - 1",
                     (unsigned long long)capacity);

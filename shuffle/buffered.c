@@ -102,7 +102,7 @@ static int plain_open(void *state, const void *settings, const struct plan_scope
 }
 
 const struct shuffle_ops shuffle_buffer = BUFFERED(
-    "buffer", plain_open, buffer_options, "a shuffle buffer over records as they lie in storage");
+    "buffer", plain_open, buffer_options, "a shuffle buffer over records in storage order");
 
 /* A ring of initial_fill records over the rank's range [s N / S, (s + 1) N / S); the ranges rotate
  * over the ranks each epoch, unless stick_to_shard: partition sticky. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * coalesce: how the fetches of a plan become reads. The next fetches of the plan are gathered in a
+ * coalesce: turn the fetches of a plan into reads. The next fetches of the plan are gathered in a
  * look-ahead window and sorted by place on storage; adjacent ones are read together. The loader
  * reads by these rules, and shuffle/quality.c counts by them: sizes and limits have no other owner.
  *

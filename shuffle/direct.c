@@ -105,8 +105,8 @@ static void direct_seek(void *state, uint64_t draw)
     }
 
 const struct shuffle_ops shuffle_none =
-    DIRECT("none", none_open, "records as they lie in storage", .options = none_options,
-           .idle = true, .settings_size = sizeof(struct none_settings));
+    DIRECT("none", none_open, "records in storage order", .options = none_options, .idle = true,
+           .settings_size = sizeof(struct none_settings));
 const struct shuffle_ops shuffle_epoch =
     DIRECT("epoch", epoch_open, "a full permutation of the records each epoch", .options = NULL);
 const struct shuffle_ops shuffle_mxnet =

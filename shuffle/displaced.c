@@ -160,7 +160,7 @@ static int displaced_open(void *state, const void *settings, const struct plan_s
 
     displaced->nodes = rules.nodes;
     if (rules.nodes > scope->catalog->record_count)
-        return fail(EINVAL, "%u canonical nodes are more than the %llu records", rules.nodes,
+        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
                     (unsigned long long)scope->catalog->record_count);
     int code = sequence_open(&displaced->sequence, scope, &rules, traits);
     if (code)

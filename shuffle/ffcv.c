@@ -68,7 +68,7 @@ static int ffcv_open(void *state, const void *settings, const struct plan_scope 
     if (pages > ffcv->sequence.run_capacity)
         pages = ffcv->sequence.run_capacity;
     if (pages == 0 || pages * ffcv->page_most > UINT32_MAX)
-        return fail(EINVAL, "%llu open pages of up to %llu records are none or too many",
+        return fail(EINVAL, "%llu open pages of up to %llu records: expected 1 to 2^32 - 1 records",
                     (unsigned long long)pages, (unsigned long long)ffcv->page_most);
     ffcv->page_capacity = (uint32_t)pages;
     traits->slots = pages * ffcv->page_most;

@@ -98,7 +98,7 @@ static int open_kind(struct mosaic_state *mosaic, enum mosaic_kind kind,
     mosaic->kind = kind;
     mosaic->nodes = rules.nodes;
     if (rules.nodes > scope->catalog->record_count)
-        return fail(EINVAL, "%u canonical nodes are more than the %llu records", rules.nodes,
+        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
                     (unsigned long long)scope->catalog->record_count);
     int code = sequence_open(&mosaic->sequence, scope, &rules, traits);
     if (code || kind != MOSAIC_PY1BR)
@@ -290,7 +290,7 @@ const struct shuffle_ops shuffle_py1s =
     MOSAIC("py1s", py1s_open, shard_options, "MosaicML py1s: random shards, shuffled inside");
 const struct shuffle_ops shuffle_py2s =
     MOSAIC("py2s", py2s_open, shard_options,
-           "MosaicML py2s: as py1s, shards shuffled once for ever before they are cut");
+           "MosaicML py2s: as py1s, but shards are shuffled once, before they are cut");
 const struct shuffle_ops shuffle_py1br =
     MOSAIC("py1br", py1br_open, block_options,
            "MosaicML py1br: random shards, shuffled in blocks of random length");

@@ -43,7 +43,7 @@ struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t recor
                                uint32_t spread_bytes)
 {
     if (records == 0 || shards == 0 || record_bytes <= spread_bytes) {
-        fail(EINVAL, "a data set has records of some bytes in at least one shard");
+        fail(EINVAL, "a data set needs at least one shard and records of at least 1 byte");
         return NULL;
     }
     struct catalog *catalog = catalog_create("outline", "none");

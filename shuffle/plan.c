@@ -18,8 +18,7 @@ int plan_open(struct plan *plan, const struct plugin_choice *choice, const struc
     *plan = (struct plan){.ops = (const struct shuffle_ops *)(const void *)choice->plugin,
                           .scope = *scope};
     if (scope->ranks == 0 || scope->rank >= scope->ranks)
-        return fail(EINVAL, "--rank %u is not one of --ranks %u (they count from 0)", scope->rank,
-                    scope->ranks);
+        return fail(EINVAL, "--rank %u must be less than --ranks %u", scope->rank, scope->ranks);
     plan->state = memory_zeroed(choice->plugin->state_size);
     if (!plan->state)
         return -ENOMEM;
@@ -78,8 +77,8 @@ int plan_seek(struct plan *plan, uint64_t draw)
     const uint64_t slots = plan->traits.slots;
 
     if (draw >= plan_draws(plan))
-        return fail(EINVAL, "there is no sample %llu: the epoch has %llu", (unsigned long long)draw,
-                    (unsigned long long)plan_draws(plan));
+        return fail(EINVAL, "sample %llu is past the end: the epoch has %llu",
+                    (unsigned long long)draw, (unsigned long long)plan_draws(plan));
     if (plan->ops->seek) {
         plan->ops->seek(plan->state, draw);
         return 0;

@@ -10,7 +10,7 @@ const struct preset preset_table[] = {
      * epoch and reads record by record, with one seek per record, on the single thread behind its
      * prefetching iterator. That iterator is reset between epochs, so reads stop there. */
     {.name = "mxnet",
-     .summary = "MXNet: RecordIO with .idx, one reader a rank, a fixed range shuffled each epoch",
+     .summary = "MXNet: RecordIO with .idx, one reader per rank, a fixed range shuffled each epoch",
      .settings = {{"format", "recordio"},
                   {"shuffle", "mxnet"},
                   {"partition", "sticky"},
@@ -24,7 +24,8 @@ const struct preset preset_table[] = {
      * the next epoch while it yields the last ones of this epoch. The window is a few such reads of
      * each file. */
     {.name = "horovod-tensorflow",
-     .summary = "Horovod with TensorFlow: TFRecord, ten readers a rank, every rank reads all files",
+     .summary =
+         "Horovod with TensorFlow: TFRecord, ten readers per rank, every rank reads all files",
      .settings = {{"format", "shards"},
                   {"shuffle", "tfdata:10000,interleave=10"},
                   {"partition", "replicated"},
@@ -37,7 +38,7 @@ const struct preset preset_table[] = {
      * of ranks, wrapping around at the end; no shuffle. The reader goes through liblmdb's own map,
      * one page fault at a time. */
     {.name = "caffe2",
-     .summary = "Caffe2: LMDB in key order, one mapped reader a rank, every P-th record",
+     .summary = "Caffe2: LMDB in key order, one mapped reader per rank, every P-th record",
      .settings = {{"format", "lmdb"},
                   {"shuffle", "none:stride=yes"},
                   {"partition", "elastic"},

@@ -18,7 +18,7 @@ struct preset {
 
 extern const struct preset preset_table[]; /* terminated by a row without a name */
 
-const struct preset *preset_find(const char *name); /* NULL when there is none */
+const struct preset *preset_find(const char *name); /* NULL: none of this name */
 /* Return the preset's value of an option; NULL if it sets none. */
 const char *preset_value(const struct preset *preset, const char *option);
 

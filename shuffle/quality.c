@@ -218,7 +218,7 @@ static int prepare(struct measuring *m)
 
     if (terms->classes == 0 || terms->scope.batch_size == 0 || terms->epochs == 0 ||
         terms->reads.window == 0 || terms->reads.alignment == 0)
-        return fail(EINVAL, "classes, batch size, epochs, window and alignment are at least 1");
+        return fail(EINVAL, "classes, batch size, epochs, window and alignment must be at least 1");
     m->shard_start = memory_array(catalog->shard_count, sizeof *m->shard_start);
     m->had = memory_array(catalog->record_count, sizeof *m->had);
     m->times = memory_array(catalog->record_count, terms->epochs);

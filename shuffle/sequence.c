@@ -34,7 +34,7 @@ void *sequence_table(const struct plan_scope *scope, struct plan_traits *traits,
 
     traits->state_bytes += bytes;
     if (scope->memory_bytes && traits->state_bytes > scope->memory_bytes) {
-        fail(ENOMEM, "the shuffle needs %s for %s, the limit is %s; take fewer or larger units",
+        fail(ENOMEM, "the shuffle needs %s for %s, the limit is %s; use fewer or larger units",
              bytes_text(traits->state_bytes, need, sizeof need), what,
              bytes_text(scope->memory_bytes, limit, sizeof limit));
         return NULL;
@@ -268,12 +268,12 @@ static int count_shares(struct sequence *sequence)
             return fail(EINVAL, "partition elastic deals batches: the batch size cannot be 0");
         if (elastic_length(scope) == 0)
             return fail(EINVAL,
-                        "%llu records are less than one batch of %u x %u ranks, and the "
+                        "%llu records are fewer than one batch of %u x %u ranks, and the "
                         "rest is dropped; use a smaller batch or remainder pad",
                         (unsigned long long)scope->catalog->record_count, scope->batch_size,
                         scope->ranks);
         if (elastic_length(scope) < scope->ranks)
-            return fail(EINVAL, "%u ranks are more than the %llu records", scope->ranks,
+            return fail(EINVAL, "%u ranks exceed the %llu records", scope->ranks,
                         (unsigned long long)scope->catalog->record_count);
         sequence->most = elastic_draws(sequence);
         return 0;

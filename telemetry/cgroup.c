@@ -146,7 +146,7 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
     if (cgroup->devices.count == 0)
-        return fail(ENOENT, "no block device beneath the data");
+        return fail(ENOENT, "no block device below the data");
     int code = procfile_open(&groups, "%s/%s/cgroup", site->roots->proc, pid);
     if (code == 0 && (code = procfile_read(&groups, &text)) == 0) {
         code = open_version2(cgroup, site->roots, text);

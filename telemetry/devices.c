@@ -63,7 +63,7 @@ static bool may_visit(struct device_list *list, unsigned depth)
         return true;
     }
     list->cut_off = true;
-    note_elsewhere(list, "too many layers to look through");
+    note_elsewhere(list, "too many layers to search");
     return false;
 }
 
@@ -165,7 +165,7 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
         snprintf(target, sizeof target, "%u:%u", device_major, device_minor);
     const char *name = slash ? slash + 1 : target;
     if (is_on_network(roots, device_major, device_minor, target, name))
-        note_elsewhere(list, "%.40s, a disk on the network", name);
+        note_elsewhere(list, "%.40s, a network disk", name);
     add(list, device_major, device_minor, name);
 }
 
@@ -266,7 +266,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     if (!may_visit(list, depth))
         return;
     if (stat(path, &status)) {
-        note_elsewhere(list, "%.120s, which is out of sight", path);
+        note_elsewhere(list, "%.120s, not visible from here", path);
         return;
     }
     dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
@@ -277,7 +277,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
         return;
     }
     if (mount_of_path(roots, path, &mount)) {
-        note_elsewhere(list, "%.120s, whose mount is not known", path);
+        note_elsewhere(list, "%.120s, whose mount is unknown", path);
         return;
     }
     if (strcmp(mount.type, "overlay") == 0)

@@ -27,7 +27,7 @@ struct device_list {
     uint32_t backing_count;
     char backing[BACKING_FILES_MAX][BACKING_FILE_BYTES];
     /* Remote storage beneath the path, which another machine may cache: "nfs4 at /mnt", "nbd0, a
-     * disk on the network". "": none. */
+     * network disk". "": none. */
     char elsewhere[ELSEWHERE_BYTES];
 };
 

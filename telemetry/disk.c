@@ -69,7 +69,7 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
     if (code)
         return code;
     if (disk->devices.count == 0)
-        return fail(ENOENT, "no block device beneath the data");
+        return fail(ENOENT, "no block device below the data");
     disk->files = memory_array(disk->devices.count, sizeof *disk->files);
     if (!disk->files)
         return -ENOMEM;
@@ -106,7 +106,7 @@ static void disk_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_disk = {
     .plugin = {.name = "disk",
-               .summary = "block devices beneath the data, below all layers",
+               .summary = "block devices that hold the data, below all layers",
                .state_size = sizeof(struct disk_probe)},
     .open = disk_open,
     .close = disk_close,

@@ -14,7 +14,7 @@ struct disk_counters {
     uint64_t reads, reads_merged, read_sectors, read_ms;
     uint64_t writes, writes_merged, write_sectors, write_ms;
     uint64_t in_flight;
-    uint64_t busy_ms;  /* too low on multi-queue devices: no measure of load */
+    uint64_t busy_ms;  /* too low on multi-queue devices: not a measure of load */
     uint64_t queue_ms; /* requests in flight, integrated over time */
 };
 

@@ -188,7 +188,7 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
     if (code)
         return code;
     if (gpu->nvml.device_count(&count) || count == 0)
-        return fail(ENOENT, "NVML sees no GPU");
+        return fail(ENOENT, "NVML reports no GPU");
     for (unsigned i = 0; i < count && gpu->count < GPUS_MAX && code == 0; i++) {
         char part[16];
         if (gpu->nvml.device(i, &gpu->devices[gpu->count]))

@@ -219,8 +219,8 @@ static int infiniband_open(void *state, const void *settings, const struct probe
         code = add_port(probe, site->roots, traits, &ports[i]);
     if (code >= 0 && probe->count == 0)
         return fail(ENOENT,
-                    "%s shows no counters, as in a container with a network namespace of "
-                    "its own; bind the host's /sys and name it as root of sysfs",
+                    "%s shows no counters, as in a container with its own network "
+                    "namespace; bind-mount the host's /sys and set it as root of sysfs",
                     ports[0].device);
     return code < 0 ? code : 0;
 }

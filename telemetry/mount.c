@@ -113,7 +113,7 @@ int mount_of_path(const struct telemetry_roots *roots, const char *path, struct 
         code = name ? file_load(name, MOUNTINFO_BYTES_MAX, &mountinfo, &bytes) : -ENOMEM;
     }
     if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, mount))
-        code = fail(ENOENT, "%s: %s names no mount for it", path, name);
+        code = fail(ENOENT, "%s: %s lists no mount that contains it", path, name);
     free(name);
     free(mountinfo);
     free(real);

@@ -136,7 +136,7 @@ const char *provenance_witness_text(enum provenance_witness witness)
         [PROVENANCE_NOTHING] = "no disk and no network serves the data",
         [PROVENANCE_DISK] = "bytes this process read from block devices",
         [PROVENANCE_SERVER] = "bytes that the file system's server sent",
-        [PROVENANCE_RECEIVED] = "bytes received less bytes sent, by the whole node",
+        [PROVENANCE_RECEIVED] = "bytes received minus bytes sent, by the whole node",
     };
 
     return texts[witness];

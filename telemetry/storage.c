@@ -107,7 +107,7 @@ static int open_files(struct storage *storage, const struct telemetry_roots *roo
     storage->device_files = memory_array(list->count + 1, sizeof *storage->device_files);
     if (!storage->device_files)
         return -ENOMEM;
-    /* An absent witness is no error: its figure is unknown. */
+    /* An absent witness is not an error: its figure is unknown. */
     for (uint32_t i = 0; i < list->count; i++) {
         char iostats[8];
         if (procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
@@ -256,7 +256,7 @@ static const struct storage_place *blind_place(const struct storage *storage, co
 {
     const struct storage_place *place = find_place(storage, PLACE_MEMORY);
 
-    *why = "lies in memory: nothing leaves storage";
+    *why = "in memory: nothing leaves storage";
     if (!place) {
         place = find_place(storage, PLACE_UNKNOWN);
         *why = "the kernel does not count what it reads from there";
@@ -284,9 +284,9 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     share->devices_hold_all =
         local && !remote && !blind && !storage->cut_off && parts->device_known;
     if (storage->place_count == 0)
-        snprintf(share->reason, sizeof share->reason, "it is not known where the files lie");
+        snprintf(share->reason, sizeof share->reason, "unknown where the files are");
     else if (storage->cut_off)
-        snprintf(share->reason, sizeof share->reason, "the files lie on too many file systems");
+        snprintf(share->reason, sizeof share->reason, "the files are on too many file systems");
     else if (blind)
         snprintf(share->reason, sizeof share->reason, "%s at %.80s: %s", blind->type, blind->point,
                  why);
@@ -295,7 +295,8 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     else if (parts->process_known)
         tell(share, false, parts->process_read_bytes, "/proc/self/io read_bytes");
     else if (parts->device_known && !remote)
-        tell(share, true, parts->device_read_bytes, "sectors read from the devices, by whomever");
+        tell(share, true, parts->device_read_bytes,
+             "sectors read from the devices, by any process");
     else
         snprintf(share->reason, sizeof share->reason,
                  "neither the process's nor the devices' counters can be read, or they restarted");

@@ -22,7 +22,7 @@ bool text_line(struct text *text, struct text *line);             /* without its
 bool text_word(struct text *text, struct text *word);             /* between blanks and tabs */
 bool text_until(struct text *text, char mark, struct text *part); /* consumes the mark, too */
 
-/* Consume a decimal number; if the next word is none, or does not fit, consume nothing. */
+/* Consume a decimal number; if the next word is not a number, or does not fit, consume nothing. */
 bool text_u64(struct text *text, uint64_t *value);
 
 bool text_is(struct text text, const char *string);

@@ -82,12 +82,12 @@ echo text >mixed/00002/notes.txt
 expect 1 run mixed "" --json mixed.json
 says "DEGRADED: 5 samples are left out, of unsupported kinds" \
     "skipped: "
-tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: of a kind' 'more3.webp' \
+tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: unsupported kind' 'more3.webp' \
     '"other_files": 1' '"samples": 40' '"degraded": true'
 expect 1 run mixed "" # and in every run
 says "DEGRADED: 5 samples"
 expect 1 "$IOBENCH" verify mixed
-says "more5.webp: offset 0: of a kind that is not read" "5 faults"
+says "more5.webp: offset 0: unsupported kind of image" "5 faults"
 expect 1 "$IOBENCH" inspect mixed
 says "SKIPPED    5 samples" "other      1 file"
 expect 1 "$IOBENCH" pack mixed less --format shards
@@ -105,7 +105,7 @@ if command -v tar >/dev/null; then
     (cd members && tar -cf ../members.tar 1.cls 1.jpg 2.cls 2.webp 3.cls 3.jpg)
     expect 1 run members.tar "" --json members.json
     says "DEGRADED: 1 sample is left out, of unsupported kinds"
-    tells members.json "members.tar: offset [0-9]*: 2: it has no image of a kind that is read"
+    tells members.json "members.tar: offset [0-9]*: 2: no image of a supported kind"
 fi
 
 # ---- a file that is not a shard: excluded, like other damage found while indexing ----

@@ -8,7 +8,7 @@ expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k set -f files
 first=$(find set/00001 -name '*.jpg' | sort | head -n 1)
 : >"$first"
 expect 1 "$IOBENCH" --data set --epochs 1 --runs 1
-says "$first: offset 0: a record of 0 bytes: it is empty"
+says "$first: offset 0: a record of 0 bytes: empty"
 expect 1 "$IOBENCH" --data set --epochs 1 --runs 1 --on-error skip
 says "DEGRADED: 1 record was skipped" "the index omits damaged samples"
 expect 1 "$IOBENCH" verify set

@@ -37,7 +37,7 @@ says "start of a batch"
 run 2 --resume-at 5
 says "EPOCH:SAMPLE"
 run 1 --resume-at 0:600
-says "there is no sample 600"
+says "sample 600 is past the end"
 
 # ---- presets; the command line overrides them ----
 run 0 --as mxnet --dry-run

@@ -34,12 +34,12 @@ case $out in *": valid, cold, 1 run of"*) ;; *) skip "nobody can prove caches em
 unverified="client cold, server unverified"
 run 0 --drop-caches --server-drop-cmd true --json true.json --csv true.csv
 says ": valid, $unverified, 1 run of" "Cache    $unverified: at most" \
-    "Server   UNVERIFIED: what the server holds" "--server-check-cmd 'ssh SERVER cachectl"
+    "Server   UNVERIFIED: server cache contents unknown" "--server-check-cmd 'ssh SERVER cachectl"
 [ "$(value true.json 'cold["cache_before"], server["cache_before"], server["check"], cold["server_drop"]["exit_status"]')" = \
     "('$unverified', 'unverified', None, 0.0)" ] || die "$(cat true.json)"
 grep -q "\"$unverified\"" true.csv || die "not a cell of a CSV file: $(cat true.csv)"
 run 1 --drop-caches=strict --server-drop-cmd true
-says "not verified cold: what the server holds in memory is not known"
+says "not verified cold: server cache contents unknown"
 
 # ---- a residency check does; it runs before and after the drop, and after the run ----
 run 0 --drop-caches=strict --server-drop-cmd "echo drop >>calls" \
@@ -59,7 +59,7 @@ run 1 --drop-caches=strict --server-check-cmd "$(answer $((bytes / 2)) null)"
 run 0 --server-check-cmd "$(answer $((bytes / 2)) null)" --json warm.json # no cold cache was requested
 [ "$(value warm.json 'cold["cache_before"]')" = warm ] || die "$(cat warm.json)"
 run 1 --drop-caches=strict --server-check-cmd "'$CACHECTL' status --json '$CACHECTL'"
-says "it must be of the set's files"
+says "check the set's files"
 run 1 --drop-caches=strict --server-check-cmd "yes"
 says "output exceeds 32768 bytes"
 run 0 --drop-caches --server-check-cmd "sleep 600" --drop-timeout 1s

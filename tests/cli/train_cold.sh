@@ -63,7 +63,7 @@ says "gzip and zlib streams"
 [ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" $TRAIN --drop-caches --json train.json
-case $out in *UNVERIFIED* | *"in memory (tmpfs)"*) skip "nobody can prove caches empty here: $out" ;; esac
+case $out in *UNVERIFIED* | *"in-memory file system (tmpfs)"*) skip "nobody can prove caches empty here: $out" ;; esac
 says ": valid, cold, 1 run of 2 epochs" "Cache    cold: at most 0.00% of" "Limit    " "AU       "
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" run --trainer lenet:classes=3,threads=1,rate=0.001 --decode jpeg:size=32 $LENET \

@@ -69,7 +69,7 @@ cp -r good-recordio cut-record
 five=$(offset_of good-recordio 5)
 truncate -s "$five" cut-record/train.rec
 expect 1 "$IOBENCH" verify cut-record
-says "train.rec: offset $five: the file ends here, its .idx lists 35 more records: it is cut" "1 fault" "5 records"
+says "train.rec: offset $five: the file ends here, its .idx lists 35 more records: truncated" "1 fault" "5 records"
 expect 1 "$IOBENCH" run --data cut-record
 says "train.rec: offset $five: "
 expect 0 "$IOBENCH" pack good good-dali --format shards:idx=yes
@@ -83,7 +83,7 @@ for end in "$five" $((all - 1024)); do # between two samples, and after the last
     cp -r good-tar "cut-tar-$end"
     truncate -s "$end" "cut-tar-$end"/*.tar
     expect 1 "$IOBENCH" verify "cut-tar-$end"
-    says ".tar: offset $end: the archive ends without the blocks of zeros" "1 fault"
+    says ".tar: offset $end: the archive ends without its final blocks of zeros" "1 fault"
     expect 1 "$IOBENCH" run --data "cut-tar-$end"
     says ".tar: offset $end: "
 done

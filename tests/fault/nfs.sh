@@ -19,7 +19,7 @@ tests/fault/nfs_reads "nfs://$address/export/set" "$tmp/export/set" 3 1 5000 nfs
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "NFS 4 failed"
 
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 1 5000 nfs 4 >"$tmp/out" 2>&1 || fault "4 loaders"
-grep -q '; 4 loaders' "$tmp/out" || fault "not 4 loaders"
+grep -q '; 4 I/O threads' "$tmp/out" || fault "not 4 I/O threads"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "4 loaders failed"
 
 # Down for a second: no error.

@@ -90,12 +90,12 @@ for format in shards tar files lmdb; do
     same "$(digest "$url/$format")" "$wanted" $format
 done
 same "$(digest "$url/gzip" --shuffle none)" "$wanted" gzip
-refuses 'pack into a folder here' ./iobench pack "$url/rec" "$url/lmdb2" --format lmdb
+refuses 'pack into a local folder' ./iobench pack "$url/rec" "$url/lmdb2" --format lmdb
 refuses 'is not empty' ./iobench pack "$url/rec" "$url/tar" --format tar
 refuses 'source and target are the same' ./iobench pack "$url/rec" "$url/rec"
 refuses 'does not exist' ./iobench run --data "$url/none"
 refuses 'use --reader nfs, or mount it' ./iobench run --data "$url/rec" --reader pread
-refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
+refuses 'URL options' ./iobench verify "$url/rec?version=4"
 
 # A shard that is truncated, or replaced, while it is read.
 bytes=$(du -sb "$here/rec" | cut -f1)

@@ -68,13 +68,13 @@ cut_sets() {
     truncate -s "$(tail -n 1 cut/train.idx | cut -f 2)" cut/train.rec
     rm -f cut/.iobench-index
     run 1 --data cut --decode checksum
-    caught "the file ends here, its .idx lists 1 more record: it is cut"
+    caught "the file ends here, its .idx lists 1 more record: truncated"
     lie "a tar that ends without its end"
     expect 0 "$IOBENCH" pack synthetic:count=60,mean=20k tar -f tar --shards 1
     truncate -s -10240 tar/*.tar
     rm -f tar/.iobench-index
     run 1 --data tar --decode checksum
-    caught "an entry goes past the end of the archive: it is truncated"
+    caught "an entry goes past the end of the archive: truncated"
 }
 
 images() {

@@ -123,7 +123,7 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
         fail_msg("%s, %s, %s loaders: %s", reader, shuffle, loaders, fail_reason());
     assert_int_equal(seen->count, 2 * SAMPLES);
     if (strcmp(loaders, "1") != 0)
-        assert_non_null(strstr(result.reader_engine, " loaders"));
+        assert_non_null(strstr(result.reader_engine, " I/O threads"));
     engine_destroy(engine);
     plugins.format = (struct plugin_choice){0};
     job_release(&plugins);

@@ -220,7 +220,7 @@ static void each_name_of_an_unfinished_set_says_so(void **unused)
     assert_int_equal(plugin_choose("format", format_registry, "recordio", &choice), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal(manifest_check_complete(folder_path(names[i])), -EINPROGRESS);
-        assert_non_null(strstr(fail_reason(), "1 of 4 shards are finished"));
+        assert_non_null(strstr(fail_reason(), "1 of 4 shards finished"));
         assert_non_null(strstr(fail_reason(), "complete it: iobench pack x y"));
         assert_null(format_detect(folder_path(names[i])));
         assert_int_equal(format_catalog(&choice, folder_path(names[i]), true, NULL, &catalog),

@@ -35,7 +35,7 @@ static void make_read_only(void)
 static void check_refused(int code)
 {
     assert_int_equal(code, -ENOTSUP);
-    assert_string_equal(fail_reason(), "format readonly can be read only; choose one of: recordio");
+    assert_string_equal(fail_reason(), "format readonly is read-only; choose one of: recordio");
 }
 
 static void read_only_is_not_written(void **unused)

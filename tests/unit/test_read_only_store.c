@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A storage that can only be read, which the program knows by its registry row alone. */
+ * A read-only storage, known to the program only by its registry row. */
 #include "dataset/store_members.h"
 
 #include "base/fail.h"
@@ -33,7 +33,7 @@ static void it_is_found_by_its_scheme(void **unused)
 static void expect_refused(int code)
 {
     assert_int_equal(code, -ENOTSUP);
-    assert_non_null(strstr(fail_reason(), "demo:// can only be read"));
+    assert_non_null(strstr(fail_reason(), "demo:// is read-only"));
     fail_clear();
 }
 

@@ -440,7 +440,7 @@ static void refusals_say_why(void **unused)
         {"none", {.ranks = 2, .partition = PLAN_ELASTIC}, "batch size"},
         {"epoch",
          {.ranks = 2, .partition = PLAN_ELASTIC, .batch_size = 400, .remainder = PLAN_DROP},
-         "less than one batch"},
+         "fewer than one batch"},
         {"webdataset", {.ranks = 4, .partition = PLAN_SHARDS, .batch_size = 4}, "rank 3 of 4"},
         {"none", {.ranks = RECORDS + 1, .batch_size = 4}, "no records"},
         {"none", {.ranks = 2, .rank = 2, .batch_size = 4}, "--rank 2"},

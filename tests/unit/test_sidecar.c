@@ -204,7 +204,7 @@ static void lies_are_found(void **unused)
         assert_int_equal(
             sidecar_load(folder_path("set/.lying"), folder_path("set"), "made", KEY, &catalog),
             -EINVAL);
-        assert_non_null(strstr(fail_reason(), "a record is not within its shard"));
+        assert_non_null(strstr(fail_reason(), "a record is outside its shard"));
         free(lying);
     }
     free(bytes);
@@ -254,7 +254,7 @@ static void a_path_out_of_the_set_is_refused(void **unused)
         save_with_name(names[i]);
         if (load_planted(&catalog) != -EINVAL)
             fail_msg("%s is taken", names[i]);
-        assert_non_null(strstr(fail_reason(), "not of a file below"));
+        assert_non_null(strstr(fail_reason(), "is not below the data set"));
     }
     copy_shard("secr");
     save_with_name("../secr");

@@ -234,25 +234,25 @@ static void disks_on_the_network_are_told_apart(void **unused)
     make_device("pci/sdc", "8:32");
     assert_string_equal(elsewhere_beneath(8, 32), "");
     make_device("platform/host3/session1/target3/sdd", "8:48");
-    assert_string_equal(elsewhere_beneath(8, 48), "sdd, a disk on the network");
+    assert_string_equal(elsewhere_beneath(8, 48), "sdd, a network disk");
     make_device("virtual/nbd0", "43:0");
     make_device("virtual/dm-2", "253:2");
     make_slave("virtual/dm-2", "virtual/nbd0");
-    assert_string_equal(elsewhere_beneath(253, 2), "nbd0, a disk on the network");
+    assert_string_equal(elsewhere_beneath(253, 2), "nbd0, a network disk");
     make_device("virtual/rbd1", "252:16");
-    assert_string_equal(elsewhere_beneath(252, 16), "rbd1, a disk on the network");
+    assert_string_equal(elsewhere_beneath(252, 16), "rbd1, a network disk");
     make_device("pci/nvme0n1", "259:0");
     make_attribute("sys/devices/pci/nvme0n1/device/transport", "pcie\n");
     assert_string_equal(elsewhere_beneath(259, 0), "");
     make_device("fabrics/nvme1n1", "259:1");
     make_attribute("sys/devices/fabrics/nvme1n1/device/transport", "tcp\n");
-    assert_string_equal(elsewhere_beneath(259, 1), "nvme1n1, a disk on the network");
+    assert_string_equal(elsewhere_beneath(259, 1), "nvme1n1, a network disk");
     /* An NVMe subsystem, reached by each of its paths. */
     make_device("subsystem/nvme2n1", "259:2");
     make_attribute("sys/devices/subsystem/nvme2n1/device/nvme2/transport", "pcie\n");
     assert_string_equal(elsewhere_beneath(259, 2), "");
     make_attribute("sys/devices/subsystem/nvme2n1/device/nvme3/transport", "rdma\n");
-    assert_string_equal(elsewhere_beneath(259, 2), "nvme2n1, a disk on the network");
+    assert_string_equal(elsewhere_beneath(259, 2), "nvme2n1, a network disk");
 }
 
 /* A file system without a local disk beneath it that is not in memory may be cached elsewhere. */
@@ -281,7 +281,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
     make_attribute("proc/self/mountinfo",
                    "22 1 0:99 / / rw - overlay overlay rw,lowerdir=/no/such\n");
     assert_int_equal(devices_of_path(&roots, test_folder, &list), 0);
-    assert_string_equal(list.elsewhere, "/no/such, which is out of sight");
+    assert_string_equal(list.elsewhere, "/no/such, not visible from here");
 
     /* A loop device is as remote as its file. */
     char backing[160];

@@ -162,7 +162,7 @@ static void unread_samples_are_told(void **unused)
     assert_int_equal(catalog->record_count, 1);
     assert_int_equal(catalog->left_out, 1);
     assert_int_equal(catalog->unread_count, 4);
-    assert_non_null(strstr(catalog->unread[0], "made.tar: offset 2048: b: it has no image"));
+    assert_non_null(strstr(catalog->unread[0], "made.tar: offset 2048: b: no image"));
     catalog_destroy(catalog);
     free(maker);
 }

@@ -195,11 +195,11 @@ static void examples_that_hold_no_sample(void **unused)
 
     (void)unused;
     assert_int_equal(parse_with("shards", nothing, &sample), -EBADMSG);
-    expect_reason("no feature image/encoded or image; name one with image=KEY");
+    expect_reason("no feature image/encoded or image; choose one with image=KEY");
     assert_int_equal(parse_with("shards:image=jpg", image, &sample), -EBADMSG);
     expect_reason("no feature jpg;");
     assert_int_equal(parse_with("shards", label_entry("image", 4), &sample), -EBADMSG);
-    expect_reason("feature image holds no image");
+    expect_reason("feature image contains no image");
     assert_int_equal(parse_with("shards", join(image, image_entry("label", "cat")), &sample),
                      -EBADMSG);
     expect_reason("feature label has no number");
