@@ -400,7 +400,7 @@ static const char *refusal_text(int refusal)
     case -EPERM:
         return "is refused here (sysctl kernel.io_uring_disabled, or a container)";
     case -ENOSYS:
-        return "is not in this kernel";
+        return "is refused here (not in this kernel)";
     case -ENOMEM:
         return "is refused here (no memory: on old kernels RLIMIT_MEMLOCK, ulimit -l)";
     case -ENOTSUP:

@@ -27,7 +27,7 @@ inject() {
     }
 }
 inject io_uring_setup:error=EPERM 'refused here (sysctl'
-inject io_uring_setup:error=ENOSYS 'io_uring is not in this kernel'
+inject io_uring_setup:error=ENOSYS 'io_uring is refused here (not in this kernel)'
 inject io_uring_setup:error=ENOMEM 'refused here (no memory.*Cannot allocate memory; [0-9]* threads read instead'
 inject io_uring_register:error=ENOMEM 'buffers are not registered: RLIMIT_MEMLOCK'
 inject io_uring_enter:error=EINTR:when=3+7 'io_uring, O_DIRECT'

@@ -141,7 +141,7 @@ static void the_larger_transaction_holds(void **unused)
     expect_failure(&image, -EBADMSG, "depth");
     /* Both must be meta pages, for liblmdb and for us. */
     other[META] ^= 1;
-    expect_failure(&image, -EBADMSG, "not a meta page");
+    expect_failure(&image, -EBADMSG, "not an LMDB meta page");
     free(image.bytes);
 }
 
@@ -229,7 +229,7 @@ static void cut_files_are_told(void **unused)
     expect_failure(&image, -EBADMSG, "file ends within");
     free(image.bytes);
     image = (struct image){.bytes = calloc(8, PAGE), .count = 8 * PAGE};
-    expect_failure(&image, -EBADMSG, "not a meta page");
+    expect_failure(&image, -EBADMSG, "not an LMDB meta page");
     free(image.bytes);
 }
 

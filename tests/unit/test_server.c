@@ -179,7 +179,7 @@ static void disks_are_read_from_start_to_end(void **unused)
     server_look_after(&request, &result);
     assert_false(result.disk_known);
     assert_int_equal(result.state, SERVER_UNVERIFIED);
-    assert_non_null(strstr(result.reason, "went back"));
+    assert_non_null(strstr(result.reason, "decreased"));
     server_make_cold(&(struct server_request){.set_bytes = SET_BYTES,
                                               .check_command = SAY("0", "1000000", "null")},
                      &result);

@@ -202,7 +202,7 @@ static void examples_that_hold_no_sample(void **unused)
     expect_reason("feature image contains no image");
     assert_int_equal(parse_with("shards", join(image, image_entry("label", "cat")), &sample),
                      -EBADMSG);
-    expect_reason("feature label has no number");
+    expect_reason("feature label has no numeric label");
     assert_int_equal(
         parse_with("shards", join(image, label_entry("label", UINT64_MAX - 8)), &sample), -EBADMSG);
     expect_reason("label -9 in feature label");
