@@ -117,12 +117,15 @@ static int read_once(struct read_phase *reading)
                               .timeout_ns = job->io_timeout_ns,
                               .interrupted = shared->interrupted,
                               .figures = shared->figures};
-    int code = ranks_meet(shared->ranks, 0, NULL);
 
+    /* The ranks of a node share its counters: no rank reads before all have taken the first values,
+     * and all have finished before any takes the last. */
     witness_before(reading->witness);
+    int code = ranks_meet(shared->ranks, 0, NULL);
     if (code == 0)
         code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
     epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
+    code = ranks_meet(shared->ranks, code, NULL);
     witness_after(reading->witness, &epoch->device);
     for (uint32_t i = 0; i < shared->buffers.ranks; i++) {
         epoch->record_bytes += shared->figures[i].bytes;
@@ -135,7 +138,7 @@ static int read_once(struct read_phase *reading)
              "%s", restore.engine);
     if (restore.notice[0] && shared->result->read_count == 0)
         result_notice(&shared->result->evidence, "%s", restore.notice);
-    return ranks_meet(shared->ranks, code, NULL);
+    return code;
 }
 
 static int measure(struct read_phase *reading)
