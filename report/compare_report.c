@@ -74,8 +74,9 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
 
     if (comparison->basis == COMPARE_PAIRS && comparison->turns > 1)
         print_note(stream,
-                   "%zu pairs, each the interquartile mean of %zu alternating runs; change is the "
-                   "mean of their ratios, tested by the paired t test of logarithms",
+                   "%zu pairs, each the interquartile mean of %zu alternating runs, so rare stalls "
+                   "of one side do not count; change is the mean of their ratios, tested by the "
+                   "paired t test of logarithms",
                    comparison->pairs, comparison->turns);
     else if (comparison->basis == COMPARE_PAIRS)
         print_note(stream,
