@@ -129,9 +129,9 @@ struct backend_ops {
      * With config.late, and without logits, the reported loss may be that of the oldest unreported
      * batch, or none (all 0); calls still take effect in order. With config.exchanged_by_host, a
      * step itself may be late: ready() is then called for the batch whose loss is reported, and the
-     * next update is that batch's. Without a batch, run() waits for the oldest unreported batch,
-     * and reports nothing if there is none; drain this way before load(), save(), and when
-     * switching between training and inference. */
+     * next update is that batch's. Without a batch, run() waits for the oldest unreported batch;
+     * if there is none, for the last update, whose time alone is reported. Drain this way before
+     * load(), save(), and when switching between training and inference. */
     int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
     /* No more batches follow, and the exchange that enqueue() feeds is about to close: drop
      * anything kept for replay. Never waits. NULL: nothing is kept. */

@@ -66,7 +66,7 @@ struct trainer_ops {
      * then those of an earlier step, or all 0. */
     int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
     /* Wait for the oldest step whose times are not yet reported. Returns 1 and its times, or 0 if
-     * none is left. NULL: steps are never late. */
+     * none is left, with what remained of the last one's. NULL: steps are never late. */
     int (*finish)(void *state, struct trainer_times *times);
     void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */
 };

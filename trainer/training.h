@@ -63,8 +63,9 @@ const char *training_precision(const struct training *training);
  * batch not yet reported, or none (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
-/* Wait for the oldest batch not yet reported. Returns 1, or 0 if none is left: call until then
- * before training_save() and training_load(), and when switching between training and inference. */
+/* Wait for the oldest batch not yet reported. Returns 1, or 0 if none is left: times are then of
+ * the last update, if a device had not reported it. Call until then before training_save() and
+ * training_load(), and when switching between training and inference. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);
 /* Infer one batch by the running statistics; change nothing. Late as training_step(). */

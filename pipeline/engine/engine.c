@@ -299,8 +299,10 @@ static int finish_steps(struct engine *engine)
     struct trainer_times times;
     int code;
 
-    while ((code = trainer_finish(&engine->trainer, &times)) == 1)
+    do {
+        code = trainer_finish(&engine->trainer, &times);
         account_step(&engine->account, &times);
+    } while (code == 1);
     return code;
 }
 

@@ -246,6 +246,8 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
         code = code ? code : given;
     }
     const bool lands = pass->batch ? !late || (holds && started) : !nothing_flies(cuda);
+    if (code == 0 && !pass->batch && !lands)
+        code = cuda_flights_settle(flights, &loss->times);
     if (code == 0 && lands)
         code = cuda_flight_land(flights, loss);
     if (code == 0 && pass->logits)

@@ -124,8 +124,9 @@ int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pa
     flight->count = batch->count;
     flight->learns = pass->learns;
     flight->labelled = batch->labels != NULL;
-    flight->updated = false;
+    flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
+    flight->given_ns = flights->waited_ns;
     int code =
         upload(flights, batch, &flights->slots[flights->given % flights->slot_count], flight);
     flights->given += code == 0;
@@ -152,8 +153,11 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
     const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled};
     void *stream = model->runtime.stream;
 
-    flight->waited_ns = flights->waited_ns;
-    flights->waited_ns = 0;
+    const uint64_t since_ns = flights->waited_before_ns;
+    const uint64_t given_ns = flight->given_ns > since_ns ? flight->given_ns : since_ns;
+    flight->waited_ns = given_ns - since_ns;
+    flight->waited_on_ns = flights->waited_ns - given_ns;
+    flights->waited_before_ns = flights->waited_ns;
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
         code = mark(model, flight, CUDA_COMPUTE);
@@ -193,28 +197,34 @@ static int between(void *const first, void *const last, uint64_t *ns)
     return code;
 }
 
-/* Split the gap between the previous pass and this one's first kernel. While the batch was being
- * uploaded, the device waited for the upload; before that for the host, which had no batch, or was
- * late for another reason, which is not counted. */
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Split the gap between the previous pass and this one's first kernel: while the device was idle
+ * before the upload and the host had no batch, it waited for the batch; then for the upload; after
+ * that for further batches, if this one is held until they are given. The host may be late for
+ * other reasons, which are not counted. */
 static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
                     struct backend_times *times)
 {
     void *const *moments = flight->moments;
-    uint64_t gap_ns = 0, uploaded_ns = 0;
+    void *end =
+        before ? before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE] : moments[CUDA_UPLOAD];
+    uint64_t idle_ns = 0, uploaded_ns = 0, gap_ns = 0;
+    int code = between(end, moments[CUDA_UPLOAD], &idle_ns);
 
-    times->upload_ns = times->copy_ns;
-    times->wait_ns = flight->waited_ns;
-    if (!before)
-        return 0;
-    void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
-    int code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
+    if (code == 0)
+        code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
     if (code == 0)
         code = between(end, moments[CUDA_COMPUTE], &gap_ns);
-    if (times->upload_ns > uploaded_ns)
-        times->upload_ns = uploaded_ns;
-    gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
-    if (times->wait_ns > gap_ns)
-        times->wait_ns = gap_ns;
+    if (!before) /* the wait ended with the upload's start */
+        idle_ns = flight->waited_ns, gap_ns += idle_ns;
+    times->upload_ns = least(times->copy_ns, uploaded_ns);
+    times->wait_ns =
+        least(flight->waited_ns, idle_ns) +
+        least(flight->waited_on_ns, gap_ns - least(idle_ns + times->upload_ns, gap_ns));
     return code;
 }
 
@@ -248,9 +258,18 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
         code = between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
     if (code == 0)
         code = take_exchange(model, flight, times);
-    if (code == 0 && before && before->updated)
+    if (code == 0 && before && before->updated && !before->update_reported)
         code =
             between(before->moments[CUDA_UPDATE], before->moments[CUDA_UPDATED], &times->update_ns);
+    return code;
+}
+
+static int wait_for(struct cuda_flights *flights, const struct cuda_flight *flight,
+                    enum cuda_moment moment)
+{
+    int code = runtime_event_wait_for(flight->moments[moment], flights->model->config.silence_ns);
+
+    flights->is_stuck = code == -ETIMEDOUT;
     return code;
 }
 
@@ -260,10 +279,8 @@ int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss)
     const struct cuda_flight *before =
         flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
     const struct device_loss *found = &flight->report->loss;
-    int code =
-        runtime_event_wait_for(flight->moments[CUDA_DONE], flights->model->config.silence_ns);
+    int code = wait_for(flights, flight, CUDA_DONE);
 
-    flights->is_stuck = code == -ETIMEDOUT;
     if (code)
         return code;
     flights->reported++;
@@ -275,4 +292,17 @@ int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss)
         loss->counted = found->counted;
     }
     return take_times(flights->model, flight, before, &loss->times);
+}
+
+int cuda_flights_settle(struct cuda_flights *flights, struct backend_times *times)
+{
+    struct cuda_flight *last = flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
+
+    if (!last || !last->updated || last->update_reported)
+        return 0;
+    int code = wait_for(flights, last, CUDA_UPDATED);
+    if (code == 0)
+        code = between(last->moments[CUDA_UPDATE], last->moments[CUDA_UPDATED], &times->update_ns);
+    last->update_reported = code == 0;
+    return code;
 }

@@ -31,8 +31,11 @@ struct cuda_flight {
     struct cuda_report *report;
     void *moments[CUDA_MOMENTS];
     uint32_t count; /* images */
-    bool learns, labelled, updated;
-    uint64_t waited_ns; /* time the host waited for batches before starting this one */
+    bool learns, labelled, updated, update_reported;
+    uint64_t given_ns; /* flights' waited_ns when it was given */
+    /* Time the host waited for batches since the start before this one: until this batch was given,
+     * and after that. */
+    uint64_t waited_ns, waited_on_ns;
 };
 
 struct cuda_flights {
@@ -41,7 +44,8 @@ struct cuda_flights {
     struct cuda_slot *slots;
     struct cuda_flight *flights;       /* slot_count + 1 */
     uint64_t given, started, reported; /* passes */
-    uint64_t waited_ns;                /* time waited for batches since the last start */
+    uint64_t waited_ns;                /* time waited for batches */
+    uint64_t waited_before_ns;         /* of it, before the last start */
     uint64_t rows_bytes, slot_bytes;   /* of a batch's rows; of all slots */
     bool is_stuck;                     /* the device does not answer: nothing may wait for it */
 };
@@ -62,5 +66,7 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
 int cuda_flight_updated(struct cuda_flights *flights, bool done);
 /* Wait for the oldest started batch. */
 int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss);
+/* With no batch in flight: wait for the last update and report its time, once. */
+int cuda_flights_settle(struct cuda_flights *flights, struct backend_times *times);
 
 #endif
