@@ -406,49 +406,6 @@ static void times_of_late_steps_come(void **unused)
     free(found.state);
 }
 
-/* Batches are held for later ones: the upload of the first is under way while the host waits for
- * those. However slow the machine is, no time is counted twice. */
-static void waits_and_uploads_are_counted_once(void **unused)
-{
-    const struct backend_config config = {
-        .training = true, .seed = 7, .exchanged_by_host = true, .late = true};
-    struct course course;
-    struct backend_loss loss;
-    struct trainer_times total = {0};
-
-    (void)unused;
-    set_out(&course, "cuda:fp32,plans=none,ahead=2", config);
-    const uint64_t start_ns = clock_now_ns();
-    for (uint32_t step = 0; step <= STEPS; step++) {
-        const uint64_t waits_ns = clock_now_ns();
-        if (step < STEPS)
-            clock_sleep_ns(UINT64_C(4000) * LATE_US);
-        struct backend_batch batch = next_batch(&course, step);
-        batch.waited_ns = clock_now_ns() - waits_ns;
-        do {
-            const bool gives = step < STEPS;
-            int code = gives ? backend_step(&course.backend, &batch, 0, NULL, NULL, &loss)
-                             : backend_finish(&course.backend, 0, NULL, NULL, &loss);
-            assert_true(code == 0 || (code == 1 && !gives));
-            if (loss.update_due)
-                exchange_and_update(&course, &loss);
-            note(&course, &loss);
-            total.wait_ns += loss.times.wait_ns;
-            total.upload_ns += loss.times.upload_ns;
-            total.compute_ns += loss.times.compute_ns;
-            total.exchange_ns += loss.times.exchange_ns;
-            total.update_ns += loss.times.update_ns;
-        } while (step == STEPS && loss.count);
-    }
-    const uint64_t took_ns = clock_now_ns() - start_ns;
-    const uint64_t sum_ns =
-        total.wait_ns + total.upload_ns + total.compute_ns + total.exchange_ns + total.update_ns;
-    if (sum_ns > took_ns)
-        fail_msg("the parts are %llu ns, all took %llu", (unsigned long long)sum_ns,
-                 (unsigned long long)took_ns);
-    arrive(&course, &course, "held");
-}
-
 /* The last update belongs to the epoch that it ends, not to the evaluation or epoch after it. */
 static void last_update_is_told_at_the_end(void **unused)
 {
@@ -508,7 +465,6 @@ int main(void)
         cmocka_unit_test(logits_are_never_late),
         cmocka_unit_test(times_are_told_as_they_are),
         cmocka_unit_test(times_of_late_steps_come),
-        cmocka_unit_test(waits_and_uploads_are_counted_once),
         cmocka_unit_test(last_update_is_told_at_the_end),
         cmocka_unit_test(memory_of_slots_and_pinned_batches_is_told),
     };

@@ -126,7 +126,6 @@ int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pa
     flight->labelled = batch->labels != NULL;
     flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
-    flight->given_ns = flights->waited_ns;
     int code =
         upload(flights, batch, &flights->slots[flights->given % flights->slot_count], flight);
     flights->given += code == 0;
@@ -153,11 +152,8 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
     const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled};
     void *stream = model->runtime.stream;
 
-    const uint64_t since_ns = flights->waited_before_ns;
-    const uint64_t given_ns = flight->given_ns > since_ns ? flight->given_ns : since_ns;
-    flight->waited_ns = given_ns - since_ns;
-    flight->waited_on_ns = flights->waited_ns - given_ns;
-    flights->waited_before_ns = flights->waited_ns;
+    flight->waited_ns = flights->waited_ns;
+    flights->waited_ns = 0;
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
         code = mark(model, flight, CUDA_COMPUTE);
@@ -197,34 +193,28 @@ static int between(void *const first, void *const last, uint64_t *ns)
     return code;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Split the gap between the previous pass and this one's first kernel: while the device was idle
- * before the upload and the host had no batch, it waited for the batch; then for the upload; after
- * that for further batches, if this one is held until they are given. The host may be late for
- * other reasons, which are not counted. */
+/* Split the gap between the previous pass and this one's first kernel. While the batch was being
+ * uploaded, the device waited for the upload; before that for the host, which had no batch, or was
+ * late for another reason, which is not counted. */
 static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
                     struct backend_times *times)
 {
     void *const *moments = flight->moments;
-    void *end =
-        before ? before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE] : moments[CUDA_UPLOAD];
-    uint64_t idle_ns = 0, uploaded_ns = 0, gap_ns = 0;
-    int code = between(end, moments[CUDA_UPLOAD], &idle_ns);
+    uint64_t gap_ns = 0, uploaded_ns = 0;
 
-    if (code == 0)
-        code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
+    times->upload_ns = times->copy_ns;
+    times->wait_ns = flight->waited_ns;
+    if (!before)
+        return 0;
+    void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
+    int code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
     if (code == 0)
         code = between(end, moments[CUDA_COMPUTE], &gap_ns);
-    if (!before) /* the wait ended with the upload's start */
-        idle_ns = flight->waited_ns, gap_ns += idle_ns;
-    times->upload_ns = least(times->copy_ns, uploaded_ns);
-    times->wait_ns =
-        least(flight->waited_ns, idle_ns) +
-        least(flight->waited_on_ns, gap_ns - least(idle_ns + times->upload_ns, gap_ns));
+    if (times->upload_ns > uploaded_ns)
+        times->upload_ns = uploaded_ns;
+    gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
+    if (times->wait_ns > gap_ns)
+        times->wait_ns = gap_ns;
     return code;
 }
 

@@ -32,10 +32,7 @@ struct cuda_flight {
     void *moments[CUDA_MOMENTS];
     uint32_t count; /* images */
     bool learns, labelled, updated, update_reported;
-    uint64_t given_ns; /* flights' waited_ns when it was given */
-    /* Time the host waited for batches since the start before this one: until this batch was given,
-     * and after that. */
-    uint64_t waited_ns, waited_on_ns;
+    uint64_t waited_ns; /* time the host waited for batches before starting this one */
 };
 
 struct cuda_flights {
@@ -44,8 +41,7 @@ struct cuda_flights {
     struct cuda_slot *slots;
     struct cuda_flight *flights;       /* slot_count + 1 */
     uint64_t given, started, reported; /* passes */
-    uint64_t waited_ns;                /* time waited for batches */
-    uint64_t waited_before_ns;         /* of it, before the last start */
+    uint64_t waited_ns;                /* time waited for batches since the last start */
     uint64_t rows_bytes, slot_bytes;   /* of a batch's rows; of all slots */
     bool is_stuck;                     /* the device does not answer: nothing may wait for it */
 };
