@@ -23,6 +23,7 @@ libiobench_a_SOURCES += \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/names.c base/names.h \
+	base/nearest.c base/nearest.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \
 	base/pace.c base/pace.h \

@@ -2,6 +2,7 @@
 #include "base/option.h"
 
 #include "base/fail.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -120,19 +121,16 @@ static int parse_flag(const char *text, bool *value)
 
 static int parse_choice(const struct option_spec *row, const char *text, int *value)
 {
-    char names[256] = "";
-    size_t used = 0;
+    struct nearest nearest = nearest_start(text);
 
     for (int i = 0; row->choices[i]; i++) {
         if (strcmp(row->choices[i], text) == 0) {
             *value = i;
             return 0;
         }
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                     row->choices[i]);
+        nearest_offer(&nearest, row->choices[i]);
     }
-    return fail(EINVAL, "'%s' is not one of: %s", text, names);
+    return nearest_fail(&nearest, EINVAL, "unknown value");
 }
 
 static int check_range(const struct option_spec *row, double value)
@@ -224,13 +222,27 @@ const struct option_spec *option_find(const struct option_spec *table, const cha
     return NULL;
 }
 
+void option_offer(const struct option_spec *table, struct nearest *nearest)
+{
+    for (; table && table->name; table++)
+        nearest_offer(nearest, table->name);
+}
+
+static int fail_unknown(const struct option_spec *table, const char *name, const char *where)
+{
+    struct nearest nearest = nearest_start(name);
+
+    option_offer(table, &nearest);
+    return fail(EINVAL, "%s: unknown option '%s'%s", where, name, nearest_hint(&nearest));
+}
+
 int option_set(const struct option_spec *table, void *settings, const char *name, const char *value,
                const char *where)
 {
     const struct option_spec *row = option_find(table, name);
 
     if (!row)
-        return fail(EINVAL, "%s: unknown option '%s'", where, name);
+        return fail_unknown(table, name, where);
     int code = set_row(row, settings, value);
     if (code) {
         char reason[FAIL_REASON_BYTES];

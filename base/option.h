@@ -74,6 +74,10 @@ int option_set_list(const struct option_spec *table, void *settings, const char 
 /* Find a row by its long name or alias. NULL if unknown. */
 const struct option_spec *option_find(const struct option_spec *table, const char *name);
 
+/* Offer the names of a table as what a mistyped option may have meant. */
+struct nearest;
+void option_offer(const struct option_spec *table, struct nearest *nearest);
+
 /* Write the value of a row into text as a user would. Returns text. */
 const char *option_text(const struct option_spec *row, const void *settings, char *text,
                         size_t text_bytes);

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/option.h"
 
 #include <errno.h>
@@ -28,13 +29,13 @@ const struct plugin *plugin_idle(const struct plugin *const *registry)
 
 static int fail_unknown(const char *family, const struct plugin *const *registry, const char *name)
 {
-    char names[512] = "";
-    size_t used = 0;
+    struct nearest nearest = nearest_start(name);
+    char what[64];
 
-    for (; *registry && used < sizeof names; registry++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                 (*registry)->name);
-    return fail(EINVAL, "unknown %s '%s'; known: %s", family, name, names);
+    for (; *registry; registry++)
+        nearest_offer(&nearest, (*registry)->name);
+    snprintf(what, sizeof what, "unknown %s", family);
+    return nearest_fail(&nearest, EINVAL, what);
 }
 
 int plugin_choose(const char *family, const struct plugin *const *registry, const char *text,

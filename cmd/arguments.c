@@ -2,9 +2,9 @@
 #include "cmd/arguments.h"
 
 #include "base/fail.h"
-#include "dataset/store.h"
 #include "base/memory.h"
-#include "cmd/nearest.h"
+#include "base/nearest.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -47,10 +47,9 @@ static int fail_unknown(const struct arguments_scope *scopes, const char *name)
     struct nearest nearest = nearest_start(name);
 
     for (; scopes->table; scopes++)
-        nearest_offer_table(&nearest, scopes->table);
-    if (nearest.best)
-        return fail(EINVAL, "unknown option '--%s'; did you mean '--%s'?", name, nearest.best);
-    return fail(EINVAL, "unknown option '--%s'", name);
+        option_offer(scopes->table, &nearest);
+    nearest.dashes = "--";
+    return fail(EINVAL, "unknown option '--%s'%s", name, nearest_hint(&nearest));
 }
 
 /* Return the value of an option given without one; NULL if it requires one. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * iobench help: explains a command, or prints the manual page. */
+ * iobench help: explains a command or a plug-in, or prints the manual page. */
 #include "base/fail.h"
+#include "base/nearest.h"
 #include "cmd/commands.h"
+#include "cmd/families.h"
 #include "cmd/help.h"
 #include "cmd/manual.h"
-#include "cmd/nearest.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -19,6 +20,19 @@ static const struct option_spec help_options[] = {
      .summary = "print the manual page, for man(1)"},
     {0},
 };
+
+static int misnamed(const struct invocation *invocation)
+{
+    struct nearest nearest = nearest_start(invocation->operands[0]);
+
+    for (int i = 0; command_registry[i]; i++)
+        nearest_offer(&nearest, command_registry[i]->name);
+    for (const struct family *family = family_table; family->name; family++)
+        for (int i = 0; family->registry[i]; i++)
+            nearest_offer(&nearest, family->registry[i]->name);
+    fail(EINVAL, "unknown command or plug-in '%s'%s", nearest.wanted, nearest_hint(&nearest));
+    return command_misused(invocation);
+}
 
 static int help_run(const struct invocation *invocation)
 {
@@ -37,23 +51,17 @@ static int help_run(const struct invocation *invocation)
         return COMMAND_OK;
     }
     const struct command *command = command_find(invocation->operands[0]);
-    if (!command) {
-        struct nearest nearest = nearest_start(invocation->operands[0]);
-        for (int i = 0; command_registry[i]; i++)
-            nearest_offer(&nearest, command_registry[i]->name);
-        fail(EINVAL, "unknown command '%s'%s%s%s", invocation->operands[0],
-             nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
-             nearest.best ? "'?" : "");
-        return command_misused(invocation);
-    }
-    help_command(stdout, command);
+    if (command)
+        help_command(stdout, command);
+    else if (help_plugin(stdout, invocation->operands[0]) == 0)
+        return misnamed(invocation);
     return COMMAND_OK;
 }
 
 const struct command command_help = {
     .name = "help",
-    .summary = "explain a command or all of them",
-    .operands = "[COMMAND|all]",
+    .summary = "explain a command, a plug-in, or everything",
+    .operands = "[COMMAND|PLUGIN|all]",
     .operands_maximum = 1,
     .options = help_options,
     .settings_size = sizeof(struct help_settings),

@@ -96,16 +96,20 @@ static void print_usage(FILE *stream, const struct command *command)
             command->operands ? command->operands : "");
 }
 
-static void print_examples(FILE *stream, const char *examples)
+/* Print the examples that contain text. */
+static void print_examples(FILE *stream, const char *examples, const char *text)
 {
-    if (!examples)
-        return;
-    fprintf(stream, "\nExamples:\n");
-    while (*examples) {
+    const char *heading = "\nExamples:\n";
+
+    while (examples && *examples) {
         size_t line = strcspn(examples, "\n"), command = strcspn(examples, "\t\n");
-        fprintf(stream, "  %.*s\n", (int)command, examples);
-        if (command < line)
-            fprintf(stream, "      %.*s\n", (int)(line - command - 1), examples + command + 1);
+        const char *found = strstr(examples, text);
+        if (found && found < examples + command) {
+            fprintf(stream, "%s  %.*s\n", heading, (int)command, examples);
+            if (command < line)
+                fprintf(stream, "      %.*s\n", (int)(line - command - 1), examples + command + 1);
+            heading = "";
+        }
         examples += line + (examples[line] == '\n');
     }
 }
@@ -117,7 +121,7 @@ void help_command(FILE *stream, const struct command *command)
     words_print(stream, "", 0, command->description ? command->description : command->summary);
     print_options(stream, command->options);
     print_options(stream, common_options);
-    print_examples(stream, command->examples);
+    print_examples(stream, command->examples, "");
 }
 
 void help_program(FILE *stream)
@@ -138,11 +142,24 @@ void help_program(FILE *stream)
         if (row->letter)
             print_option(stream, row);
     print_options(stream, common_options);
-    print_examples(stream, first->examples);
+    print_examples(stream, first->examples, "");
     fputc('\n', stream);
-    words_print(stream, "", 0,
-                "'iobench help COMMAND' explains a command and all its options, 'iobench list' "
-                "lists readers, formats, shuffles, decoders and trainers.");
+    words_print(
+        stream, "", 0,
+        "'iobench help NAME' explains a command or a plug-in and all its options, 'iobench list' "
+        "lists readers, formats, shuffles, decoders and trainers.");
+}
+
+static void print_plugin_options(FILE *stream, const struct plugin *plugin)
+{
+    for (const struct option_spec *row = plugin->options; row && row->name; row++) {
+        char left[96], right[512];
+        snprintf(left, sizeof left, "    %s=%s", row->name,
+                 row->type == OPTION_FLAG ? "yes|no" : help_metavar(row));
+        snprintf(right, sizeof right, "%s%s%s%s", row->summary, row->fallback ? " [" : "",
+                 row->fallback ? row->fallback : "", row->fallback ? "]" : "");
+        print_entry(stream, left, right, COLUMN);
+    }
 }
 
 static void print_plugins(FILE *stream)
@@ -150,18 +167,53 @@ static void print_plugins(FILE *stream)
     for (const struct family *family = family_table; family->name; family++) {
         fprintf(stream, "\n--%s=NAME[:OPTION=VALUE,...]: %s\n", family->option, family->summary);
         for (int i = 0; family->registry[i]; i++) {
-            const struct plugin *plugin = family->registry[i];
-            print_entry(stream, plugin->name, plugin->summary, NAME_COLUMN);
-            for (const struct option_spec *row = plugin->options; row && row->name; row++) {
-                char left[96], right[512];
-                snprintf(left, sizeof left, "    %s=%s", row->name,
-                         row->type == OPTION_FLAG ? "yes|no" : help_metavar(row));
-                snprintf(right, sizeof right, "%s%s%s%s", row->summary, row->fallback ? " [" : "",
-                         row->fallback ? row->fallback : "", row->fallback ? "]" : "");
-                print_entry(stream, left, right, COLUMN);
-            }
+            print_entry(stream, family->registry[i]->name, family->registry[i]->summary,
+                        NAME_COLUMN);
+            print_plugin_options(stream, family->registry[i]);
         }
     }
+}
+
+/* The first command that takes a plug-in of the family. */
+static const struct command *user_of(const struct family *family)
+{
+    for (int i = 0; command_registry[i]; i++) {
+        const struct option_spec *table = command_registry[i]->options;
+        const struct option_spec *row = table ? option_find(table, family->option) : NULL;
+        if (row && row->type == OPTION_TEXT)
+            return command_registry[i];
+    }
+    return command_registry[0];
+}
+
+static void print_plugin(FILE *stream, const struct family *family, const struct plugin *plugin)
+{
+    const bool has_options = plugin->options && plugin->options->name;
+    char use[64];
+
+    fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", user_of(family)->name, family->option,
+            plugin->name, has_options ? "[:OPTION=VALUE,...]" : "");
+    words_print(stream, "", 0, plugin->summary);
+    if (has_options)
+        fprintf(stream, "\nOptions; the first needs no name:\n");
+    print_plugin_options(stream, plugin);
+    snprintf(use, sizeof use, "--%s %s", family->option, plugin->name);
+    for (int i = 0; command_registry[i]; i++)
+        print_examples(stream, command_registry[i]->examples, use);
+}
+
+int help_plugin(FILE *stream, const char *name)
+{
+    int count = 0;
+
+    for (const struct family *family = family_table; family->name; family++) {
+        const struct plugin *plugin = plugin_find(family->registry, name);
+        if (!plugin)
+            continue;
+        fputs(count++ ? "\n" : "", stream);
+        print_plugin(stream, family, plugin);
+    }
+    return count;
 }
 
 void help_everything(FILE *stream)
@@ -172,7 +224,7 @@ void help_everything(FILE *stream)
         words_print(stream, "", 0, command_registry[i]->summary);
         print_usage(stream, command_registry[i]);
         print_options(stream, command_registry[i]->options);
-        print_examples(stream, i ? command_registry[i]->examples : NULL);
+        print_examples(stream, i ? command_registry[i]->examples : NULL, "");
     }
     fprintf(stream, "\n---- plug-ins: the first option needs no name ----\n");
     print_plugins(stream);

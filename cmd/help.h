@@ -19,6 +19,8 @@ extern const struct option_spec common_options[];
 
 void help_program(FILE *stream); /* commands and most used options */
 void help_command(FILE *stream, const struct command *command);
+/* Explain every plug-in of that name. Returns their number. */
+int help_plugin(FILE *stream, const char *name);
 void help_everything(FILE *stream); /* every command and plug-in, with all options */
 
 /* "-f, --format=NAME" of a row, as in --help. Returns text. */

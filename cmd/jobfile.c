@@ -2,7 +2,7 @@
 #include "cmd/jobfile.h"
 
 #include "base/fail.h"
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,10 +52,8 @@ static int apply_entry(const struct jobfile *jobfile, const struct ini_entry *en
     snprintf(where, sizeof where, "%s:%u", jobfile->ini.path, entry->line);
     if (!row) {
         struct nearest nearest = nearest_start(entry->key);
-        nearest_offer_table(&nearest, table);
-        return fail(EINVAL, "%s: unknown option '%s'%s%s%s", where, entry->key,
-                    nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
-                    nearest.best ? "'?" : "");
+        option_offer(table, &nearest);
+        return fail(EINVAL, "%s: unknown option '%s'%s", where, entry->key, nearest_hint(&nearest));
     }
     if (!value)
         value = row->type == OPTION_FLAG ? "yes" : row->implied;

@@ -2,6 +2,7 @@
 #include "cmd/layers.h"
 
 #include "base/fail.h"
+#include "base/nearest.h"
 #include "cmd/arguments.h"
 #include "cmd/help.h"
 #include "profiles/profiles.h"
@@ -61,15 +62,13 @@ int layers_workload(const char *name, const struct option_spec *table, void *set
 int layers_preset(const char *name, const struct option_spec *table, void *settings)
 {
     const struct preset *preset = preset_find(name);
-    char names[128] = "";
-    size_t used = 0;
+    struct nearest nearest = nearest_start(name);
     int code = 0;
 
-    for (int i = 0; !preset && preset_table[i].name && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                 preset_table[i].name);
+    for (int i = 0; preset_table[i].name; i++)
+        nearest_offer(&nearest, preset_table[i].name);
     if (!preset)
-        return fail(EINVAL, "--as: unknown framework '%s'; known: %s", name, names);
+        return nearest_fail(&nearest, EINVAL, "--as: unknown framework");
     for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
         if (option_find(table, preset->settings[i].option))
             code = option_set(table, settings, preset->settings[i].option,

@@ -6,11 +6,11 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/families.h"
 #include "cmd/help.h"
-#include "cmd/nearest.h"
 #include "cmd/study.h"
 #include "profiles/profiles.h"
 #include "report/words.h"
@@ -248,8 +248,7 @@ static int list_run(const struct invocation *invocation)
         nearest_offer(&nearest, family->name);
     }
     if (!found) {
-        fail(EINVAL, "unknown family '%s'%s%s%s", only, nearest.best ? "; did you mean '" : "",
-             nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
+        nearest_fail(&nearest, EINVAL, "unknown family");
         return command_misused(invocation);
     }
     if (settings->json)

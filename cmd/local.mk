@@ -3,7 +3,6 @@
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/jobfile.c cmd/jobfile.h \
-	cmd/nearest.c cmd/nearest.h \
 	cmd/ramp_search.c cmd/ramp_search.h \
 	cmd/sweep_figures.c cmd/sweep_figures.h cmd/sweep_plan.c cmd/sweep_plan.h
 

@@ -7,11 +7,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/help.h"
-#include "cmd/nearest.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
 
@@ -99,10 +99,8 @@ static int complain_of_command(const char *word)
 
     for (int i = 0; command_registry[i]; i++)
         nearest_offer(&nearest, command_registry[i]->name);
-    fprintf(stderr, "iobench: unknown command '%s'", escape_shown(word));
-    if (nearest.best)
-        fprintf(stderr, "; did you mean '%s'?", nearest.best);
-    fprintf(stderr, "\nTry 'iobench --help'.\n");
+    fprintf(stderr, "iobench: unknown command '%s'%s\nTry 'iobench --help'.\n", escape_shown(word),
+            nearest_hint(&nearest));
     return COMMAND_USAGE;
 }
 

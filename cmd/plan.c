@@ -318,8 +318,7 @@ static int choose_peaks(const struct plan_settings *settings, struct plan_view *
     const struct accelerator *gpu = settings->gpu ? accelerator_find(settings->gpu) : NULL;
 
     if (settings->gpu && !gpu)
-        return fail(EINVAL, "--gpu: unknown GPU '%s'; expected v100, a100, h100 or h200",
-                    settings->gpu);
+        return fail(EINVAL, "--gpu: %s", fail_reason());
     if ((settings->tflops > 0) != (settings->bandwidth > 0))
         return fail(EINVAL, "--tflops and --bandwidth must be given together");
     if (gpu && settings->tflops > 0)

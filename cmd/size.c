@@ -241,7 +241,7 @@ static int size_run(const struct invocation *invocation)
         return command_misused(invocation);
     }
     if (settings->gpu && !accelerator_find(settings->gpu)) {
-        fail(EINVAL, "--gpu: no rate known for '%s'; use --rate", settings->gpu);
+        fail(EINVAL, "--gpu: %s (or use --rate)", fail_reason());
         return command_misused(invocation);
     }
     json_t *document = NULL, *rows = settings->json ? json_array() : NULL;

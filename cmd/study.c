@@ -7,9 +7,9 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
-#include "cmd/nearest.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -95,9 +95,8 @@ static int offer_names(const char *name)
                      file->name);
             nearest_offer(&nearest, names[count++]);
         }
-    return fail(ENOENT, "unknown study '%s'%s%s%s; 'iobench study' lists them", name,
-                nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
-                nearest.best ? "'?" : "");
+    return fail(ENOENT, "unknown study '%s': 'iobench study' lists them%s", name,
+                nearest_hint(&nearest));
 }
 
 /* ---- one ---- */

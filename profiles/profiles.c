@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -45,15 +46,13 @@ static int load_file(const char *path, struct ini *ini)
 
 static int fail_unknown(const char *family, const char *name)
 {
-    char names[512] = "";
-    size_t used = 0;
+    struct nearest nearest = nearest_start(name);
 
     for (const struct profile_shipped *row = profile_shipped; row->family; row++)
-        if (strcmp(row->family, family) == 0 && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     row->name);
-    return fail(ENOENT, "unknown %s '%s'; known: %s; or name a file, NAME.ini", family, name,
-                names);
+        if (strcmp(row->family, family) == 0)
+            nearest_offer(&nearest, row->name);
+    return fail(ENOENT, "unknown %s '%s' (known: %s; or name a file, NAME.ini)%s", family, name,
+                nearest.known, nearest_hint(&nearest));
 }
 
 static bool is_file_name(const char *name)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/accelerator.h"
 
+#include "base/nearest.h"
 #include "profiles/profiles.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -60,9 +62,14 @@ const struct accelerator *accelerator_table(void)
 
 const struct accelerator *accelerator_find(const char *name)
 {
-    for (const struct accelerator *row = accelerator_table(); row->name; row++)
+    struct nearest nearest = nearest_start(name);
+
+    for (const struct accelerator *row = accelerator_table(); row->name; row++) {
         if (strcasecmp(row->name, name) == 0)
             return row;
+        nearest_offer(&nearest, row->name);
+    }
+    nearest_fail(&nearest, EINVAL, "unknown GPU");
     return NULL;
 }
 

@@ -30,7 +30,7 @@ struct accelerator {
 /* The GPUs of profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
 const struct accelerator *accelerator_table(void);
 
-/* Returns NULL if the name is unknown. */
+/* Returns NULL with a reason if the name is unknown. */
 const struct accelerator *accelerator_find(const char *name);
 /* By precision: "fp32", "tf32", "fp16", "bf16" or "int8"; 0: unsupported. */
 double accelerator_flops_per_s(const struct accelerator *accelerator, const char *precision);

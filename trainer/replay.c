@@ -73,16 +73,9 @@ static const struct option_spec replay_options[] = {
 static int find_rate(const struct replay_settings *settings, double *rate)
 {
     const struct accelerator *gpu = accelerator_find(settings->gpu);
-    char names[256];
-    size_t used = 0;
 
-    if (!gpu) {
-        for (gpu = accelerator_table(); gpu->name && used < sizeof names; gpu++)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     gpu->name);
-        return fail(EINVAL, "trainer replay: unknown GPU '%s'; known: %s; or give rate=N",
-                    settings->gpu, names);
-    }
+    if (!gpu)
+        return fail(EINVAL, "trainer replay: %s (or give rate=N)", fail_reason());
     *rate = settings->precision == REPLAY_FP32 ? gpu->fp32_samples_per_s : gpu->mixed_samples_per_s;
     if (*rate == 0)
         return fail(EINVAL, "trainer replay: no FP32 rate of the %s is published; give rate=N",

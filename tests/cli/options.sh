@@ -23,6 +23,22 @@ for command in run pack verify inspect list doctor compare size completion help;
     try 0 $command --help
     out "Usage: iobench $command"
 done
+# Every plug-in has a page.
+names=$(for family in format reader shuffle decoder backend trainer probe source; do
+    "$IOBENCH" list $family --json | sed -n 's/^      "name": "\([^"]*\)".*/\1/p'
+done)
+[ -n "$names" ] || die "no plug-in listed"
+for name in $names; do
+    try 0 help "$name"
+    out "Usage: iobench"
+    empty err
+done
+try 0 help replay
+out "--trainer replay[:OPTION=VALUE,...]"
+out "gpus=N"
+out "iobench --data /mnt/set --trainer replay:h200,gpus=8"
+try 2 help repla
+err "did you mean 'replay'?"
 for name in compare size completion; do
     try 0 help $name
     saved help-$name.txt
@@ -71,6 +87,19 @@ try 2 --data / --reader urnig
 err "known: "
 try 2 --data / --shuffle buffer:size=-1
 err "size"
+try 2 --data / --shuffle epoc
+err "unknown shuffle 'epoc' (known: epoch,"
+err "did you mean 'epoch'?"
+try 2 --data / --shuffle buffer:recods=4
+err "unknown option 'recods'; did you mean 'records'?"
+try 2 --drop-caches=stric
+err "did you mean 'strict'?"
+try 2 train --data / --network resnet51
+err "did you mean 'resnet50'?"
+try 2 size --gpu h20
+err "did you mean 'h200'?"
+try 2 run --data / --as mxne
+err "did you mean 'mxnet'?"
 try 2 --data / --format rekordio
 err "unknown format 'rekordio'"
 try 2 --data / --rank 2 --ranks 2

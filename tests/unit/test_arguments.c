@@ -6,7 +6,7 @@
 #include "base/option.h"
 #include "cmd/arguments.h"
 #include "cmd/jobfile.h"
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -193,7 +193,7 @@ static void bad_requests_are_refused(void **unused)
     (void)unused;
     assert_refused("replay", "expected a GPU");
     assert_refused("replay:h200,rate=5", "expected a GPU");
-    assert_refused("replay:k80", "unknown GPU 'k80'; known: v100, a100, h100, h200");
+    assert_refused("replay:k80", "unknown GPU 'k80' (known: v100, a100, h100, h200)");
     assert_refused("replay:h200,precision=fp32", "no FP32 rate");
     assert_refused("replay:h200,gpus=0", "gpus");
     assert_refused("replay:rate=-1", "rate: -1 is not within");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The networks, in the order users see them. */
-#include "base/fail.h"
+#include "base/nearest.h"
 #include "trainer/networks/networks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 const struct network *const network_registry[] = {
@@ -25,16 +24,13 @@ const struct network *const network_registry[] = {
 
 const struct network *network_find(const char *name)
 {
-    char names[256] = "";
-    size_t used = 0;
+    struct nearest nearest = nearest_start(name);
 
     for (const struct network *const *network = network_registry; *network; network++) {
         if (strcmp((*network)->name, name) == 0)
             return *network;
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     (*network)->name);
+        nearest_offer(&nearest, (*network)->name);
     }
-    fail(EINVAL, "unknown network '%s'; known: %s", name, names);
+    nearest_fail(&nearest, EINVAL, "unknown network");
     return NULL;
 }

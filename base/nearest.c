@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
+#include "base/fail.h"
+
+#include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 63 };
@@ -37,9 +40,10 @@ static unsigned distance(const char *a, const char *b)
 struct nearest nearest_start(const char *wanted)
 {
     size_t length = strlen(wanted);
+
     /* Accept up to a third of the letters wrong, but never all letters of a short name. */
-    return (struct nearest){.wanted = wanted,
-                            .distance = length < 3 ? 2 : (unsigned)length / 3 + 2};
+    return (struct nearest){
+        .wanted = wanted, .dashes = "", .distance = length < 3 ? 2 : (unsigned)length / 3 + 2};
 }
 
 void nearest_offer(struct nearest *nearest, const char *name)
@@ -54,10 +58,23 @@ void nearest_offer(struct nearest *nearest, const char *name)
         nearest->distance = edits;
         nearest->best = name;
     }
+    if (nearest->known_bytes < sizeof nearest->known)
+        nearest->known_bytes += (size_t)snprintf(nearest->known + nearest->known_bytes,
+                                                 sizeof nearest->known - nearest->known_bytes,
+                                                 "%s%s", nearest->known_bytes ? ", " : "", name);
 }
 
-void nearest_offer_table(struct nearest *nearest, const struct option_spec *table)
+const char *nearest_hint(struct nearest *nearest)
 {
-    for (; table && table->name; table++)
-        nearest_offer(nearest, table->name);
+    nearest->hint[0] = '\0';
+    if (nearest->best)
+        snprintf(nearest->hint, sizeof nearest->hint, "; did you mean '%s%s'?", nearest->dashes,
+                 nearest->best);
+    return nearest->hint;
+}
+
+int nearest_fail(struct nearest *nearest, int code, const char *what)
+{
+    return fail(code, "%s '%s' (known: %s)%s", what, nearest->wanted, nearest->known,
+                nearest_hint(nearest));
 }
