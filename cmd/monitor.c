@@ -146,6 +146,7 @@ static int find_figure(const char *key)
 static void fit_columns(struct watch *watch)
 {
     static const char *const least[] = {"dirty_bytes",
+                                        "gpu_power_watts",
                                         "storage_read_count_per_s",
                                         "nfs_read_count_per_s",
                                         "cpu_system_percent",

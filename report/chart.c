@@ -13,7 +13,20 @@ static const double CHATTER = 0.5; /* MB/s */
 
 /* Lines of a source. A value is the sum of the columns in the first row of keys that has any
  * present: results of `run` have provenance, files of `monitor` only machine totals. */
-enum chart_line { READ, STORAGE, RECEIVE, SEND, USER, SYSTEM, IO_WAIT, CACHE, DIRTY, GPU, LINES };
+enum chart_line {
+    READ,
+    STORAGE,
+    RECEIVE,
+    SEND,
+    USER,
+    SYSTEM,
+    IO_WAIT,
+    CACHE,
+    DIRTY,
+    GPU,
+    POWER,
+    LINES
+};
 
 static const struct {
     const char *keys[2][4];
@@ -39,6 +52,7 @@ static const struct {
     [CACHE] = {{{"page_cache_bytes"}}, 1e-9, false},
     [DIRTY] = {{{"dirty_bytes"}}, 1e-9, false},
     [GPU] = {{{"gpu_utilization_percent"}}, 1, true},
+    [POWER] = {{{"gpu_power_watts"}}, 1, false},
 };
 
 /* Okabe and Ito's palette, which colour-blind people can tell apart. */
@@ -281,7 +295,8 @@ static void add_machine(const struct sheet *sheet, uint32_t first, uint32_t last
          "%",
          {{USER, "user", BLUE}, {SYSTEM, "system", GREEN}, {IO_WAIT, "iowait", VERMILION}}},
         {"Memory", "GB", {{CACHE, "page cache", BLUE}, {DIRTY, "dirty", VERMILION}}},
-        {"GPU", "%", {{GPU, "utilisation", BLUE}}}};
+        {"GPU use", "%", {{GPU, "mean of the GPUs", BLUE}}},
+        {"GPU power", "W", {{POWER, "sum of the GPUs", VERMILION}}}};
     struct chart *chart = sheet->chart;
 
     for (size_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
@@ -326,8 +341,8 @@ static void add_panels(const struct sheet *sheet)
 
 static int reserve(struct chart *chart, size_t sources)
 {
-    /* Per source: in the storage panel 1, fabric 3, machine 6 in 3 panels; more once. */
-    const size_t panels = 4 + 4 * sources, curves = 8 + 10 * sources;
+    /* Per source: in the storage panel 1, fabric 3, machine 7 in 4 panels; more once. */
+    const size_t panels = 5 + 5 * sources, curves = 9 + 11 * sources;
 
     chart->panels = memory_array(panels, sizeof *chart->panels);
     chart->curves = memory_array(curves, sizeof *chart->curves);

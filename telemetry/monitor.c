@@ -79,6 +79,14 @@ const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
      .how = MONITOR_MEAN,
      .factor = 1,
      .table_factor = 1},
+    {.key = "gpu_power_watts",
+     .heading = "power",
+     .unit = "W",
+     .probe = "gpu",
+     .quantity = "power_milliwatts",
+     .how = MONITOR_SUM,
+     .factor = 1e-3,
+     .table_factor = 1},
 };
 
 static bool is_wanted(const struct metric *metric, const struct monitor_figure *figure,

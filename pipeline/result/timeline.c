@@ -289,10 +289,9 @@ double timeline_end_s(const struct timeline *timeline)
  */
 static bool is_level(const char *key)
 {
-    static const char end[] = "_bytes";
-    const size_t length = strlen(key);
+    const char *end = strrchr(key, '_');
 
-    return length >= sizeof end - 1 && strcmp(key + length - (sizeof end - 1), end) == 0;
+    return end && (strcmp(end, "_bytes") == 0 || strcmp(end, "_watts") == 0);
 }
 
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s)

@@ -134,11 +134,12 @@ void timeline_move(struct timeline *timeline, double start_s, double end_s)
 
 /* ---- sums ---- */
 
-/* Rates of bytes and counts, bytes, and the program's own counters. */
+/* Rates of bytes and counts, bytes, watts, and the program's own counters. */
 static bool adds_up(const char *key)
 {
     static const char *const ends[] = {"_per_s",
                                        "_bytes",
+                                       "_watts",
                                        "_for_storage_percent",
                                        "_for_memory_percent",
                                        "_for_records_percent",

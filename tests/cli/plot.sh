@@ -60,14 +60,16 @@ import json
 job = json.load(open("job.json"))["jobs"][0]
 for label, rate in ("before", 10), ("after", 20):
     series = {"start_unix_s": 1e9 + rate, "interval_s": 0.1, "phases": [],
-              "columns": ["time_s", "from_local_bytes_per_s", "cpu_user_percent", "cpu_io_wait_percent", "page_cache_bytes"],
-              "rows": [[i / 10, rate * 1e6, 30, rate, 5e9] for i in range(1, 21)]}
+              "columns": ["time_s", "from_local_bytes_per_s", "cpu_user_percent", "cpu_io_wait_percent", "page_cache_bytes",
+                          "gpu_utilization_percent", "gpu_power_watts"],
+              "rows": [[i / 10, rate * 1e6, 30, rate, 5e9, 80, 700 + rate] for i in range(1, 21)]}
     with open(label + ".json", "w") as file:
         json.dump({"schema": "iobench-result", "schema_version": 1,
                    "jobs": [{**job, "label": label, "series": series}]}, file)
 END
 expect 0 "$IOBENCH" plot --script -o runs.gnuplot before.json after.json
-for text in "title 'before'" "title 'after'" "'CPU of before'" "'iowait'" "'page cache'" "^0.05 10 20"; do
+for text in "title 'before'" "title 'after'" "'CPU of before'" "'iowait'" "'page cache'" "^0.05 10 20" \
+    "'GPU use of before'" "'GPU power of after'" "^0.05 720\$"; do
     grep -q "$text" runs.gnuplot || die "two runs: no $text"
 done
 grep -q "all nodes" runs.gnuplot && die "two runs are added up"

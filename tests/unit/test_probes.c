@@ -11,6 +11,7 @@
 #include "telemetry/infiniband.h"
 #include "telemetry/lustre.h"
 #include "telemetry/meminfo.h"
+#include "telemetry/monitor.h"
 #include "telemetry/net.h"
 #include "telemetry/pressure.h"
 #include "telemetry/sampler.h"
@@ -465,10 +466,22 @@ static void a_sample_that_was_held_up_is_taken_again(void **unused)
         assert_true(clock_now_ns() < end_ns);
 }
 
-/* All rows, and those in which the GPU was sampled. */
+/* All rows, those in which the GPU was sampled, and the watts of all GPUs. */
 struct gpu_rows {
     uint64_t all, known;
+    double watts;
 };
+
+static double figure_of(const struct series *series, const char *key)
+{
+    double values[MONITOR_FIGURES];
+    int i = 0;
+
+    while (strcmp(monitor_figures[i].key, key) != 0)
+        i++;
+    monitor_take(series, 0, UINT64_MAX, values);
+    return values[i];
+}
 
 static void count_known(void *context, const struct series *series)
 {
@@ -478,6 +491,7 @@ static void count_known(void *context, const struct series *series)
     *rows = (struct gpu_rows){.all = series->row_count};
     for (uint64_t row = 0; row < series->row_count; row++)
         rows->known += series_value(series, row, gpu) == 87 ? 1 : 0;
+    rows->watts = figure_of(series, "gpu_power_watts");
 }
 
 static void asked_for_probes_must_be_there(void **unused)
@@ -506,6 +520,7 @@ static void asked_for_probes_must_be_there(void **unused)
         sampler_look(sampler, count_known, &rows);
     }
     assert_true(rows.known > 0 && rows.known < rows.all);
+    assert_true(rows.watts > 312.4 && rows.watts < 312.6); /* of the one GPU that tells */
     sampler_stop(sampler);
     sampler_close(sampler);
 }
