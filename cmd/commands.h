@@ -8,6 +8,7 @@
 extern const struct command command_run;
 extern const struct command command_train;
 extern const struct command command_infer;
+extern const struct command command_net;
 extern const struct command command_pack;
 extern const struct command command_checkpoint;
 extern const struct command command_verify;

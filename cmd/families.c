@@ -2,6 +2,7 @@
 #include "cmd/families.h"
 
 #include "decode/decoder.h"
+#include "fabric/transport.h"
 #include "formats/format.h"
 #include "pack/source.h"
 #include "readers/reader.h"
@@ -17,6 +18,7 @@ const struct family family_table[] = {
     {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
     {"backend", "backend", "what computes a network", backend_registry},
     {"trainer", "trainer", "what takes the batches", trainer_registry},
+    {"transport", "transport", "how messages travel between ranks", transport_registry},
     {"probe", "probes", "what iobench monitor watches", probe_registry},
     {"source", "from", "what iobench pack makes a data set out of", source_registry},
     {0},

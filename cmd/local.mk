@@ -20,6 +20,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/json_file.c cmd/json_file.h \
 	cmd/layers.c cmd/layers.h cmd/line.c cmd/line.h \
 	cmd/monitor.c \
+	cmd/net.c cmd/net_report.c cmd/net_report.h \
 	cmd/network.c cmd/network.h \
 	cmd/manual.c cmd/manual.h \
 	cmd/outputs.c cmd/outputs.h \

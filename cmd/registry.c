@@ -11,6 +11,7 @@ const struct command *const command_registry[] = {
     &command_train,
     &command_infer,
     &command_checkpoint,
+    &command_net,
     &command_pack,
     &command_verify,
     &command_inspect,

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-FOLDERS = ("base bench cachectl checkpoint cmd dataset decode formats kernels pack pipeline profiles ranks "
+FOLDERS = ("base bench cachectl checkpoint cmd dataset decode fabric formats kernels pack pipeline profiles ranks "
            "readers report shuffle sizing telemetry trainer").split()
 KINDS = (".c", ".h", ".cu", ".cuh")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)

@@ -216,8 +216,10 @@ static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* "rank 3 on c7, rank 5 on c9"; "" if there are none, or none known here. */
-static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
+/* Of the ranks it waits for, those last heard before; on rank 0 only, since the others hear of
+ * nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are none. */
+static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, char *text,
+                                 size_t text_bytes)
 {
     size_t used = 0;
 
@@ -225,10 +227,16 @@ static const char *missing(const struct ranks *ranks, char *text, size_t text_by
     if (ranks->place.rank != 0)
         return text;
     for (uint32_t i = 1; i < ranks->place.ranks; i++)
-        if (ranks->peers[i].gathers <= ranks->gathers && used + 32 < text_bytes)
+        if (ranks->peers[i].gathers <= ranks->gathers && ranks->peers[i].heard_ns <= before_ns &&
+            used + 32 < text_bytes)
             used += (size_t)snprintf(text + used, text_bytes - used, "%srank %u on %.16s",
                                      used ? ", " : "", i, ranks->peers[i].host);
     return text;
+}
+
+static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
+{
+    return missing_since(ranks, UINT64_MAX, text, text_bytes);
 }
 
 static void tell_waiting(const struct ranks *ranks, uint64_t waited_ns)
@@ -242,31 +250,49 @@ static void tell_waiting(const struct ranks *ranks, uint64_t waited_ns)
     ranks->waiting(ranks->waiting_context, text);
 }
 
-static int give_up(struct ranks *ranks, const char *what)
+/* before_ns: names the ranks last heard before. */
+static int give_up(struct ranks *ranks, const char *what, uint64_t before_ns)
 {
     char who[256];
 
     ranks->is_broken = ranks->is_unheard = true;
-    missing(ranks, who, sizeof who);
+    missing_since(ranks, before_ns, who, sizeof who);
     return fail(ETIMEDOUT, "rank %u on %s %s%s%s", ranks->place.rank, ranks->place.host, what,
                 who[0] ? ": " : "", who);
+}
+
+/* Give up if a rank that is waited for has been silent for too long. */
+static int check_silence(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
+{
+    const uint64_t since_ns = ranks->silence_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
+    char text[80];
+
+    if (since_ns > now_ns || now_ns - since_ns < ranks->silence_ns)
+        return 0;
+    snprintf(text, sizeof text, "waited %llu s: another rank is unresponsive",
+             (unsigned long long)((now_ns - since_ns) / 1000000000));
+    return give_up(ranks, text, now_ns - ranks->silence_ns);
 }
 
 /* Returns 0 unless the wait should be abandoned. */
 static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
     const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
-    char text[80];
 
     if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
         return give_up(ranks,
-                       "was told that a rank failed, but another one did not come to hear why");
-    const uint64_t since_ns = ranks->silence_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
-    if (since_ns > now_ns || now_ns - since_ns < ranks->silence_ns)
+                       "was told that a rank failed, but another one did not come to hear why",
+                       UINT64_MAX);
+    return check_silence(ranks, start_ns, now_ns);
+}
+
+int ranks_watch(struct ranks *ranks, uint64_t start_ns)
+{
+    if (ranks->place.ranks == 1)
         return 0;
-    snprintf(text, sizeof text, "waited %llu s: another rank is unresponsive",
-             (unsigned long long)((now_ns - since_ns) / 1000000000));
-    return give_up(ranks, text);
+    if (ranks_called_off(ranks))
+        return fail(ECANCELED, "another rank failed");
+    return check_silence(ranks, start_ns, clock_now_ns());
 }
 
 static int wait_done(struct ranks *ranks)

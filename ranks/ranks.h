@@ -105,6 +105,11 @@ void ranks_call_off(struct ranks *ranks);
 /* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
 
+/* For waits outside this module, which began at start_ns: call it now and then. Returns 0;
+ * -ECANCELED if another rank failed; or -ETIMEDOUT if rank 0, or on rank 0 any rank, has been
+ * unresponsive for silence_ns. */
+int ranks_watch(struct ranks *ranks, uint64_t start_ns);
+
 /* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all);
 /* Collective: sums over all ranks, with the same bits on every rank. count: at most 8. */

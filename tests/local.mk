@@ -10,6 +10,7 @@ include tests/unit/readers.mk
 include tests/unit/formats.mk
 include tests/unit/shuffle.mk
 include tests/unit/decode.mk
+include tests/unit/fabric.mk
 include tests/unit/trainer.mk
 include tests/unit/telemetry.mk
 include tests/unit/cachectl.mk

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lint.sh"
 
 # Wrappers, and plug-ins that forward calls to a module or a peer with its own table.
-WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
-FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks)'
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|fabric/transport|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
+FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks|transport)'
 
 lint() {
     # shellcheck disable=SC2046

@@ -12,7 +12,7 @@ WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gp
 FAMILY='(reader|decoder?|trainer|format|shuffle|source)'
 
 # Print "FOLDER NAME" for each plug-in and each URL scheme.
-MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode formats pack ranks readers shuffle telemetry trainer; do
+MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode fabric formats pack ranks readers shuffle telemetry trainer; do
     find "$folder" -name '*.c' -exec cat {} + | tr '\n' ' ' |
         grep -oE '(\.plugin = \{ *\.name|\.scheme) = "[^"]+"|[A-Z]+\( *"[a-z0-9-]+", [a-z_0-9]+_open' |
         sed "s|^[^\"]*\"\([^\"]*\)\".*|$folder \1|"

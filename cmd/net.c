@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench net: measures the fabric between the ranks of a job.
+ */
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "cmd/net_report.h"
+#include "cmd/outputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct net_settings {
+    char *transport, *json;
+    uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns;
+    int pairs;
+    bool messages, collectives, verify;
+};
+
+/* enum survey_pairs */
+static const char *const pairs_names[] = {"auto", "alone", "rounds", "none", NULL};
+
+#define FIELD(field) .offset = offsetof(struct net_settings, field)
+/* clang-format off */
+static const struct option_spec net_options[] = {
+    {"transport", 't', OPTION_TEXT, FIELD(transport), .fallback = "mpi", .metavar = "NAME[:...]",
+     .section = "What is measured",
+     .summary = "how messages travel: see iobench list"},
+    {"from", 0, OPTION_SIZE, FIELD(from), .fallback = "8", .minimum = 8, .maximum = 1 << 30,
+     .summary = "smallest message"},
+    {"to", 0, OPTION_SIZE, FIELD(to), .fallback = "16MiB", .minimum = 8, .maximum = 1 << 30,
+     .summary = "largest message, at most 1 GiB; each rank needs twice as much memory"},
+    {"factor", 'f', OPTION_COUNT, FIELD(factor), .fallback = "8", .minimum = 2, .maximum = 1 << 30,
+     .summary = "from one size to the next"},
+    {"messages", 0, OPTION_FLAG, FIELD(messages), .fallback = "yes",
+     .summary = "messages of all sizes between rank 0 and a rank on another node"},
+    {"pairs", 0, OPTION_CHOICE, FIELD(pairs), .fallback = "auto", .choices = pairs_names,
+     .summary = "all pairs of ranks: alone is one pair at a time, rounds is disjoint pairs at once; "
+                "auto is alone up to 8 ranks"},
+    {"pair-size", 0, OPTION_SIZE, FIELD(pair_size), .fallback = "1MiB", .minimum = 8,
+     .maximum = 1 << 30,
+     .summary = "messages between all pairs"},
+    {"collectives", 0, OPTION_FLAG, FIELD(collectives), .fallback = "yes",
+     .summary = "all-reduce, reduce-scatter, all-gather, broadcast and all-to-all of all sizes"},
+    {"repeats", 'n', OPTION_COUNT, FIELD(repeats), .fallback = "7", .minimum = 1, .maximum = 10000,
+     .section = "How",
+     .summary = "measurements of each figure, after the warm-up"},
+    {"repeat-time", 0, OPTION_DURATION, FIELD(repeat_ns), .fallback = "20ms", .minimum = 1e-6,
+     .maximum = 3600,
+     .summary = "at least, for each"},
+    {"verify", 0, OPTION_FLAG, FIELD(verify), .fallback = "yes",
+     .summary = "compare what arrived with what was sent, off the clock"},
+    {"damage", 0, OPTION_COUNT, FIELD(damage), .fallback = "none", .zero = "none",
+     .summary = "flip a bit before this verification, counted on each rank: shows that it is caught"},
+    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1", .summary = "random seed of the data"},
+    {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "8s", .zero = "none",
+     .summary = "abort if a rank is unresponsive this long"},
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .section = "Output",
+     .summary = "write the result as JSON; - is standard output instead of the table"},
+    {0},
+};
+/* clang-format on */
+
+static void on_signal(int number)
+{
+    (void)number;
+    survey_interrupt();
+}
+
+struct shown {
+    struct line line;
+    const struct ranks *ranks;
+};
+
+/* Also where no terminal is: the log of a batch system says that all ranks have met. */
+static void show(void *context, uint64_t done, uint64_t total)
+{
+    struct shown *shown = context;
+    struct line *line = &shown->line;
+    char bar[LINE_PART_BYTES], text[sizeof line->last];
+
+    if (done == 0)
+        fprintf(stderr, "iobench net: measuring %u ranks on %u nodes\n", shown->ranks->place.ranks,
+                shown->ranks->place.nodes);
+    snprintf(text, sizeof text, "measuring %s", line_bar(bar, done, total));
+    line_show(line, text);
+}
+
+static int report(const struct net_settings *settings, const struct net_asked *asked,
+                  const struct fabric_survey *survey)
+{
+    if (!settings->json || strcmp(settings->json, "-") != 0)
+        net_report_text(asked, survey);
+    if (!settings->json)
+        return 0;
+    json_t *document = net_report_json(asked, survey);
+    return document ? json_file_write(settings->json, document) : -ENOMEM;
+}
+
+static int measure(const struct invocation *invocation, struct transport *transport,
+                   struct ranks *ranks)
+{
+    const struct net_settings *settings = invocation->settings;
+    struct shown shown = {.line = line_start(), .ranks = ranks};
+    const struct survey_settings wanted = {
+        .from_bytes = settings->from,
+        .to_bytes = settings->to,
+        .factor = settings->factor,
+        .pair_bytes = settings->pair_size,
+        .pairs = (enum survey_pairs)settings->pairs,
+        .has_sizes = settings->messages,
+        .has_collectives = settings->collectives,
+        .verify = settings->verify,
+        .repeats = (uint32_t)settings->repeats,
+        .repeat_ns = settings->repeat_ns,
+        .damage = settings->damage,
+        .seed = settings->seed,
+        .progress = show,
+        .progress_context = &shown,
+    };
+    char command[4096];
+    const struct net_asked asked = {
+        .settings = &wanted, .ranks = ranks, .transport = settings->transport, .command = command};
+    struct fabric_survey survey;
+
+    command_text(invocation, command, sizeof command);
+    int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
+    code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
+    if (code)
+        return code;
+    code = survey_run(&wanted, transport, ranks, &survey);
+    line_clear(&shown.line);
+    if (code == 0 && ranks->place.rank == 0)
+        code = report(settings, &asked, &survey);
+    survey_destroy(&survey);
+    return code;
+}
+
+static int check(const struct net_settings *settings, struct transport *transport)
+{
+    *transport = (struct transport){0};
+    if (!ranks_are_launched())
+        return fail(EINVAL, "needs several ranks: mpirun -n 4 iobench net");
+    if (settings->from > settings->to)
+        return fail(EINVAL, "--from is larger than --to");
+    if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE)
+        return fail(EINVAL, "--no-messages --no-collectives --pairs none: nothing to measure");
+    return transport_choose(transport, settings->transport);
+}
+
+static int net_command(const struct invocation *invocation)
+{
+    const struct net_settings *settings = invocation->settings;
+    struct transport transport;
+    struct ranks ranks;
+    int status = COMMAND_OK;
+
+    if (check(settings, &transport)) {
+        status = command_misused(invocation);
+        transport_close(&transport, true);
+        return status;
+    }
+    int code = command_join(&ranks);
+    command_on_interrupt(on_signal); /* after MPI has installed its handlers */
+    ranks.silence_ns = settings->silence_ns;
+    if (code == 0)
+        code = measure(invocation, &transport, &ranks);
+    else
+        transport_close(&transport, true);
+    if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
+        status = command_failed(invocation);
+    else if (code)
+        status = COMMAND_FAILED;
+    ranks_leave(&ranks, code < 0);
+    return status;
+}
+
+const struct command command_net = {
+    .name = "net",
+    .summary = "measure the fabric between ranks: messages, all pairs, collectives",
+    .description =
+        "Under mpirun or srun, measures latency and bandwidth of messages by size, in one and in "
+        "both directions; bandwidth and latency of all pairs of ranks as a matrix, naming the "
+        "node, link or direction that is slow; and collectives, with algorithm and bus bandwidth "
+        "as nccl-tests defines them. What arrived is compared with what was sent. Each figure is "
+        "the median of several measurements after a warm-up, with its 95% interval. A rank that "
+        "does not respond ends the job with its name.",
+    .examples =
+        "mpirun -n 4 iobench net\tranks on this machine\n"
+        "mpirun -n 16 --hostfile hosts --map-by node iobench net --to 1GiB --json net.json\t"
+        "between nodes, up to 1 GiB\n"
+        "mpirun -n 64 --hostfile hosts iobench net --no-messages --no-collectives\tonly find the "
+        "slow link\n",
+    .options = net_options,
+    .settings_size = sizeof(struct net_settings),
+    .is_confined = true,
+    .run = net_command,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * net_report: the tables and the JSON of `iobench net`. Rank 0, main thread. */
+#ifndef IOBENCH_CMD_NET_REPORT_H
+#define IOBENCH_CMD_NET_REPORT_H
+
+#include "fabric/survey.h"
+
+#include <jansson.h>
+
+struct net_asked {
+    const struct survey_settings *settings;
+    const struct ranks *ranks;
+    const char *transport; /* as chosen */
+    const char *command;   /* the command line */
+};
+
+void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);
+/* Return the sealed document; NULL with a reason. */
+json_t *net_report_json(const struct net_asked *asked, const struct fabric_survey *survey);
+
+#endif

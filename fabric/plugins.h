@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Members of the transport family, for its registry only. */
+#ifndef IOBENCH_FABRIC_PLUGINS_H
+#define IOBENCH_FABRIC_PLUGINS_H
+
+#include "fabric/transport.h"
+
+extern const struct transport_ops transport_mpi;
+
+#endif

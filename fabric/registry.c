@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The transports, in display order. */
+#include "fabric/plugins.h"
+
+const struct plugin *const transport_registry[] = {
+#ifdef HAVE_MPI
+    &transport_mpi.plugin,
+#endif
+    NULL,
+};

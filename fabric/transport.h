@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * transport: moves messages between the ranks of a job, for measuring a fabric. A member is one
+ * file: MPI, TCP, RDMA. Independent of what is measured; ranks/ranks.h is the control plane, by
+ * which members exchange addresses when they open.
+ *
+ * Each rank has one arena of the same size, registered once. A message goes from an offset of the
+ * sender's arena to an offset of the receiver's; both ends state both offsets, so that one-sided
+ * transports need no further agreement. Messages of a pair arrive in the order they were sent.
+ * Nothing blocks: send, receive, and poll until all is done. Main thread only.
+ */
+#ifndef IOBENCH_FABRIC_TRANSPORT_H
+#define IOBENCH_FABRIC_TRANSPORT_H
+
+#include "base/plugin.h"
+#include "ranks/ranks.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum collective {
+    COLLECTIVE_ALL_REDUCE,     /* in = sum of all ranks' out, as floats */
+    COLLECTIVE_REDUCE_SCATTER, /* part RANK of in = sum of all ranks' part RANK of out */
+    COLLECTIVE_ALL_GATHER,     /* part i of in = part i of rank i's out */
+    COLLECTIVE_BROADCAST,      /* in of others = out of rank 0 */
+    COLLECTIVE_ALL_TO_ALL,     /* part i of in = part RANK of rank i's out */
+    COLLECTIVES,
+};
+
+enum {
+    TRANSPORT_DEPTH = 64, /* messages in flight in each direction, to and from all peers together */
+    TRANSPORT_TEXT_BYTES = 320,
+};
+
+struct transport_config {
+    struct ranks *ranks; /* joined, at least 2 */
+    unsigned char *arena;
+    uint64_t bytes; /* of the arena */
+};
+
+/* Offsets in the sender's and in the receiver's arena. */
+struct transport_message {
+    uint32_t peer;
+    uint64_t from, to, bytes;
+};
+
+struct transport_ops {
+    struct plugin plugin;
+    /* Collective; connects all ranks. close follows every open, failed ones too. */
+    int (*open)(void *state, const void *settings, const struct transport_config *config);
+    /* failed: transfers may be pending, and peers gone. */
+    void (*close)(void *state, bool failed);
+    /* What it uses, in words: library and version, device, addresses. */
+    void (*describe)(void *state, char *text, size_t bytes);
+    int (*send)(void *state, const struct transport_message *message);
+    int (*receive)(void *state, const struct transport_message *message);
+    /* Start a collective of its own, from out to in (offsets in the arena), in ranks equal parts of
+     * `bytes` in total, a multiple of 4 each. NULL: rings of messages are used. */
+    int (*collective)(void *state, enum collective kind, uint64_t out, uint64_t in, uint64_t bytes);
+    /* Make progress. *done: everything started is complete: what was sent may be overwritten, what
+     * was received is in place. */
+    int (*test)(void *state, bool *done);
+};
+
+extern const struct plugin *const transport_registry[];
+
+struct transport {
+    struct plugin_choice choice;
+    const struct transport_ops *ops;
+    void *state;
+    struct transport_config config;
+};
+
+/* text: NAME[:OPTIONS]. Opens nothing. Returns 0 or a negative errno. */
+int transport_choose(struct transport *transport, const char *text);
+/* Collective. All fail alike. Call transport_close() in either case. */
+int transport_open(struct transport *transport, const struct transport_config *config);
+void transport_close(struct transport *transport, bool failed);
+/* text: TRANSPORT_TEXT_BYTES. Returns text. */
+const char *transport_describe(const struct transport *transport, char *text);
+
+int transport_send(struct transport *transport, const struct transport_message *message);
+int transport_receive(struct transport *transport, const struct transport_message *message);
+/* Wait until everything started is done. Returns 0; -ECANCELED if another rank failed; -ETIMEDOUT
+ * with the name of a rank that is unresponsive; or a failure of the transport. */
+int transport_wait(struct transport *transport);
+/* Has this transport collectives of its own? */
+bool transport_has_collectives(const struct transport *transport);
+int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
+                               uint64_t in, uint64_t bytes);
+
+#endif

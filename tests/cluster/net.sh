@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench net: figures that agree with each other, a damaged byte that is caught, a stopped rank that
+# ends the job with its name.
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+expect 2 "$IOBENCH" net
+says "needs several ranks"
+
+# ---- 4 ranks: every part, verified ----
+expect 0 mpi 4 "$IOBENCH" net --from 8 --to 32k --factor 4096 --pair-size 4k --repeats 3 --repeat-time 1ms \
+    --json net.json
+says "valid, 4 ranks on 1 node" "received and verified" "Messages between rank 0" "one pair at a time" \
+    "bus bandwidth" "MPI"
+python3 - <<'CHECK' || die "figures contradict each other: $(cat net.json)"
+import json
+net = json.load(open("net.json"))
+assert net["schema"] == "iobench-net" and net["checksum"] and net["verified_bytes"] > 0
+assert len(net["ranks"]) == 4
+assert [row["bytes"] for row in net["messages"]["sizes"]] == [8, 32768]
+for row in net["messages"]["sizes"]:
+    for key in "latency_%ss", "forth_%sbytes_per_s", "back_%sbytes_per_s", "both_%sbytes_per_s":
+        assert 0 < row[key % "low_"] <= row[key % ""] <= row[key % "high_"], (key, row)
+for table in net["pairs"]["bytes_per_s"], net["pairs"]["latency_s"]:
+    for a in range(4):
+        for b in range(4):
+            assert table[a][b] is None if a == b else table[a][b] > 0
+assert len(net["collectives"]) == 10
+bus = {"all_reduce": 1.5, "reduce_scatter": 0.75, "all_gather": 0.75, "broadcast": 1, "all_to_all": 0.75}
+for row in net["collectives"]:
+    assert abs(row["bytes"] / row["time_s"] / row["algorithm_bytes_per_s"] - 1) < 1e-6
+    assert abs(row["bus_bytes_per_s"] / row["algorithm_bytes_per_s"] / bus[row["name"]] - 1) < 1e-6
+CHECK
+wide=$(printf '%s\n' "$out" | awk 'length > 80')
+[ -z "$wide" ] || die "a line is too wide: $wide"
+
+# ---- pairs at once, an odd number of ranks ----
+expect 0 mpi 3 "$IOBENCH" net --no-messages --no-collectives --pairs rounds --pair-size 4k --repeats 3 \
+    --repeat-time 1ms
+says "3 ranks" "disjoint pairs at once"
+
+# ---- a damaged byte, wherever it arrives ----
+damaged() { # MESSAGE OPTION...
+    message=$1
+    shift
+    expect 1 mpi 2 "$IOBENCH" net --repeats 2 --repeat-time 1ms --to 8 --damage 2 "$@"
+    says "$message"
+}
+damaged "arrived damaged at byte" --pairs none --no-collectives
+damaged "arrived damaged at byte" --no-messages --no-collectives
+damaged "a sum over all ranks is wrong at byte 0" --no-messages --pairs none
+
+# ---- a stopped rank ----
+mpi 2 "$IOBENCH" net --repeats 10000 --repeat-time 100ms --rank-timeout 2s >log 2>&1 &
+job=$!
+while ! grep -q "measuring 2 ranks" log && kill -0 $job 2>/dev/null; do sleep 0.05; done
+kill -STOP "$(last_rank $job)"
+wait $job && die "a job with a silent rank succeeded" # or the job never ends
+grep -q "rank 1 on $(uname -n)" log || die "nobody says that rank 1 is unresponsive: $(cat log)"
+echo "messages arrive, or it is said why not"
