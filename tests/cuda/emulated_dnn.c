@@ -24,6 +24,7 @@ struct dnn_plan {
 struct dnn {
     struct dnn_plan *plans;
     void *stream;
+    bool has_device;
 };
 
 int dnn_open(struct dnn **made, const struct dnn_config *config)
@@ -32,7 +33,8 @@ int dnn_open(struct dnn **made, const struct dnn_config *config)
 
     if (!dnn)
         return -ENOMEM;
-    dnn->stream = config->runtime->stream;
+    dnn->has_device = config->runtime != NULL;
+    dnn->stream = dnn->has_device ? config->runtime->stream : NULL;
     return 0;
 }
 
@@ -84,8 +86,7 @@ int64_t dnn_engine(const struct dnn_plan *plan)
 
 bool dnn_has_device(const struct dnn *dnn)
 {
-    (void)dnn;
-    return true;
+    return dnn->has_device;
 }
 
 int dnn_keep(struct dnn *dnn)

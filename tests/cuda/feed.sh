@@ -37,6 +37,9 @@ cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat 
 expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate-images 6 \
     --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
 says "tiny on cuda" "INT8 calibrated by kl on 6 images"
+# A device that is not here is planned for.
+expect 0 "$IOBENCH" plan lenet --backend cuda:fp32,plans=none --gpu h100
+says "lenet, cuda, fp32, training" "NVIDIA H100 data sheet" device_optimise
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.
 value() { sed -n "s/.*\"$1\": \\([0-9.e-]*\\).*/\\1/p" apart.json | head -n 1; }
 awk -v copy="$(value upload_copy_s)" -v upload="$(value upload_s)" \
