@@ -10,6 +10,14 @@ for count in 1 2 3 4; do
     says "$count ranks: tiny differs by" "$count ranks: lenet differs by"
 done
 
+# Ranks whose backends lay out gradients differently would add up unrelated ones.
+if built_with DNNL; then
+    mpi 1 "$RANKS" 3 auto cpu : -n 1 "$RANKS" 3 auto reference >log 2>&1 &&
+        die "two layouts of gradients were added up: $(cat log)"
+    [ "$(grep -c "FAILED: exchange mpi: the ranks store gradients in different layouts" log)" = 2 ] ||
+        die "not both ranks name the layouts: $(cat log)"
+fi
+
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
 LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --threads 1
     --compute-threads 1 --lr 0.001 --memory 16m"
