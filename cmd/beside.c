@@ -288,11 +288,18 @@ static int write_json(const char *path, json_t *documents, json_t *figures)
     return code;
 }
 
+/* Two paths may lead to one set; a set that is not local is known by its path alone, a synthetic
+ * one by its format. */
 static bool reads_same(const struct job *jobs)
 {
     const char *a = jobs[0].read.data, *b = jobs[1].read.data;
+    struct stat first, second;
 
-    return a && b ? strcmp(a, b) == 0 : !a && !b;
+    if (!a || !b)
+        return !a && !b && strcmp(jobs[0].read.format, jobs[1].read.format) == 0;
+    if (stat(a, &first) || stat(b, &second))
+        return strcmp(a, b) == 0;
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 static int show(const struct beside *beside, const struct job *jobs)

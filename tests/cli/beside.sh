@@ -35,6 +35,9 @@ holds '[.jobs[] | [.series.start_monotonic_s as $z | .series.phases[] | select(.
 # Shared files are reported; only one JSON on standard output; a failure of one ends both.
 try 0 "$@" --runs 1 --beside "--label two"
 out "both read the same files"
+ln -s recordio "$tmp/other-name"
+try 0 "$@" --runs 1 --beside "--data '$tmp/other-name' --label two"
+out "both read the same files"
 try 0 "$@" --runs 1 --beside "--label two" --json -
 no_out "Side by side"
 try 1 "$@" --beside "--data $tmp/nowhere"
