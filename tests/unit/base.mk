@@ -70,3 +70,7 @@ tests_unit_test_clock_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_workers
 tests_unit_test_workers_SOURCES = tests/unit/test_workers.c tests/unit/unit.h
 tests_unit_test_workers_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_whole_registers
+tests_unit_test_whole_registers_SOURCES = tests/unit/test_whole_registers.c tests/unit/unit.h
+tests_unit_test_whole_registers_LDADD = $(UNIT_LIBS)

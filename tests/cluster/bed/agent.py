@@ -3,7 +3,8 @@
 """Runs commands in a guest for the host and for other guests, like ssh.
 
 agent.py serve                     in the guest: serve commands on PORT
-agent.py wait ADDRESS SECONDS      wait until a guest answers
+agent.py wait ADDRESS SECONDS PROCESS
+                                   wait until a guest answers, or PROCESS, its kernel, has ended
 agent.py ADDRESS COMMAND...        run it there with `sh -c`; standard output, standard error and
                                    the exit status come back. Ignores options of ssh before
                                    ADDRESS, so mpirun can start its daemons with it. No keys are
@@ -86,12 +87,24 @@ def call(address, command):
     return 255
 
 
-def wait(address, seconds):
+def lives(process):
+    """An ended process stays as a zombie until its parent waits for it."""
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait(address, seconds, process):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
             return call(address, "true")
         except OSError:
+            if not lives(process):
+                sys.stderr.write(f"agent: the guest at {address} has ended\n")
+                return 255
             time.sleep(0.1)
     sys.stderr.write(f"agent: {address} does not answer\n")
     return 255
@@ -100,8 +113,8 @@ def wait(address, seconds):
 def main(words):
     if words == ["serve"]:
         return serve()
-    if len(words) == 3 and words[0] == "wait":
-        return wait(words[1], float(words[2]))
+    if len(words) == 4 and words[0] == "wait":
+        return wait(words[1], float(words[2]), words[3])
     while words and words[0].startswith("-"):
         words = words[2 if words[0] in ("-l", "-p", "-o") else 1:]
     if len(words) < 2:

@@ -57,13 +57,17 @@ must() { # NAME COMMAND...: the same, and it must succeed
     }
 }
 
-await() { # NAME...: wait until they answer
+await() { # NAME...: wait until they answer; a guest that has died will not
     for bed_name; do
-        python3 "$AGENT" wait "$(address_of "$bed_name")" 180 || {
-            cat "$T/$bed_name.console"
+        python3 "$AGENT" wait "$(address_of "$bed_name")" 180 "$(cat "$T/$bed_name.pid")" || {
+            tail -n 20 "$T/$bed_name.console"
             die "$bed_name does not come up"
         }
     done
+}
+
+started() { # NAME PROCESS: await() asks whether it lives
+    echo "$2" >"$T/$1.pid"
 }
 
 forget() { # NAME...: drop their page caches

@@ -7,4 +7,5 @@ EXTRA_DIST += tests/cluster/experiment.sh tests/cluster/guests_nfs.sh tests/clus
 	tests/cluster/bed/by_epoch.py tests/cluster/bed/guest.sh \
 	tests/cluster/bed/kernels.sh tests/cluster/bed/over_time.py tests/cluster/bed/pictures.gp \
 	tests/cluster/bed/qemu.sh tests/cluster/bed/qemu_init.sh tests/cluster/bed/sets.sh \
-	tests/cluster/bed/uml.sh tests/cluster/bed/uml_init.sh tests/cluster/bed/wire_over_time.py
+	tests/cluster/bed/uml.sh tests/cluster/bed/uml_init.sh tests/cluster/bed/whole_registers.c \
+	tests/cluster/bed/wire_over_time.py

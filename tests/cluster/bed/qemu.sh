@@ -42,4 +42,5 @@ qemu_guest() { # NAME MEMORY [OPTION OF QEMU...]
         -device "virtio-net-pci,netdev=n0,romfile=,mac=$(printf '52:54:00:00:00:%02x' "${bed_address##*.}")" \
         -virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
         "$@" >"$T/$bed_name.console" 2>&1 </dev/null &
+    started "$bed_name" $!
 }
