@@ -29,11 +29,11 @@ iobench_SOURCES = cmd/main.c \
 	cmd/shuffle.c cmd/shuffle.h cmd/shuffle_measure.c cmd/shuffle_report.c \
 	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \
-	cmd/progress.c cmd/progress.h \
+	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h \
 	cmd/ramp.c cmd/ramp.h cmd/ramp_report.c \
 	cmd/rivals.c cmd/rivals.h cmd/run.c \
 	cmd/sandbox.c cmd/sandbox.h \
-	cmd/study.c cmd/study.h cmd/study_plan.c cmd/study_run.c \
+	cmd/study.c cmd/study.h cmd/study_needs.c cmd/study_nodes.c cmd/study_plan.c cmd/study_run.c \
 	cmd/study_figures.c cmd/study_picture.c cmd/study_page.c \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \
 	cmd/sweep.c cmd/sweep.h cmd/sweep_cell.c cmd/sweep_files.c cmd/sweep_folder.c \
@@ -49,6 +49,6 @@ EXTRA_DIST += studies/embed.sh $(STUDIES)
 STUDIES = studies/formats.ini studies/nodes.ini studies/fabric.ini studies/lmdb.ini \
 	studies/precision.ini studies/scaling.ini studies/update.ini studies/memory.ini \
 	studies/power.ini studies/accuracy.ini studies/networks.ini studies/inference.ini \
-	studies/beside.ini studies/machines.ini studies/sizing.ini studies/prelude.jq
+	studies/beside.ini studies/machines.ini studies/sizing.ini studies/prelude.jq studies/nodes.sh
 study_shipped.c: $(STUDIES) studies/embed.sh
 	$(AM_V_GEN)sh $(srcdir)/studies/embed.sh $(srcdir) $(STUDIES) >$@.partial && mv $@.partial $@

@@ -11,6 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "ranks/ranks.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,9 +20,9 @@
 #include <unistd.h>
 
 struct study_settings {
-    char *data, *output, *launch;
-    uint64_t budget_ns;
-    bool dry_run;
+    char *data, *output, *launch, *sets;
+    uint64_t budget_ns, link_bytes_per_s;
+    bool dry_run, emulates_nodes;
     char *json;
 };
 
@@ -39,6 +40,15 @@ static const struct option_spec study_command_options[] = {
     {"launch", 0, OPTION_TEXT, FIELD(launch), .metavar = "'COMMAND {ranks}'", .reach = OPTION_RUNS,
      .summary = "how to start runs of several ranks, as 'mpirun -n {ranks} --hostfile hosts' or "
                 "'srun -n {ranks}'; default: mpirun on this machine"},
+    {"emulate-nodes", 0, OPTION_FLAG, FIELD(emulates_nodes), .fallback = "no",
+     .summary = "put each rank on a node of its own: a network namespace of this machine with its "
+                "own host name and link; needs root and Open MPI"},
+    {"link-rate", 0, OPTION_SIZE, FIELD(link_bytes_per_s), .fallback = "unlimited",
+     .zero = "unlimited", .per_second = true,
+     .summary = "rate of each emulated node's link, each way, as 125MB/s (1 Gbit/s)"},
+    {"sets", 0, OPTION_TEXT, FIELD(sets), .metavar = "FOLDER", .reach = OPTION_WRITES_IN,
+     .summary = "folder for the study's data sets, which all nodes must see; default: in the cache "
+                "folder"},
     {"dry-run", 0, OPTION_FLAG, FIELD(dry_run), .fallback = "no",
      .summary = "check and print the commands; run nothing"},
     {"json", 0, OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES, .implied = "-",
@@ -60,10 +70,11 @@ static bool is_study(const struct study_shipped *file)
 
 int study_list(FILE *stream)
 {
+    enum { LIST_COLUMN = 16 };
     int code = 0;
 
     for (const struct study_shipped *file = study_shipped; file->name && code == 0; file++) {
-        char name[64];
+        char name[64], text[256];
         struct study study;
         if (!is_study(file))
             continue;
@@ -71,11 +82,13 @@ int study_list(FILE *stream)
         code = study_open(&study, name);
         char *title = study_value(&study, "study", "title");
         char *needs = study_value(&study, "study", "needs");
-        const char *lack = study_lacks(needs, false);
+        const char *lack = study_lacks(needs, NULL);
+        snprintf(text, sizeof text, "  %s", name);
         if (code == 0)
-            fprintf(stream, "  %-14s%s\n", name, title);
+            words_print(stream, text, LIST_COLUMN, title);
+        snprintf(text, sizeof text, "-> unavailable here: %s", lack ? lack : "");
         if (code == 0 && lack)
-            fprintf(stream, "  %-14s-> unavailable here: %s\n", "", lack);
+            words_print(stream, "", LIST_COLUMN, text);
         free(needs);
         free(title);
         study_close(&study);
@@ -101,16 +114,23 @@ static int offer_names(const char *name)
 
 /* ---- one ---- */
 
+static void print_reason(const char *reason)
+{
+    printf("%s%s\n", reason ? "  # " : "", reason ? reason : "");
+}
+
 static void print_plan(const struct study_plan *plan)
 {
-    for (size_t i = 0; i < plan->set_count; i++)
-        printf("iobench %s\n", plan->sets[i].command.shown);
+    for (size_t i = 0; i < plan->set_count; i++) {
+        printf("iobench %s", plan->sets[i].command.shown);
+        print_reason(plan->sets[i].lack);
+    }
     for (size_t i = 0; i < plan->run_count; i++) {
         const struct study_run *run = &plan->runs[i];
         if (run->launch)
             printf("%s ", run->launch);
-        printf("iobench %s%s%s\n", run->command.shown, run->state == STUDY_LACKING ? "  # " : "",
-               run->state == STUDY_LACKING ? run->reason : "");
+        printf("iobench %s", run->command.shown);
+        print_reason(run->state == STUDY_LACKING ? run->reason : NULL);
     }
 }
 
@@ -178,7 +198,7 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         json_decref(figures);
     } else {
         char *needs = study_value(study, "study", "needs");
-        const char *lack = study_lacks(needs, options->launch != NULL);
+        const char *lack = study_lacks(needs, options);
         free(needs);
         command_on_interrupt(NULL);
         code = lack ? fail(ENODEV, "%s: %s", study->name, lack) : study_carry_out(&plan);
@@ -190,19 +210,38 @@ static int carry_out(const struct invocation *invocation, const struct study *st
     return status;
 }
 
-/* Return an absolute path: commands run in another directory. */
-static char *folder_of(const struct study_settings *settings, const struct study *study)
+/* Return an absolute path, since commands run in another directory, to be freed; NULL with a
+ * reason. */
+static char *absolute(const char *path)
 {
     char here[PATH_MAX];
-    const char *given = settings->output;
 
-    if (given && *given == '/')
-        return strdup(given);
+    if (*path == '/')
+        return strdup(path);
     if (!getcwd(here, sizeof here)) {
         fail(errno, "the current folder: %s", fail_errno_text(errno));
         return NULL;
     }
-    return given ? file_join(here, given) : file_format_path("%s/study-%s", here, study->name);
+    return file_join(here, path);
+}
+
+static char *folder_of(const struct study_settings *settings, const struct study *study)
+{
+    char *name =
+        settings->output ? strdup(settings->output) : file_format_path("study-%s", study->name);
+    char *folder = name ? absolute(name) : NULL;
+
+    free(name);
+    return folder;
+}
+
+static int check_nodes(const struct study_settings *settings)
+{
+    if (settings->emulates_nodes && settings->launch)
+        return fail(EINVAL, "only one of --launch and --emulate-nodes can be given");
+    if (settings->link_bytes_per_s && !settings->emulates_nodes)
+        return fail(EINVAL, "--link-rate needs --emulate-nodes");
+    return 0;
 }
 
 static int run_study(const struct invocation *invocation)
@@ -216,13 +255,24 @@ static int run_study(const struct invocation *invocation)
         fail(EINVAL, "is one process, which starts those that it needs");
         return command_misused(invocation);
     }
-    int code = study_open(&study, invocation->operands[0]);
+    int code = check_nodes(settings);
+    if (code)
+        return command_misused(invocation);
+    code = study_open(&study, invocation->operands[0]);
     if (code == -ENOENT)
         offer_names(invocation->operands[0]);
     char *folder = code == 0 ? folder_of(settings, &study) : NULL;
-    const struct study_options options = {
-        .data = settings->data, .folder = folder, .budget_s = (double)settings->budget_ns * 1e-9};
-    int status = folder ? carry_out(invocation, &study, &options) : command_misused(invocation);
+    char *sets = folder && settings->sets ? absolute(settings->sets) : NULL;
+    const struct study_options options = {.data = settings->data,
+                                          .folder = folder,
+                                          .launch = settings->launch,
+                                          .sets = sets,
+                                          .budget_s = (double)settings->budget_ns * 1e-9,
+                                          .emulates_nodes = settings->emulates_nodes,
+                                          .link_bytes_per_s = settings->link_bytes_per_s};
+    const bool is_set_up = folder && !sets == !settings->sets;
+    int status = is_set_up ? carry_out(invocation, &study, &options) : command_misused(invocation);
+    free(sets);
     free(folder);
     study_close(&study);
     return status;
@@ -239,11 +289,16 @@ const struct command command_study = {
         "commands (each a process of this program, on several ranks by mpirun), draws its picture "
         "and says in two sentences what the figures show here, and what was published. Without "
         "NAME it lists the studies, and what they lack on this machine. NAME may be a file of your "
-        "own (docs/studies/README.md). Results are kept as they end: the same command resumes. "
+        "own (docs/studies/README.md). Ranks run on this machine, on the nodes of --launch, or "
+        "with "
+        "--emulate-nodes each on a node that this machine emulates. Results are kept as they end: "
+        "the same command of the same build resumes. "
         "Needs jq, and gnuplot for the picture.",
     .examples = "iobench study\tlist them\n"
                 "iobench study formats\tthree formats, cold and cached\n"
                 "iobench study scaling --budget 10m -o scaling\tlarger, into a folder\n"
+                "iobench study scaling --emulate-nodes --link-rate 125MB/s\ton nodes of its own, "
+                "which this machine emulates\n"
                 "iobench study formats --data /mnt/imagenet/train --dry-run\tthe commands, for "
                 "your own data\n",
     .options = study_command_options,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * study: a published experiment as data: commands of this program, the figures taken from their
- * results, and the words for them (studies/README.md has the form of the files). The parts:
- * study_plan.c knows the files, study_run.c carries out, study_figures.c computes the figures with
- * jq(1), study_picture.c draws, study_page.c writes the page. Main thread only.
+ * results, and the words for them (docs/studies/README.md has the form of the files). The
+ * parts: study_plan.c knows the files, study_needs.c what they need, study_nodes.c emulates nodes,
+ * study_run.c carries out, study_figures.c computes the figures with jq(1), study_picture.c draws,
+ * study_page.c writes the page. Main thread only.
  */
 #ifndef IOBENCH_CMD_STUDY_H
 #define IOBENCH_CMD_STUDY_H
@@ -26,6 +27,9 @@ struct study_shipped {
 };
 extern const struct study_shipped study_shipped[]; /* in display order; ends with a NULL name */
 
+/* Return the text of a file that is no study: "prelude.jq". It must exist. */
+const char *study_text_shipped(const char *name);
+
 struct study {
     char *name;
     struct ini file;
@@ -43,29 +47,41 @@ char *study_value(const struct study *study, const char *section, const char *ke
 /* Print the shipped studies and what each lacks on this machine. Returns 0 or -errno. */
 int study_list(FILE *stream);
 
-/* Return NULL if this machine has everything in `needs` ("gpu mpi"), else what is missing.
- * launched: the user names nodes. */
-const char *study_lacks(const char *needs, bool launched);
-
 /* ---- what to run ---- */
 
 struct study_options {
     const char *data;   /* the user's data set; NULL: synthetic */
     const char *folder; /* for results */
     const char *launch; /* how to start {ranks} ranks; NULL: mpirun on this machine */
+    const char *sets;   /* folder for its data sets; NULL: in the cache folder */
     double budget_s;
+    bool emulates_nodes;       /* each rank on a node of its own, emulated on this machine */
+    uint64_t link_bytes_per_s; /* of such a node; 0: unlimited */
 };
+
+/* Return NULL if this machine has everything in `needs` ("gpu mpi"), else what is missing.
+ * options NULL: the usual ones. */
+const char *study_lacks(const char *needs, const struct study_options *options);
+
+/* Return whether ranks run on nodes of their own. */
+bool study_has_nodes(const struct study_options *options);
+
+/* Check a command, words[0], and its arguments against its option table. *lack, to be freed: a
+ * plug-in it names that cannot be used here; NULL: none. Returns 0 or -errno with a reason. */
+int study_check_words(char **words, bool allow_commands, char **lack);
 
 struct study_command {
     char **words;      /* arguments after the program */
     const char **argv; /* argument vector, borrowed from words */
     char *shown;       /* as a user types it, with sets by name */
+    char *lack;        /* what this build lacks for it; NULL: nothing */
 };
 
-/* A data set, generated once in the cache folder. */
+/* A data set, generated once. */
 struct study_set {
     char *name, *path;
     struct study_command command;
+    char *lack; /* why it cannot be made here; NULL: it can, or it is there */
 };
 
 /* Where the package dataset-fashion-mnist installs its images. */
@@ -77,8 +93,10 @@ struct study_run {
     char *name, *path; /* path: its result file */
     char *json;        /* option that takes the path */
     char *each, *also; /* values of its variables; NULL: none */
-    char *launch;      /* launcher put before the command, as shown; NULL: one process */
-    char **launcher;   /* words of launch */
+    unsigned ranks;
+    uint32_t sets;   /* those it reads, as bits */
+    char *launch;    /* launcher put before the command, as shown; NULL: one process */
+    char **launcher; /* words of launch */
     struct study_command command;
     enum study_state state;
     char *reason; /* why it was not run, or its figures are in doubt; NULL: none */
@@ -101,7 +119,23 @@ int study_plan_make(struct study_plan *plan, const struct study *study,
                     const struct study_options *options, bool allow_commands);
 void study_plan_release(struct study_plan *plan);
 
+/* Return why a set of this run cannot be made. NULL: all can, or are there. */
+const char *study_lacking_set(const struct study_plan *plan, const struct study_run *run);
+
 /* ---- running it ---- */
+
+/* Return whether the set is there, complete. */
+bool study_set_exists(const struct study_set *set);
+
+/* Emulate nodes 1 to count: network namespaces of this machine, in namespaces that this process
+ * enters, so that they end with it. mpirun, started from here, then puts each rank on the next
+ * node. Returns 0 or -errno with a reason. */
+int study_nodes_emulate(unsigned count, uint64_t link_bytes_per_s);
+
+/* Write the options that describe the nodes: "--emulate-nodes --link-rate 125000000". NULL: none.
+ */
+enum { STUDY_NODES_BYTES = 64 };
+const char *study_nodes_text(const struct study_options *options, char text[STUDY_NODES_BYTES]);
 
 /* Generate the sets, run what is due, and record each result in the folder's study.json as it ends.
  * Results kept from an earlier call with the same commands are reused. A failed run does not end

@@ -24,14 +24,6 @@ static const uint64_t time_limit_ns = UINT64_C(120000000000);
 
 /* ---- the program ---- */
 
-static const char *prelude(void)
-{
-    for (const struct study_shipped *file = study_shipped; file->name; file++)
-        if (strcmp(file->name, "prelude.jq") == 0)
-            return file->text;
-    return "";
-}
-
 /* Write the value of a key into the program, or the default. */
 static void put_value(FILE *program, const struct study *study, const char *section,
                       const char *key, const char *fallback)
@@ -67,7 +59,7 @@ static char *make_program(const struct study *study)
     if (text_stream_open(&stream))
         return NULL;
     FILE *program = stream.stream;
-    fprintf(program, "%s\ndef rows_of($run; $each; $also):\n", prelude());
+    fprintf(program, "%s\ndef rows_of($run; $each; $also):\n", study_text_shipped("prelude.jq"));
     put_value(program, study, "table", "rows", "{}");
     fputs(";\ndef over_time_of:\n", program);
     put_value(program, study, "picture", "over-time", "[]");

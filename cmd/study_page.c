@@ -5,6 +5,8 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text_stream.h"
 #include "report/load.h"
 #include "report/report.h"
@@ -13,13 +15,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { COLUMNS = 12, CELL_BYTES = 128 };
+enum { CELL_BYTES = 128, GAP = 2, INDENT = 2 };
+
+/* A column's heading has two lines if its name has a unit: "epoch 1, samples/s". */
+struct study_column {
+    const char *name, *unit; /* unit: part of name */
+    int name_width, width;
+};
 
 struct study_table {
-    const char *names[COLUMNS];
+    struct study_column *columns;
     size_t count;
-    int widths[COLUMNS];
     const json_t *rows;
 };
 
@@ -32,18 +40,29 @@ static const char *cell_text(const json_t *value, char *text)
     else if (json_is_number(value))
         snprintf(text, CELL_BYTES, "%s", words_rate(json_number_value(value), number));
     else
-        snprintf(text, CELL_BYTES, "%s", json_is_string(value) ? json_string_value(value) : "-");
+        snprintf(text, CELL_BYTES, "%s",
+                 json_is_string(value) ? escape_shown(json_string_value(value)) : "-");
     return text;
 }
 
-/* Columns in the order of their first appearance. */
+static int wider(int width, size_t bytes)
+{
+    return (int)bytes > width ? (int)bytes : width;
+}
+
+/* Add a column, in the order of their first appearance. */
 static void add_column(struct study_table *table, const char *name)
 {
     for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->names[i], name) == 0)
+        if (strcmp(table->columns[i].name, name) == 0)
             return;
-    if (table->count < COLUMNS)
-        table->names[table->count++] = name;
+    if (memory_room(&table->columns, table->count, sizeof *table->columns, "columns"))
+        return;
+    const char *comma = strstr(name, ", ");
+    struct study_column column = {.name = name, .unit = comma ? comma + 2 : ""};
+    column.name_width = (int)(comma ? (size_t)(comma - name) : strlen(name));
+    column.width = wider(column.name_width, strlen(column.unit));
+    table->columns[table->count++] = column;
 }
 
 static struct study_table table_of(const json_t *figures)
@@ -58,32 +77,83 @@ static struct study_table table_of(const json_t *figures)
     json_array_foreach(table.rows, i, row)
         json_object_foreach((json_t *)(uintptr_t)row, name, value) add_column(&table, name);
     for (size_t k = 0; k < table.count; k++) {
-        table.widths[k] = (int)strlen(table.names[k]);
-        json_array_foreach(table.rows, i, row)
-        {
-            const int width = (int)strlen(cell_text(json_object_get(row, table.names[k]), text));
-            table.widths[k] = width > table.widths[k] ? width : table.widths[k];
-        }
+        struct study_column *column = &table.columns[k];
+        json_array_foreach(table.rows, i, row) column->width =
+            wider(column->width, strlen(cell_text(json_object_get(row, column->name), text)));
     }
     return table;
 }
 
-static void print_table(FILE *stream, const struct study_table *table)
+/* The first column names the row, and is repeated in each block. */
+struct column_block {
+    const struct study_table *table;
+    size_t from, to; /* of the other columns */
+};
+
+static void print_cells(FILE *stream, const struct column_block *block, const json_t *row,
+                        bool is_unit)
 {
-    const json_t *row;
     char text[CELL_BYTES];
+
+    for (size_t k = 0; k < block->to; k = k ? k + 1 : block->from) {
+        const struct study_column *column = &block->table->columns[k];
+        if (row)
+            cell_text(json_object_get(row, column->name), text);
+        else
+            snprintf(text, sizeof text, "%.*s", is_unit ? CELL_BYTES : column->name_width,
+                     is_unit ? escape_shown(column->unit) : escape_shown(column->name));
+        fprintf(stream, k ? "%*s%*s" : "%*s%-*s", k ? GAP : INDENT, "", column->width, text);
+    }
+    fputc('\n', stream);
+}
+
+static void print_block(FILE *stream, const struct column_block *block)
+{
+    bool has_units = false;
+    const json_t *row;
     size_t i;
 
-    for (size_t k = 0; k < table->count; k++)
-        fprintf(stream, k ? "  %*s" : "  %-*s", table->widths[k], table->names[k]);
-    fputc('\n', stream);
-    json_array_foreach(table->rows, i, row)
-    {
-        for (size_t k = 0; k < table->count; k++)
-            fprintf(stream, k ? "  %*s" : "  %-*s", table->widths[k],
-                    cell_text(json_object_get(row, table->names[k]), text));
-        fputc('\n', stream);
+    for (size_t k = block->from; k < block->to; k++)
+        has_units = has_units || *block->table->columns[k].unit;
+    print_cells(stream, block, NULL, false);
+    if (has_units)
+        print_cells(stream, block, NULL, true);
+    json_array_foreach(block->table->rows, i, row) print_cells(stream, block, row, false);
+}
+
+/* Return the end of the columns from `from` on that fit beside the first; at least one, if any. */
+static size_t block_end(const struct study_table *table, size_t from, int width)
+{
+    int used = INDENT + table->columns[0].width;
+    size_t to = from;
+
+    while (to < table->count && (used += GAP + table->columns[to].width) <= width)
+        to++;
+    return to > from || to == table->count ? to : to + 1;
+}
+
+/* Columns that do not fit follow in blocks of their own. */
+static void print_table(FILE *stream, const struct study_table *table)
+{
+    const int width = (int)terminal_width(STDOUT_FILENO);
+    struct column_block block = {.table = table, .to = 1};
+
+    while (table->count && (block.to < table->count || block.from == 0)) {
+        if (block.from)
+            fputc('\n', stream);
+        block.from = block.to;
+        block.to = block_end(table, block.from, width);
+        print_block(stream, &block);
     }
+}
+
+/* A bar would end the cell. */
+static void write_cell(FILE *page, const char *text)
+{
+    fputs("| ", page);
+    for (; *text; text++)
+        fprintf(page, *text == '|' ? "\\%c" : "%c", *text);
+    fputc(' ', page);
 }
 
 static void write_table(FILE *page, const struct study_table *table)
@@ -93,7 +163,7 @@ static void write_table(FILE *page, const struct study_table *table)
     size_t i;
 
     for (size_t k = 0; k < table->count; k++)
-        fprintf(page, "| %s ", table->names[k]);
+        write_cell(page, escape_shown(table->columns[k].name));
     fputs("|\n", page);
     for (size_t k = 0; k < table->count; k++)
         fputs(k ? "|---:" : "|---", page);
@@ -101,20 +171,8 @@ static void write_table(FILE *page, const struct study_table *table)
     json_array_foreach(table->rows, i, row)
     {
         for (size_t k = 0; k < table->count; k++)
-            fprintf(page, "| %s ", cell_text(json_object_get(row, table->names[k]), text));
+            write_cell(page, cell_text(json_object_get(row, table->columns[k].name), text));
         fputs("|\n", page);
-    }
-}
-
-static void print_wrapped(FILE *stream, const char *text)
-{
-    enum { TEXT_WIDTH = 76 };
-
-    while (*text) {
-        const size_t length = words_line(text, TEXT_WIDTH);
-        fprintf(stream, "  %.*s\n", (int)length, text);
-        text += length;
-        text += strspn(text, " \n");
     }
 }
 
@@ -143,29 +201,35 @@ static void print_value(FILE *stream, const struct study *study, const char *hea
 
     if (heading)
         fprintf(stream, "\n%s\n", heading);
-    print_wrapped(stream, value ? value : "");
+    words_print(stream, "", INDENT, value ? value : "-");
     free(value);
 }
 
-/* Write each reason once, with its run or the number of runs. */
-static void write_doubts(FILE *stream, const struct study_plan *plan, const char *before,
-                         const char *after)
+/* Return a run's reason with its name or the number of runs that share it, to be freed. NULL if it
+ * has none, or an earlier run has the same. */
+static char *doubt_of(const struct study_plan *plan, size_t run)
+{
+    const char *reason = plan->runs[run].reason;
+    size_t count = 0;
+
+    for (size_t k = 0; reason && k < plan->run_count; k++)
+        if (plan->runs[k].reason && strcmp(plan->runs[k].reason, reason) == 0) {
+            if (k < run)
+                return NULL;
+            count++;
+        }
+    return !reason     ? NULL
+           : count > 1 ? file_format_path("%zu runs: %s", count, escape_shown(reason))
+                       : file_format_path("%s: %s", plan->runs[run].name, escape_shown(reason));
+}
+
+static void print_doubts(FILE *stream, const struct study_plan *plan)
 {
     for (size_t i = 0; i < plan->run_count; i++) {
-        const char *reason = plan->runs[i].reason;
-        size_t count = 0, earlier = 0;
-        for (size_t k = 0; reason && k < plan->run_count; k++)
-            if (plan->runs[k].reason && strcmp(plan->runs[k].reason, reason) == 0) {
-                count++;
-                earlier += k < i;
-            }
-        if (!reason || earlier)
-            continue;
-        if (count > 1)
-            fprintf(stream, "%s%zu runs: %s\n%s", before, count, escape_shown(reason), after);
-        else
-            fprintf(stream, "%s%s: %s\n%s", before, plan->runs[i].name, escape_shown(reason),
-                    after);
+        char *doubt = doubt_of(plan, i);
+        if (doubt)
+            words_print(stream, "", INDENT, doubt);
+        free(doubt);
     }
 }
 
@@ -174,13 +238,18 @@ void study_text(FILE *stream, const struct study_plan *plan, const json_t *figur
     const struct study_table table = table_of(figures);
     char *title = study_value(plan->study, "study", "title"), *says = sentences_of(figures);
 
-    fprintf(stream, "iobench study %s: %s\n\n", plan->study->name, title ? title : "");
+    char *heading = file_format_path("iobench study %s: %s", plan->study->name, title ? title : "");
+
+    words_print(stream, "", 0, heading ? heading : "");
+    fputc('\n', stream);
     print_table(stream, &table);
-    write_doubts(stream, plan, "  ", "");
+    print_doubts(stream, plan);
     fputs("\nHere\n", stream);
-    print_wrapped(stream, says ? says : "");
+    words_print(stream, "", INDENT, says ? says : "");
     print_value(stream, plan->study, "Published", "found");
     print_value(stream, plan->study, NULL, "source");
+    free(table.columns);
+    free(heading);
     free(says);
     free(title);
 }
@@ -198,6 +267,16 @@ static void write_commands(FILE *page, const struct study_plan *plan)
         if (run->launch)
             fprintf(page, "%s ", run->launch);
         fprintf(page, "iobench %s\n", run->command.shown);
+    }
+}
+
+static void write_doubts(FILE *page, const struct study_plan *plan)
+{
+    for (size_t i = 0; i < plan->run_count; i++) {
+        char *doubt = doubt_of(plan, i);
+        if (doubt)
+            fprintf(page, "%s\n\n", doubt);
+        free(doubt);
     }
 }
 
@@ -221,19 +300,21 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
 {
     const struct study_table table = table_of(figures);
     const char *machine = load_text(figures, "machine");
-    char *says = sentences_of(figures);
+    char *says = sentences_of(figures), nodes[STUDY_NODES_BYTES];
     double seconds = 0;
 
     fputs(report_page_mark, page);
     write_value(page, plan->study, "# ", "title");
     write_value(page, plan->study, "\n", "question");
-    fprintf(page, "\n    iobench study %s --budget %.0f%s\n\n", plan->study->name,
-            plan->options->budget_s, plan->options->data ? " --data SET" : "");
+    const char *emulated = study_nodes_text(plan->options, nodes);
+    fprintf(page, "\n    iobench study %s --budget %.0f%s%s%s\n\n", plan->study->name,
+            plan->options->budget_s, emulated ? " " : "", emulated ? emulated : "",
+            plan->options->data ? " --data SET" : "");
     if (has_picture)
         fputs("![the figures of the table, or what they come from](picture.svg)\n\n", page);
     write_table(page, &table);
     fputc('\n', page);
-    write_doubts(page, plan, "", "\n");
+    write_doubts(page, plan);
     fprintf(page, "**Here.** %s\n", says ? says : "");
     write_value(page, plan->study, "\n**Published.** ", "found");
     write_value(page, plan->study, "\nSource: ", "source");
@@ -242,6 +323,7 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
     if (machine)
         fprintf(page, "\nMeasured on %s, in %.0f s.\n", machine, seconds);
     write_commands(page, plan);
+    free(table.columns);
     free(says);
 }
 

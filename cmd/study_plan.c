@@ -6,19 +6,15 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/plugin.h"
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
-#include "cmd/command.h"
-#include "cmd/help.h"
+#include "cmd/program.h"
 #include "cmd/synthetic.h"
-#include "trainer/backend.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- files ---- */
 
@@ -30,6 +26,15 @@ static const struct study_shipped *find_shipped(const char *name)
         if (strncmp(file->name, name, length) == 0 && strcmp(file->name + length, ".ini") == 0)
             return file;
     return NULL;
+}
+
+const char *study_text_shipped(const char *name)
+{
+    const struct study_shipped *file = study_shipped;
+
+    while (strcmp(file->name, name) != 0)
+        file++;
+    return file->text;
 }
 
 int study_open(struct study *study, const char *name)
@@ -85,49 +90,6 @@ char *study_value(const struct study *study, const char *section, const char *ke
         if (strcmp(study->file.sections[i].name, section) == 0)
             return section_value(&study->file, &study->file.sections[i], key);
     return NULL;
-}
-
-/* ---- needs ---- */
-
-static bool is_in_path(const char *program)
-{
-    const char *list = getenv("PATH");
-    bool found = false;
-
-    while (!found && list && *list) {
-        const int length = (int)strcspn(list, ":");
-        char *path = file_format_path("%.*s/%s", length, list, program);
-        found = path && access(path, X_OK) == 0;
-        free(path);
-        list += length + (list[length] == ':');
-    }
-    return found;
-}
-
-static bool has_gpu(void)
-{
-    const struct plugin *cuda = plugin_find(backend_registry, "cuda");
-
-    return cuda && plugin_usable(cuda) == 0;
-}
-
-/* What `needs` may name; "cpu" is the absence of a GPU. */
-const char *study_lacks(const char *needs, bool launched)
-{
-    const char *lack = NULL;
-
-    if (needs && strstr(needs, "gpu") && !has_gpu())
-        lack = "needs an NVIDIA GPU";
-    else if (needs && strstr(needs, "cpu") && has_gpu())
-        lack = "for machines without a GPU";
-    else if (needs && strstr(needs, "launch") && !launched)
-        lack = "needs nodes that share storage: --launch and --data";
-    else if (needs && strstr(needs, "mpi") && !launched && !is_in_path("mpirun"))
-        lack = "needs mpirun";
-    else if (needs && strstr(needs, "fashion") && !file_exists(STUDY_FASHION))
-        lack = "needs the package dataset-fashion-mnist";
-    fail_clear();
-    return lack;
 }
 
 /* ---- placeholders ---- */
@@ -200,67 +162,6 @@ static char **words_of(const char *text, const struct variable *variables)
     return NULL;
 }
 
-/* ---- checks ---- */
-
-/* Return this program's path; from the environment if the dynamic loader was started by name. */
-static char *own_path(void)
-{
-    const char *given = getenv("IOBENCH_PROGRAM");
-    char path[4096];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    if (given)
-        return strdup(given);
-    if (length < 0) {
-        fail(errno, "/proc/self/exe: %s", fail_errno_text(errno));
-        return NULL;
-    }
-    path[length] = '\0';
-    return strdup(path);
-}
-
-static bool starts_programs(const struct option_spec *options, const void *settings)
-{
-    for (; options && options->name; options++)
-        if (options->reach == OPTION_RUNS &&
-            *(char *const *)((const char *)settings + options->offset))
-            return true;
-    return false;
-}
-
-/* Parse the words as their command would. */
-static int check_words(char **words, bool allow_commands)
-{
-    const struct command *command = command_find(words[0]);
-    struct common_settings common = {0};
-    struct arguments arguments = {0};
-    int count = 0, code;
-
-    if (!command)
-        return fail(EINVAL, "unknown command '%s'", words[0]);
-    void *settings = memory_zeroed(command->settings_size + 1);
-    if (!settings)
-        return -ENOMEM;
-    while (words[count])
-        count++;
-    code = option_defaults(command->options, settings);
-    const struct arguments_scope scopes[] = {{.table = command->options, .settings = settings},
-                                             {.table = common_options, .settings = &common},
-                                             {0}};
-    if (code == 0)
-        code = arguments_parse(scopes, count - 1, words + 1, &arguments);
-    if (code == 0 &&
-        (arguments.count < command->operands_minimum ||
-         (command->operands_maximum >= 0 && arguments.count > command->operands_maximum)))
-        code = fail(EINVAL, "iobench %s: %d operands", words[0], arguments.count);
-    if (code == 0 && !allow_commands && starts_programs(command->options, settings))
-        code = fail(EPERM, "starts a program: needs --allow-commands");
-    free(arguments.operands);
-    option_release(command->options, settings);
-    free(settings);
-    return code;
-}
-
 /* ---- the plan ---- */
 
 enum { VARIABLES = 32, LIST_BYTES = 256 };
@@ -326,19 +227,25 @@ static int expand_command(struct making *making, const char *text, struct study_
 {
     command->shown = expand(text, making->variables, true);
     command->words = command->shown ? words_of(text, making->variables) : NULL;
-    return command->words ? check_words(command->words, making->allow_commands) : -EINVAL;
+    return command->words
+               ? study_check_words(command->words, making->allow_commands, &command->lack)
+               : -EINVAL;
 }
 
 /* The path depends on the command, so a changed command gets a new set. */
 static char *set_path(const struct making *making, const char *name, const char *pack)
 {
-    char *folder = synthetic_folder(), *hashed = expand(pack, making->variables, false);
-    char *path = folder && hashed ? file_format_path("%s/studies/%s-%08x", folder, name,
+    const char *given = making->plan->options->sets;
+    char *cache = given ? NULL : synthetic_folder();
+    char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
+    char *hashed = expand(pack, making->variables, false);
+    char *path = folder && hashed ? file_format_path("%s/%s-%08x", folder, name,
                                                      crc32c(0, hashed, strlen(hashed)))
                                   : NULL;
 
     free(hashed);
     free(folder);
+    free(cache);
     return path;
 }
 
@@ -361,6 +268,8 @@ static int add_set(struct making *making, const struct ini_section *section, con
         code = set->path && set->name ? expand_command(making, pack, &set->command) : -EINVAL;
         if (code == 0)
             code = join_words(&set->command, none, plan->program, none);
+        if (code == 0 && set->command.lack && !study_set_exists(set))
+            set->lack = strdup(set->command.lack);
         making->variables[making->fixed++] = (struct variable){set->name, set->path, name};
         making->variables[making->fixed] = (struct variable){0};
     }
@@ -376,14 +285,16 @@ static void make_plain(char *name)
             *name = '-';
 }
 
-/* Add the launcher of a command on several ranks. */
+/* Add the launcher. With nodes it also starts a single rank, so that all are started alike. */
 static int add_launcher(struct making *making, struct study_run *run, const char *ranks)
 {
-    const char *launch = making->plan->options->launch;
-    const struct variable variables[] = {{"ranks", ranks, NULL}, {0}};
+    const struct study_options *options = making->plan->options;
+    const struct variable variables[] = {{"ranks", ranks ? ranks : "1", NULL}, {0}};
+    const char *launch = options->launch ? options->launch : "mpirun -n {ranks}";
 
-    if (!launch)
-        launch = "mpirun -n {ranks}";
+    run->ranks = ranks ? (unsigned)strtoul(ranks, NULL, 10) : 1;
+    if (!ranks || (run->ranks == 1 && !study_has_nodes(options)))
+        return 0;
     run->launch = expand(launch, variables, true);
     run->launcher = run->launch ? words_of(launch, variables) : NULL;
     return run->launcher ? 0 : -EINVAL;
@@ -396,7 +307,7 @@ static int fill_command(struct making *making, struct study_run *run, const char
     const char *const after[] = {run->json, NULL};
     int code = expand_command(making, command, &run->command);
 
-    if (code == 0 && strcmp(ranks, "1") != 0)
+    if (code == 0)
         code = add_launcher(making, run, ranks);
     if (code == 0)
         code = join_words(&run->command, run->launcher ? (const char *const *)run->launcher : alone,
@@ -404,13 +315,30 @@ static int fill_command(struct making *making, struct study_run *run, const char
     return code;
 }
 
+/* Return the sets that a command names, as bits; VARIABLES bounds their number. */
+static uint32_t find_sets(const struct study_plan *plan, const char *command)
+{
+    uint32_t sets = 0;
+
+    for (size_t i = 0; i < plan->set_count; i++) {
+        char *name = file_format_path("{%s}", plan->sets[i].name);
+        if (name && strstr(command, name))
+            sets |= UINT32_C(1) << i;
+        free(name);
+    }
+    return sets;
+}
+
 static void fill_state(struct study_run *run, const char *needs, const struct study_plan *plan)
 {
-    const bool launched = plan->options->launch != NULL;
-    const char *lack = study_lacks(needs, launched);
+    const char *lack = study_lacks(needs, plan->options);
 
     if (!lack && run->launch)
-        lack = study_lacks("mpi", launched);
+        lack = study_lacks("mpi", plan->options);
+    if (!lack)
+        lack = study_lacking_set(plan, run);
+    if (!lack)
+        lack = run->command.lack;
     if (lack) {
         run->state = STUDY_LACKING;
         run->reason = strdup(lack);
@@ -424,7 +352,7 @@ static int fill_run(struct making *making, const struct ini_section *section, co
     char *command = section_value(&plan->study->file, section, "command");
     char *needs = section_value(&plan->study->file, section, "needs");
     char *given = section_value(&plan->study->file, section, "ranks");
-    char *ranks = expand(given ? given : "1", making->variables, false);
+    char *ranks = given ? expand(given, making->variables, false) : NULL;
 
     run->name = expand(name, making->variables, false);
     char *file = run->name ? strdup(run->name) : NULL;
@@ -432,12 +360,14 @@ static int fill_run(struct making *making, const struct ini_section *section, co
         make_plain(file);
     run->path = file ? file_format_path("%s/%s.json", plan->options->folder, file) : NULL;
     run->json = run->path ? file_format_path("--json=%s", run->path) : NULL;
-    int code = run->json && ranks ? 0 : -EINVAL;
+    int code = run->json && !given == !ranks ? 0 : -EINVAL;
     if (code == 0)
         code = command ? fill_command(making, run, command, ranks)
                        : fail(EINVAL, "expected command=...");
-    if (code == 0)
+    if (code == 0) {
+        run->sets = find_sets(plan, command);
         fill_state(run, needs, plan);
+    }
     free(file);
     free(ranks);
     free(given);
@@ -522,7 +452,7 @@ int study_plan_make(struct study_plan *plan, const struct study *study,
     struct making making = {.plan = plan, .allow_commands = allow_commands};
     const struct ini *file = &study->file;
 
-    *plan = (struct study_plan){.study = study, .options = options, .program = own_path()};
+    *plan = (struct study_plan){.study = study, .options = options, .program = program_path()};
     int code = plan->program ? set_variables(&making) : -ENOMEM;
     for (size_t i = 0; i < file->section_count && code == 0; i++) {
         const struct ini_section *section = &file->sections[i];
@@ -532,8 +462,13 @@ int study_plan_make(struct study_plan *plan, const struct study *study,
         else if (run)
             code = blame(&making, section->name, add_runs(&making, section, run));
     }
+    bool has_ranks = false;
+    for (size_t i = 0; i < plan->run_count; i++)
+        has_ranks = has_ranks || plan->runs[i].launch;
     if (code == 0 && plan->run_count == 0)
         code = fail(EINVAL, "%s: no [run NAME]", file->path);
+    if (code == 0 && options->emulates_nodes && !has_ranks)
+        code = fail(EINVAL, "--emulate-nodes: study %s starts no ranks", study->name);
     return code;
 }
 
@@ -542,12 +477,14 @@ static void release_command(struct study_command *command)
     release_words(command->words);
     free(command->argv);
     free(command->shown);
+    free(command->lack);
 }
 
 void study_plan_release(struct study_plan *plan)
 {
     for (size_t i = 0; i < plan->set_count; i++) {
         release_command(&plan->sets[i].command);
+        free(plan->sets[i].lack);
         free(plan->sets[i].path);
         free(plan->sets[i].name);
     }

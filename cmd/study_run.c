@@ -11,7 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
-#include "formats/format.h"
+#include "cmd/program.h"
 #include "report/load.h"
 
 #include <errno.h>
@@ -37,6 +37,14 @@ struct carrying {
 
 /* ---- the record ---- */
 
+enum { BUILD_BYTES = 17 };
+
+static const char *build_text(char text[BUILD_BYTES])
+{
+    snprintf(text, BUILD_BYTES, "%016" PRIx64, program_build());
+    return text;
+}
+
 static char *record_path(const struct study_plan *plan)
 {
     return file_join(plan->options->folder, "study.json");
@@ -58,12 +66,14 @@ static json_t *record_of(const struct study_run *run)
 static int keep(const struct study_plan *plan)
 {
     json_t *document = json_object(), *runs = json_array();
-    char *path = record_path(plan);
+    char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
 
     json_object_set_new(document, "schema", json_string("iobench-study"));
     json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
     json_object_set_new(document, "study", json_text(plan->study->name));
+    json_object_set_new(document, "build", json_text(build_text(text)));
     json_object_set_new(document, "data", json_text(plan->options->data));
+    json_object_set_new(document, "nodes", json_text(study_nodes_text(plan->options, nodes)));
     json_object_set_new(document, "runs", runs);
     for (size_t i = 0; i < plan->run_count; i++)
         json_array_append_new(runs, record_of(&plan->runs[i]));
@@ -72,15 +82,37 @@ static int keep(const struct study_plan *plan)
     return code;
 }
 
-/* Return whether the record is of this data and this program. */
+/* Return whether both texts are absent, or equal. */
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Return whether the record is of this study, data, program and nodes. */
 static bool fits(const struct study_plan *plan, const json_t *document)
 {
-    const char *version = load_text(document, "iobench_version");
-    const char *study = load_text(document, "study"), *data = load_text(document, "data");
-    const char *now = plan->options->data;
+    char build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
 
-    return version && strcmp(version, PACKAGE_VERSION) == 0 && study &&
-           strcmp(study, plan->study->name) == 0 && !data == !now && (!now || !strcmp(data, now));
+    return is_same(load_text(document, "study"), plan->study->name) &&
+           is_same(load_text(document, "data"), plan->options->data) &&
+           is_same(load_text(document, "build"), build_text(build)) &&
+           is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
+}
+
+/* Take over a result if its record says that this command ended. */
+static void take_over_run(struct study_run *run, const json_t *record)
+{
+    const char *reason = load_text(record, "reason");
+
+    if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
+        !is_same(load_text(record, "command"), run->command.shown) ||
+        !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done") ||
+        !file_exists(run->path))
+        return;
+    run->state = STUDY_DONE;
+    run->is_kept = true;
+    run->seconds = load_number(record, "seconds");
+    run->reason = reason ? strdup(reason) : NULL;
 }
 
 /* Reuse the results of an earlier call with the same commands. */
@@ -95,22 +127,10 @@ static void take_over(struct study_plan *plan)
         document = load_any(path, text, bytes);
     free(text);
     free(path);
-    for (size_t i = 0; document && fits(plan, document) && i < plan->run_count; i++) {
-        struct study_run *run = &plan->runs[i];
+    const bool is_fit = document && fits(plan, document);
+    for (size_t i = 0; is_fit && i < plan->run_count; i++)
         json_array_foreach(json_object_get(document, "runs"), index, record)
-        {
-            const char *name = load_text(record, "name"), *shown = load_text(record, "command");
-            const char *reason = load_text(record, "reason");
-            if (run->state == STUDY_DUE && name && shown && strcmp(name, run->name) == 0 &&
-                strcmp(shown, run->command.shown) == 0 && load_true(record, "done") &&
-                file_exists(run->path)) {
-                run->state = STUDY_DONE;
-                run->is_kept = true;
-                run->seconds = load_number(record, "seconds");
-                run->reason = reason ? strdup(reason) : NULL;
-            }
-        }
-    }
+            take_over_run(&plan->runs[i], record);
     json_decref(document);
     fail_clear();
 }
@@ -121,26 +141,21 @@ static void take_over(struct study_plan *plan)
 static int start(const struct study_command *command, struct child_result *result)
 {
     const struct child_task task = {.argv = command->argv,
+                                    .prefers = "iobench ", /* not the launcher's last words */
                                     .timeout_ns = (uint64_t)(run_limit_s * 1e9)};
     int code = child_run(&task, result);
 
     return code ? code : result->status;
 }
 
-static bool is_set(const char *path)
-{
-    bool found = file_exists(path) && format_detect(path) != NULL;
-
-    fail_clear();
-    return found;
-}
-
-static int make_set(struct carrying *carrying, const struct study_set *set)
+/* A set that cannot be made only fails the runs that read it. Returns 0, -EINTR, or another -errno
+ * with a reason. */
+static int make_set(struct carrying *carrying, struct study_set *set)
 {
     struct child_result result;
     char text[sizeof carrying->line.last];
 
-    if (is_set(set->path))
+    if (study_set_exists(set))
         return 0;
     int code = folder_make_parent(set->path);
     if (code)
@@ -148,8 +163,9 @@ static int make_set(struct carrying *carrying, const struct study_set *set)
     snprintf(text, sizeof text, "making the data set %s", set->name);
     line_show(&carrying->line, text);
     code = start(&set->command, &result);
-    return code > 0 ? fail(EIO, "data set %s: %s: %s", set->name, set->command.shown, result.output)
-                    : code;
+    if (code > 0)
+        set->lack = file_format_path("data set %s: %s", set->name, result.output);
+    return code > 0 ? 0 : code;
 }
 
 static void set_reason(struct study_run *run, const char *reason)
@@ -253,19 +269,54 @@ static void prepare_mpi(void)
         setenv(settings[i][0], settings[i][1], 0);
 }
 
+/* Make the sets of the runs that are due. */
+static int make_sets(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    uint32_t due = 0;
+    int code = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++)
+        due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
+    for (size_t i = 0; i < plan->set_count && code == 0; i++)
+        if (due >> i & 1)
+            code = make_set(carrying, &plan->sets[i]);
+    for (size_t i = 0; i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
+        const char *lack = study_lacking_set(plan, run);
+        if (run->state == STUDY_DUE && lack) {
+            run->state = STUDY_FAILED;
+            set_reason(run, lack);
+        }
+    }
+    return code;
+}
+
+/* Emulate as many nodes as the largest run that is due has ranks. */
+static int emulate_nodes(const struct study_plan *plan)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++)
+        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > count)
+            count = plan->runs[i].ranks;
+    return plan->options->emulates_nodes && count
+               ? study_nodes_emulate(count, plan->options->link_bytes_per_s)
+               : 0;
+}
+
 int study_carry_out(struct study_plan *plan)
 {
     struct carrying carrying = {.plan = plan, .line = line_start()};
-    bool is_due = false;
     int code = folder_make_path(plan->options->folder);
 
     if (code == 0)
         take_over(plan);
     prepare_mpi();
-    for (size_t i = 0; i < plan->run_count; i++)
-        is_due = is_due || plan->runs[i].state == STUDY_DUE;
-    for (size_t i = 0; i < plan->set_count && code == 0 && is_due; i++)
-        code = make_set(&carrying, &plan->sets[i]);
+    if (code == 0)
+        code = make_sets(&carrying);
+    if (code == 0)
+        code = emulate_nodes(plan);
     carrying.start_ns = clock_now_ns();
     if (code == 0)
         code = carry_out_due(&carrying);

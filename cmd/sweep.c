@@ -14,6 +14,7 @@
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/outputs.h"
+#include "cmd/program.h"
 #include "cmd/sweep_live.h"
 #include "cmd/sweep_scaling.h"
 #include "shuffle/plan.h"
@@ -227,9 +228,8 @@ static int choose_launch(struct sweep *sweep)
 
 static uint64_t fingerprint_of(const struct sweep *sweep)
 {
-    uint64_t print = random_hash_text(1, PACKAGE_VERSION);
+    uint64_t print = random_hash_text(program_build(), sweep->target->command->name);
 
-    print = random_hash_text(print, sweep->target->command->name);
     print = random_hash_text(print, sweep->launch ? sweep->launch : "");
     for (size_t i = 0; i < sweep->plan.axis_count; i++) {
         print = random_hash_text(print, sweep->plan.axes[i].name);

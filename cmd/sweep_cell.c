@@ -9,10 +9,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cmd/arguments.h"
+#include "cmd/program.h"
 #include "cmd/sandbox.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +60,6 @@ static int add_launch(const struct sweep *sweep, uint32_t cell, struct sweep_wor
     free(parts);
     free(copy);
     return code < 0 ? code : 0;
-}
-
-static int add_program(struct sweep_words *words)
-{
-    char program[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-
-    if (length < 0)
-        return fail(errno, "/proc/self/exe: %s", fail_errno_text(errno));
-    return add_word(words, strndup(program, (size_t)length));
 }
 
 static int add_options(const struct sweep *sweep, uint32_t cell, struct sweep_words *words)
@@ -127,7 +117,7 @@ static int make_words(const struct sweep *sweep, uint32_t cell, const char *json
     int code = sweep->launch ? add_launch(sweep, cell, words) : 0;
 
     if (code == 0)
-        code = add_program(words);
+        code = add_word(words, program_path());
     if (code == 0)
         code = add_word(words, strdup(sweep->target->command->name));
     if (code == 0)

@@ -183,7 +183,9 @@ static int check_plan(const struct sweep *sweep, const char *path)
     if (document && (!schema || strcmp(schema, plan_schema) != 0))
         code = fail(EEXIST, "%s: is not the plan of a sweep", path);
     else if (document && (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
-        code = fail(EEXIST, "%s: holds another sweep (%s): name another folder with -o",
+        code = fail(EEXIST,
+                    "%s: holds another sweep (%s), or that of another build: name another "
+                    "folder with -o",
                     sweep->folder.path, command ? command : "unknown");
     json_decref(document);
     return code;

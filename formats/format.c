@@ -47,7 +47,7 @@ int format_check_writable(const struct plugin *format)
     size_t used = 0;
 
     if (can_write(format_of(format)))
-        return 0;
+        return format_of(format)->writable ? format_of(format)->writable() : 0;
     for (const struct plugin *const *row = format_registry; *row && used < sizeof names; row++)
         if (can_write(format_of(*row)))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",

@@ -47,6 +47,9 @@ struct format_ops {
      * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
+    /* Returns 0 if this build can write it, else -ENOTSUP with a reason. NULL: it can, or the
+     * format is read-only. */
+    int (*writable)(void);
     /* The other four calls write; all are NULL in a read-only format. path: the file to create, as
      * named by shard_path(); for files a new or empty folder. */
     int (*shard_open)(void *state, const void *settings, const char *path);
@@ -68,7 +71,7 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
 /* Return the confidence that path is of this format: 0 (no) to 100 (certain). */
 int format_sure(const struct plugin *format, const char *path);
 
-/* Returns 0, or -ENOTSUP with a reason that lists writable formats. */
+/* Returns 0, or -ENOTSUP with a reason: what this build lacks, or the writable formats. */
 int format_check_writable(const struct plugin *format);
 
 /* Return the path of a shard, see shard_path. -ENOTSUP as above. */

@@ -133,6 +133,7 @@ const struct format_ops format_lmdb = {
     .detect = lmdb_detect,
     .index = lmdb_index,
     .parse = lmdb_parse,
+    .writable = lmdb_writable,
     .shard_open = lmdb_shard_open,
     .shard_append = lmdb_shard_append,
     .shard_close = lmdb_shard_close,

@@ -24,6 +24,7 @@ struct lmdb_write {
     struct file_draft draft;
 };
 
+int lmdb_writable(void); /* 0, or -ENOTSUP with a reason */
 int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path);
 int lmdb_write_append(struct lmdb_write *write, const struct sample *sample);
 int lmdb_write_close(struct lmdb_write *write, bool commit);

@@ -43,6 +43,13 @@ def worst($name): several($name) | min_by(.[$name]);
 def mean: if length == 0 then null else add / length end;
 def deviation: mean as $m | (map((. - $m) * (. - $m)) | mean | sqrt);
 
+# Add speed-up and efficiency, against the row of the same group where $across is 1.
+def speed_up($across; $rate; group):
+  . as $all | map(. as $r
+    | (first($all[] | select(.[$across] == 1 and group == ($r | group)) | .[$rate]) // null) as $one
+    | . + {"speed-up": (if $one then .[$rate] / $one else null end),
+           "efficiency, %": (if $one then 100 * .[$rate] / $one / .[$across] else null end)});
+
 # ---- words ----
 def thousands:
   if . < 0 then "-" + (-. | thousands)

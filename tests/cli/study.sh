@@ -18,25 +18,29 @@ listed=$("$IOBENCH" study)
 expect 0 "$IOBENCH" list study
 [ "$out" = "$listed" ] || die "list names other studies"
 
-# The commands named in docs/features.md exist.
-[ "$(grep -c '^| [0-9]' "$SRCDIR/docs/features.md")" = 44 ] || die "features.md has not 44 rows"
-sed -n 's/^| [0-9]/&/p' "$SRCDIR/docs/features.md" | grep -o '`iobench [a-z]*' | cut -d' ' -f2 |
-    sort -u >commands
-while read -r name; do
-    expect 0 "$IOBENCH" help "$name"
-done <commands
-
 # From end to end, on a few images.
 study() { "$IOBENCH" study formats --budget 2s -o here "$@"; }
-if ! built_with LMDB; then # one of its three formats cannot be written, and it says so
-    expect 1 study
-    says "this build reads LMDB but does not write it"
-    exit 0
-fi
+runs="recordio tfrecord lmdb"
+unset COLUMNS
 expect 0 study
-says "recordio" "tfrecord" "lmdb" "Here" "Cold, " "Published" "Page  "
-for file in recordio.json tfrecord.json lmdb.json study.json page.md; do
-    [ -s "here/$file" ] || die "no $file"
+if ! built_with LMDB; then # that run is left out, and named
+    says "lmdb: this build reads LMDB but does not write it"
+    runs="recordio tfrecord"
+fi
+# shellcheck disable=SC2086 # words
+says $runs "Here" "Cold, " "Published" "Page  "
+[ "$(printf '%s\n' "$out" | awk '{ print length($0) }' | sort -n | tail -n 1)" -le 80 ] || die "wider than 80 columns"
+COLUMNS=60
+export COLUMNS
+expect 0 study
+unset COLUMNS
+[ "$(printf '%s\n' "$out" | grep -c '^  recordio ')" -ge 2 ] || die "a narrow terminal has no second block"
+says "set" "epoch 1" "read in 3"
+for file in $runs; do
+    [ -s "here/$file.json" ] || die "no $file.json"
+done
+for file in study.json page.md; do
+    [ -s here/$file ] || die "no $file"
 done
 grep -q '^| run |' here/page.md || die "page.md has no table"
 grep -q '^\*\*Published' here/page.md || die "page.md does not say what was found"
@@ -54,14 +58,11 @@ jq -e --argjson rate "$rate" '.rows[] | select(.run == "recordio") | .["epoch 1,
 
 # Finished results are kept; missing ones, or those of another command, are measured again.
 inode() { stat -c %i "here/$1.json"; }
-kept=$(inode recordio) again=$(inode lmdb)
+kept=$(inode recordio)
 rm here/tfrecord.json
-jq '(.runs[] | select(.name == "lmdb") | .command) = "run"' here/study.json >changed
-cat changed >here/study.json
 expect 0 study
 [ "$(inode recordio)" = "$kept" ] || die "a run that was done was made again"
 [ -s here/tfrecord.json ] || die "a missing result was not made again"
-[ "$(inode lmdb)" != "$again" ] || die "the result of another command was taken over"
 
 # A foreign file is kept.
 echo "my notes" >here/page.md
@@ -88,8 +89,49 @@ rows={"runs": (job.runs | length), "twice": (2 * ($each | tonumber))}
 first="The second has \(row("a 2").runs | show) runs."
 second=row("gone").runs
 END
-expect 1 "$IOBENCH" study ./mine.ini -o mine
+mine() { "$IOBENCH" study ./mine.ini -o mine "$@"; }
+expect 1 mine
 says "The second has 2 runs." "Not shown here: no run gone." "gone: " "/nowhere/at/all"
+
+# A result is kept for the same command, launcher, data and build only.
+for change in '(.runs[] | select(.name == "a 2") | .command) = "run"' '.build = "0"' '.data = "x"' \
+    '(.runs[] | select(.name == "a 2") | .launch) = "mpirun"' '.nodes = "--emulate-nodes"'; do
+    kept=$(stat -c %i mine/a-2.json)
+    jq "$change" mine/study.json >changed
+    cat changed >mine/study.json
+    expect 1 mine
+    [ "$(stat -c %i mine/a-2.json)" != "$kept" ] || die "taken over despite $change"
+done
+
+# Runs of several ranks start by --launch, and with it those of one; sets are where --sets says.
+cat >launcher <<'END'
+#!/bin/sh
+echo "$1" >>launched
+shift
+"$@"
+status=$?
+[ $status = 0 ] || echo ------- >&2
+exit $status
+END
+chmod +x launcher
+{
+    grep -v '^first\|^second' mine.ini | sed 's/^\[run a {each}\]/&\nranks={each}/'
+    printf '[run b]\ncommand=run --data {set} --decode none --no-calibrate --runs 1 --reader nosuch\n'
+    printf '[run c]\ncommand=run --data {none} --decode none --no-calibrate --runs 1\n'
+    printf '[data none]\npack=pack /nowhere {target}\n'
+} | awk '/^\[data none/ { late = 1 } late { tail = tail $0 "\n"; next } { body = body $0 "\n" }
+    END { sub(/\[run a/, tail "[run a", body); printf "%s", body }' >ranks.ini
+expect 1 "$IOBENCH" study ./ranks.ini -o ranks --launch './launcher {ranks}' --sets sets
+[ "$(tr '\n' ' ' <launched)" = "1 2 " ] || die "--launch started $(cat launched)"
+[ -d sets ] || die "--sets was ignored"
+# What this build has not, and a set that cannot be made, cost the runs that need them.
+says "b: this build has no reader 'nosuch'" "c: data set none: " "/nowhere"
+sed -i '/^\[run gone/,/^command/d; /^\[run c/,/^command/d' ranks.ini
+expect 0 "$IOBENCH" study ./ranks.ini -o ranks --launch './launcher {ranks}' --sets sets
+expect 2 "$IOBENCH" study ./ranks.ini --emulate-nodes --launch 'x {ranks}'
+expect 2 "$IOBENCH" study ./ranks.ini --link-rate 1MB/s
+expect 2 "$IOBENCH" study ./mine.ini --emulate-nodes
+says "starts no ranks"
 for wrong in 's/--runs/--rums/' 's/{each} --decode/{eahc} --decode/' 's/^command=run/command=rum/' \
     's/^title/titel/' 's/^pack=.*/pak=x/' 's/^first=/first=(/' \
     's/--no-calibrate/--server-drop-cmd true/'; do

@@ -85,6 +85,47 @@ for file in both.json both.csv; do
     says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
 done
 
+# A study on emulated nodes: each rank has a host of its own, with its link, and nothing is left.
+command -v jq >/dev/null && {
+    cat >nodes.ini <<'END'
+[study]
+title=Nodes
+found=Nothing.
+source=me
+[data set]
+pack=pack synthetic:count=64,classes=3,mean=6k {target} --format recordio
+[run {each} nodes]
+each=1 2
+ranks={each}
+command=train --network lenet --size 32 --classes 3 --data {set} --batch-size 8 --epochs 1 --decode-threads 1 --compute-threads 1
+[table]
+rows={"nodes": job.engine.nodes, "sent": .jobs[0].series.origin.fabric_send_bytes, "images/s": job.runs[0].epochs[0].samples_per_s}
+all=speed_up("nodes"; "images/s"; 0)
+[says]
+first=[.[] | "\(.nodes) send \(if .sent > 100000 then "much" else "little" end)"] | list
+END
+    before=$(ip link | wc -l)
+    expect 0 "$IOBENCH" study ./nodes.ini -o nodes --emulate-nodes --link-rate 100MB/s
+    says "1 send little and 2 send much" "speed-up" "efficiency"
+    [ "$(jq -r '.jobs[0].place.host' nodes/1-nodes.json)" = node1 ] || die "one rank is not on node1"
+    [ "$(jq -c '[.. | .host? | strings] | unique' nodes/2-nodes.json)" = '["node1","node2"]' ] ||
+        die "two ranks are not on two nodes: $(jq -c '[.. | .host? | strings]' nodes/2-nodes.json)"
+    [ "$(ip link | wc -l)" = "$before" ] || die "emulated nodes are left: $(ip link)"
+    command -v setpriv >/dev/null && chmod 755 . && {
+        expect 1 setpriv --reuid 65534 --regid 65534 --clear-groups "$IOBENCH" study "$T/nodes.ini" -o "$T/no" --emulate-nodes
+        says "needs root"
+    }
+}
+
+# Beds of guests stop waiting for one that has died.
+if command -v python3 >/dev/null; then
+    true &
+    dead=$!
+    wait $dead
+    expect 255 timeout 120 ip netns exec $BRIDGE-1 python3 "$SRCDIR/tests/cluster/bed/agent.py" wait $NET.1 600 $dead
+    says "has ended"
+fi
+
 # Strict: names the host whose caches cannot be dropped.
 mkdir strict && cp set/* strict
 expect 1 hosts 2 "$IOBENCH" run --data strict --runs 1 --memory 16m --decode checksum \
