@@ -129,7 +129,7 @@ void help_program(FILE *stream)
     const struct command *first = command_registry[0];
 
     fprintf(stream, "Usage: iobench [COMMAND] [OPTIONS] [OPERANDS]\n"
-                    "       iobench JOBFILE.ini\n\n");
+                    "       iobench DATA | JOBFILE.ini\n\n");
     words_print(
         stream, "", 0,
         "Measures whether storage can keep the GPUs of a training cluster busy: reads a data set "

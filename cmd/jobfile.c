@@ -2,11 +2,16 @@
 #include "cmd/jobfile.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/nearest.h"
+#include "cmd/foreign_job.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { JOBFILE_BYTES_MAX = 1 << 20 };
 
 bool jobfile_is_global(const struct jobfile *jobfile, size_t section)
 {
@@ -31,10 +36,17 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
 
 int jobfile_load(const char *path, struct jobfile *jobfile)
 {
-    *jobfile = (struct jobfile){0};
-    int code = ini_load(path, &jobfile->ini);
+    char *text = NULL;
+    size_t bytes = 0;
 
-    return code ? code : check_jobs(jobfile);
+    *jobfile = (struct jobfile){0};
+    int code = file_load(path, JOBFILE_BYTES_MAX, &text, &bytes);
+    if (code == 0)
+        code = foreign_job_check(path, text);
+    if (code == 0)
+        code = jobfile_parse(path, text, bytes, jobfile);
+    free(text);
+    return code;
 }
 
 void jobfile_release(struct jobfile *jobfile)

@@ -2,6 +2,7 @@
 # Pure code with its own unit tests.
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
+	cmd/foreign_job.c cmd/foreign_job.h \
 	cmd/jobfile.c cmd/jobfile.h \
 	cmd/ramp_search.c cmd/ramp_search.h \
 	cmd/sweep_figures.c cmd/sweep_figures.h cmd/sweep_plan.c cmd/sweep_plan.h

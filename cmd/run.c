@@ -58,6 +58,11 @@ static int fill(const struct invocation *invocation, const struct jobfile *jobfi
         code = jobfile_apply(jobfile, section, job_options, job);
     if (code == 0)
         code = layers_command_line(invocation, job_options, job);
+    if (code == 0 && !jobfile && invocation->count && job->read.data)
+        return fail(EINVAL, "only one of --data %s and %s can be given", job->read.data,
+                    invocation->operands[0]);
+    if (code == 0 && !jobfile && invocation->count)
+        code = option_set(job_options, job, "data", invocation->operands[0], "data");
     return code;
 }
 
@@ -148,6 +153,22 @@ static int add_section(const struct invocation *invocation, const struct jobfile
     if (code == 0 && !job->output.label)
         code = option_set(job_options, job, "label", jobfile->ini.sections[section].name, "label");
     return code;
+}
+
+/* Return whether the operand is a data set. A job file is text, or named so. */
+static bool is_data(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    unsigned char head[512];
+
+    if (dot && strcmp(dot, ".ini") == 0 && !file_is_folder(path))
+        return false;
+    if (!store_is_local(path) || strstr(path, "://") || file_is_folder(path))
+        return true;
+    for (size_t i = 0, bytes = store_peek(path, head, sizeof head); i < bytes; i++)
+        if (head[i] < '\t' || (head[i] > '\r' && head[i] < ' '))
+            return true;
+    return false;
 }
 
 static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
@@ -511,8 +532,9 @@ static int carry_out_member(const struct invocation *invocation, struct job *job
 static int run_run(const struct invocation *invocation)
 {
     struct jobs jobs = {0};
-    int code =
-        invocation->count ? load_jobfiles(invocation, &jobs) : add_command_line(invocation, &jobs);
+    const bool has_jobfile =
+        invocation->count > 1 || (invocation->count && !is_data(invocation->operands[0]));
+    int code = has_jobfile ? load_jobfiles(invocation, &jobs) : add_command_line(invocation, &jobs);
     int status = code ? command_misused(invocation) : COMMAND_OK;
     if (code == 0 && jobs.count && jobs.jobs[0].beside)
         status = beside_carry_out(invocation, jobs.jobs, carry_out_member);
@@ -526,11 +548,12 @@ static int run_run(const struct invocation *invocation)
 const struct command command_run = {
     .name = "run",
     .summary = "read a data set as training does, and report its throughput",
-    .operands = "[JOBFILE...]",
+    .operands = "[DATA | JOBFILE...]",
     .operands_maximum = -1,
     .description = "Reads a data set as training does: in shuffled order, decoded, in batches. "
                    "Reports samples/s, how many GPUs that feeds, where the pipeline stalled, and "
-                   "whether the caches were verified cold. A job file holds several jobs, which "
+                   "whether the caches were verified cold. DATA is short for --data DATA. A job "
+                   "file holds several jobs, which "
                    "run one after the other, or alternate and are compared with --paired; it may "
                    "run commands (server-drop-cmd, server-check-cmd) only with --allow-commands. "
                    "Under mpirun or srun all processes share the job and rank 0 prints.\n"
@@ -545,6 +568,7 @@ const struct command command_run = {
                    "caches of both are dropped. It reports each job's results, its slow-down, and "
                    "whether both end earlier at once than one after the other.",
     .examples = "iobench\tgenerate a synthetic set, read it, print the table\n"
+                "iobench /mnt/imagenet\tread this set; the same as --data /mnt/imagenet\n"
                 "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, verified cold\n"
                 "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
                 "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "

@@ -123,13 +123,50 @@ err "nowhere.json"
 try 2 size --gpu k80
 err "k80"
 
+# Job files of other programs: the nearest job of ours, which works.
+make_set recordio 40
+printf '[global]\nioengine=libaio\nrw=read ; sequential\nbs=128k\n[a]\nfilename=%s\niodepth=7\nnumjobs=2\n' \
+    "$tmp/recordio" >"$tmp/x.fio"
+try 2 "$tmp/x.fio"
+err "x.fio: a job file of fio; the nearest job of iobench is on standard output"
+cp "$tmp/out" "$tmp/ours.ini"
+try 0 run "$tmp/ours.ini" --no-drop-caches --dry-run
+out "depth 7"
+out "shuffle none"
+out "decode none"
+printf 'model:\n  name: unet3d\ndataset:\n  data_folder: "%s"\nreader:\n  batch_size: 3\n  read_threads: 2\n' \
+    "$tmp/recordio" >"$tmp/unet3d.yaml"
+try 2 run "$tmp/unet3d.yaml"
+err "a configuration of DLIO"
+cp "$tmp/out" "$tmp/ours.ini"
+try 0 run "$tmp/ours.ini" --no-drop-caches --format recordio --dry-run
+out "batches of 3"
+printf '{"schema": "iobench"}' >"$tmp/result.json"
+try 2 "$tmp/result.json"
+err "a result, not a job file"
+
+# A data set as the operand, by each way to write it; a job file stays one.
+try 0 "$tmp/recordio" --dry-run
+out "40 samples"
+try 0 run --dry-run "$tmp/recordio/"*00000*.rec
+try 2 run "$tmp/recordio" --data "$tmp"
+err "only one of --data $tmp and $tmp/recordio"
+(cd "$tmp" && "$IOBENCH" recordio --dry-run >"$tmp/out" 2>"$tmp/err") || fault "a folder by a bare name"
+try 2 "$tmp/no/where"
+err "$tmp/no/where"
+
+# A scheme without a client is not taken for a local folder.
+try 2 --data s3://bucket/set
+err "s3://bucket/set: no client for this kind of storage (known: nfs://)"
+(cd "$tmp" && "$IOBENCH" pack synthetic:count=1 s3://bucket/set >"$tmp/out" 2>"$tmp/err") && fault "packed to S3"
+[ ! -e "$tmp/s3:" ] || fault "a folder s3: was made"
+
 # Without a data set a dry run reports which one would be generated, and generates nothing.
 try 0 --dry-run
 out "would be generated in $XDG_CACHE_HOME/iobench/synthetic-shards"
 [ ! -e "$XDG_CACHE_HOME/iobench/synthetic-shards" ] || fault "it was made"
 
 # All spellings of an option are equivalent.
-make_set recordio 40
 for way in "--seed=77" "--seed 77"; do
     # shellcheck disable=SC2086 # two words
     try 0 run --data "$tmp/recordio" --dry-run $way -B8 -q 4 -t=1
