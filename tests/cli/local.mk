@@ -9,6 +9,7 @@ CLI_TESTS = \
 	tests/cli/compare.sh \
 	tests/cli/cut_loans.sh \
 	tests/cli/damage.sh \
+	tests/cli/features.sh \
 	tests/cli/few_files.sh \
 	tests/cli/full_disk.sh \
 	tests/cli/infer.sh \
