@@ -62,6 +62,13 @@ static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_
     return 0;
 }
 
+/* Protocol 2 to 5; as a Datum it would begin with a field that there is not. */
+static bool is_pickle(const uint8_t *value, size_t bytes)
+{
+    return bytes > 2 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
+           value[bytes - 1] == '.';
+}
+
 static int parse_datum(const void *value, size_t bytes, struct sample *sample)
 {
     struct protobuf_cursor cursor = protobuf_start(value, bytes);
@@ -70,6 +77,9 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
     bool encoded = false, floats = false;
     int got;
 
+    if (is_pickle(value, bytes))
+        return malformed("a pickled Python object, which only Python can read: pack the original "
+                         "images with 'iobench pack'");
     sample->label = 0; /* Caffe's default for a Datum without a label */
     while ((got = protobuf_next(&cursor, &field)) == 1) {
         const uint32_t number = field.number;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plain files: ROOT/CLASS/IMAGE, the layout of torchvision's ImageFolder and im2rec --recursive.
- * The folders in ROOT, sorted by name, are the classes 0, 1, ...; a class folder may hold images at
+ * The folders in ROOT, sorted by name, are the classes 0, 1, ...; in a set written by pack their
+ * names are the numbers of the classes. A class folder may hold images at
  * any depth. Images in ROOT itself have no class. Each file is a shard of one record.
  *
  * A class may be a link to a folder, and an image a link to a file; other links to folders are not
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"
 #include "formats/shard_list.h"
@@ -23,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FOLDER_DEPTH = 32, LABEL_MAX = 99999, LOOKED_AT = 64 };
+enum { FOLDER_DEPTH = 32, LABEL_MAX = 99999, LABEL_DIGITS = 5, LOOKED_AT = 64 };
 
 /* ---- the names of one folder ---- */
 
@@ -184,19 +186,34 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
     return code;
 }
 
+/* Return whether the names of the folders are the numbers of their classes: those of a set that
+ * pack wrote, which has no folder for a class without images. */
+static bool has_numbers(const char *root, const struct class_list *names)
+{
+    char *list = file_join(root, MANIFEST_SET);
+    bool are_numbers = list && store_exists(list);
+
+    free(list);
+    for (size_t i = 0; are_numbers && i < names->count && names->list[i].kind == KIND_FOLDER; i++)
+        are_numbers = strlen(names->list[i].text) == LABEL_DIGITS &&
+                      strspn(names->list[i].text, "0123456789") == LABEL_DIGITS;
+    return are_numbers;
+}
+
 static int files_index(const void *settings, const char *root, const struct format_scan *scan,
                        struct catalog *catalog)
 {
     struct files_scan files = {.scan = scan, .catalog = catalog, .label = -1};
     struct class_list names;
     int code = class_list_read(&names, root, true, 0);
+    const bool is_numbered = code == 0 && has_numbers(root, &names);
 
     (void)settings;
     if (code == 0)
         code = add_files(&files, root, &names);
     for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
         char *folder = file_join(root, names.list[i].text);
-        files.label = (int32_t)i; /* folders come first */
+        files.label = is_numbered ? atoi(names.list[i].text) : (int32_t)i; /* folders come first */
         code = folder ? add_folder(&files, folder, 1) : -ENOMEM;
         free(folder);
         if (scan->progress)
@@ -259,10 +276,10 @@ static int files_parse(const void *settings, const struct shard *shard, const vo
 /* ---- writing ---- */
 
 struct files_writer {
-    char *path;      /* without a trailing slash */
-    bool open;       /* the folder exists and was empty */
-    int32_t classes; /* class folders created */
+    char *path; /* without a trailing slash */
+    bool open;  /* the folder exists and was empty */
     uint64_t records;
+    bool made[LABEL_MAX + 1]; /* the folder of this class */
 };
 
 static int any_name(void *context, const struct store_entry *entry)
@@ -288,19 +305,19 @@ static int files_shard_open(void *state, const void *settings, const char *path)
     return code;
 }
 
-/* Create the folders of all smaller classes as well, so that this class keeps its number. */
-static int make_classes(struct files_writer *writer, int32_t label)
+/* Create the folder of a class. A class without images gets none, since torchvision refuses a tree
+ * with an empty one. */
+static int make_class(struct files_writer *writer, int32_t label)
 {
-    int code = 0;
-
     if (label > LABEL_MAX)
         return fail(EINVAL, "%s: class %d is too large for plain files (%d)", writer->path, label,
                     LABEL_MAX);
-    for (; code == 0 && writer->classes <= label; writer->classes++) {
-        char *path = file_format_path("%s/%05d", writer->path, writer->classes);
-        code = path ? store_make_folders(path) : -ENOMEM;
-        free(path);
-    }
+    if (label < 0 || writer->made[label])
+        return 0;
+    char *path = file_format_path("%s/%05d", writer->path, label);
+    int code = path ? store_make_folders(path) : -ENOMEM;
+    writer->made[label] = code == 0;
+    free(path);
     return code;
 }
 
@@ -312,7 +329,7 @@ static int files_shard_append(void *state, const struct sample *sample)
 
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: plain files hold encoded images, not bare pixels", writer->path);
-    int code = make_classes(writer, sample->label);
+    int code = make_class(writer, sample->label);
     if (code)
         return code;
     bool png = sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0;

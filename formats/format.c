@@ -8,6 +8,7 @@
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 #include "dataset/store.h"
+#include "formats/foreign_format.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -84,6 +85,8 @@ const struct plugin *format_detect(const char *path)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*row)->name);
     }
+    if (surest <= FORMAT_BY_NAME && foreign_format_check(path))
+        return NULL;
     if (!best && check_readable(path, status.kind) == 0)
         fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path, names);
     return best;

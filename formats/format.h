@@ -31,6 +31,8 @@ struct format_scratch {
     size_t capacity; /* at least the record's length */
 };
 
+enum { FORMAT_BY_NAME = 30 }; /* the confidence of a name alone */
+
 enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
     FORMAT_ODD_LABELS = 2, /* accept a label that is not a class: see has_odd_label */

@@ -116,7 +116,7 @@ static int tfrecord_detect(const char *path)
     if (got == TFRECORD_HEAD_BYTES && head_right(head))
         sure = 100;
     else if (named)
-        sure = got > 0 && compression_of(head, got) ? 70 : 30;
+        sure = got > 0 && compression_of(head, got) ? 70 : FORMAT_BY_NAME;
     free(first);
     return sure;
 }

@@ -22,6 +22,7 @@ cmp made/train-00001-of-00003 again/train-00001-of-00003 || die "threads change 
 for format in files recordio; do
     expect 0 "$IOBENCH" pack made "new/below-$format/set" --format "$format"
 done
+[ -z "$(find new/below-files/set -type d -empty)" ] || die "an empty class folder, which torchvision refuses"
 
 # ---- another order ----
 expect 0 "$IOBENCH" pack made shuffled --shuffle=5 --shards 3

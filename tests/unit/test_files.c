@@ -2,6 +2,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
+#include "dataset/manifest.h"
 #include "formats/format.h"
 
 #include <errno.h>
@@ -212,7 +213,14 @@ static void what_is_written_is_read(void **unused)
         assert_int_equal(format_writer_append(&writer, &sample), 0);
     }
     assert_int_equal(format_writer_close(&writer, true), 0);
+    /* No folder for classes 1 and 2, which torchvision would refuse. Pack's list says that names
+     * are class numbers. */
+    assert_false(file_exists(folder_path("made/00001")));
     struct catalog *catalog = index_of("made");
+    expect(catalog, 2, "00003/00000000.jpg", 1);
+    catalog_destroy(catalog);
+    folder_write("made/" MANIFEST_SET, "iobench set 2", 13);
+    catalog = index_of("made");
     assert_int_equal(catalog->record_count, 4);
     expect(catalog, 0, "made/00000001.jpg", -1);
     expect(catalog, 1, "00000/00000002.png", 0);
@@ -234,6 +242,43 @@ static void what_is_written_is_read(void **unused)
     assert_false(file_exists(folder_path("gone")));
 }
 
+static void other_kinds_are_named(void **unused)
+{
+    static const char beton[32] = "\2\0\2\0\0\0\x80\0\5\0\0\0\0\0\0\0\0\0\x80";
+    static const struct {
+        const char *file, *start, *kind;
+        size_t bytes;
+    } kinds[] = {
+        {"parquet/data/train-00000-of-00001", "PAR1....", "Parquet", 8},
+        {"arrow/data.arrow", "ARROW1..", "Arrow", 8},
+        {"hdf5/x.h5", "\x89HDF\r\n\x1a\n", "HDF5", 8},
+        {"npz/case_00.npz", "PK\3\4", "npz", 4},
+        {"npy/0.npy", "\x93NUMPY\1\0", "npy", 8},
+        {"array/train.array_record", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "ArrayRecord", 8},
+        {"ffcv/train.beton", beton, ".beton", sizeof beton},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char folder[64];
+        snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(kinds[i].file, '/') - kinds[i].file),
+                 kinds[i].file);
+        assert_int_equal(folder_make_path(folder_path(folder)), 0);
+        folder_write(kinds[i].file, kinds[i].start, kinds[i].bytes);
+        folder[strcspn(folder, "/")] = '\0';
+        assert_null(format_detect(folder_path(kinds[i].file)));
+        assert_non_null(strstr(fail_reason(), kinds[i].kind));
+        assert_null(format_detect(folder_path(folder)));
+        assert_non_null(strstr(fail_reason(), kinds[i].kind));
+        assert_non_null(strstr(fail_reason(), kinds[i].file));
+        assert_non_null(strstr(fail_reason(), "which iobench does not read; "));
+    }
+    /* Images beside a table of labels are a data set of images. */
+    make("both/cats", "1.jpg");
+    folder_write("both/labels.npz", "PK\3\4", 4);
+    assert_ptr_equal(format_detect(folder_path("both")), files.plugin);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +289,7 @@ int main(void)
         cmocka_unit_test(links_are_followed_but_not_in_circles),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(other_kinds_are_named),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

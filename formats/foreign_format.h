@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * foreign_format: recognises data sets of kinds that iobench does not read, by their content. */
+#ifndef IOBENCH_FORMATS_FOREIGN_FORMAT_H
+#define IOBENCH_FORMATS_FOREIGN_FORMAT_H
+
+/* Look at path or, for a folder, its files and those of its first folders. Returns 0 if none is
+ * recognised, else -ENOTSUP with a reason that names the file, its kind and what to do. */
+int foreign_format_check(const char *path);
+
+#endif
