@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double share = 0.75, deviations = 5, mad_scale = 1.4826;
+static const double share = 0.75, share_of_one = 0.5, deviations = 5, mad_scale = 1.4826;
 
 static int compare(const void *a, const void *b)
 {
@@ -159,7 +159,7 @@ static void judge_asymmetry(struct judge *judge)
                 judge->values[count++] = evenness(matrix, a, b);
     const struct usual usual = usual_of(judge->values, count);
     /* With one pair there is nothing to compare with. */
-    const double floor = count < 3 ? share : usual.floor;
+    const double floor = count < 3 ? share_of_one : usual.floor;
     for (uint32_t a = 0; a < matrix->ranks; a++)
         for (uint32_t b = a + 1; b < matrix->ranks; b++) {
             const double forth = matrix->bytes_per_s[(size_t)a * matrix->ranks + b];

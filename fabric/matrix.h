@@ -10,7 +10,7 @@
  *   the nodes; needs 3 nodes. Its links are not listed again.
  * - A link is slow among the others.
  * - A pair is asymmetric if one direction has less than 3/4 of the other, and the ratio is as far
- *   from those of the other pairs.
+ *   from those of the other pairs; with fewer than 3 pairs, less than half.
  *
  * Pure. Any thread.
  */

@@ -6,5 +6,6 @@
 #include "fabric/transport.h"
 
 extern const struct transport_ops transport_mpi;
+extern const struct transport_ops transport_tcp;
 
 #endif

@@ -6,5 +6,6 @@ const struct plugin *const transport_registry[] = {
 #ifdef HAVE_MPI
     &transport_mpi.plugin,
 #endif
+    &transport_tcp.plugin,
     NULL,
 };

@@ -287,8 +287,8 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
     if (code == 0)
         code = transport_open(transport, &config);
     if (code == 0) {
-        transport_describe(transport, survey->transport);
         code = measure_everything(&work);
+        transport_describe(transport, survey->transport);
     }
     transport_close(transport, code != 0);
     measure_close(&work.measure);

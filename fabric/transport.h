@@ -51,7 +51,7 @@ struct transport_ops {
     int (*open)(void *state, const void *settings, const struct transport_config *config);
     /* failed: transfers may be pending, and peers gone. */
     void (*close)(void *state, bool failed);
-    /* What it uses, in words: library and version, device, addresses. */
+    /* What it has used, in words: library and version, device, addresses. */
     void (*describe)(void *state, char *text, size_t bytes);
     int (*send)(void *state, const struct transport_message *message);
     int (*receive)(void *state, const struct transport_message *message);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Several ranks, and several hosts if network namespaces are permitted.
-CLUSTER_TESTS = tests/cluster/checkpoint.sh tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/net.sh tests/cluster/ranks.sh \
+CLUSTER_TESTS = tests/cluster/checkpoint.sh tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/net.sh tests/cluster/net_hosts.sh tests/cluster/ranks.sh \
 	tests/cluster/silence.sh tests/cluster/steps.sh
 TESTS += $(CLUSTER_TESTS)
 EXTRA_DIST += $(CLUSTER_TESTS) tests/cluster/cluster.sh

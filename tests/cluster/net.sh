@@ -40,6 +40,15 @@ expect 0 mpi 3 "$IOBENCH" net --no-messages --no-collectives --pairs rounds --pa
     --repeat-time 1ms
 says "3 ranks" "disjoint pairs at once"
 
+# ---- TCP: several connections, collectives by rings, both engines ----
+for engine in auto plain; do
+    expect 0 mpi 3 "$IOBENCH" net --transport tcp:connections=2,engine=$engine --from 8 --to 128k --factor 16384 \
+        --repeats 2 --repeat-time 1ms --pairs none
+    says "TCP from" "2 connections per pair" "received and verified" "all_to_all"
+done
+expect 1 mpi 2 "$IOBENCH" net --transport tcp:interface=none0
+says "interface none0 has no IPv4 address"
+
 # ---- a damaged byte, wherever it arrives ----
 damaged() { # MESSAGE OPTION...
     message=$1
@@ -49,6 +58,7 @@ damaged() { # MESSAGE OPTION...
 }
 damaged "arrived damaged at byte" --pairs none --no-collectives
 damaged "arrived damaged at byte" --no-messages --no-collectives
+damaged "arrived damaged at byte" --pairs none --no-collectives --transport tcp
 damaged "a sum over all ranks is wrong at byte 0" --no-messages --pairs none
 
 # ---- a stopped rank ----
