@@ -422,16 +422,25 @@ static int add_runs(struct making *making, const struct ini_section *section, co
     return code;
 }
 
-/* Set the variables that every command may use. */
-static int set_variables(struct making *making)
+static double number_of(const struct study *study, const char *key, double fallback)
 {
-    const struct study_options *options = making->plan->options;
-    char *text = study_value(making->plan->study, "study", "samples");
-    const double samples = text ? strtod(text, NULL) : 4000;
+    char *text = study_value(study, "study", key);
+    const double value = text ? strtod(text, NULL) : fallback;
 
     free(text);
+    return value;
+}
+
+/* Set the variables that every command may use. With fewer samples than `least` a study cannot show
+ * its subject: it takes longer than its budget instead. */
+static int set_variables(struct making *making)
+{
+    const struct study *study = making->plan->study;
+    const struct study_options *options = making->plan->options;
+    const double samples = number_of(study, "samples", 4000) * options->budget_s / usual_budget_s;
+
     snprintf(making->samples, sizeof making->samples, "%.0f",
-             fmax(ceil(samples * options->budget_s / usual_budget_s), 1));
+             fmax(ceil(samples), number_of(study, "least", 1)));
     snprintf(making->source, sizeof making->source, "synthetic:count=%s,classes=100",
              making->samples);
     const struct variable given[] = {
