@@ -5,3 +5,13 @@ libiobench_a_SOURCES += \
 	decode/view.c decode/view.h \
 	decode/none.c decode/checksum.c \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c decode/raw.c
+libiobench_a_SOURCES += \
+	decode/baseline/baseline.c decode/baseline/baseline.h \
+	decode/baseline/colour.h decode/baseline/colour_template.h \
+	decode/baseline/entropy.c decode/baseline/entropy.h decode/baseline/entropy_template.h \
+	decode/baseline/huffman.c decode/baseline/huffman.h \
+	decode/baseline/idct.c decode/baseline/idct.h decode/baseline/idct_template.h \
+	decode/baseline/kernels.c decode/baseline/kernels.h \
+	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_c.c \
+	decode/baseline/markers.c decode/baseline/markers.h
+EXTRA_DIST += decode/baseline/README.md

@@ -48,8 +48,17 @@ lint_rooms() {
     done
 }
 
+# decode/baseline/ is a library of its own.
+lint_library() {
+    for path in $(FOLDERS=decode/baseline sources '*.c' '*.h'); do
+        code "$path" | sed -n 's|^[ \t]*#[ \t]*include[ \t]*"\([^"]*\)".*|\1|p' |
+            grep -v '^decode/baseline/' | sed "s|.*|$path: includes \"&\": it must build alone|"
+    done
+}
+
 lint() {
     lint_rooms
+    lint_library
     for folder in $FOLDERS; do
         # shellcheck disable=SC2046 # one line of names
         may=$(echo "$folder" $(allowed "$folder"))
@@ -72,6 +81,7 @@ bad cmd/x.c '#include "x.h"'
 bad pipeline/loader/x.c '#include "pipeline/engine/batches.h"'
 bad pipeline/result/x.h '#include "pipeline/jobs/run.h"'
 bad pipeline/x.c '#include "pipeline/loader/loader.h"'
+bad decode/baseline/x.c '#include "base/bytes.h"'
 good readers/x.c '#include "dataset/catalog.h"
 #include "readers/reader.h"
 /* #include "formats/format.h" */'

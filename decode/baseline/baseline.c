@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows on demand. A row of MCUs is decoded (entropy.h), transformed into planes that hold the last
+ * two such rows (idct.h), and its pixels are upsampled and converted when asked for (colour.h).
+ * What the region does not need is only stepped over, by tables that keep nothing but DC values:
+ * rows above it and columns beside it. Rows below it are not touched.
+ *
+ * Reads as far as libjpeg does for the same rows, no further: a damaged byte counts where it does.
+ */
+#include "decode/baseline/baseline.h"
+
+#include "decode/baseline/kernels.h"
+#include "decode/baseline/markers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, MARGIN = 64 };
+
+/* How the samples of a component become those of the image. */
+enum baseline_upsampling { UPSAMPLE_NONE, UPSAMPLE_H2V1, UPSAMPLE_H2V2, UPSAMPLE_H1V2, REPLICATE };
+
+struct baseline_plane {
+    uint32_t h, v;             /* blocks in an MCU */
+    uint32_t ratio_x, ratio_y; /* pixels per sample */
+    uint32_t width, height;    /* samples that are part of the image */
+    enum baseline_upsampling upsampling;
+    struct huffman *huffman;
+    const uint16_t *quantisers;
+    uint32_t first_block; /* in an MCU */
+    size_t stride;
+    uint8_t *samples; /* from column origin */
+    uint32_t origin;
+    uint8_t *line; /* one row of the region, upsampled */
+};
+
+struct baseline {
+    const struct kernels *kernels;
+    struct markers markers;
+    const uint8_t *bytes;
+    size_t count;
+    struct baseline_plane planes[MARKERS_COMPONENTS];
+    uint32_t plane_count, h_most, v_most;
+    uint32_t mcu_columns, mcu_rows, mcu_blocks;
+    uint32_t group_rows; /* MCU rows that libjpeg decodes at once */
+    bool needs_context;  /* rows above and below for interpolation */
+    /* The region: */
+    struct baseline_region region;
+    uint32_t first_column, end_column, first_row; /* MCUs to transform */
+    struct entropy_block *skip_blocks, *blocks;   /* each with one before */
+    int16_t *coefficients;
+    uint8_t *unstuffed;
+    uint16_t *blend;
+    /* The position: */
+    const uint8_t *next; /* segment, as stored */
+    struct entropy_stream stream;
+    uint32_t interval_left, restart_number;
+    int32_t dc[MARKERS_COMPONENTS];
+    uint32_t decoded_rows, row; /* of MCUs; of pixels */
+    struct huffman_cache cache;
+};
+
+static int level_limit = -1;
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+struct baseline *baseline_create(void)
+{
+    const size_t bytes = (sizeof(struct baseline) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct baseline *decoder = aligned_alloc(ALIGNMENT, bytes);
+
+    if (!decoder)
+        return NULL;
+    memset(decoder, 0, bytes);
+    decoder->kernels = kernels_of(level_limit < 0 ? kernels_best_level() : level_limit);
+    return decoder;
+}
+
+void baseline_destroy(struct baseline *decoder)
+{
+    free(decoder);
+}
+
+bool baseline_is_fast(void)
+{
+    return kernels_best_level() > 0;
+}
+
+int baseline_limit_level(int level)
+{
+    const int best = kernels_best_level();
+
+    level_limit = level < best ? level : best;
+    return level_limit;
+}
+
+/* ---- headers ---- */
+
+/* The rules of libjpeg's jdsample.c. */
+static bool choose_upsampling(struct baseline *decoder, struct baseline_plane *plane)
+{
+    const uint32_t x = plane->ratio_x, y = plane->ratio_y;
+
+    if (x * plane->h != decoder->h_most || y * plane->v != decoder->v_most)
+        return false;
+    if (x == 1 && y == 1)
+        plane->upsampling = UPSAMPLE_NONE;
+    else if (x == 2 && y == 1 && plane->width > 2)
+        plane->upsampling = UPSAMPLE_H2V1;
+    else if (x == 2 && y == 2 && plane->width > 2)
+        plane->upsampling = UPSAMPLE_H2V2;
+    else if (x == 1 && y == 2)
+        plane->upsampling = UPSAMPLE_H1V2;
+    else
+        plane->upsampling = REPLICATE;
+    if (plane->upsampling == UPSAMPLE_H2V2 || plane->upsampling == UPSAMPLE_H1V2)
+        decoder->needs_context = true;
+    return true;
+}
+
+static int prepare_plane(struct baseline *decoder, uint32_t index)
+{
+    const struct markers *markers = &decoder->markers;
+    const struct markers_component *component = &markers->components[index];
+    struct baseline_plane *plane = &decoder->planes[index];
+
+    plane->h = decoder->plane_count > 1 ? component->h : 1;
+    plane->v = decoder->plane_count > 1 ? component->v : 1;
+    plane->ratio_x = decoder->h_most / plane->h;
+    plane->ratio_y = decoder->v_most / plane->v;
+    plane->width = divide_up(markers->width * plane->h, decoder->h_most);
+    plane->height = divide_up(markers->height * plane->v, decoder->v_most);
+    plane->first_block = decoder->mcu_blocks;
+    decoder->mcu_blocks += plane->h * plane->v;
+    plane->quantisers = markers->quantisers[component->quantiser];
+    plane->huffman =
+        huffman_find(&decoder->cache, &markers->dc[component->dc], &markers->ac[component->ac]);
+    return plane->huffman && choose_upsampling(decoder, plane) ? 0 : BASELINE_OTHER;
+}
+
+int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
+                  struct baseline_image *image)
+{
+    struct markers *markers = &decoder->markers;
+
+    if (markers_parse(markers, jpeg, bytes))
+        return BASELINE_OTHER;
+    decoder->bytes = jpeg;
+    decoder->count = bytes;
+    decoder->plane_count = markers->component_count;
+    decoder->h_most = decoder->v_most = 1;
+    for (uint32_t i = 0; decoder->plane_count > 1 && i < decoder->plane_count; i++) {
+        const struct markers_component *component = &markers->components[i];
+        decoder->h_most = component->h > decoder->h_most ? component->h : decoder->h_most;
+        decoder->v_most = component->v > decoder->v_most ? component->v : decoder->v_most;
+    }
+    /* One component is stored block by block, whatever its factors. */
+    decoder->group_rows = decoder->plane_count > 1 ? 1 : markers->components[0].v;
+    decoder->mcu_columns = divide_up(markers->width, 8 * decoder->h_most);
+    decoder->mcu_rows = divide_up(markers->height, 8 * decoder->v_most);
+    decoder->mcu_blocks = 0;
+    decoder->needs_context = false;
+    for (uint32_t i = 0; i < decoder->plane_count; i++)
+        if (prepare_plane(decoder, i))
+            return BASELINE_OTHER;
+    *image = (struct baseline_image){.width = markers->width,
+                                     .height = markers->height,
+                                     .components = markers->component_count,
+                                     .header_bytes = markers->scan};
+    return 0;
+}
+
+/* ---- the region ---- */
+
+/* Select the MCUs to transform: those of the region and of the samples next to it. */
+static void select_mcus(struct baseline *decoder, const struct baseline_region *region)
+{
+    const uint32_t width = 8 * decoder->h_most, height = 8 * decoder->v_most;
+    const uint32_t left = region->x > decoder->h_most ? region->x - decoder->h_most : 0;
+    const uint32_t above = region->y > decoder->v_most ? region->y - decoder->v_most : 0;
+    const uint32_t right = region->x + region->width + decoder->h_most;
+
+    decoder->region = *region;
+    decoder->first_column = left / width;
+    decoder->end_column = lesser(divide_up(right, width), decoder->mcu_columns);
+    decoder->first_row = above / height;
+}
+
+/* Give out aligned pieces of one block; without a block, only add up. */
+struct baseline_carver {
+    uint8_t *memory;
+    size_t used;
+};
+
+static void *carve(struct baseline_carver *carver, size_t bytes)
+{
+    void *piece = carver->memory ? carver->memory + carver->used : NULL;
+
+    carver->used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return piece;
+}
+
+static uint32_t ring_rows(const struct baseline *decoder)
+{
+    return 2 * decoder->group_rows;
+}
+
+static size_t row_blocks(const struct baseline *decoder)
+{
+    return (size_t)decoder->mcu_columns * decoder->mcu_blocks;
+}
+
+static size_t carve_all(struct baseline *decoder, uint8_t *memory)
+{
+    struct baseline_carver carver = {memory, 0};
+    const uint32_t columns = decoder->end_column - decoder->first_column;
+    const size_t blocks = row_blocks(decoder);
+
+    decoder->skip_blocks = carve(&carver, (blocks + 1) * sizeof *decoder->skip_blocks);
+    decoder->blocks = carve(&carver, (blocks + 1) * sizeof *decoder->blocks);
+    decoder->coefficients = carve(&carver, blocks * 64 * sizeof *decoder->coefficients);
+    decoder->unstuffed = carve(&carver, decoder->count - decoder->markers.scan + ENTROPY_PADDING);
+    decoder->blend = carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend);
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        struct baseline_plane *plane = &decoder->planes[i];
+        plane->stride = (size_t)columns * plane->h * 8 + MARGIN;
+        plane->origin = decoder->first_column * plane->h * 8;
+        plane->samples = carve(&carver, plane->stride * plane->v * 8 * ring_rows(decoder));
+        plane->line = carve(&carver, decoder->region.width + MARGIN);
+    }
+    return carver.used;
+}
+
+size_t baseline_select(struct baseline *decoder, const struct baseline_region *region)
+{
+    select_mcus(decoder, region);
+    return carve_all(decoder, NULL);
+}
+
+/* The tables of a row's blocks; those of columns outside [from, to) skip. */
+static void fill_blocks(const struct baseline *decoder, struct entropy_block *blocks, uint32_t from,
+                        uint32_t to)
+{
+    struct entropy_block *block = blocks;
+
+    for (uint32_t column = 0; column < decoder->mcu_columns; column++) {
+        const bool skips = column < from || column >= to;
+        for (uint32_t i = 0; i < decoder->plane_count; i++) {
+            const struct baseline_plane *plane = &decoder->planes[i];
+            const struct huffman *huffman = plane->huffman;
+            for (uint32_t j = 0; j < plane->h * plane->v; j++, block++) {
+                block[-1].next_dc = skips ? &huffman->skip_dc : &huffman->dc;
+                block->ac = skips ? &huffman->skip_ac : &huffman->ac;
+            }
+        }
+    }
+    block[-1].next_dc = blocks[-1].next_dc; /* is not used, but loaded */
+}
+
+/* Without a marker at its end, the file is cut. */
+static int begin_segment(struct baseline *decoder)
+{
+    const uint8_t *const last = decoder->bytes + decoder->count;
+    uint8_t *end;
+
+    decoder->next = entropy_unstuff(decoder->next, last, decoder->unstuffed, &end);
+    if (last - decoder->next < 2)
+        return BASELINE_OTHER;
+    entropy_begin(&decoder->stream, decoder->unstuffed, end);
+    decoder->interval_left = decoder->markers.restart_interval;
+    memset(decoder->dc, 0, sizeof decoder->dc);
+    return 0;
+}
+
+int baseline_start(struct baseline *decoder, void *memory)
+{
+    carve_all(decoder, memory);
+    if (decoder->first_row > 0 || decoder->first_column > 0 ||
+        decoder->end_column < decoder->mcu_columns)
+        for (uint32_t i = 0; i < decoder->plane_count; i++)
+            huffman_want_skip(decoder->planes[i].huffman);
+    decoder->skip_blocks++;
+    decoder->blocks++;
+    fill_blocks(decoder, decoder->skip_blocks, 0, 0);
+    fill_blocks(decoder, decoder->blocks, decoder->first_column, decoder->end_column);
+    memset(decoder->coefficients, 0, row_blocks(decoder) * 64 * sizeof *decoder->coefficients);
+    decoder->next = decoder->bytes + decoder->markers.scan;
+    decoder->restart_number = 0;
+    decoder->decoded_rows = 0;
+    decoder->row = decoder->region.y;
+    return begin_segment(decoder);
+}
+
+/* ---- rows of MCUs ---- */
+
+static int pass_restart(struct baseline *decoder)
+{
+    /* The segment ended at a marker. */
+    if (!entropy_is_complete(&decoder->stream) ||
+        decoder->next[1] != 0xd0 + decoder->restart_number)
+        return BASELINE_OTHER;
+    decoder->restart_number = (decoder->restart_number + 1) & 7;
+    decoder->next += 2;
+    return begin_segment(decoder);
+}
+
+/* Turn differences into DC values, which wrap to 16 bits. */
+static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcus)
+{
+    for (; mcus > 0; mcus--)
+        for (uint32_t i = 0; i < decoder->plane_count; i++) {
+            const struct baseline_plane *plane = &decoder->planes[i];
+            for (uint32_t j = 0; j < plane->h * plane->v; j++, coefficients += 64)
+                coefficients[0] = (int16_t)(decoder->dc[i] += coefficients[0]);
+        }
+}
+
+static int decode_blocks(struct baseline *decoder, const struct entropy_block *blocks)
+{
+    uint32_t column = 0;
+
+    while (column < decoder->mcu_columns) {
+        uint32_t mcus = decoder->mcu_columns - column;
+        if (decoder->markers.restart_interval) {
+            if (decoder->interval_left == 0 && pass_restart(decoder))
+                return BASELINE_OTHER;
+            mcus = lesser(mcus, decoder->interval_left);
+            decoder->interval_left -= mcus;
+        }
+        const size_t first = (size_t)column * decoder->mcu_blocks;
+        int16_t *coefficients = decoder->coefficients + first * 64;
+        if (!decoder->kernels->run(&decoder->stream, blocks + first, mcus * decoder->mcu_blocks,
+                                   coefficients))
+            return BASELINE_OTHER;
+        add_dc(decoder, coefficients, mcus);
+        column += mcus;
+    }
+    return 0;
+}
+
+static uint8_t *plane_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                          uint32_t y)
+{
+    return plane->samples + y % (plane->v * 8 * ring_rows(decoder)) * plane->stride;
+}
+
+/* Transform a row of blocks; blocks outside the image are not needed. */
+static void transform_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                          uint32_t y)
+{
+    const uint32_t from = decoder->first_column * plane->h;
+    const uint32_t to = lesser(decoder->end_column * plane->h, divide_up(plane->width, 8));
+    const uint32_t line = plane->first_block + y / 8 % plane->v * plane->h;
+    uint8_t *row = plane_row(decoder, plane, y);
+    struct idct_blocks blocks;
+
+    for (uint32_t x = from; x < to; x += IDCT_BLOCKS) {
+        for (uint32_t i = 0; i < IDCT_BLOCKS; i++) {
+            const uint32_t at = lesser(x + i, to - 1);
+            const size_t block =
+                (size_t)(at / plane->h) * decoder->mcu_blocks + line + at % plane->h;
+            blocks.coefficients[i] = decoder->coefficients + block * 64;
+            blocks.output[i] = row + at * 8 - plane->origin;
+        }
+        decoder->kernels->idct(&blocks, plane->quantisers, plane->stride);
+    }
+}
+
+static int decode_row(struct baseline *decoder)
+{
+    const uint32_t row = decoder->decoded_rows;
+    const bool skips = row < decoder->first_row;
+
+    if (decode_blocks(decoder, skips ? decoder->skip_blocks : decoder->blocks))
+        return BASELINE_OTHER;
+    for (uint32_t i = 0; !skips && i < decoder->plane_count; i++) {
+        const struct baseline_plane *plane = &decoder->planes[i];
+        const uint32_t first = row * plane->v * 8;
+        for (uint32_t y = first; y < first + plane->v * 8 && y < plane->height; y += 8)
+            transform_row(decoder, plane, y);
+    }
+    memset(decoder->coefficients, 0, row_blocks(decoder) * 64 * sizeof *decoder->coefficients);
+    decoder->decoded_rows++;
+    return 0;
+}
+
+/* Decode the rows of MCUs that libjpeg decodes before it returns row y: with context, the last
+ * pixel rows of one wait for the next. */
+static int decode_until(struct baseline *decoder, uint32_t y)
+{
+    const uint32_t v = decoder->v_most, height = 8 * v * decoder->group_rows;
+    uint32_t rows = (y / height + 1) * decoder->group_rows;
+
+    rows += decoder->needs_context && y % height >= height - v;
+    rows = lesser(rows, decoder->mcu_rows);
+    while (decoder->decoded_rows < rows)
+        if (decode_row(decoder))
+            return BASELINE_OTHER;
+    return 0;
+}
+
+/* ---- rows of pixels ---- */
+
+/* The row of samples next to the nearest one, on the side of pixel row y; at the edge, itself. */
+static const uint8_t *far_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                              uint32_t y)
+{
+    const uint32_t near = y / 2;
+    const uint32_t far = y % 2 ? lesser(near + 1, plane->height - 1) : near - (near > 0);
+
+    return plane_row(decoder, plane, far) - plane->origin;
+}
+
+/* Interpolate horizontally between samples that are blended vertically. Past the edges of the
+ * image, the last sample repeats. */
+static const uint8_t *double_columns(const struct baseline *decoder,
+                                     const struct baseline_plane *plane, const uint8_t *near,
+                                     const uint8_t *far, uint32_t even, uint32_t odd)
+{
+    const uint32_t x = decoder->region.x, first = x / 2;
+    const uint32_t count = (x + decoder->region.width - 1) / 2 - first + 1;
+    const uint32_t from = first - (first > 0), to = lesser(first + count + 1, plane->width);
+    uint16_t *blend = decoder->blend + 1; /* of sample `first` */
+
+    decoder->kernels->blend(near + from, far + from, to - from, blend - (first - from));
+    if (from == first)
+        blend[-1] = blend[0];
+    if (to == first + count)
+        blend[count] = blend[count - 1];
+    decoder->kernels->twice(blend, count, even, odd, plane->line);
+    return plane->line + x % 2;
+}
+
+static const uint8_t *replicate(const struct baseline *decoder, const struct baseline_plane *plane,
+                                const uint8_t *samples)
+{
+    for (uint32_t i = 0; i < decoder->region.width; i++)
+        plane->line[i] = samples[(decoder->region.x + i) / plane->ratio_x];
+    return plane->line;
+}
+
+/* Return the samples of row y of the region. */
+static const uint8_t *upsample(const struct baseline *decoder, const struct baseline_plane *plane,
+                               uint32_t y)
+{
+    const struct kernels *kernels = decoder->kernels;
+    const struct baseline_region *region = &decoder->region;
+    const uint8_t *near = plane_row(decoder, plane, y / plane->ratio_y) - plane->origin;
+
+    switch (plane->upsampling) {
+    case UPSAMPLE_NONE:
+        return near + region->x;
+    case UPSAMPLE_H2V1:
+        return double_columns(decoder, plane, near, near, 4, 8);
+    case UPSAMPLE_H2V2:
+        return double_columns(decoder, plane, near, far_row(decoder, plane, y), 8, 7);
+    case UPSAMPLE_H1V2:
+        kernels->blend(near + region->x, far_row(decoder, plane, y) + region->x, region->width,
+                       decoder->blend);
+        kernels->quarter(decoder->blend, region->width, 1 + y % 2, plane->line);
+        return plane->line;
+    case REPLICATE:
+        break;
+    }
+    return replicate(decoder, plane, near);
+}
+
+int baseline_read(struct baseline *decoder, uint8_t *rgbx)
+{
+    const uint32_t y = decoder->row++, width = decoder->region.width;
+    const uint8_t *samples[MARKERS_COMPONENTS];
+
+    if (decode_until(decoder, y))
+        return BASELINE_OTHER;
+    for (uint32_t i = 0; i < decoder->plane_count; i++)
+        samples[i] = upsample(decoder, &decoder->planes[i], y);
+    if (decoder->plane_count == 1)
+        decoder->kernels->grey(samples[0], width, rgbx);
+    else
+        decoder->kernels->rgbx(samples[0], samples[1], samples[2], width, rgbx);
+    return 0;
+}

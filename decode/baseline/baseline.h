@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * baseline: decodes the JPEGs that training sets consist of: 8-bit baseline and extended Huffman,
+ * one scan, gray or YCbCr, any sampling with integral ratios, restart intervals. The pixels are
+ * those of libjpeg-turbo on x86, bit for bit (islow DCT, fancy upsampling).
+ *
+ * Everything else, and every image with a byte that is not as the standard demands, is returned as
+ * BASELINE_OTHER: decode it with libjpeg-turbo, whose verdict and pixels then hold. So no damaged
+ * image is judged here, and none is decoded differently.
+ *
+ *     struct baseline *decoder = baseline_create();            once per thread
+ *     baseline_open(decoder, jpeg, bytes, &image)              parses the headers
+ *     size_t size = baseline_select(decoder, &region)          memory for this image
+ *     baseline_start(decoder, memory)
+ *     baseline_read(decoder, rgbx)                             once per row of the region
+ *
+ * Depends on the C library alone. Input is hostile; no byte outside of it is read. One thread per
+ * decoder; decoders are independent.
+ */
+#ifndef IOBENCH_DECODE_BASELINE_BASELINE_H
+#define IOBENCH_DECODE_BASELINE_BASELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BASELINE_OTHER = 1 }; /* not for this decoder: see above */
+
+struct baseline;
+
+struct baseline_image {
+    uint32_t width, height;
+    uint32_t components; /* 1 or 3 */
+    size_t header_bytes; /* up to the entropy-coded data */
+};
+
+/* Pixels [x, x + width) of rows [y, y + height); not empty, inside the image. */
+struct baseline_region {
+    uint32_t x, y, width, height;
+};
+
+struct baseline *baseline_create(void); /* NULL: out of memory */
+void baseline_destroy(struct baseline *decoder);
+
+/* Is there code for this CPU that is faster than libjpeg-turbo's? */
+bool baseline_is_fast(void);
+
+/* Select the code for the oldest CPU of this architecture (0), or the best one for this (the
+ * default). Returns the level in use. For tests, before any other call. */
+int baseline_limit_level(int level);
+
+/* The bytes must stay until the last row is read. Returns 0 or BASELINE_OTHER. */
+int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
+                  struct baseline_image *image);
+
+/* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
+ * with the width of the image and with its file, not with its pixels. */
+size_t baseline_select(struct baseline *decoder, const struct baseline_region *region);
+/* Returns 0 or BASELINE_OTHER. */
+int baseline_start(struct baseline *decoder, void *memory);
+
+/* Decode the next row of the region, 4 x width bytes: red, green, blue, 255. Returns 0 or
+ * BASELINE_OTHER, after which all rows are void. */
+int baseline_read(struct baseline *decoder, uint8_t *rgbx);
+
+#endif

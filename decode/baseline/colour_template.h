@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Upsampling and colour conversion, compiled once per CPU by kernels_LEVEL.c, which defines
+ * BASELINE_NAME() and BASELINE_TARGET. Loops are simple enough for compilers to vectorise.
+ */
+#include "decode/baseline/colour.h"
+
+#include <string.h>
+
+BASELINE_TARGET static void BASELINE_NAME(blend)(const uint8_t *restrict near,
+                                                 const uint8_t *restrict far, uint32_t count,
+                                                 uint16_t *restrict out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (uint16_t)(near[i] * 3 + far[i]);
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define COLOUR_BYTES_2(a, b) (uint16_t)((a) | (b) << 8)
+#define COLOUR_BYTES_4(a, b, c, d) \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#else
+#define COLOUR_BYTES_2(a, b) (uint16_t)((a) << 8 | (b))
+#define COLOUR_BYTES_4(a, b, c, d) \
+    ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+#endif
+
+/* Stores of two bytes: vector code of 16 bits. */
+BASELINE_TARGET static void BASELINE_NAME(double)(const uint16_t *restrict in, uint32_t count,
+                                                  uint32_t even, uint32_t odd,
+                                                  uint8_t *restrict out)
+{
+    const uint16_t round_even = (uint16_t)even, round_odd = (uint16_t)odd;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint16_t left = (uint16_t)(in[i] * 3 + in[(size_t)i - 1] + round_even) >> 4;
+        const uint16_t right = (uint16_t)(in[i] * 3 + in[i + 1] + round_odd) >> 4;
+        const uint16_t both = COLOUR_BYTES_2(left, right);
+        memcpy(out + 2 * (size_t)i, &both, sizeof both);
+    }
+}
+
+BASELINE_TARGET static void BASELINE_NAME(quarter)(const uint16_t *restrict in, uint32_t count,
+                                                   uint32_t bias, uint8_t *restrict out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (uint8_t)((uint16_t)(in[i] + bias) >> 2);
+}
+
+static inline int32_t BASELINE_NAME(clamp)(int32_t value)
+{
+    return value < 0 ? 0 : value > 255 ? 255 : value;
+}
+
+/* 16 fractional bits: 1.402, 1.772, 0.34414, 0.71414. */
+BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
+                                                const uint8_t *restrict cb,
+                                                const uint8_t *restrict cr, uint32_t count,
+                                                uint8_t *restrict rgbx)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const int32_t light = y[i], blue = cb[i] - 128, red = cr[i] - 128;
+        const int32_t r = BASELINE_NAME(clamp)(light + ((91881 * red + 32768) >> 16));
+        const int32_t g =
+            BASELINE_NAME(clamp)(light + ((-22554 * blue - 46802 * red + 32768) >> 16));
+        const int32_t b = BASELINE_NAME(clamp)(light + ((116130 * blue + 32768) >> 16));
+        const uint32_t pixel = COLOUR_BYTES_4(r, g, b, 255);
+        memcpy(rgbx + 4 * (size_t)i, &pixel, sizeof pixel);
+    }
+}
+
+BASELINE_TARGET static void BASELINE_NAME(grey)(const uint8_t *restrict y, uint32_t count,
+                                                uint8_t *restrict rgbx)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t pixel = COLOUR_BYTES_4(y[i], y[i], y[i], 255);
+        memcpy(rgbx + 4 * (size_t)i, &pixel, sizeof pixel);
+    }
+}
+
+#undef COLOUR_BYTES_2
+#undef COLOUR_BYTES_4

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/baseline/entropy.h"
+
+#include <string.h>
+
+const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
+                               uint8_t **to_end)
+{
+    while (from < end) {
+        const uint8_t *marker = memchr(from, 0xff, (size_t)(end - from));
+        const size_t count = (size_t)((marker ? marker : end) - from);
+        memcpy(to, from, count);
+        to += count;
+        from += count;
+        if (!marker || end - marker < 2 || marker[1] != 0)
+            break;
+        *to++ = 0xff;
+        from += 2;
+    }
+    memset(to, 0, ENTROPY_PADDING);
+    *to_end = to;
+    return from;
+}
+
+void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end)
+{
+    *stream = (struct entropy_stream){.start = start, .next = start, .end = end};
+}
+
+bool entropy_is_complete(const struct entropy_stream *stream)
+{
+    const size_t left = (size_t)(stream->end - stream->start) * 8 + stream->count -
+                        (size_t)(stream->next - stream->start) * 8;
+
+    return left < 8;
+}
+
+uint32_t entropy_by_the_book(const struct huffman_table *table, uint64_t bits, uint32_t k,
+                             int16_t *block)
+{
+    const struct huffman_book *book = table->book;
+    const uint32_t prefix = (uint32_t)(bits >> 48);
+    uint32_t length = 1;
+
+    while (length <= 16 && prefix >= book->end[length])
+        length++;
+    if (length > 16)
+        return 0;
+    const uint8_t symbol = book->symbols[book->first[length] + (int32_t)(prefix >> (16 - length))];
+    const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
+    if (k && size == 0) { /* 16 zeros, or the end of the block */
+        const uint32_t advance = run == 15 ? 16 : 64 - k;
+        return k + advance > 64 ? 0 : advance << 8 | length;
+    }
+    if (k + run > 63)
+        return 0;
+    const int32_t magnitude = size ? (int32_t)(bits << length >> (64 - size)) : 0;
+    block[markers_natural[k + run]] =
+        (int16_t)(size && magnitude >> (size - 1) ? magnitude : magnitude - ((1 << size) - 1));
+    return (run + 1) << 8 | (length + size);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * entropy: the Huffman-coded data of a scan to coefficients.
+ *
+ * A run is a row of MCUs, or the part of it within a restart interval. Its blocks are one array of
+ * coefficients with one index, so that the end of a block is no branch: it is rounding up the
+ * index, and the choice of the next table. The DC values are differences until entropy_add_dc().
+ */
+#ifndef IOBENCH_DECODE_BASELINE_ENTROPY_H
+#define IOBENCH_DECODE_BASELINE_ENTROPY_H
+
+#include "decode/baseline/huffman.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ENTROPY_PADDING = 32 }; /* zero bytes after the data of a segment */
+
+/* The tables of one block; the DC table is that of the next block. */
+struct entropy_block {
+    const struct huffman_table *ac, *next_dc;
+};
+
+/* Bytes between two markers, stuffing removed. */
+struct entropy_stream {
+    const uint8_t *start, *next, *end;
+    uint64_t bits;  /* the next ones, from the top */
+    uint32_t count; /* of valid bits */
+};
+
+/* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
+ * and add the padding. Stores the end of the copy. Returns where it stopped. */
+const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
+                               uint8_t **to_end);
+
+void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end);
+
+/* Has the stream been consumed up to its last byte? */
+bool entropy_is_complete(const struct entropy_stream *stream);
+
+/* Decode `count` blocks into zeroed coefficients in natural order. blocks[-1] has the first DC
+ * table. Returns false if a byte is not as it must be, or missing. */
+typedef bool entropy_run(struct entropy_stream *stream, const struct entropy_block *blocks,
+                         uint32_t count, int16_t *coefficients);
+
+/* Decode one symbol at position k of a block, by the book. Returns the bits used, and the advance
+ * to the next position << 8; 0 if it is not valid. */
+uint32_t entropy_by_the_book(const struct huffman_table *table, uint64_t bits, uint32_t k,
+                             int16_t *block);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * huffman: look-up tables that decode up to two symbols at once, with their values.
+ *
+ * A table is indexed by the next HUFFMAN_BITS bits. An entry is 64 bits wide:
+ *     0..5    bits consumed, magnitude bits after the index included: the entry is a shift count
+ *     7       the block ends here
+ *     8..15   magnitude bits after the index, of a single symbol
+ *     16..23  position of value 1, relative to the current one
+ *     24..31  advance of the position; value 2 belongs just before it
+ *     32..47  value 2, of the second symbol; 0 if there is none
+ *     48..63  value 1, to which the magnitude bits after the index are added
+ * A pair's magnitudes lie within the index. An advance of HUFFMAN_RARE, which leaves any block,
+ * marks what must be decoded symbol by symbol: long or invalid codes.
+ *
+ * The skip tables have the same format and as many AC symbols as fit, all with value 0: for blocks
+ * of which only the length and the DC value matter.
+ *
+ * Tables are cached by the contents of the DHT segments that define them, since most files of a
+ * data set share theirs.
+ */
+#ifndef IOBENCH_DECODE_BASELINE_HUFFMAN_H
+#define IOBENCH_DECODE_BASELINE_HUFFMAN_H
+
+#include "decode/baseline/markers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HUFFMAN_BITS = 10, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
+
+/* The canonical code, for one symbol at a time. */
+struct huffman_book {
+    uint32_t end[17];  /* first 16-bit prefix that is longer than codes of this length */
+    int32_t first[17]; /* of symbols[], minus the length's first code */
+    uint8_t symbols[256];
+};
+
+struct huffman_table {
+    uint64_t entries[1 << HUFFMAN_BITS];
+    const struct huffman_book *book;
+};
+
+/* All tables of one component. */
+struct huffman {
+    struct markers_table dc_source, ac_source;
+    uint64_t last_use;
+    bool has_skip;
+    struct huffman_book dc_book, ac_book;
+    struct huffman_table dc, ac, skip_dc, skip_ac;
+};
+
+struct huffman_cache {
+    uint64_t use;
+    struct huffman slots[HUFFMAN_CACHE];
+};
+
+/* Find or build the tables of a component. A cached set stays valid for the next
+ * HUFFMAN_CACHE - 1 calls. Returns NULL if a code is invalid, or if a value is too large for 8-bit
+ * samples. */
+struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
+                             const struct markers_table *ac);
+
+void huffman_want_skip(struct huffman *huffman);
+
+#endif

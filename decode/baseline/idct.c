@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/baseline/idct.h"
+
+static int16_t saturate(int32_t value)
+{
+    return (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
+}
+
+static int32_t wrap(int32_t value)
+{
+    return (int16_t)(uint16_t)(uint32_t)value;
+}
+
+static int16_t descale(uint32_t value, int shift)
+{
+    return saturate((int32_t)(value + (1U << (shift - 1))) >> shift);
+}
+
+static uint32_t two(int32_t a, int32_t by_a, int32_t b, int32_t by_b)
+{
+    return (uint32_t)(a * by_a) + (uint32_t)(b * by_b);
+}
+
+/* in[0], in[step], ... to out[0], out[1] ...: 32-bit sums wrap. */
+static void pass(const int16_t *in, int16_t *out, int shift)
+{
+    const int32_t in1 = in[8], in3 = in[24], in5 = in[40], in7 = in[56];
+    const uint32_t sum = (uint32_t)wrap(in[0] + in[32]) << 13;
+    const uint32_t difference = (uint32_t)wrap(in[0] - in[32]) << 13;
+    const uint32_t even2 = two(in[16], IDCT_0_541, in[48], IDCT_0_541 - IDCT_1_847);
+    const uint32_t even3 = two(in[16], IDCT_0_541 + IDCT_0_765, in[48], IDCT_0_541);
+    const uint32_t even[4] = {sum + even3, difference + even2, difference - even2, sum - even3};
+    const int32_t s3 = wrap(in7 + in3), s4 = wrap(in5 + in1);
+    const uint32_t z3 = two(s3, IDCT_1_175 - IDCT_1_961, s4, IDCT_1_175);
+    const uint32_t z4 = two(s3, IDCT_1_175, s4, IDCT_1_175 - IDCT_0_390);
+    const uint32_t odd[4] = {
+        two(in7, -IDCT_0_899, in1, IDCT_1_501 - IDCT_0_899) + z4,
+        two(in5, -IDCT_2_562, in3, IDCT_3_072 - IDCT_2_562) + z3,
+        two(in5, IDCT_2_053 - IDCT_2_562, in3, -IDCT_2_562) + z4,
+        two(in7, IDCT_0_298 - IDCT_0_899, in1, -IDCT_0_899) + z3,
+    };
+
+    for (int i = 0; i < 4; i++) {
+        out[i] = descale(even[i] + odd[i], shift);
+        out[7 - i] = descale(even[i] - odd[i], shift);
+    }
+}
+
+void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
+                    size_t stride)
+{
+    int16_t input[64], columns[64], line[8];
+    int32_t high = 0;
+
+    for (int i = 0; i < 64; i++) {
+        input[i] = (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers[i]);
+        high |= i >= 8 ? coefficients[i] : 0;
+    }
+    for (int x = 0; x < 8; x++) {
+        if (high)
+            pass(input + x, columns + 8 * x, IDCT_SHIFT_1);
+        else /* wraps, unlike the other */
+            for (int y = 0; y < 8; y++)
+                columns[8 * x + y] = (int16_t)(uint16_t)((uint32_t)input[x] << 2);
+    }
+    for (int y = 0; y < 8; y++) {
+        pass(columns + y, line, IDCT_SHIFT_2);
+        for (int x = 0; x < 8; x++) {
+            const int32_t value = line[x] < -128 ? -128 : line[x] > 127 ? 127 : line[x];
+            output[(size_t)y * stride + (size_t)x] = (uint8_t)(value + 128);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * idct: dequantisation and the inverse DCT, the accurate integer one of libjpeg ("islow"). Equal to
+ * libjpeg-turbo's vector code for x86 for any coefficients: products and sums of inputs wrap to 16
+ * bits, results of both passes saturate.
+ */
+#ifndef IOBENCH_DECODE_BASELINE_IDCT_H
+#define IOBENCH_DECODE_BASELINE_IDCT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDCT_BLOCKS = 4 }; /* per call */
+
+/* 64 coefficients and quantisers each in natural order; a block may be given more than once. All
+ * outputs have the same stride. */
+struct idct_blocks {
+    const int16_t *coefficients[IDCT_BLOCKS];
+    uint8_t *output[IDCT_BLOCKS];
+};
+
+typedef void idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
+
+/* One block, in plain C: the reference, and the only code for extreme coefficients. */
+void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
+                    size_t stride);
+
+/* Constants with 13 fractional bits. */
+enum {
+    IDCT_0_298 = 2446,
+    IDCT_0_390 = 3196,
+    IDCT_0_541 = 4433,
+    IDCT_0_765 = 6270,
+    IDCT_0_899 = 7373,
+    IDCT_1_175 = 9633,
+    IDCT_1_501 = 12299,
+    IDCT_1_847 = 15137,
+    IDCT_1_961 = 16069,
+    IDCT_2_053 = 16819,
+    IDCT_2_562 = 20995,
+    IDCT_3_072 = 25172,
+};
+
+enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 }; /* of the two passes */
+
+/* A dequantised DC beyond this may overflow where the two forms of pass 1 differ. */
+enum { IDCT_SANE = 8191 };
+
+#endif

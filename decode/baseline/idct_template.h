@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inverse DCT of several blocks side by side, each in a 128-bit lane; all operations stay in
+ * their lane. Compiled by kernels_LEVEL.c, which defines
+ *     IDCT_VECTOR, IDCT_LANES     the type, and its blocks
+ *     IDCT_OP(name)               the intrinsic of this width
+ *     IDCT_LOAD(blocks, row)      row `row` of each block
+ *     IDCT_EXTREME(v)             is a 16-bit value outside of IDCT_SANE?
+ *     IDCT_STORE(output, stride, rows, v)  8 bytes of rows `rows` and `rows` + 1 of each block
+ */
+#include "decode/baseline/idct.h"
+
+#include <stdbool.h>
+
+#define IDCT_PAIR(a, b) \
+    IDCT_OP(set1_epi32)((int32_t)((uint32_t)(a)&0xffff) | (int32_t)((uint32_t)(b) << 16))
+
+BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low, IDCT_VECTOR high,
+                                                                 int shift)
+{
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1));
+    const __m128i count = _mm_cvtsi32_si128(shift);
+
+    low = IDCT_OP(sra_epi32)(IDCT_OP(add_epi32)(low, round), count);
+    high = IDCT_OP(sra_epi32)(IDCT_OP(add_epi32)(high, round), count);
+    return IDCT_OP(packs_epi32)(low, high);
+}
+
+/* Constants a, b and c, d: two sums of products of the same inputs, for half the columns. */
+#define IDCT_SUMS(in, a, b, c, d, first, second)                        \
+    const IDCT_VECTOR first = IDCT_OP(madd_epi16)(in, IDCT_PAIR(a, b)); \
+    const IDCT_VECTOR second = IDCT_OP(madd_epi16)(in, IDCT_PAIR(c, d))
+
+/* Half the columns: pairs of inputs interleaved, as wide sums. */
+#define IDCT_HALF(unpack, sum, difference, out)                                                    \
+    do {                                                                                           \
+        const IDCT_VECTOR in26 = IDCT_OP(unpack)(v[2], v[6]), in71 = IDCT_OP(unpack)(v[7], v[1]);  \
+        const IDCT_VECTOR in53 = IDCT_OP(unpack)(v[5], v[3]), s34 = IDCT_OP(unpack)(s3, s4);       \
+        IDCT_SUMS(in26, IDCT_0_541, IDCT_0_541 - IDCT_1_847, IDCT_0_541 + IDCT_0_765, IDCT_0_541,  \
+                  e2, e3);                                                                         \
+        IDCT_SUMS(s34, IDCT_1_175 - IDCT_1_961, IDCT_1_175, IDCT_1_175, IDCT_1_175 - IDCT_0_390,   \
+                  z3, z4);                                                                         \
+        IDCT_SUMS(in71, IDCT_0_298 - IDCT_0_899, -IDCT_0_899, -IDCT_0_899,                         \
+                  IDCT_1_501 - IDCT_0_899, o0, o3);                                                \
+        IDCT_SUMS(in53, IDCT_2_053 - IDCT_2_562, -IDCT_2_562, -IDCT_2_562,                         \
+                  IDCT_3_072 - IDCT_2_562, o1, o2);                                                \
+        const IDCT_VECTOR wide = IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, sum), 3);               \
+        const IDCT_VECTOR other = IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, difference), 3);       \
+        const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(wide, e3), IDCT_OP(add_epi32)(other, e2),  \
+                                     IDCT_OP(sub_epi32)(other, e2), IDCT_OP(sub_epi32)(wide, e3)}; \
+        const IDCT_VECTOR odd[4] = {IDCT_OP(add_epi32)(o3, z4), IDCT_OP(add_epi32)(o2, z3),        \
+                                    IDCT_OP(add_epi32)(o1, z4), IDCT_OP(add_epi32)(o0, z3)};       \
+        for (int i = 0; i < 4; i++) {                                                              \
+            out[i] = IDCT_OP(add_epi32)(even[i], odd[i]);                                          \
+            out[7 - i] = IDCT_OP(sub_epi32)(even[i], odd[i]);                                      \
+        }                                                                                          \
+    } while (0)
+
+BASELINE_TARGET static inline void BASELINE_NAME(pass)(IDCT_VECTOR v[8], int shift)
+{
+    const IDCT_VECTOR zero = IDCT_OP(set1_epi32)(0);
+    const IDCT_VECTOR sum = IDCT_OP(add_epi16)(v[0], v[4]);
+    const IDCT_VECTOR difference = IDCT_OP(sub_epi16)(v[0], v[4]);
+    const IDCT_VECTOR s3 = IDCT_OP(add_epi16)(v[7], v[3]), s4 = IDCT_OP(add_epi16)(v[5], v[1]);
+    IDCT_VECTOR low[8], high[8];
+
+    IDCT_HALF(unpacklo_epi16, sum, difference, low);
+    IDCT_HALF(unpackhi_epi16, sum, difference, high);
+    for (int i = 0; i < 8; i++)
+        v[i] = BASELINE_NAME(descale)(low[i], high[i], shift);
+}
+
+BASELINE_TARGET static inline void BASELINE_NAME(transpose)(IDCT_VECTOR v[8])
+{
+    IDCT_VECTOR a[8], b[8];
+
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = IDCT_OP(unpacklo_epi16)(v[2 * i], v[2 * i + 1]);
+        a[2 * i + 1] = IDCT_OP(unpackhi_epi16)(v[2 * i], v[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++) { /* columns 0, 1; 2, 3; 4, 5; 6, 7 of four rows */
+        b[4 * i] = IDCT_OP(unpacklo_epi32)(a[4 * i], a[4 * i + 2]);
+        b[4 * i + 1] = IDCT_OP(unpackhi_epi32)(a[4 * i], a[4 * i + 2]);
+        b[4 * i + 2] = IDCT_OP(unpacklo_epi32)(a[4 * i + 1], a[4 * i + 3]);
+        b[4 * i + 3] = IDCT_OP(unpackhi_epi32)(a[4 * i + 1], a[4 * i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = IDCT_OP(unpacklo_epi64)(b[i], b[i + 4]);
+        v[2 * i + 1] = IDCT_OP(unpackhi_epi64)(b[i], b[i + 4]);
+    }
+}
+
+/* Returns false, having written nothing, if a block is extreme. */
+BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coefficients,
+                                                      const uint16_t *quantisers,
+                                                      uint8_t *const *output, size_t stride)
+{
+    const IDCT_VECTOR center = IDCT_OP(set1_epi8)(-128);
+    IDCT_VECTOR v[8];
+
+    for (int i = 0; i < 8; i++)
+        v[i] = IDCT_OP(mullo_epi16)(IDCT_LOAD(coefficients, i), IDCT_SPREAD(quantisers + 8 * i));
+    if (IDCT_EXTREME(v[0]))
+        return false;
+    BASELINE_NAME(pass)(v, IDCT_SHIFT_1);
+    BASELINE_NAME(transpose)(v);
+    BASELINE_NAME(pass)(v, IDCT_SHIFT_2);
+    BASELINE_NAME(transpose)(v);
+    for (int i = 0; i < 8; i += 2) {
+        const IDCT_VECTOR bytes = IDCT_OP(packs_epi16)(v[i], v[i + 1]);
+        IDCT_STORE(output, stride, i, IDCT_OP(add_epi8)(bytes, center));
+    }
+    return true;
+}
+
+BASELINE_TARGET static void BASELINE_NAME(idct)(const struct idct_blocks *blocks,
+                                                const uint16_t *quantisers, size_t stride)
+{
+    for (int i = 0; i < IDCT_BLOCKS; i += IDCT_LANES)
+        if (!BASELINE_NAME(idct_lanes)(blocks->coefficients + i, quantisers, blocks->output + i,
+                                       stride))
+            for (int j = i; j < i + IDCT_LANES; j++)
+                idct_reference(blocks->coefficients[j], quantisers, blocks->output[j], stride);
+}
+
+#undef IDCT_PAIR
+#undef IDCT_SUMS
+#undef IDCT_HALF

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels: the inner loops of the decoder for one level of a CPU. Each level compiles the same
+ * templates; all give the same results.
+ */
+#ifndef IOBENCH_DECODE_BASELINE_KERNELS_H
+#define IOBENCH_DECODE_BASELINE_KERNELS_H
+
+#include "decode/baseline/colour.h"
+#include "decode/baseline/entropy.h"
+#include "decode/baseline/idct.h"
+
+struct kernels {
+    entropy_run *run;
+    idct_four *idct;
+    colour_blend *blend;
+    colour_double *twice;
+    colour_quarter *quarter;
+    colour_rgbx *rgbx;
+    colour_grey *grey;
+};
+
+extern const struct kernels kernels_c;
+#ifdef __x86_64__
+extern const struct kernels kernels_avx2, kernels_avx512;
+#endif
+
+/* 0: plain C; on x86-64, 1: AVX2 and BMI2, 2: also AVX-512BW. */
+int kernels_best_level(void);
+const struct kernels *kernels_of(int level);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels for x86-64 with AVX2 and BMI2. */
+#include "decode/baseline/kernels.h"
+
+#ifdef __x86_64__
+#ifndef __clang__
+#pragma GCC optimize("O3") /* gcc vectorises freely from here on */
+#endif
+#include <immintrin.h>
+
+#define BASELINE_NAME(name) avx2_##name
+#define BASELINE_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt")))
+#define BASELINE_LOW(value, count) _bzhi_u64(value, count)
+#define IDCT_VECTOR __m256i
+#define IDCT_LANES 2
+#define IDCT_OP(name) _mm256_##name
+
+BASELINE_TARGET static inline __m128i avx2_row(const void *at)
+{
+    return _mm_loadu_si128(at);
+}
+
+#define IDCT_LOAD(blocks, row)                                                         \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(avx2_row((blocks)[0] + 8 * (row))), \
+                            avx2_row((blocks)[1] + 8 * (row)), 1)
+#define IDCT_SPREAD(at) _mm256_broadcastsi128_si256(avx2_row(at))
+#define IDCT_EXTREME(v)                                                         \
+    (!_mm256_testz_si256(_mm256_add_epi16(v, _mm256_set1_epi16(IDCT_SANE + 1)), \
+                         _mm256_set1_epi16((int16_t) ~(2 * IDCT_SANE + 1))))
+
+/* The low half of each lane is row `row`, the high half the next. */
+BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __m128i v)
+{
+    _mm_storel_epi64((void *)output, v);
+    _mm_storel_epi64((void *)(output + stride), _mm_unpackhi_epi64(v, v));
+}
+
+#define IDCT_STORE(output, stride, row, v)                                                        \
+    do {                                                                                          \
+        const __m256i both = v;                                                                   \
+        avx2_store((output)[0] + (size_t)(row) * (stride), stride, _mm256_castsi256_si128(both)); \
+        avx2_store((output)[1] + (size_t)(row) * (stride), stride,                                \
+                   _mm256_extracti128_si256(both, 1));                                            \
+    } while (0)
+
+#include "decode/baseline/entropy_template.h"
+#include "decode/baseline/colour_template.h"
+#include "decode/baseline/idct_template.h"
+
+const struct kernels kernels_avx2 = {
+    .run = avx2_run,
+    .idct = avx2_idct,
+    .blend = avx2_blend,
+    .twice = avx2_double,
+    .quarter = avx2_quarter,
+    .rgbx = avx2_rgbx,
+    .grey = avx2_grey,
+};
+#endif

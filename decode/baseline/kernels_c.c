@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels in plain C, for any CPU; the reference of the others. */
+#include "decode/baseline/kernels.h"
+
+#define BASELINE_NAME(name) plain_##name
+#define BASELINE_TARGET
+#define BASELINE_LOW(value, count) ((value) & ((1ULL << (count)) - 1))
+#include "decode/baseline/entropy_template.h"
+#include "decode/baseline/colour_template.h"
+
+static void plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
+{
+    for (int i = 0; i < IDCT_BLOCKS; i++)
+        idct_reference(blocks->coefficients[i], quantisers, blocks->output[i], stride);
+}
+
+const struct kernels kernels_c = {
+    .run = plain_run,
+    .idct = plain_idct,
+    .blend = plain_blend,
+    .twice = plain_double,
+    .quarter = plain_quarter,
+    .rgbx = plain_rgbx,
+    .grey = plain_grey,
+};

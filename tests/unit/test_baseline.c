@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The baseline decoder against libjpeg-turbo: the same pixels, bit for bit, of synthetic images in
+ * all samplings, of any region, at each level of CPU; and of mutated images, unless it leaves them
+ * to libjpeg. IOBENCH_LONG=1: a million images.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/random.h"
+#include "decode/baseline/baseline.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum { SIDE_MAX = 200, MUTATIONS = 4 };
+
+struct judge {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    jmp_buf escape;
+    uint8_t pixels[SIDE_MAX * SIDE_MAX * 4];
+};
+
+struct made {
+    unsigned char *bytes;
+    unsigned long count;
+    uint32_t width, height;
+};
+
+static struct random dice;
+
+static uint32_t below(uint32_t limit)
+{
+    return (uint32_t)random_below(&dice, limit);
+}
+
+static void on_error(j_common_ptr jpeg)
+{
+    longjmp(((struct judge *)(void *)jpeg)->escape, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level)
+{
+    jpeg->err->num_warnings += level < 0;
+}
+
+/* Decode rows up to `end`. Returns whether libjpeg found nothing wrong with them. */
+static bool judge_decode(struct judge *judge, const struct made *made, uint32_t end)
+{
+    struct jpeg_decompress_struct *jpeg = &judge->jpeg;
+
+    jpeg->err = jpeg_std_error(&judge->errors);
+    judge->errors.error_exit = on_error;
+    judge->errors.emit_message = on_message;
+    if (setjmp(judge->escape)) {
+        jpeg_destroy_decompress(jpeg);
+        return false;
+    }
+    jpeg_create_decompress(jpeg);
+    jpeg_mem_src(jpeg, made->bytes, made->count);
+    jpeg_read_header(jpeg, TRUE);
+    jpeg->out_color_space = JCS_EXT_RGBX;
+    if (jpeg->image_width > SIDE_MAX || jpeg->image_height > SIDE_MAX) {
+        jpeg_destroy_decompress(jpeg);
+        return false;
+    }
+    jpeg_start_decompress(jpeg);
+    while (jpeg->output_scanline < end) {
+        uint8_t *row = judge->pixels + jpeg->output_scanline * jpeg->output_width * 4;
+        jpeg_read_scanlines(jpeg, &row, 1);
+    }
+    const bool good = judge->errors.num_warnings == 0;
+    jpeg_destroy_decompress(jpeg);
+    return good;
+}
+
+/* Noise, gradients or a constant, with edges that saturate. */
+static void paint(uint8_t *pixels, uint32_t count)
+{
+    const uint32_t kind = below(5), base = below(2) ? below(256) : 255 * below(2),
+                   step = 1 + below(20);
+
+    for (uint32_t i = 0; i < count; i++)
+        pixels[i] = (uint8_t)(kind == 0   ? below(256)
+                              : kind == 1 ? base + i / step
+                              : kind == 2 ? (below(20) ? base : below(256))
+                              : kind == 3 ? base
+                                          : (i / step % 2) * 255);
+}
+
+static void set_sampling(struct jpeg_compress_struct *jpeg)
+{
+    static const uint8_t samplings[][3] = {
+        {0x22, 0x11, 0x11}, {0x22, 0x11, 0x11}, {0x21, 0x11, 0x11}, {0x11, 0x11, 0x11},
+        {0x12, 0x11, 0x11}, {0x41, 0x11, 0x11}, {0x42, 0x11, 0x11}, {0x22, 0x21, 0x12},
+        {0x11, 0x22, 0x11}, {0x22, 0x22, 0x11}, {0x14, 0x11, 0x11}, {0x31, 0x11, 0x11},
+        {0x21, 0x21, 0x11}, {0x24, 0x11, 0x11}, {0x12, 0x21, 0x11}, {0x13, 0x11, 0x13}};
+    const uint8_t *sampling = samplings[below(sizeof samplings / sizeof *samplings)];
+
+    for (int i = 0; i < jpeg->num_components; i++) {
+        jpeg->comp_info[i].h_samp_factor = sampling[i] >> 4;
+        jpeg->comp_info[i].v_samp_factor = sampling[i] & 15;
+    }
+}
+
+static struct made make(void)
+{
+    static uint8_t row[SIDE_MAX * 3];
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct made made = {.width = 1 + below(below(2) ? SIDE_MAX : 40),
+                        .height = 1 + below(below(2) ? 80 : 20)};
+    const bool gray = below(8) == 0;
+    uint8_t *line = row;
+
+    jpeg.err = jpeg_std_error(&errors);
+    errors.emit_message = on_message; /* quiet */
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &made.bytes, &made.count);
+    jpeg.image_width = made.width;
+    jpeg.image_height = made.height;
+    jpeg.input_components = gray ? 1 : 3;
+    jpeg.in_color_space = gray ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    set_sampling(&jpeg);
+    jpeg_set_quality(&jpeg, 1 + (int)below(100), below(4) != 0);
+    jpeg.optimize_coding = below(2) == 0;
+    if (below(3) == 0)
+        jpeg.restart_interval = 1 + below(20);
+    jpeg.write_JFIF_header = below(2) == 0;
+    jpeg_start_compress(&jpeg, TRUE);
+    while (jpeg.next_scanline < jpeg.image_height) {
+        paint(row, made.width * 3);
+        jpeg_write_scanlines(&jpeg, &line, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    return made;
+}
+
+/* Returns 0 if all rows of the region were decoded; their pixels are then in `pixels`. */
+static int decode(struct baseline *decoder, const struct made *made, struct baseline_region *region,
+                  uint8_t *pixels)
+{
+    struct baseline_image image;
+    int code;
+
+    /* A copy of exact size, for sanitizers. */
+    uint8_t *copy = malloc(made->count ? made->count : 1);
+    memcpy(copy, made->bytes, made->count);
+    code = baseline_open(decoder, copy, made->count, &image);
+    if (code || image.width > SIDE_MAX || image.height > SIDE_MAX) {
+        free(copy);
+        return BASELINE_OTHER;
+    }
+    region->x = below(3) ? below(image.width) : 0;
+    region->y = below(3) ? below(image.height) : 0;
+    region->width = below(3) ? 1 + below(image.width - region->x) : image.width - region->x;
+    region->height = below(3) ? 1 + below(image.height - region->y) : image.height - region->y;
+    const size_t bytes = baseline_select(decoder, region);
+    void *memory = aligned_alloc(64, bytes);
+    memset(memory, 0xa5, bytes);
+    code = baseline_start(decoder, memory);
+    for (uint32_t y = 0; y < region->height && code == 0; y++)
+        code = baseline_read(decoder, pixels + (size_t)y * region->width * 4);
+    free(memory);
+    free(copy);
+    return code;
+}
+
+static void assert_same_pixels(const struct judge *judge, const struct baseline_region *region,
+                               const uint8_t *pixels)
+{
+    const size_t stride = (size_t)judge->jpeg.output_width * 4;
+
+    for (uint32_t y = 0; y < region->height; y++)
+        if (memcmp(pixels + (size_t)y * region->width * 4,
+                   judge->pixels + (region->y + y) * stride + (size_t)region->x * 4,
+                   (size_t)region->width * 4))
+            fail_msg("row %u of region %u %u %u %u of %u x %u, sampling %u%u", y, region->x,
+                     region->y, region->width, region->height, judge->jpeg.output_width,
+                     judge->jpeg.output_height, judge->jpeg.max_h_samp_factor,
+                     judge->jpeg.max_v_samp_factor);
+}
+
+static uint32_t images(void)
+{
+    const char *text = getenv("IOBENCH_LONG");
+
+    return text && *text == '1' ? 1000000 / (MUTATIONS + 1) : 1500;
+}
+
+/* Return the offset of a marker after `from`, or 0. */
+static size_t find_marker(const struct made *made, uint8_t first, uint8_t last, size_t from)
+{
+    for (size_t i = from; i + 4 < made->count; i++)
+        if (made->bytes[i] == 0xff && made->bytes[i + 1] >= first && made->bytes[i + 1] <= last)
+            return i;
+    return 0;
+}
+
+static void mutate(struct made *made)
+{
+    const uint32_t kind = below(8), count = kind < 5 ? 1 + below(3) : 0;
+    size_t at;
+
+    if (kind == 5) /* without an end */
+        made->count -= made->count > 100 ? 2 + below(3) * below(20) : 0;
+    if (kind == 6 && (at = find_marker(made, 0xd0, 0xd7, below(2000)))) /* RST out of order */
+        made->bytes[at + 1] = (uint8_t)(0xd0 + below(8));
+    if (kind == 7 && (at = find_marker(made, 0xdb, 0xdb, 0))) /* coarse: DC values overflow */
+        made->bytes[at + 5] = 255;
+    for (uint32_t i = 0; i < count; i++) {
+        at = below((uint32_t)(below(3) || made->count < 700 ? made->count : 700));
+        made->bytes[at] = (uint8_t)(below(2) ? below(256) : made->bytes[at] ^ 1U << below(8));
+    }
+}
+
+/* Levels from plain C to the best of this machine take turns. */
+static void run(bool mutates)
+{
+    static struct judge judge;
+    static uint8_t pixels[SIDE_MAX * SIDE_MAX * 4];
+    struct baseline_region region;
+    struct baseline *decoders[3];
+    uint32_t accepted = 0, total = 0;
+
+    for (int i = 0; i < 3; i++) {
+        baseline_limit_level(i);
+        decoders[i] = baseline_create();
+        assert_non_null(decoders[i]);
+    }
+    for (uint32_t i = 0; i < images(); i++) {
+        dice = random_start(i + (mutates ? 1000000 : 0));
+        struct made made = make();
+        for (int j = 0; j < (mutates ? MUTATIONS : 1); j++, total++) {
+            if (mutates)
+                mutate(&made);
+            const int code = decode(decoders[total % 3], &made, &region, pixels);
+            accepted += code == 0;
+            if (!mutates)
+                assert_int_equal(code, 0);
+            if (code)
+                continue;
+            assert_true(judge_decode(&judge, &made, region.y + region.height));
+            assert_same_pixels(&judge, &region, pixels);
+        }
+        free(made.bytes);
+    }
+    for (int i = 0; i < 3; i++)
+        baseline_destroy(decoders[i]);
+    print_message("%u of %u images decoded\n", accepted, total);
+    assert_true(accepted > 0 && (!mutates || accepted < total));
+}
+
+static void pixels_equal_those_of_libjpeg(void **unused)
+{
+    (void)unused;
+    run(false);
+}
+
+static void mutated_images_equal_or_are_left_to_libjpeg(void **unused)
+{
+    (void)unused;
+    run(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pixels_equal_those_of_libjpeg),
+        cmocka_unit_test(mutated_images_equal_or_are_left_to_libjpeg),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
