@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const scaling_names[] = {"auto", "strong", "weak", NULL};
+static const char *const scaling_names[] = {"auto", "strong", "weak", "strong,weak", NULL};
 
 /* clang-format off: one or two rows each */
 #define FIELD(field) .offset = offsetof(struct sweep_settings, field)
@@ -47,7 +47,7 @@ static const struct option_spec sweep_options[] = {
                 "in; default: mpirun -n {ranks} with --ranks"},
     {"scaling", 0, OPTION_CHOICE, FIELD(scaling), .fallback = "auto", .choices = scaling_names,
      .summary = "with several --ranks or --nodes, check that the job keeps its samples (strong) or "
-                "each rank does (weak, --limit-samples-per-rank)"},
+                "each rank does (weak, --limit-samples-per-rank); strong,weak measures both"},
     {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "1",
      .summary = "random seed of the order of the rounds"},
     {"retry", 0, OPTION_FLAG, FIELD(retry), .fallback = "no",
@@ -254,7 +254,7 @@ static int make_plan(struct sweep *sweep)
     if (code == 0)
         code = choose_launch(sweep);
     if (code == 0)
-        code = sweep_scaling_check(sweep);
+        code = sweep_scaling_plan(sweep);
     if (code == 0)
         code = sweep_count(&sweep->plan);
     if (code == 0 && sweep->plan.cells * settings->runs > SWEEP_MEASUREMENTS_MAX)
@@ -461,7 +461,8 @@ const struct command command_sweep = {
         "logarithms), and with several --ranks or --nodes the scaling: speed-up, efficiency, and "
         "where the time of a rank went. Strong scaling is the default: --limit-samples is the "
         "job's. "
-        "--limit-samples-per-rank measures weak scaling. Measurements that are not valid are shown "
+        "--limit-samples-per-rank measures weak scaling; with --scaling strong,weak one sweep "
+        "measures both. Measurements that are not valid are shown "
         "with their reason and enter no figure.",
     .examples =
         "iobench sweep --data /mnt/set -c --decode-threads 1,2,4 --batch-size 32:1024:x2\tall "

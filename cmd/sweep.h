@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-enum sweep_scaling { SWEEP_SCALING_AUTO, SWEEP_STRONG, SWEEP_WEAK };
+enum sweep_scaling { SWEEP_SCALING_AUTO, SWEEP_STRONG, SWEEP_WEAK, SWEEP_STRONG_WEAK };
 
 struct sweep_settings {
     char *output, *ranks, *nodes, *launch, *json, *csv;

@@ -11,6 +11,7 @@
 #include "cmd/arguments.h"
 #include "cmd/program.h"
 #include "cmd/sandbox.h"
+#include "cmd/sweep_scaling.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,8 +69,8 @@ static int add_options(const struct sweep *sweep, uint32_t cell, struct sweep_wo
     int code = 0;
 
     for (size_t i = 0; i < plan->axis_count && code == 0; i++) {
-        if (!plan->axes[i].row) /* for the launcher, or an operand */
-            continue;
+        if (!plan->axes[i].row || !sweep_scaling_has(plan, cell, plan->axes[i].name))
+            continue; /* for the launcher, an operand, or not this cell's */
         char *value = sweep_fill(plan, cell, sweep_value(plan, cell, i));
         code = value ? add_word(words, file_format_path("--%s=%s", plan->axes[i].name, value))
                      : -ENOMEM;
@@ -85,7 +86,7 @@ static int add_own(const struct sweep *sweep, uint32_t cell, struct sweep_words 
     char title[512];
     int code = 0;
 
-    sweep_title_without(&sweep->plan, cell, SWEEP_NO_AXIS, title, sizeof title);
+    sweep_title_without(&sweep->plan, cell, SWEEP_NO_AXIS, NULL, title, sizeof title);
     if (option_find(options, "runs"))
         code = add_word(words, strdup("--runs=1"));
     if (code == 0 && *title && option_find(options, "label") &&

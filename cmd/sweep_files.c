@@ -120,16 +120,19 @@ static json_t *json_scaling(const struct sweep *sweep)
     }
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
         const struct sweep_scale scale = sweep_scale_of(&sweep->table, cell, axis);
-        json_array_append_new(cells,
-                              json_pack("{s:I, s:o, s:o, s:o, s:o}", "cell", (json_int_t)cell + 1,
-                                        "speed_up", json_number(scale.speed_up.ratio),
-                                        "speed_up_low95", json_number(scale.speed_up.low),
-                                        "speed_up_high95", json_number(scale.speed_up.high),
-                                        "efficiency_percent", json_number(100 * scale.efficiency)));
+        json_array_append_new(
+            cells, json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "cell", (json_int_t)cell + 1, "kind",
+                             sweep_scaling_kind(&sweep->plan, cell), "speed_up",
+                             json_number(scale.speed_up.ratio), "speed_up_low95",
+                             json_number(scale.speed_up.low), "speed_up_high95",
+                             json_number(scale.speed_up.high), "efficiency_percent",
+                             json_number(100 * scale.efficiency)));
     }
     return json_pack("{s:s, s:s, s:o}", "kind",
-                     strcmp(sweep_scaling_name(sweep), "Weak") == 0 ? "weak" : "strong", "over",
-                     sweep->plan.axes[axis].name, "cells", cells);
+                     sweep_axis_named(&sweep->plan, SWEEP_SCALING)
+                         ? "strong,weak"
+                         : sweep_scaling_kind(&sweep->plan, 0),
+                     "over", sweep->plan.axes[axis].name, "cells", cells);
 }
 
 static json_t *json_of(const struct sweep *sweep, const char *left_out)

@@ -342,13 +342,14 @@ char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text)
 }
 
 const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, size_t axis,
-                                char *text, size_t bytes)
+                                const char *name, char *text, size_t bytes)
 {
     size_t used = 0;
 
     text[0] = '\0';
     for (size_t i = 0; i < plan->axis_count && used < bytes; i++)
-        if (plan->axes[i].count > 1 && i != axis)
+        if (plan->axes[i].count > 1 && i != axis &&
+            !(name && strcmp(name, plan->axes[i].name) == 0))
             used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? " " : "",
                                      plan->axes[i].name, sweep_value(plan, cell, i));
     return text;
@@ -356,7 +357,7 @@ const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, si
 
 const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text, size_t bytes)
 {
-    sweep_title_without(plan, cell, SWEEP_NO_AXIS, text, bytes);
+    sweep_title_without(plan, cell, SWEEP_NO_AXIS, NULL, text, bytes);
     if (!*text)
         snprintf(text, bytes, "the only cell");
     return text;

@@ -59,11 +59,12 @@ uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t ax
 /* Replace each {NAME} in text by the cell's value on that axis. Returns a malloc()ed text, or NULL
  * with a reason. */
 char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text);
-/* Write "format=lmdb threads=2": the cell's values on the axes with several, except that axis;
+/* Write "format=lmdb threads=2": the cell's values on the axes with several, except that axis and
+ * that of this name (NULL: none);
  * sweep_title(): on all of them, or "the only cell". Both return text. */
 #define SWEEP_NO_AXIS SIZE_MAX
 const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, size_t axis,
-                                char *text, size_t bytes);
+                                const char *name, char *text, size_t bytes);
 const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text, size_t bytes);
 
 /* Return how informative a cell is, best first: 0 the base cell; 1 one option at its last value;

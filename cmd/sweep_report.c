@@ -200,15 +200,15 @@ static void print_scaling(FILE *stream, const struct sweep *sweep)
 
     if (axis == SWEEP_NO_AXIS)
         return;
-    const char *kind = sweep_scaling_name(sweep);
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
         char title[512];
         if (sweep_digit(&sweep->plan, cell, axis))
             continue;
-        sweep_title_without(&sweep->plan, cell, axis, title, sizeof title);
-        fprintf(stream, "\n%s scaling%s%s; shares of the time of a rank\n%6s %10s %8s %10s", kind,
-                *title ? ", " : "", escape_shown(title), sweep->plan.axes[axis].name, "samples/s",
-                "speed-up", "efficiency");
+        sweep_title_without(&sweep->plan, cell, axis, SWEEP_SCALING, title, sizeof title);
+        const bool weak = strcmp(sweep_scaling_kind(&sweep->plan, cell), "weak") == 0;
+        fprintf(stream, "\n%s scaling%s%s; shares of the time of a rank\n%6s %10s %8s %10s",
+                weak ? "Weak" : "Strong", *title ? ", " : "", escape_shown(title),
+                sweep->plan.axes[axis].name, "samples/s", "speed-up", "efficiency");
         for (int i = 0; i < SWEEP_PARTS; i++)
             fprintf(stream, " %8s", sweep_part_names[i]);
         fputc('\n', stream);

@@ -13,7 +13,7 @@
 /* Okabe and Ito's palette. */
 static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                      "#e69f00", "#56b4e9", "#8c564b", "#000000"};
-enum { COLORS = sizeof colors / sizeof colors[0] };
+enum { COLORS = sizeof colors / sizeof colors[0], LATENCIES_MOST = 16 };
 
 static const char *text_of(const json_t *object, const char *path)
 {
@@ -24,9 +24,17 @@ static const char *text_of(const json_t *object, const char *path)
 
 /* ---- scaling ---- */
 
+/* 0: the samples of the job are the same on any number of ranks (strong scaling); else of a rank.
+ */
+static const char per_rank[] = "settings.limit_samples_per_rank";
+
 static bool same_group(const json_t *a, const json_t *b)
 {
     static const char *const paths[] = {"dataset.format", "settings.shuffle", "settings.trainer"};
+    const double share = load_number(a, per_rank), other = load_number(b, per_rank);
+
+    if (share != other && !(isnan(share) && isnan(other)))
+        return false;
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (strcmp(text_of(a, paths[i]), text_of(b, paths[i])) != 0)
@@ -69,24 +77,31 @@ static bool find_base(const struct picture_result *results, size_t count, const 
     return most > fewest;
 }
 
+double pictures_efficiency(double speed_up, double ranks, double fewest)
+{
+    return speed_up / (ranks / fewest);
+}
+
 static json_t *scaling_row(const struct picture_result *result, double base_ranks, double base)
 {
     const double ranks = ranks_of(result->job);
     const double samples = load_number(result->job, "summary.samples_per_s");
+    const bool is_weak = load_number(result->job, per_rank) > 0;
     char group[256];
     json_t *row = json_object();
 
-    snprintf(group, sizeof group, "%s, shuffle %s, trainer %s",
+    snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
              text_of(result->job, "dataset.format"), text_of(result->job, "settings.shuffle"),
              text_of(result->job, "settings.trainer"));
     json_object_set_new(row, "name", json_text(result->name));
     json_object_set_new(row, "group", json_text(group));
+    json_object_set_new(row, "kind", json_text(is_weak ? "weak" : "strong"));
     json_object_set_new(row, "ranks", json_number(ranks));
     json_object_set_new(row, "nodes", json_number(load_number(result->job, "engine.nodes")));
     json_object_set_new(row, "samples_per_s", json_number(samples));
     json_object_set_new(row, "speed_up", json_number(samples / base));
     json_object_set_new(row, "efficiency_percent",
-                        json_number(100 * samples / base / (ranks / base_ranks)));
+                        json_number(100 * pictures_efficiency(samples / base, ranks, base_ranks)));
     json_object_set_new(row, "limit", json_text(text_of(result->job, "summary.limit")));
     return row;
 }
@@ -217,7 +232,8 @@ bool pictures_latency(FILE *script, const struct picture_result *results, size_t
     size_t used = 0;
 
     for (size_t i = 0; i < count; i++)
-        used += latency_of(&results[i]) != NULL;
+        if (latency_of(&results[i]) && ++used == LATENCIES_MOST)
+            count = i + 1;
     if (used == 0)
         return false;
     gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);

@@ -19,10 +19,13 @@ struct picture_result {
 
 enum { PICTURES_WIDTH = 800, PICTURES_HEIGHT = 360 };
 
-/* Throughput of each result that has a counterpart with other ranks (same format, shuffle and
- * trainer), against the fewest: objects with "name", "group", "ranks", "nodes", "samples_per_s",
- * "speed_up", "efficiency_percent" and "limit", by group and ranks. Returns NULL out of memory. */
+/* Throughput of each result that has a counterpart with other ranks (same format, shuffle, trainer
+ * and samples per rank), against the fewest: objects with "name", "group", "kind", "ranks",
+ * "nodes", "samples_per_s", "speed_up", "efficiency_percent" and "limit", by group and ranks.
+ * Returns NULL out of memory. */
 json_t *pictures_scaling_rows(const struct picture_result *results, size_t count);
+/* Speed-up over the growth in ranks. */
+double pictures_efficiency(double speed_up, double ranks, double fewest);
 void pictures_scaling(FILE *script, const json_t *rows);
 
 /* Returns false, having written nothing, if no result has latencies. */

@@ -235,8 +235,11 @@
 
   function scaling() {
     if (!data.scaling.length) return;
-    section("scaling", table("Speed-up and efficiency against the fewest ranks", ["run", "ranks", "nodes", "samples/s", "speed-up", "efficiency", "limit"],
-      data.scaling.map((row) => [row.name, row.ranks, row.nodes, rate(row.samples_per_s), rate(row.speed_up) + " x", percent(row.efficiency_percent), row.limit]), 1));
+    const spent = (row, key) => percent(number(results.find(({ name }) => name === row.name), "job.summary.shares." + key + "_percent"));
+    section("scaling", table("Speed-up and efficiency against the fewest ranks of the same kind of scaling; shares of the time of a trainer",
+      ["run", "scaling", "ranks", "nodes", "samples/s", "speed-up", "efficiency", "waits", "upload", "compute", "exchange", "limit"],
+      data.scaling.map((row) => [row.name, row.kind, row.ranks, row.nodes, rate(row.samples_per_s), rate(row.speed_up) + " x", percent(row.efficiency_percent),
+        spent(row, "trainer_for_batch"), spent(row, "trainer_upload"), spent(row, "trainer_compute"), spent(row, "trainer_exchange"), row.limit]), 2));
   }
 
   function matrix() {

@@ -78,6 +78,28 @@ try 0 sweep infer --network lenet --size 32 --classes 10 --backend reference --d
     --batch-size 4,8 --limit-samples 8 --memory 8m --runs 1 --warmup 0 -o "$tmp/i" --json "$tmp/i.json"
 holds "$tmp/i.json" 'all(c["samples_per_s"] > 0 for c in d["cells"])'
 
+# ---- a launcher gets each cell's ranks and nodes; strong and weak scaling in one sweep ----
+mkdir "$tmp/bin"
+# shellcheck disable=SC2016 # its own parameters
+printf '#!/bin/sh\necho "$1 $2 $3 $4 $*" >>"%s/launched"\nshift 4\nexec "$@"\n' "$tmp" >"$tmp/bin/srun"
+chmod +x "$tmp/bin/srun"
+both() { # OPTIONS...
+    PATH=$tmp/bin:$PATH try 0 sweep --data "$tmp/recordio" --no-calibrate --decode none --memory 16m \
+        --sample-interval none --nodes 1,2 --ranks 2,4 --launch 'srun -N {nodes} -n {ranks}' --limit-samples 40 \
+        --limit-samples-per-rank 10 --scaling strong,weak --runs 1 "$@"
+}
+both -o "$tmp/n" --json "$tmp/n.json"
+for cell in '-N 1 -n 2' '-N 1 -n 4' '-N 2 -n 2' '-N 2 -n 4'; do
+    [ "$(grep -c -- "^$cell .*--limit-samples=40" "$tmp/launched")" = 1 ] || fault "no strong cell was started with $cell"
+    [ "$(grep -c -- "^$cell .*--limit-samples-per-rank=10" "$tmp/launched")" = 1 ] || fault "no weak cell with $cell"
+done
+! grep -- '--limit-samples=.*--limit-samples-per-rank\|--scaling' "$tmp/launched" || fault "a cell has both limits"
+out "Strong scaling, nodes=1; shares of the time of a rank"
+out "Weak scaling, nodes=2; shares of the time of a rank"
+holds "$tmp/n.json" 'd["scaling"]["kind"] == "strong,weak" and d["scaling"]["over"] == "ranks"'
+holds "$tmp/n.json" 'all(s["kind"] == c["options"]["scaling"] for s, c in zip(d["scaling"]["cells"], d["cells"]))'
+holds "$tmp/n.json" 'all(abs(s["efficiency_percent"] - (100 if c["options"]["ranks"] == "2" else 50) * s["speed_up"]) < 0.01 for s, c in zip(d["scaling"]["cells"], d["cells"]))'
+
 bad() { # TEXT OPTIONS...
     text=$1
     shift
@@ -100,5 +122,7 @@ bad "--nodes needs --launch" "$@" --nodes 1,2
 bad "give --ranks" "$@" --launch 'mpirun -n {ranks}'
 bad "needs several values" "$@" --ranks 2 --scaling strong
 bad "--limit-samples-per-rank" "$@" --ranks 1,2 --scaling weak
+bad "needs one --limit-samples-per-rank" "$@" --ranks 1,2 --scaling strong,weak
+bad "unless --scaling is strong,weak" "$@" --ranks 1,2 --limit-samples 9 --limit-samples-per-rank 9
 bad "runs as one process" sweep infer --data "$tmp/files" --ranks 1,2
 finish

@@ -41,8 +41,9 @@ missing = [key for key in sorted(found) if "`%s`" % key not in page and key not 
 print(*missing)
 sys.exit(bool(missing) or len(found) < 30)
 END
-try 0 "$@" --limit-samples-per-rank 20 --scaling weak -o "$tmp/weak"
+try 0 "$@" --limit-samples-per-rank 20 --scaling strong,weak -o "$tmp/weak"
+out "Strong scaling; shares"
 out "Weak scaling; shares"
-[ "$(samples "$tmp/weak/cell-00001-run-1.json")" = 20 ] || fault "weak scaling: not 20 samples on one rank"
-[ "$(samples "$tmp/weak/cell-00002-run-1.json")" = 40 ] || fault "weak scaling: not 40 samples on two ranks"
+[ "$(samples "$tmp/weak/cell-00002-run-1.json")" = 20 ] || fault "weak scaling: not 20 samples on one rank"
+[ "$(samples "$tmp/weak/cell-00004-run-1.json")" = 40 ] || fault "weak scaling: not 40 samples on two ranks"
 finish
