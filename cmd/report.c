@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* Values in all charts together, to bound the size of the page. */
-enum { VALUES_MOST = 160000, BINS_LEAST = 80, BINS_MOST = 600, CHARTS_MOST = 32 };
+enum { VALUES_MOST = 30000, BINS_LEAST = 80, BINS_MOST = 600, CHARTS_MOST = 16, WORDED = 64 };
 
 struct report_settings {
     char *output, *title;
@@ -240,7 +240,7 @@ static int draw_shuffles(struct report_page *page)
 
 /* ---- the page ---- */
 
-/* Write headline, bottleneck and advice of each run, for readers without scripts. */
+/* Write the headline of each run, and what the first ones found, for readers without scripts. */
 static void write_words(FILE *stream, const struct report_data *data)
 {
     for (size_t i = 0; i < data->count; i++) {
@@ -251,7 +251,7 @@ static void write_words(FILE *stream, const struct report_data *data)
         fputs("</h3><p>", stream);
         html_text(stream, headline ? headline : "");
         fputs("</p><dl>", stream);
-        for (size_t k = 0; k < json_array_size(entries); k++) {
+        for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
             const char *name = load_text(json_array_get(entries, k), "name");
             const char *text = load_text(json_array_get(entries, k), "text");
             fputs("<dt>", stream);

@@ -139,14 +139,45 @@ static json_t *run_of(const json_t *run, size_t *epochs_left)
     return object;
 }
 
+/* Return the figures that the page shows; pictures_latency() draws the quantiles. */
+static json_t *summary_of(const json_t *job)
+{
+    static const char *const keys[] = {"samples_per_s",
+                                       "samples_per_s_low95",
+                                       "samples_per_s_high95",
+                                       "record_bytes_per_s",
+                                       "first_epoch_samples_per_s",
+                                       "first_epoch_samples_per_s_low95",
+                                       "first_epoch_samples_per_s_high95",
+                                       "first_epoch_record_bytes_per_s",
+                                       "later_epochs_samples_per_s",
+                                       "later_epochs_samples_per_s_low95",
+                                       "later_epochs_samples_per_s_high95",
+                                       "later_epochs_record_bytes_per_s",
+                                       "interval_coverage",
+                                       "limit",
+                                       "limit_sentence",
+                                       "shares",
+                                       NULL};
+    const json_t *whole = json_object_get(job, "summary");
+    json_t *summary = pick(whole, keys),
+           *latency = json_copy(json_object_get(whole, "read_latency"));
+
+    json_object_del(latency, "quantiles");
+    json_object_set_new(summary, "read_latency", latency);
+    return summary;
+}
+
 /* Return what the page shows of a job: no series, and only the first of many runs. */
 static json_t *job_of(const json_t *job, size_t *epochs_left)
 {
     static const char *const keys[] = {
         "headline", "entries", "label",  "valid", "invalid_reason", "started", "command",
-        "settings", "dataset", "engine", "place", "summary",        "advice",  NULL};
+        "settings", "dataset", "engine", "place", "advice",         NULL};
     const json_t *runs = json_object_get(job, "runs");
     json_t *object = pick(job, keys), *array = json_array();
+
+    json_object_set_new(object, "summary", summary_of(job));
 
     for (size_t i = 0; i < json_array_size(runs) && i < RUNS_SHOWN; i++)
         json_array_append_new(array, run_of(json_array_get(runs, i), epochs_left));

@@ -174,6 +174,7 @@ static int lay_out(struct sheet *sheet, uint32_t bins_most)
     if (!(chart->step_s > 0) || !(end_s < 1e9))
         return fail(ENODATA, "the series are %.0f s apart, or empty", end_s);
     chart->bins = (uint32_t)ceil(end_s / chart->step_s);
+    chart->brief_s = 2 * end_s / bins_most;
     if (sheet->kind == CHART_OF_NODES || sheet->count == 1)
         chart->phases = sheet->sources[0].timeline;
     chart->phases_late_s = sheet->late_s[0];

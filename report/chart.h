@@ -45,6 +45,7 @@ struct chart {
     const struct timeline *phases; /* of the first source, for all nodes; borrowed; NULL for runs */
     double phases_late_s;          /* how late its second 0 is */
     double step_s;                 /* of a bin; the first begins at 0 */
+    double brief_s;                /* shorter phases are not drawn */
     uint32_t bins, panel_count, curve_count;
     struct chart_panel *panels;
     struct chart_curve *curves; /* of all panels */

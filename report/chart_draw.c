@@ -9,10 +9,11 @@
 #include "report/words.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1100, PANEL = 290, TITLE = 30, ROW_DIGITS = 4 };
+enum { WIDTH = 1100, PANEL = 290, TITLE = 30, ROW_DIGITS = 4, EPOCHS_SHOWN = 24 };
 
 /* Shades of phases other than reading; the rest of an epoch is white. */
 static const struct {
@@ -31,6 +32,19 @@ static int shade_of(const char *phase)
         if (strcmp(phase, shades[i].phase) == 0)
             return i;
     return SHADES;
+}
+
+/* Return whether to draw a phase: not if it is too brief to be seen, nor an epoch that begins so
+ * soon after the last one drawn, *epoch_s, that their names would overlap. */
+static bool is_drawn(const struct chart *chart, const struct timeline_phase *phase, double *epoch_s)
+{
+    if (shade_of(phase->name) < SHADES)
+        return phase->to_s - phase->from_s >= chart->brief_s;
+    if (strcmp(phase->name, "epoch") != 0 ||
+        phase->from_s < *epoch_s + chart->bins * chart->step_s / EPOCHS_SHOWN)
+        return false;
+    *epoch_s = phase->from_s;
+    return true;
 }
 
 /* ---- gnuplot ---- */
@@ -54,21 +68,23 @@ static void write_data(FILE *script, const struct chart *chart, uint32_t number)
 static unsigned write_phases(FILE *script, const struct chart *chart)
 {
     const struct timeline *timeline = chart->phases;
+    double epoch_s = -INFINITY;
     unsigned used = 0;
 
     for (uint32_t i = 0; timeline && i < timeline->phase_count; i++) {
         const struct timeline_phase *phase = &timeline->phases[i];
         const double from_s = chart->phases_late_s + phase->from_s;
         const int shade = shade_of(phase->name);
+        if (!is_drawn(chart, phase, &epoch_s))
+            continue;
         if (shade < SHADES) {
             fprintf(script,
                     "set object rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
                     "fillcolor rgb '%s' fillstyle solid noborder\n",
                     from_s, chart->phases_late_s + phase->to_s, shades[shade].color);
             used |= 1u << shade;
-        }
-        if (strcmp(phase->name, "epoch") != 0)
             continue;
+        }
         fprintf(script,
                 "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead back linecolor rgb '#888888' "
                 "dashtype 3\n"
@@ -166,13 +182,14 @@ static json_t *panel_json(const struct chart *chart, const struct chart_panel *p
 static json_t *phases_json(const struct chart *chart)
 {
     json_t *phases = json_array();
+    double epoch_s = -INFINITY;
 
     for (uint32_t i = 0; chart->phases && i < chart->phases->phase_count; i++) {
         const struct timeline_phase *phase = &chart->phases->phases[i];
         const int shade = shade_of(phase->name);
-        const bool is_epoch = strcmp(phase->name, "epoch") == 0;
+        const bool is_epoch = shade == SHADES;
         char name[48];
-        if (shade == SHADES && !is_epoch)
+        if (!is_drawn(chart, phase, &epoch_s))
             continue;
         snprintf(name, sizeof name, "epoch %llu", (unsigned long long)phase->number + 1);
         json_t *object = json_object();

@@ -16,7 +16,7 @@
 extern const unsigned char html_template[], html_style[], html_program[], html_library[],
     html_library_style[];
 
-enum { NONCE_BYTES = 16 };
+enum { NONCE_BYTES = 16, DIGITS = 9 };
 
 void html_text(FILE *page, const char *text)
 {
@@ -66,7 +66,7 @@ void html_figure(FILE *page, const char *title, const char *words, const char *s
 /* Escape data inside a script element, where nothing may look like markup. */
 static int write_data(FILE *page, const json_t *data)
 {
-    char *text = json_to_text(data, JSON_COMPACT);
+    char *text = json_to_text(data, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
 
     if (!text)
         return -ENOMEM;

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=300,classes=3,mean=6k,seed=5 set -f recordio
+mkdir none
 result() { # FILE OPTION...: a machine without a free processor may degrade a run
     file=$1
     shift
@@ -104,6 +105,40 @@ assert "b" not in page.tags and any("<b>none 858 MiB/s at 10% of a random draw" 
 END
 python3 scaling.py scaling.html || die "the page of a scaling"
 
+# Strong and weak scaling are compared each with its own first. Many runs of many epochs fit in a
+# page: neither their phases nor their points grow without limit.
+python3 - <<'END'
+import json
+document = json.load(open("ranks4.json"))
+job = document["jobs"][0]
+for ranks, rate in (1, 10), (4, 36):
+    job.update(label=f"w{ranks}")
+    job["settings"]["limit_samples_per_rank"] = 20
+    job["engine"]["ranks"], job["summary"]["samples_per_s"] = ranks, rate
+    json.dump(document, open(f"weak{ranks}.json", "w"))
+names = ["read_bytes_per_s", "from_local_bytes_per_s", "cpu_user_percent", "cpu_system_percent", "cpu_io_wait_percent"]
+for run in range(18):
+    job["label"] = f"long {run}"
+    job["series"] = {"start_unix_s": 1e9, "interval_s": 1, "columns": ["time_s", *names],
+                     "rows": [[i, i % 7 * 1e8, i % 5 * 1e8, i % 11, i % 13, i % 17] for i in range(1, 1001)],
+                     "phases": [{"phase": name, "run": 0, "epoch": i, "from_s": 2 * i + at, "to_s": 2 * i + at + 1}
+                                for i in range(500) for at, name in ((0, "shuffle"), (1, "epoch"))]}
+    json.dump(document, open(f"long{run}.json", "w"))
+END
+expect 0 "$IOBENCH" report -o both.html ranks4.json ranks1.json weak4.json weak1.json
+cat >both.py <<'END'
+exec(open("check.py").read())
+rows = [(row["kind"], row["ranks"], round(row["speed_up"], 6), round(row["efficiency_percent"], 6)) for row in data["scaling"]]
+assert rows == [("strong", 1, 1, 100), ("strong", 4, 3, 75), ("weak", 1, 1, 100), ("weak", 4, 3.6, 90)], rows
+END
+python3 both.py both.html || die "strong and weak scaling are mixed"
+expect 0 env PATH="$T/none" "$IOBENCH" report -o long.html long*.json
+cat >long.py <<'END'
+exec(open("check.py").read().replace("5e6", "2e6"))
+assert len(data["charts"]) == 17 and all(10 < len(chart["phases"]) <= 300 for chart in data["charts"][1:])
+END
+python3 long.py long.html || die "many runs of many epochs"
+
 # Everything in a result is untrusted.
 python3 - <<'END'
 import json
@@ -145,7 +180,6 @@ expect 1 "$IOBENCH" report -o mine.html one.json
 says "mine.html" "not replaced"
 
 # Without gnuplot the text remains.
-mkdir none
 expect 0 env PATH="$T/none" "$IOBENCH" report -o bare.html one.json
 says "gnuplot is not installed"
 sed -i '/^data = /a assert not page.alts, page.alts' check.py
