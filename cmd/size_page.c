@@ -15,19 +15,32 @@
 
 /* ---- words ---- */
 
-/* "58.3 GB/s" */
-static const char *bytes_rate(double bytes_per_s, char *text)
+/* "58.3 GB/s", "54.9 k" */
+static const char *scaled(double value, const char *const units[6], char *text)
 {
-    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
     char number[WORDS_BYTES];
     int unit = 0;
 
-    while (isfinite(bytes_per_s) && bytes_per_s >= 999.5 && unit < 5) {
-        bytes_per_s /= 1000;
+    while (isfinite(value) && value >= 999.5 && unit < 5) {
+        value /= 1000;
         unit++;
     }
-    snprintf(text, WORDS_BYTES, "%s %s", words_rate(bytes_per_s, number), units[unit]);
+    snprintf(text, WORDS_BYTES, "%s%s", words_rate(value, number), units[unit]);
     return text;
+}
+
+static const char *bytes_rate(double bytes_per_s, char *text)
+{
+    static const char *const units[] = {" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
+
+    return scaled(bytes_per_s, units, text);
+}
+
+static const char *short_rate(double rate, char *text)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T", " P"};
+
+    return scaled(rate, units, text);
 }
 
 static const char *seconds(double value, char *text)
@@ -50,33 +63,56 @@ static const struct sizing_rates *rates_of(const struct size_case *cluster)
 
 /* ---- the page ---- */
 
+static void print_range(const char *what, const struct sizing_range *range)
+{
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
+
+    printf("    %-26s%16s%16s ..%12s\n", what, words_rate(range->median, median),
+           words_rate(range->low, low), words_rate(range->high, high));
+}
+
+static struct sizing_range scale_range(const struct sizing_range *range, double factor)
+{
+    return (struct sizing_range){range->median * factor, range->low * factor, range->high * factor};
+}
+
+static void print_ranges(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_range first = scale_range(&answer->first_batch_s, 1000),
+                              stalls = scale_range(&answer->stall_share, 100),
+                              saving = scale_range(&answer->checkpoint_share, 100);
+
+    printf("\n  Predicted%35s%30s\n", "median", "90% between");
+    print_range("samples/s", &answer->samples_per_s);
+    print_range("first epoch, samples/s", &answer->first_samples_per_s);
+    print_range("later epochs, samples/s", &answer->later_samples_per_s);
+    print_range("first batch after, ms", &first);
+    print_range("stalls on batches, %", &stalls);
+    if (answer->checkpoint_s > 0)
+        print_range("stopped to save, %", &saving);
+}
+
 static void print_reach(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
     const struct sizing_rates *rates = rates_of(cluster);
-    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], goal[WORDS_BYTES];
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
 
-    printf(
-        "  Reaches  %s samples/s (90%%: %s .. %s):\n           GPUs busy %.1f%% of the time; goal"
-        " %s, reached in %.0f%% of cases\n",
-        words_rate(answer->samples_per_s.median, median),
-        words_rate(answer->samples_per_s.low, low), words_rate(answer->samples_per_s.high, high),
-        100 * busy_of(cluster), words_rate(answer->goal_samples_per_s, goal),
-        100 * answer->probability);
+    printf("  Reaches  %s samples/s: GPUs busy %.1f%% of the time\n",
+           words_rate(answer->samples_per_s.median, median), 100 * busy_of(cluster));
+    printf("  Goal     %s samples/s, reached in %.0f%% of cases\n",
+           words_rate(answer->goal_samples_per_s, median), 100 * answer->probability);
     printf("  Limit    %s", sizing_part_names[rates->limit]);
     if (rates->next < SIZING_PART_COUNT && isfinite(rates->of[rates->next]))
         printf("; next %s, at %s times that rate", sizing_part_names[rates->next],
                words_rate(rates->of[rates->next] / rates->of[rates->limit], median));
-    printf("\n  Start    first batch after %s; first epoch %s, later %s samples/s\n",
-           seconds(answer->outcome.first_batch_s, median),
-           words_rate(answer->outcome.first_samples_per_s, low),
-           words_rate(answer->outcome.later_samples_per_s, high));
-    printf("  Stalls   %.1f%% of the time on batches\n", 100 * answer->outcome.stall_share);
+    putchar('\n');
     if (answer->checkpoint_s > 0)
-        printf("  Saving   %s every %s, %.2f%% of the time, at %s\n",
-               seconds(answer->checkpoint_s, low), seconds(answer->checkpoint_interval_s, high),
-               100 * answer->outcome.checkpoint_share,
+        printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
+               seconds(answer->checkpoint_interval_s, high),
                bytes_rate(answer->checkpoint_bytes_per_s, median));
+    print_ranges(cluster);
 }
 
 static void print_need(const char *what, const char *needs, const char *has, double share)
@@ -85,6 +121,23 @@ static void print_need(const char *what, const char *needs, const char *has, dou
     if (isfinite(share))
         printf("%9.0f%%", 100 * share);
     putchar('\n');
+}
+
+/* What does not limit the rate of reads. */
+static void print_more_needs(const struct sizing_answer *answer)
+{
+    const struct sizing_plant *plant = &answer->plant;
+    const double fabric = plant->of[SIZING_FABRIC_RATE] * plant->of[SIZING_FABRIC_EFFICIENCY];
+    char needs[WORDS_BYTES], has[WORDS_BYTES];
+
+    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
+        print_need("each node, gradients", bytes_rate(answer->fabric_bytes_per_s, needs),
+                   bytes_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
+    if (answer->checkpoint_s > 0)
+        print_need("writes, at 1% lost to saving",
+                   bytes_rate(answer->checkpoint_write_per_s, needs),
+                   bytes_rate(answer->checkpoint_bytes_per_s, has),
+                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
 }
 
 static void print_needs(const struct size_case *cluster)
@@ -112,8 +165,9 @@ static void print_needs(const struct size_case *cluster)
                goal / rates->of[SIZING_PART_CORES]);
     print_need("GPUs, samples/s", words_rate(goal, needs),
                words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
-    print_need("burst when an epoch begins", bytes_rate(answer->start_bytes_per_s, needs), "-",
+    print_need("storage, as an epoch begins", bytes_rate(answer->start_bytes_per_s, needs), "-",
                NAN);
+    print_more_needs(answer);
 }
 
 static void print_upgrades(const struct sizing_answer *answer)
@@ -134,9 +188,8 @@ void size_page_print(const struct size_case *cluster)
     print_reach(cluster);
     print_needs(cluster);
     print_upgrades(&cluster->answer);
-    printf(
-        "\nSimulated from profiles ('iobench list profiles'); the interval is what their stated\n"
-        "uncertainties amount to. Verify with 'iobench size --simulate --acceptance'.\n");
+    printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
+           "uncertainties amount to. Verify with: iobench size --simulate --acceptance\n");
 }
 
 void size_page_table(const struct size_table *table)
@@ -148,13 +201,13 @@ void size_page_table(const struct size_table *table)
         const struct sizing_answer *answer = &cluster->answer;
         char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], storage[WORDS_BYTES];
         if (!previous || strcmp(previous->storage, cluster->storage) != 0)
-            printf("%s%s of %s with %s\n  %6s%6s%12s%24s%6s%12s  %s\n", previous ? "\n" : "",
+            printf("%s%s of %s with %s\n  %5s%6s%10s%18s%6s%11s  %s\n", previous ? "\n" : "",
                    cluster->network, cluster->gpu, cluster->storage, "GPUs", "nodes", "samples/s",
                    "90% between", "busy", "storage", "limit");
-        printf("  %6.0f%6.0f%12s%11s ..%10s%5.0f%%%12s  %s\n", cluster->gpus, answer->plant.nodes,
-               words_rate(answer->samples_per_s.median, median),
-               words_rate(answer->samples_per_s.low, low),
-               words_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
+        printf("  %5.0f%6.0f%10s%8s ..%7s%5.0f%%%11s  %s\n", cluster->gpus, answer->plant.nodes,
+               short_rate(answer->samples_per_s.median, median),
+               short_rate(answer->samples_per_s.low, low),
+               short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
                bytes_rate(answer->storage_bytes_per_s, storage),
                sizing_part_names[rates_of(cluster)->limit]);
         previous = cluster;
@@ -217,6 +270,21 @@ static void set(json_t *object, const char *key, double value)
     json_object_set_new(object, key, json_number(value));
 }
 
+/* Of every predicted figure. */
+static json_t *intervals_json(const struct sizing_answer *answer)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "first_epoch_samples_per_s",
+                        range_json(&answer->first_samples_per_s));
+    json_object_set_new(object, "later_epochs_samples_per_s",
+                        range_json(&answer->later_samples_per_s));
+    json_object_set_new(object, "first_batch_s", range_json(&answer->first_batch_s));
+    json_object_set_new(object, "stall_share", range_json(&answer->stall_share));
+    json_object_set_new(object, "checkpoint_share", range_json(&answer->checkpoint_share));
+    return object;
+}
+
 static json_t *case_json(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
@@ -234,6 +302,7 @@ static json_t *case_json(const struct size_case *cluster)
     set(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
     set(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
     set(object, "first_batch_s", answer->outcome.first_batch_s);
+    json_object_set_new(object, "intervals", intervals_json(answer));
     set(object, "stall_share", answer->outcome.stall_share);
     set(object, "checkpoint_share", answer->outcome.checkpoint_share);
     set(object, "checkpoint_s", answer->checkpoint_s);
@@ -244,6 +313,8 @@ static json_t *case_json(const struct size_case *cluster)
     set(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
     set(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
     set(object, "needs_node_cores", answer->cores);
+    set(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
+    set(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
     set(object, "start_bytes", answer->start_bytes);
     set(object, "start_bytes_per_s", answer->start_bytes_per_s);
     json_object_set_new(object, "limit", json_text(sizing_part_names[rates->limit]));

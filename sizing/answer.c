@@ -34,32 +34,80 @@ static void fit_node(struct sizing_plant *plant, double gpus)
         plant->of[SIZING_GPUS] = gpus;
 }
 
+/* Figures of the draws: one row per figure that has an interval. */
+enum { SPEED, FIRST_BATCH, FIRST_EPOCH, LATER_EPOCHS, STALLS, SAVING, FIGURES };
+
+static struct sizing_range range_of(double *values, unsigned count)
+{
+    const unsigned last = count - 1;
+
+    qsort(values, count, sizeof *values, compare_values);
+    return (struct sizing_range){values[last / 2], values[(unsigned)(0.05 * last)],
+                                 values[(unsigned)ceil(0.95 * last)]};
+}
+
+static void set_ranges(double *values, unsigned draws, struct sizing_answer *answer)
+{
+    struct sizing_range *const ranges[FIGURES] = {
+        [SPEED] = &answer->samples_per_s,
+        [FIRST_BATCH] = &answer->first_batch_s,
+        [FIRST_EPOCH] = &answer->first_samples_per_s,
+        [LATER_EPOCHS] = &answer->later_samples_per_s,
+        [STALLS] = &answer->stall_share,
+        [SAVING] = &answer->checkpoint_share,
+    };
+
+    for (unsigned i = 0; i < FIGURES; i++)
+        *ranges[i] = range_of(values + (size_t)i * draws, draws);
+}
+
 static int draw_all(const struct sizing_request *request, struct sizing_answer *answer)
 {
     const double nodes = nodes_of(request->inputs, request->gpus);
-    double *values = memory_array(request->draws, sizeof *values);
+    const size_t draws = request->draws;
+    double *values = memory_array(FIGURES * draws, sizeof *values);
     unsigned reached = 0;
     int code = values ? 0 : -ENOMEM;
 
-    for (unsigned i = 0; code == 0 && i < request->draws; i++) {
+    for (unsigned i = 0; code == 0 && i < draws; i++) {
         struct random random = random_start(random_hash(request->seed, i, 1));
         struct sizing_plant plant = sizing_plant_drawn(request->inputs, nodes, &random);
         struct sizing_outcome outcome;
         fit_node(&plant, request->gpus);
         code = sizing_simulate(&plant, STEPS_OF_A_DRAW, request->seed, &outcome);
-        values[i] = with_checkpoints(&outcome);
+        const double figures[FIGURES] = {
+            [SPEED] = with_checkpoints(&outcome),
+            [FIRST_BATCH] = outcome.first_batch_s,
+            [FIRST_EPOCH] = outcome.first_samples_per_s,
+            [LATER_EPOCHS] = outcome.later_samples_per_s,
+            [STALLS] = outcome.stall_share,
+            [SAVING] = outcome.checkpoint_share,
+        };
+        for (unsigned k = 0; k < FIGURES; k++)
+            values[k * draws + i] = figures[k];
         /* The target utilisation is relative to this draw's GPU rate. */
-        reached += values[i] >= 0.999 * request->busy * request->gpus * plant.of[SIZING_GPU_RATE];
+        reached +=
+            figures[SPEED] >= 0.999 * request->busy * request->gpus * plant.of[SIZING_GPU_RATE];
     }
     if (code == 0) {
-        qsort(values, request->draws, sizeof *values, compare_values);
-        const unsigned last = request->draws - 1;
-        answer->samples_per_s = (struct sizing_range){
-            values[last / 2], values[(unsigned)(0.05 * last)], values[(unsigned)ceil(0.95 * last)]};
+        set_ranges(values, request->draws, answer);
         answer->probability = (double)reached / request->draws;
     }
     free(values);
     return code;
+}
+
+/* Bytes/s of writing that keep the share of time lost to saving at SIZING_SAVING_SHARE. */
+static double saving_rate(const struct sizing_plant *plant)
+{
+    const double bytes = plant->of[SIZING_CHECKPOINT_BYTES];
+    const double lost = SIZING_SAVING_SHARE / (1 - SIZING_SAVING_SHARE);
+    const double interval = plant->of[SIZING_CHECKPOINT_INTERVAL_S];
+
+    /* Young's interval is sqrt(2 M s) for a saving time s: s / sqrt(2 M s) = lost. */
+    if (interval > 0)
+        return bytes / (lost * interval);
+    return bytes / (2 * lost * lost * sizing_mtbf_s(plant));
 }
 
 static void set_needs(struct sizing_answer *answer)
@@ -76,6 +124,8 @@ static void set_needs(struct sizing_answer *answer)
     answer->start_bytes = batch * (plant->of[SIZING_PREFETCH] + 1);
     answer->start_bytes_per_s =
         sizing_step_s(plant) > 0 ? answer->start_bytes / sizing_step_s(plant) : 0;
+    answer->fabric_bytes_per_s = sizing_hidden_exchange_rate(plant);
+    answer->checkpoint_write_per_s = saving_rate(plant);
     answer->checkpoint_s = sizing_checkpoint_s(plant);
     answer->checkpoint_interval_s = sizing_checkpoint_interval_s(plant);
     if (answer->checkpoint_s > 0)

@@ -11,6 +11,9 @@
 
 enum { SIZING_DRAWS_MOST = 1000 };
 
+/* Share of the time that a job may lose to saving checkpoints. */
+#define SIZING_SAVING_SHARE 0.01
+
 struct sizing_request {
     const struct sizing_inputs *inputs;
     double gpus;
@@ -34,12 +37,16 @@ struct sizing_answer {
     struct sizing_rates first, later;
     struct sizing_outcome outcome;
     struct sizing_range samples_per_s; /* checkpoints included */
+    struct sizing_range first_batch_s, first_samples_per_s, later_samples_per_s, stall_share,
+        checkpoint_share;
     double goal_samples_per_s;
     double probability; /* share of draws that reach the goal */
     /* Required to reach the goal: */
     double storage_bytes_per_s, storage_reads_per_s, node_bytes_per_s, cores;
-    double start_bytes;       /* read at the start of an epoch to fill all buffers */
-    double start_bytes_per_s; /* to fill them within one step */
+    double fabric_bytes_per_s;     /* of a node, to exchange gradients during the backward pass */
+    double checkpoint_write_per_s; /* bytes/s, to lose at most SIZING_SAVING_SHARE to saving */
+    double start_bytes;            /* read at the start of an epoch to fill all buffers */
+    double start_bytes_per_s;      /* to fill them within one step */
     double checkpoint_bytes_per_s, checkpoint_s, checkpoint_interval_s;
     struct sizing_upgrade upgrades[SIZING_PART_COUNT]; /* best first */
     unsigned upgrade_count;

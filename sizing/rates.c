@@ -32,15 +32,26 @@ double sizing_compute_s(const struct sizing_plant *plant)
 
 /* A ring all-reduce over the nodes: 2 (N - 1) / N of the gradient bytes pass a node's ports each
  * way. Gradients are reduced inside a node first, so a node sends them once. */
+static double exchanged_bytes(const struct sizing_plant *plant)
+{
+    return 2 * (plant->nodes - 1) / plant->nodes * plant->of[SIZING_GRADIENT_BYTES];
+}
+
 double sizing_exchange_s(const struct sizing_plant *plant)
 {
-    const double bytes = plant->of[SIZING_GRADIENT_BYTES], nodes = plant->nodes;
+    const double bytes = exchanged_bytes(plant), nodes = plant->nodes;
     const double rate = plant->of[SIZING_FABRIC_RATE] * plant->of[SIZING_FABRIC_EFFICIENCY];
 
     if (nodes < 2 || bytes <= 0 || rate <= 0)
         return 0;
-    return 2 * (nodes - 1) / nodes * bytes / rate +
-           2 * ceil(log2(nodes)) * plant->of[SIZING_FABRIC_LATENCY_S];
+    return bytes / rate + 2 * ceil(log2(nodes)) * plant->of[SIZING_FABRIC_LATENCY_S];
+}
+
+double sizing_hidden_exchange_rate(const struct sizing_plant *plant)
+{
+    const double hidden_s = sizing_compute_s(plant) * backward_share;
+
+    return hidden_s > 0 ? exchanged_bytes(plant) / hidden_s : 0;
 }
 
 double sizing_step_s(const struct sizing_plant *plant)
@@ -136,13 +147,16 @@ double sizing_checkpoint_s(const struct sizing_plant *plant)
     return plant->of[SIZING_CHECKPOINT_BYTES] / rate;
 }
 
+double sizing_mtbf_s(const struct sizing_plant *plant)
+{
+    return gpu_mtbf_s / (plant->nodes * plant->of[SIZING_GPUS]);
+}
+
 double sizing_checkpoint_interval_s(const struct sizing_plant *plant)
 {
-    const double gpus = plant->nodes * plant->of[SIZING_GPUS];
-
     if (plant->of[SIZING_CHECKPOINT_INTERVAL_S] > 0)
         return plant->of[SIZING_CHECKPOINT_INTERVAL_S];
-    return sqrt(2 * sizing_checkpoint_s(plant) * gpu_mtbf_s / gpus);
+    return sqrt(2 * sizing_checkpoint_s(plant) * sizing_mtbf_s(plant));
 }
 
 struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoch)

@@ -38,6 +38,10 @@ double sizing_exchange_s(const struct sizing_plant *plant);                     
 double sizing_compute_s(const struct sizing_plant *plant);                        /* of a step */
 double sizing_step_s(const struct sizing_plant *plant);   /* compute and exchange, overlapped */
 double sizing_decode_s(const struct sizing_plant *plant); /* per sample, all threads of a node */
+/* A node's bytes/s each way at which the backward pass hides the exchange; 0: nothing to exchange.
+ */
+double sizing_hidden_exchange_rate(const struct sizing_plant *plant);
+double sizing_mtbf_s(const struct sizing_plant *plant); /* of the whole job */
 double sizing_checkpoint_s(const struct sizing_plant *plant);
 double sizing_checkpoint_interval_s(const struct sizing_plant *plant);
 

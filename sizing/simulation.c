@@ -54,17 +54,20 @@ static unsigned whole(double value, unsigned least, unsigned most)
     return value < most ? (unsigned)(value + 1e-9) : most;
 }
 
-static void set_epoch(struct simulation *simulation, unsigned epoch)
+/* fill: share of a piece that an epoch's pieces have on average, as a batch's end may be part of
+ * one.
+ */
+static void set_epoch(struct simulation *simulation, unsigned epoch, double fill)
 {
     const struct sizing_plant *plant = simulation->plant;
-    const double bytes = simulation->batch * plant->of[SIZING_SAMPLE_BYTES] *
-                         plant->of[SIZING_AMPLIFICATION] / simulation->pieces;
+    const double samples = fill * simulation->batch / simulation->pieces;
+    const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
     const double hits = sizing_hits(plant, epoch);
-    const double load = plant->of[SIZING_LOAD_S] * simulation->batch / simulation->pieces;
+    const double load = plant->of[SIZING_LOAD_S] * samples;
 
     simulation->hits_s = hits * bytes / plant->of[SIZING_CACHE_RATE];
     simulation->piece_s = fmax((1 - hits) * bytes / sizing_node_bytes_per_s(plant, epoch), load);
-    simulation->decode_s = sizing_decode_s(plant) * simulation->batch / simulation->pieces;
+    simulation->decode_s = sizing_decode_s(plant) * samples;
     simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
 }
 
@@ -191,9 +194,11 @@ static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoc
     struct epoch_times times = {0};
     double end = 0, half = 0;
 
-    set_epoch(simulation, epoch);
+    const double pieces = fmax(1, ceil(steps * simulation->pieces - 1e-6));
+
+    set_epoch(simulation, epoch, fmin(1, steps * simulation->pieces / pieces));
     begin_epoch(simulation);
-    simulation->last = (uint64_t)ceil(steps * simulation->pieces - 1e-6) - 1;
+    simulation->last = (uint64_t)pieces - 1;
     for (unsigned step = 0; step < followed; step++) {
         double *buffer = &simulation->given_back[step % simulation->buffers];
         const double share = followed >= steps && step + 1 == followed ? steps - step : 1;

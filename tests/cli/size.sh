@@ -7,6 +7,19 @@
 "$IOBENCH" size --simulate --gpus 64 >page || die "no page"
 grep -q "Limit    GPUs; next CPU cores" page || die "64 H200 on a K3000: $(cat page)"
 grep -q "Twice as much of" page || die "no upgrades"
+"$IOBENCH" size --simulate --gpus 1024 --network llama3.1-70b --rate 1 >saving || die "no page with checkpoints"
+"$IOBENCH" size --simulate --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g >table || die "no table"
+for text in page saving table; do
+    ! grep -E '.{81}' $text || die "a line of $text is wider than 80 columns"
+done
+# Every predicted figure has its interval, and each part has what it must sustain.
+for line in "samples/s" "first epoch" "later epochs" "first batch" "stalls" "stopped to save"; do
+    grep -Eq "^    $line.* \.\. +[0-9]" saving || die "no interval of $line: $(cat saving)"
+done
+for line in "storage, bytes" "storage, reads/s" "each node from storage" "each node, CPU cores" "GPUs" \
+    "storage, as an epoch begins" "each node, gradients" "writes, at 1% lost"; do
+    grep -Eq "^    $line.* [0-9]" saving || die "no need of $line: $(cat saving)"
+done
 
 "$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --json=table.json || die "no table"
 python3 - <<'END' || die "the table is wrong"

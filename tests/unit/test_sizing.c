@@ -49,6 +49,18 @@ static void one_slow_storage(void **unused)
     assert_near(outcome.stall_share, (100.501 - 1) / 100.501, 1e-6);
 }
 
+/* An epoch of 10 samples on 40 nodes: a quarter of a sample each, not a whole piece of a batch. */
+static void an_epoch_smaller_than_a_batch(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.nodes = 40;
+    plant.of[SIZING_SAMPLES] = 10;
+    plant.of[SIZING_STORAGE_RATE] = 1e7;
+    assert_near(simulate(&plant).first_batch_s, 1, 1e-6);
+}
+
 /* Each part as the limit in turn, over many batches. */
 static void simulation_agrees_with_the_formula(void **unused)
 {
@@ -315,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_slow_storage),
+        cmocka_unit_test(an_epoch_smaller_than_a_batch),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
         cmocka_unit_test(a_batch_is_decoded_during_a_step),
