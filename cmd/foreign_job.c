@@ -36,7 +36,7 @@ static const struct program programs[] = {
       {"rw", "randwrite", "# writes: iobench checkpoint FOLDER", true},
       {"rw", NULL, NULL, true},
       {"readwrite", NULL, NULL, true},
-      {"bs", NULL, "# a read is as large as its records, not %s", true},
+      {"bs", NULL, "# a read is as large as its records, not %s", false},
       {"blocksize", NULL, "# a read is as large as its records, not %s", true},
       {"numjobs", NULL, "io-threads=%s", true},
       {"filename", NULL, "data=%s", false},
