@@ -98,6 +98,14 @@ class Machine:
               + ", ".join(f"{name} {1 / s:.0f}" for name, s in self.load_s.items()) + " samples/s")
 
 
+def profile_text(sections, source):
+    lines = []
+    for section, figures in sections.items():
+        lines += [f"[{section}]", f"source={source}"]
+        lines += [f"{key}={value}" for key, value in figures.items()]
+    return "\n".join(lines) + "\n"
+
+
 def profile_of(machine, row):
     _, record = machine.data(row["format"])
     decodes = row["decode"] != "none"
@@ -119,11 +127,7 @@ def profile_of(machine, row):
                     "latency-cv": 0, "client-bytes-per-s": 0},
         "job": {"epochs": row["epochs"], "buffer-samples": buffer, "window-samples": window},
     }
-    lines = []
-    for section, figures in sections.items():
-        lines += [f"[{section}]", "source=bench/predict.py"]
-        lines += [f"{key}={value}" for key, value in figures.items()]
-    return "\n".join(lines) + "\n"
+    return profile_text(sections, "bench/predict.py")
 
 
 def predict(machine, row):
