@@ -13,6 +13,7 @@ extern const struct command command_pack;
 extern const struct command command_checkpoint;
 extern const struct command command_verify;
 extern const struct command command_inspect;
+extern const struct command command_show;
 extern const struct command command_list;
 extern const struct command command_doctor;
 extern const struct command command_compare;

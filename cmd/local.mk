@@ -27,6 +27,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c cmd/plan.c cmd/plot.c \
 	cmd/report.c cmd/report_data.c cmd/report_data.h \
+	cmd/show.c cmd/show_sheet.c cmd/show_sheet.h \
 	cmd/shuffle.c cmd/shuffle.h cmd/shuffle_measure.c cmd/shuffle_report.c \
 	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \

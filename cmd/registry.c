@@ -15,6 +15,7 @@ const struct command *const command_registry[] = {
     &command_pack,
     &command_verify,
     &command_inspect,
+    &command_show,
     &command_list,
     &command_doctor,
     &command_compare,

@@ -35,6 +35,11 @@ int decoder_decode(struct decoder *decoder, const struct decode_source *source,
     return code;
 }
 
+const struct view_shown *decoder_shown(const struct decoder *decoder)
+{
+    return decoder->ops->shown ? decoder->ops->shown(decoder->state) : NULL;
+}
+
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from)
 {
     into->images += from->images;

@@ -48,6 +48,8 @@ struct decoder_ops {
      * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
+    /* Return what the last decoded row shows. NULL: rows hold no pixels. */
+    const struct view_shown *(*shown)(const void *state);
 };
 
 extern const struct plugin *const decoder_registry[];
@@ -68,5 +70,7 @@ int decoder_open(struct decoder *decoder, const struct plugin_choice *choice);
 void decoder_close(struct decoder *decoder);
 int decoder_decode(struct decoder *decoder, const struct decode_source *source,
                    const struct view *view, void *row);
+/* Return what the last decoded row shows; NULL if rows hold no pixels. */
+const struct view_shown *decoder_shown(const struct decoder *decoder);
 
 #endif

@@ -29,6 +29,8 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
 {
     struct view_box view = view_box(request->view, request->rules, width, height);
     const double scale = numerator / 8.0;
+
+    *request->shown = (struct view_shown){.box = view, .width = width, .height = height};
     const struct resize_box box = {
         .x = view.x * scale,
         .y = view.y * scale,

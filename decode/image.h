@@ -21,6 +21,7 @@ struct image_request {
     uint8_t *row;
     struct decode_figures *figures;
     bool accepts_damaged;
+    struct view_shown *shown; /* set by image_plan() */
 };
 
 /* Report an image that is damaged, as `why` says, where all of it was checked or decoded:

@@ -42,7 +42,7 @@ enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { DAMAGED_REFUSE, DAMAGED_DECODE };
-enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
+enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE, LOOK_WHOLE };
 
 struct jpeg_settings {
     uint64_t size;
@@ -60,13 +60,14 @@ struct jpeg_state {
     struct resize resize;
     struct view view;
     struct view_rules rules;
+    struct view_shown shown;
     const struct jpeg_settings *settings;
     bool created, truncated;
     jmp_buf escape;
     char reason[JMSG_LENGTH_MAX];
 };
 
-static const char *const view_names[] = {"asked", "train", "evaluate", NULL};
+static const char *const view_names[] = {"asked", "train", "evaluate", "whole", NULL};
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
 static const char *const damaged_names[] = {"refuse", "decode", NULL};
@@ -85,7 +86,9 @@ static const struct option_spec jpeg_options[] = {
      .offset = offsetof(struct jpeg_settings, view),
      .fallback = "asked",
      .choices = view_names,
-     .summary = "random crop (train), centre crop (evaluate), or as the job requests (asked)"},
+     .summary =
+         "random crop (train), centre crop (evaluate), all of the image without its aspect ratio "
+         "(whole), or as the job requests (asked)"},
     {.name = "min-area",
      .type = OPTION_REAL,
      .offset = offsetof(struct jpeg_settings, min_area),
@@ -374,6 +377,8 @@ static void jpeg_close(void *opaque)
 static int jpeg_decode(void *opaque, const struct decode_source *source, const struct view *view,
                        void *row, struct decode_figures *figures)
 {
+    static const enum view_kind kinds[] = {
+        [LOOK_TRAIN] = VIEW_TRAIN, [LOOK_EVALUATE] = VIEW_EVALUATE, [LOOK_WHOLE] = VIEW_WHOLE};
     struct jpeg_state *state = opaque;
     const struct image_request request = {
         .source = source,
@@ -385,17 +390,23 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .row = row,
         .figures = figures,
         .accepts_damaged = state->settings->damaged == DAMAGED_DECODE,
+        .shown = &state->shown,
     };
 
     state->view = *view;
     if (state->settings->view != LOOK_ASKED)
-        state->view.kind = state->settings->view == LOOK_TRAIN ? VIEW_TRAIN : VIEW_EVALUATE;
+        state->view.kind = kinds[state->settings->view];
     bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);
     if (image_is_png(source))
         return image_decode_png(&request);
     return decode_jpeg(state, &request);
+}
+
+static const struct view_shown *jpeg_shown(const void *opaque)
+{
+    return &((const struct jpeg_state *)opaque)->shown;
 }
 
 const struct decoder_ops decoder_jpeg = {
@@ -408,4 +419,5 @@ const struct decoder_ops decoder_jpeg = {
     .open = jpeg_open,
     .close = jpeg_close,
     .decode = jpeg_decode,
+    .shown = jpeg_shown,
 };

@@ -71,9 +71,16 @@ static struct view_box random_crop(struct random *random, const struct view_rule
     return fallback(rules, width, height);
 }
 
+struct view view_of_record(uint64_t seed, uint64_t epoch, uint64_t record)
+{
+    return (struct view){.kind = VIEW_TRAIN, .seed = random_hash(seed, epoch, record)};
+}
+
 struct view_box view_box(const struct view *view, const struct view_rules *rules, uint32_t width,
                          uint32_t height)
 {
+    if (view->kind == VIEW_WHOLE)
+        return centre(width, height, width, height);
     if (view->kind == VIEW_EVALUATE) {
         double side = (width < height ? width : height) * rules->crop_share;
         return centre(side, side, width, height);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum view_kind { VIEW_TRAIN, VIEW_EVALUATE };
+enum view_kind { VIEW_TRAIN, VIEW_EVALUATE, VIEW_WHOLE };
 
 /* Made per record, before the size of its image is known. */
 struct view {
@@ -17,14 +17,24 @@ struct view {
     uint64_t seed; /* random_hash(seed, epoch, record) */
 };
 
+/* Return the view of a record in an epoch (from 0) of training. */
+struct view view_of_record(uint64_t seed, uint64_t epoch, uint64_t record);
+
 /* The part of a width x height image that is resized to the output, in source pixels. */
 struct view_box {
     double x, y, width, height;
     bool mirror;
 };
 
+/* What a row shows: a box of an image of this size. */
+struct view_shown {
+    struct view_box box;
+    uint32_t width, height;
+};
+
 /* Training: area 0.05..1 (min_area) and aspect 3/4..4/3, ten tries, else the centre (Inception).
- * Evaluation: the short side resized to resize_side, then the centre crop_side square. */
+ * Evaluation: the short side resized to resize_side, then the centre crop_side square. Whole: all
+ * of the image, whatever its aspect ratio. */
 struct view_rules {
     double min_area, max_area, min_aspect, max_aspect;
     double crop_share; /* evaluation: crop side over resize side, 224/256 */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Add new pages here: unlisted pages are missing from the tarball.
 EXTRA_DIST += docs/design.md docs/training.md docs/formats.md docs/pack.md docs/json.md docs/metrics.md docs/networks.md docs/shuffle.md docs/gpu.md
-EXTRA_DIST += docs/sizing.md
+EXTRA_DIST += docs/sizing.md docs/decode.md
 EXTRA_DIST += docs/glossary.md docs/mlperf.md docs/ramp.md docs/results/fuzz.md docs/monitor.md docs/results/telemetry.md docs/results/io-engine.md
 EXTRA_DIST += docs/checkpoint.md docs/net.md
 

@@ -61,6 +61,21 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
     return code;
 }
 
+struct decode_source decoders_source(const struct sample *sample)
+{
+    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
+                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
+                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
+                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
+
+    return (struct decode_source){.bytes = sample->image,
+                                  .length = sample->image_bytes,
+                                  .layout = layouts[sample->encoding],
+                                  .width = sample->width,
+                                  .height = sample->height,
+                                  .channels = sample->channels};
+}
+
 /* Returns 0, DECODE_DAMAGED or -errno; failures set a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
@@ -76,18 +91,8 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     if (code)
         return code;
     *parsed = sample;
-    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
-                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
-                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
-    struct decode_source source = {.bytes = sample.image,
-                                   .length = sample.image_bytes,
-                                   .layout = layouts[sample.encoding],
-                                   .width = sample.width,
-                                   .height = sample.height,
-                                   .channels = sample.channels};
-    struct view view = {.kind = VIEW_TRAIN,
-                        .seed = random_hash(config->seed, fetch->epoch, fetch->record)};
+    struct decode_source source = decoders_source(&sample);
+    struct view view = view_of_record(config->seed, fetch->epoch, fetch->record);
     code = decoder_decode(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->decode->digest)
         add_digest(account, &sample);

@@ -41,6 +41,8 @@ struct decoders_figures {
 
 struct decoders *decoders_create(const struct decoders_config *config); /* NULL with a reason */
 void decoders_destroy(struct decoders *decoders);
+/* Return the image of a sample as decoders take it. */
+struct decode_source decoders_source(const struct sample *sample);
 /* Find this decoder's row size. Returns 0 or -errno. */
 int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
 

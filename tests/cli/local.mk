@@ -36,6 +36,7 @@ CLI_TESTS = \
 	tests/cli/size.sh \
 	tests/cli/soak.sh \
 	tests/cli/server.sh \
+	tests/cli/show.sh \
 	tests/cli/shuffle.sh \
 	tests/cli/strange_files.sh \
 	tests/cli/study.sh \
