@@ -147,6 +147,20 @@ int file_trusted(const struct stat *file, const struct stat *root, const char *p
 
 /* ---- reading and writing ---- */
 
+char *file_read_all(int fd, size_t *bytes, const char *name)
+{
+    struct stat status;
+    char *text = fstat(fd, &status) == 0 ? calloc((size_t)status.st_size + 1, 1) : NULL;
+
+    *bytes = text ? (size_t)status.st_size : 0;
+    if (!text)
+        fail(ENOMEM, "%s: out of memory", name);
+    else if (file_read_at(fd, text, *bytes, 0, name) >= 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 int file_load(const char *path, size_t limit, char **text, size_t *bytes)
 {
     /* Files below /proc and /sys report size 0, so read until the end. */

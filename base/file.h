@@ -50,6 +50,10 @@ int file_trusted(const struct stat *file, const struct stat *root, const char *p
 /* Load a whole file, with a NUL appended; refuse more than `limit` bytes. Free *text. */
 int file_load(const char *path, size_t limit, char **text, size_t *bytes);
 
+/* Read a whole open file, from its start, with a NUL appended; name: for reasons. free() it; NULL
+ * with a reason. */
+char *file_read_all(int fd, size_t *bytes, const char *name);
+
 /* Read until `bytes` are there. Returns the count, less than `bytes` only at end of file. */
 ssize_t file_read_at(int fd, void *buffer, size_t bytes, uint64_t offset, const char *path);
 int file_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset, const char *path);

@@ -232,23 +232,10 @@ static void end_members(struct beside *beside, int code)
 
 /* ---- results ---- */
 
-static char *read_file(int file, size_t *bytes)
-{
-    struct stat status;
-    char *text = fstat(file, &status) == 0 ? calloc((size_t)status.st_size + 1, 1) : NULL;
-
-    *bytes = text ? (size_t)status.st_size : 0;
-    if (text && file_read_at(file, text, *bytes, 0, "result") >= 0)
-        return text;
-    free(text);
-    fail(ENOMEM, "out of memory");
-    return NULL;
-}
-
 static void print_text(const struct member *member)
 {
     size_t bytes;
-    char *text = read_file(member->text, &bytes);
+    char *text = file_read_all(member->text, &bytes, "result");
 
     if (text && bytes)
         printf("%s\n", text);
@@ -259,7 +246,7 @@ static void print_text(const struct member *member)
 static int collect(const struct member *member, json_t *documents)
 {
     size_t bytes;
-    char *text = read_file(member->result, &bytes);
+    char *text = file_read_all(member->result, &bytes, "result");
     json_t *list = text ? load_any(member->label, text, bytes) : NULL;
     const int code =
         json_array_size(list) == 1 ? 0 : fail(ENODATA, "'%s' has no result", member->label);

@@ -141,19 +141,6 @@ static int make_file(const char *text)
     return code;
 }
 
-static char *read_file(int file, size_t *bytes)
-{
-    struct stat status;
-    char *text = fstat(file, &status) == 0 ? calloc((size_t)status.st_size + 1, 1) : NULL;
-
-    *bytes = text ? (size_t)status.st_size : 0;
-    if (text && file_read_at(file, text, *bytes, 0, "jq") >= 0)
-        return text;
-    free(text);
-    fail(ENOMEM, "out of memory");
-    return NULL;
-}
-
 static json_t *run_jq(const char *program, int input, int output)
 {
     const char *const argv[] = {"jq", "-c", program, NULL};
@@ -169,7 +156,7 @@ static json_t *run_jq(const char *program, int input, int output)
         fail(EINVAL, "the study's expressions: %s", result.output);
     if (code || result.status)
         return NULL;
-    char *text = read_file(output, &bytes);
+    char *text = file_read_all(output, &bytes, "jq");
     json_t *figures = text ? load_any("jq", text, bytes) : NULL;
     free(text);
     return figures;
