@@ -40,8 +40,9 @@ struct command {
     const char *operands;                   /* shown in usage: "SOURCE TARGET"; NULL: none */
     int operands_minimum, operands_maximum; /* maximum -1: any number */
     enum option_reach operands_reach[2];    /* of the first, and of the others */
+    bool operands_exist;                    /* main() checks the operands that are read */
     bool is_confined; /* main() confines it before it runs; else it confines itself, or parses no
-                         untrusted input */
+                      untrusted input */
     const char *description;           /* paragraphs for help and manual page; may be NULL */
     const char *examples;              /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
     const struct option_spec *options; /* ends with a NULL name; may be NULL */

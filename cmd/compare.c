@@ -380,6 +380,7 @@ const struct command command_compare = {
                 "iobench compare a?.json : b?.json\ttwo versions, four sessions each\n",
     .options = compare_options,
     .settings_size = sizeof(struct compare_settings),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS, OPTION_READS},
     .is_confined = true,
     .run = compare_run,

@@ -250,6 +250,7 @@ const struct command command_inspect = {
                 "iobench inspect --json /mnt/set | jq .record_bytes.median\tfor scripts\n",
     .options = inspect_options,
     .settings_size = sizeof(struct inspect_job),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS_SET},
     .is_confined = true,
     .run = inspect_command,

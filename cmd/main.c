@@ -20,8 +20,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 static const struct option_spec no_options[] = {{0}};
+
+/* Not of a URL, nor of "synthetic:count=9", nor of the ":" between two groups. */
+static bool is_missing(const char *path)
+{
+    return !strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
+           (errno == ENOENT || errno == ENOTDIR);
+}
 
 static int check_operands(const struct invocation *invocation)
 {
@@ -33,6 +41,10 @@ static int check_operands(const struct invocation *invocation)
     if (command->operands_maximum >= 0 && invocation->count > command->operands_maximum)
         return fail(EINVAL, "unexpected operand '%s'",
                     invocation->operands[command->operands_maximum]);
+    for (int i = 0; command->operands_exist && i < invocation->count; i++)
+        if (command->operands_reach[i > 0] != OPTION_MAKES_SET &&
+            is_missing(invocation->operands[i]))
+            return fail(ENOENT, "%s: No such file or directory", invocation->operands[i]);
     return 0;
 }
 

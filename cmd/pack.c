@@ -159,6 +159,7 @@ const struct command command_pack = {
         "iobench pack /usr/share/datasets/fashion-mnist /tmp/set\t70,000 small real images\n",
     .options = pack_options,
     .settings_size = sizeof(struct pack_job),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS_SET, OPTION_MAKES_SET},
     .is_confined = true,
     .run = pack_command,

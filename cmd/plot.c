@@ -229,6 +229,7 @@ const struct command command_plot = {
                 "iobench plot -o runs.png before.json after.json\ttwo runs\n",
     .options = plot_options,
     .settings_size = sizeof(struct plot_settings),
+    .operands_exist = true,
     .operands_reach = {OPTION_WRITES, OPTION_READS},
     .is_confined = true,
     .run = run_plot,

@@ -394,6 +394,7 @@ const struct command command_report = {
                 "-o FOLDER\n",
     .options = report_options,
     .settings_size = sizeof(struct report_settings),
+    .operands_exist = true,
     .operands_reach = {OPTION_WRITES, OPTION_READS},
     .is_confined = true,
     .run = run_report,

@@ -204,6 +204,8 @@ static int check(struct survey *survey, const struct invocation *invocation)
     if (code == 0 && survey->settings->plot &&
         gnuplot_kind_of(survey->settings->plot) != GNUPLOT_SVG)
         code = fail(EINVAL, "--plot %s: unknown suffix: expected .svg", survey->settings->plot);
+    if (code == 0 && survey->settings->data)
+        code = arguments_check_data(survey->settings->data);
     for (int i = 0; code == 0 && i < invocation->count; i++) {
         struct plugin_choice choice;
         code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);
@@ -291,9 +293,7 @@ static int open_catalog(struct survey *survey)
                                          (uint32_t)settings->sample_bytes, 0);
         return survey->catalog ? 0 : -EINVAL;
     }
-    int code = arguments_check_data(settings->data);
-    if (code == 0)
-        code = format_choose(settings->format, settings->data, &survey->format);
+    int code = format_choose(settings->format, settings->data, &survey->format);
     if (code == 0)
         code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
     if (code == 0)

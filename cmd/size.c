@@ -290,6 +290,7 @@ const struct command command_size = {
                 "storages compared\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS, OPTION_READS},
     .is_confined = true,
     .run = size_run,

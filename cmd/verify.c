@@ -136,6 +136,7 @@ const struct command command_verify = {
                 "iobench verify --decode /mnt/set\tall pixels too\n",
     .options = verify_options,
     .settings_size = sizeof(struct verify_job),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS_SET},
     .is_confined = true,
     .run = verify_command,

@@ -118,8 +118,13 @@ try 2 compare
 err "missing"
 try 2 size a b
 err "unexpected operand"
-try 1 compare "$tmp/nowhere.json" "$tmp/nowhere.json"
-err "nowhere.json"
+# A missing file that is read is a usage error of every command.
+for command in compare inspect plot report size verify; do
+    try 2 $command "$tmp/nowhere.json"
+    err "nowhere.json: No such file or directory"
+done
+try 2 shuffle --data "$tmp/nowhere"
+err "does not exist"
 try 2 size --gpu k80
 err "k80"
 

@@ -83,9 +83,11 @@ if [ -d /usr/share/datasets/fashion-mnist ]; then
 fi
 
 # ---- refusals, without side effects ----
+expect 1 sh -c "ulimit -f 20; '$IOBENCH' pack synthetic:count=50,mean=6000 limited"
+says "File too large" "the limit of 'ulimit -f'"
 expect 1 "$IOBENCH" pack made few
 says "is not empty" "--force"
-expect 1 "$IOBENCH" pack nowhere else
+expect 2 "$IOBENCH" pack nowhere else
 says "nowhere: No such file"
 expect 1 "$IOBENCH" pack made made
 says "the same"

@@ -47,7 +47,7 @@ expect 0 env PATH="$T/none" "$IOBENCH" plot --script -o - series.csv
 says "set multiplot layout 2,1" "received - sent"
 [ ! -e series.csv.svg ] || die "a picture without gnuplot"
 
-expect 1 "$IOBENCH" plot none.csv
+expect 2 "$IOBENCH" plot none.csv
 says none.csv
 echo nonsense >other
 expect 1 "$IOBENCH" plot other

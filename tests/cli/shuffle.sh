@@ -27,7 +27,7 @@ expect 2 "$IOBENCH" shuffle nothing
 expect 2 "$IOBENCH" shuffle --partition odd
 expect 2 "$IOBENCH" shuffle --ranks 0
 expect 2 "$IOBENCH" shuffle --measure
-expect 1 "$IOBENCH" shuffle --data ./missing
+expect 2 "$IOBENCH" shuffle --data ./missing
 says "does not exist"
 expect 1 "$IOBENCH" shuffle none --records 100000000000 # more than any machine's memory
 says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --records"

@@ -61,7 +61,7 @@ expect 0 "$IOBENCH" pack good three --shards 3
 rm three/train-00001-of-00003
 expect 1 "$IOBENCH" verify three
 says "00001-of-00003"
-expect 1 "$IOBENCH" verify nowhere
+expect 2 "$IOBENCH" verify nowhere
 says "nowhere: No such file"
 
 # ---- a file truncated between records looks complete: its .idx or the missing end reveals it ----
@@ -126,5 +126,5 @@ for format in $(formats); do # all 40
     expect 1 "$IOBENCH" inspect "rotten-$format"
     says "40 damaged" "DAMAGED    40 of 40 sampled records, the first: "
 done
-expect 1 "$IOBENCH" inspect nowhere
+expect 2 "$IOBENCH" inspect nowhere
 exit 0
