@@ -48,5 +48,7 @@ const char *fail_errno_text(int code)
 
     if (abs(code) == EACCES && is_confined)
         return "Permission denied (by the file system, or by the sandbox: see --sandbox)";
+    if (abs(code) == EFBIG)
+        return "File too large (for the file system, or for the limit of 'ulimit -f')";
     return text ? text : "unknown error";
 }

@@ -128,12 +128,13 @@ static void print_rates(const struct text_page *page, const char *name,
                         const struct stats_summary *au)
 {
     char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], mib[WORDS_BYTES],
-        mb[WORDS_BYTES], interval[2 * WORDS_BYTES + 8];
+        mb[WORDS_BYTES], interval[2 * WORDS_BYTES + 8] = "one run";
 
     if (samples->count == 0)
         return;
-    snprintf(interval, sizeof interval, "%s .. %s", words_rate(samples->low, low),
-             words_rate(samples->high, high));
+    if (samples->count > 1)
+        snprintf(interval, sizeof interval, "%s .. %s", words_rate(samples->low, low),
+                 words_rate(samples->high, high));
     fprintf(page->stream, "  %-13s%s%12s%s%24s%10s%10s", name, page->bold,
             words_rate(samples->median, median), page->plain, interval,
             words_rate(bytes->median / MIB, mib), words_rate(bytes->median / MB, mb));
@@ -148,8 +149,10 @@ static void print_figures(const struct text_page *page)
     bool two_sorts = summary->later.samples_per_s.count > 0;
 
     fprintf(page->stream, "\n  %-13s%12s%24s%10s%10s%s\n", "", "samples/s",
-            summary->samples_per_s.coverage >= 0.95 ? "95% interval" : "lowest .. highest", "MiB/s",
-            "MB/s", summary->trains ? "       AU" : "");
+            summary->samples_per_s.coverage >= 0.95 ? "95% interval"
+            : summary->samples_per_s.count > 1      ? "lowest .. highest"
+                                                    : "",
+            "MiB/s", "MB/s", summary->trains ? "       AU" : "");
     print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
                 &summary->bytes_per_s, &summary->au_percent);
     if (two_sorts) {

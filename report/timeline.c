@@ -8,11 +8,24 @@
 #include "report/words.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SPARKS = 50, INDENT = 11 };
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const letters[] = {".", ":", "-", "=", "+", "*", "#", "@"};
+
+/* As the environment says, for setlocale() needs the locale's files. */
+static bool is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *value = NULL;
+
+    for (size_t i = 0; i < 3 && (!value || !*value); i++)
+        value = getenv(names[i]);
+    return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
+}
 
 /* Find the interval from the first epoch to the end of the last one. */
 static bool span_of(const struct timeline *timeline, double *from_s, double *to_s)
@@ -33,6 +46,7 @@ static bool span_of(const struct timeline *timeline, double *from_s, double *to_
 double report_spark(const struct timeline *timeline, const char *key, char *text)
 {
     const uint32_t column = timeline_find(timeline, key);
+    const char *const *const sparks = is_utf8() ? blocks : letters;
     double from_s, to_s, means[SPARKS], most = 0;
 
     text[0] = '\0';
@@ -45,7 +59,7 @@ double report_spark(const struct timeline *timeline, const char *key, char *text
     }
     for (int i = 0; i < SPARKS; i++) {
         const double share = most > 0 ? means[i] / most : 0;
-        strcat(text, !(share > 0) ? " " : blocks[share >= 1 ? 7 : (int)(share * 8)]);
+        strcat(text, !(share > 0) ? " " : sparks[share >= 1 ? 7 : (int)(share * 8)]);
     }
     return most;
 }

@@ -77,7 +77,7 @@ static int check_batch(const struct backend *backend, const struct backend_batch
         if (batch->labels[i] < -1 || batch->labels[i] >= (int64_t)classes)
             return fail(EINVAL,
                         "row %u of step %llu has label %d, the network has classes 0 to %u; "
-                        "give the network as many classes as the data set has",
+                        "use --classes (of a trainer: classes=N) with the data set's number",
                         i, (unsigned long long)batch->step, batch->labels[i], classes - 1);
     return 0;
 }

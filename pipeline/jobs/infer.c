@@ -64,6 +64,13 @@ static int find_checkpoint(const struct infer_job *job, struct infer_result *res
     if (!inside)
         return -ENOMEM;
     const char *path = file_exists(inside) ? inside : job->checkpoint;
+    if (path == job->checkpoint && file_is_folder(path)) {
+        free(inside);
+        return fail(
+            ENOENT,
+            "--checkpoint: %s has no last.checkpoint, which 'iobench train --checkpoint %s' writes",
+            path, path);
+    }
     int bytes = snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
     free(inside);
     return bytes < (int)sizeof result->checkpoint ? 0

@@ -428,6 +428,11 @@ static void a_series_is_a_table(void **unused)
     free(text);
     /* The first half of the epochs' time is at full rate, the second at half. */
     char spark[REPORT_SPARK_BYTES];
+    setenv("LC_ALL", "C", 1);
+    assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
+    assert_int_equal(strlen(spark), 50);
+    assert_true(spark[0] == '@' && spark[49] == '+');
+    setenv("LC_ALL", "en_GB.UTF-8", 1);
     assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
     assert_int_equal(strlen(spark), 50 * strlen("█"));
     assert_memory_equal(spark, "█", 3);
