@@ -15,7 +15,7 @@ OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 command -v jq >/dev/null || skip "jq is not installed"
 shift
 [ $# -gt 0 ] || set -- nodes fabric
-BUDGET=${BUDGET:-60}
+BUDGET=${BUDGET:-60} # seconds of each
 
 truncate -s 640M disk.img
 mke2fs -q -F -t ext4 disk.img
@@ -23,7 +23,7 @@ boot_server
 nodes="node1 node2 node3 node4"
 hosts=''
 for node in $nodes; do
-    uml_guest "$node" 448M
+    uml_guest "$node" 1024M
     hosts=$hosts,$(address_of "$node"):1
 done
 # shellcheck disable=SC2086 # a list
