@@ -40,6 +40,13 @@ bench_telemetry_SOURCES = bench/telemetry.c
 bench_telemetry_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += bench/telemetry_rates.py
 
+if HAVE_MPI
+noinst_PROGRAMS += bench/net_mpi
+bench_net_mpi_SOURCES = bench/net_mpi.c
+bench_net_mpi_LDADD = $(LIBIOBENCH_LIBS)
+endif
+EXTRA_DIST += bench/net.py
+
 if HAVE_DNNL
 noinst_PROGRAMS += bench/trainer
 bench_trainer_SOURCES = bench/trainer.c bench/convolutions.c bench/convolutions.h

@@ -8,6 +8,7 @@
 #include "cmd/line.h"
 #include "cmd/net_report.h"
 #include "cmd/outputs.h"
+#include "pipeline/result/recorder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 
 struct net_settings {
     char *transport, *json;
-    uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns;
+    uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns,
+        sample_interval_ns;
     int pairs;
     bool messages, collectives, verify;
 };
@@ -58,8 +60,10 @@ static const struct option_spec net_options[] = {
     {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1", .summary = "random seed of the data"},
     {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "8s", .zero = "none",
      .summary = "abort if a rank is unresponsive this long"},
+    {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
+     .zero = "none", .section = "Output",
+     .summary = "sample the counters of ports and processors this often"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .section = "Output",
      .summary = "write the result as JSON; - is standard output instead of the table"},
     {0},
 };
@@ -123,7 +127,8 @@ static int measure(const struct invocation *invocation, struct transport *transp
         .progress_context = &shown,
     };
     char command[4096];
-    const struct net_asked asked = {
+    const struct output_settings sampled = {.sample_interval_ns = settings->sample_interval_ns};
+    struct net_asked asked = {
         .settings = &wanted, .ranks = ranks, .transport = settings->transport, .command = command};
     struct fabric_survey survey;
 
@@ -132,10 +137,13 @@ static int measure(const struct invocation *invocation, struct transport *transp
     code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
     if (code)
         return code;
+    struct recorder *recorder = recorder_start("/", &sampled, ranks);
     code = survey_run(&wanted, transport, ranks, &survey);
+    asked.timeline = recorder_finish(recorder, code);
     line_clear(&shown.line);
     if (code == 0 && ranks->place.rank == 0)
         code = report(settings, &asked, &survey);
+    timeline_destroy(asked.timeline);
     survey_destroy(&survey);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "fabric/collective.h"
+#include "report/report.h"
 #include "report/seal.h"
 #include "report/words.h"
 
@@ -163,6 +164,30 @@ static void print_collectives(const struct fabric_survey *survey)
     }
 }
 
+/* Bytes of a figure over the whole time; NAN if unknown. */
+static double total_of(const struct timeline *timeline, const char *key)
+{
+    const uint32_t column = timeline_find(timeline, key);
+    const double end_s =
+        timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
+
+    return column == timeline->column_count ? NAN
+                                            : timeline_mean(timeline, column, 0, end_s) * end_s;
+}
+
+/* What the ports of all nodes did meanwhile; without the loopback. */
+static void print_ports(const struct timeline *timeline)
+{
+    const double received = timeline ? total_of(timeline, "fabric_receive_bytes_per_s") : NAN;
+    const double sent = timeline ? total_of(timeline, "fabric_send_bytes_per_s") : NAN;
+    char received_text[32], sent_text[32];
+
+    if (isfinite(received) && isfinite(sent))
+        printf("  Ports    %s received, %s sent by all nodes meanwhile\n",
+               bytes_text((uint64_t)received, received_text, sizeof received_text),
+               bytes_text((uint64_t)sent, sent_text, sizeof sent_text));
+}
+
 void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey)
 {
     char bytes[32];
@@ -175,6 +200,7 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
     if (asked->settings->verify)
         printf("  Data     %s received and verified, nothing damaged\n",
                bytes_text(survey->verified_bytes, bytes, sizeof bytes));
+    print_ports(asked->timeline);
     if (survey->has_sizes)
         print_sizes(asked, survey);
     if (survey->has_pairs)
@@ -345,6 +371,8 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_object_set_new(document, "pairs", survey->has_pairs ? json_pairs(survey) : json_null());
     json_object_set_new(document, "collectives",
                         survey->has_collectives ? json_collectives(survey) : json_null());
+    json_object_set_new(document, "series",
+                        asked->timeline ? report_timeline(asked->timeline) : json_null());
     if (json_check() == 0 && document && seal_add(document) == 0)
         return document;
     json_decref(document);

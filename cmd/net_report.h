@@ -4,14 +4,16 @@
 #define IOBENCH_CMD_NET_REPORT_H
 
 #include "fabric/survey.h"
+#include "pipeline/result/timeline.h"
 
 #include <jansson.h>
 
 struct net_asked {
     const struct survey_settings *settings;
     const struct ranks *ranks;
-    const char *transport; /* as chosen */
-    const char *command;   /* the command line */
+    const char *transport;     /* as chosen */
+    const char *command;       /* the command line */
+    struct timeline *timeline; /* of the machines meanwhile; NULL: unknown */
 };
 
 void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);

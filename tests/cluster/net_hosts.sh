@@ -54,12 +54,15 @@ expect 0 timeout 600 "$MPIRUN" -n 3 --host $NET.1:1,$NET.2:1,$NET.3:1 --bind-to 
 says "3 ranks on 3 nodes" "TCP from $NET.1" "Slow node host3 sends at most" "Slow node host3 receives at most"
 python3 - <<'CHECK' || die "the wrong one is slow: $out"
 import json
-pairs = json.load(open("net.json"))["pairs"]
+net = json.load(open("net.json"))
+pairs = net["pairs"]
 named = {(row["kind"], row.get("node")) for row in pairs["suspects"]}
 assert ("node_sends", 2) in named and ("node_receives", 2) in named, named
 # Nothing is faster than its link, headers included.
 for a, row in enumerate(pairs["bytes_per_s"]):
     for b, rate in enumerate(row):
         assert a == b or rate < (24e6 if 2 in (a, b) else 96e6), (a, b, rate)
+assert [node["host"] for node in net["series"]["nodes"]] == ["host1", "host2", "host3"]
 CHECK
+says "received," "sent by all nodes meanwhile"
 printf '%s\n' "$out"
