@@ -2,14 +2,19 @@
  *
  * iobench report: results as one HTML page.
  */
+#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"
+#include "cmd/program.h"
 #include "cmd/report_data.h"
+#include "cmd/sandbox.h"
 #include "cmd/shuffle_plot.h"
+#include "report/browser.h"
 #include "report/chart.h"
 #include "report/gnuplot.h"
 #include "report/html.h"
@@ -31,8 +36,9 @@ struct report_settings {
 /* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct report_settings, field)
 static const struct option_spec report_options[] = {
-    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.html", .reach = OPTION_WRITES,
-     .summary = "output file; default: the first RESULT with .html appended; - is standard output"},
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "output file, .html, .png or .pdf (with Chromium); default: the first RESULT with "
+                ".html appended; - is standard output (HTML)"},
     {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "Storage under training", .metavar = "TEXT",
      .summary = "title of the page"},
     {0},
@@ -293,6 +299,23 @@ static int fill_page(struct report_page *page)
     return code;
 }
 
+/* Kinds of output, by the suffix. */
+enum page_kind { OUTPUT_PNG = BROWSER_PNG, OUTPUT_PDF = BROWSER_PDF, OUTPUT_HTML };
+static const char *const suffixes[] = {
+    [OUTPUT_PNG] = ".png", [OUTPUT_PDF] = ".pdf", [OUTPUT_HTML] = ".html"};
+
+static int output_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (strcmp(path, "-") == 0)
+        return OUTPUT_HTML;
+    for (int i = 0; i <= OUTPUT_HTML; i++)
+        if (dot && strcmp(dot, suffixes[i]) == 0)
+            return i;
+    return fail(EINVAL, "%s: unknown suffix: expected .html, .png or .pdf", path);
+}
+
 static int write_page(const struct report_page *page, const char *title, const char *path)
 {
     struct text_stream stream;
@@ -324,15 +347,6 @@ static void release(struct report_page *page)
     }
 }
 
-static int check_output(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-
-    if (strcmp(path, "-") == 0 || (dot && strcmp(dot, ".html") == 0))
-        return 0;
-    return fail(EINVAL, "%s: unknown suffix: expected .html, which a browser prints to PDF", path);
-}
-
 static int make_report(const struct invocation *invocation, struct report_page *page,
                        const char *path)
 {
@@ -350,26 +364,94 @@ static int make_report(const struct invocation *invocation, struct report_page *
     return code;
 }
 
+/* Write the page of this invocation to a path, in a process of its own, which is confined. */
+static int make_in_child(void *context, const char *path)
+{
+    const struct invocation *invocation = context;
+    const struct report_settings *settings = invocation->settings;
+    const char **argv = memory_array((size_t)invocation->count + 8, sizeof *argv);
+    char *program = program_path();
+    char *title = file_format_path("--title=%s", settings->title);
+    char *output = file_format_path("--output=%s", path);
+    char *sandbox = file_format_path("--sandbox=%s", sandbox_choices[invocation->sandbox]);
+    const char *const first[] = {program, "report", title, output, sandbox, "--"};
+    struct child_result result = {0};
+    int code = argv && program && title && output && sandbox ? 0 : fail(ENOMEM, "out of memory");
+
+    if (code == 0) {
+        memcpy(argv, first, sizeof first);
+        memcpy(argv + sizeof first / sizeof *first, invocation->operands,
+               (size_t)invocation->count * sizeof *argv);
+        code =
+            child_run(&(struct child_task){.argv = argv, .prefers = "iobench report: "}, &result);
+    }
+    if (code == 0 && result.status)
+        code = fail(EIO, "%s",
+                    strncmp(result.output, "iobench report: ", 16) == 0 ? result.output + 16
+                                                                        : result.output);
+    free(argv);
+    free(program);
+    free(title);
+    free(output);
+    free(sandbox);
+    return code;
+}
+
+/* The page as a browser draws it. This process reads no results, and is not confined. */
+static int draw_page(const struct invocation *invocation, enum page_kind kind, const char *path)
+{
+    char *drawn = NULL;
+    size_t bytes;
+    unsigned cut;
+    int code = outputs_check_operands(invocation);
+
+    if (code == 0)
+        code = browser_draw(make_in_child, (void *)(uintptr_t)invocation, (enum browser_kind)kind,
+                            &drawn, &bytes, &cut);
+    if (code == 0)
+        code = report_write_file(path, drawn, bytes);
+    if (code == 0 && cut)
+        fprintf(stderr,
+                "iobench report: the picture ends after %d pixels, %u before the end of the "
+                "page: .html and .pdf have all of it\n",
+                BROWSER_HEIGHT_MAX, cut);
+    free(drawn);
+    return code;
+}
+
+static int write_report(const struct invocation *invocation, const char *path)
+{
+    const int kind = output_of(path);
+
+    if (kind != OUTPUT_HTML)
+        return draw_page(invocation, (enum page_kind)kind, path);
+    struct report_page *page = calloc(1, sizeof *page);
+    int code =
+        page ? sandbox_enter(invocation, invocation->settings, 1) : fail(ENOMEM, "out of memory");
+    if (code == 0)
+        code = make_report(invocation, page, path);
+    if (page)
+        release(page);
+    free(page);
+    return code;
+}
+
 static int run_report(const struct invocation *invocation)
 {
     const struct report_settings *settings = invocation->settings;
-    struct report_page *page = calloc(1, sizeof *page);
     char *path = settings->output ? strdup(settings->output)
                                   : file_format_path("%s.html", invocation->operands[0]);
     int status;
 
     command_on_interrupt(NULL);
-    if (!page || !path) {
+    if (!path) {
         fail(ENOMEM, "out of memory");
         status = command_failed(invocation);
-    } else if (check_output(path)) {
+    } else if (output_of(path) < 0) {
         status = command_misused(invocation);
     } else {
-        status = make_report(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
+        status = write_report(invocation, path) ? command_failed(invocation) : COMMAND_OK;
     }
-    if (page)
-        release(page);
-    free(page);
     free(path);
     return status;
 }
@@ -388,14 +470,16 @@ const struct command command_report = {
         "(--json of run, train or infer, or a measurement that sweep keeps) or the output of "
         "iobench shuffle --measure --json. Several results are runs, named by their labels "
         "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "
-        "its pictures; charts over time can be zoomed if iobench was built with dygraphs.",
+        "its pictures; charts over time can be zoomed if iobench was built with dygraphs. -o "
+        "FILE.png "
+        "and FILE.pdf are drawn by Chromium, if it is installed.",
     .examples = "iobench report result.json\twrites result.json.html\n"
                 "iobench report -o sweep.html FOLDER/cell-*.json shuffles.json\tof iobench sweep "
-                "-o FOLDER\n",
+                "-o FOLDER\n"
+                "iobench report -o report.pdf before.json after.json\tto print or attach\n",
     .options = report_options,
     .settings_size = sizeof(struct report_settings),
     .operands_exist = true,
     .operands_reach = {OPTION_WRITES, OPTION_READS},
-    .is_confined = true,
     .run = run_report,
 };

@@ -369,6 +369,7 @@
   }
 
   for (const part of [answer, scaling, matrix, latency, stalls, cold, compare, runs, environment, contents, draw_charts]) part();
+  document.documentElement.dataset.height = document.documentElement.scrollHeight; /* for report/browser.c */
   dark.addEventListener("change", draw_charts);
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 })();

@@ -173,11 +173,18 @@ for file in broken.json array.json changed.json none.json; do
 done
 expect 2 "$IOBENCH" report
 expect 2 "$IOBENCH" report -o x.gif one.json
-says "x.gif: unknown suffix: expected .html"
+says "x.gif: unknown suffix: expected .html, .png or .pdf"
 expect 0 "$IOBENCH" report -o many.html one.json
 echo '<!DOCTYPE html><p>mine' >mine.html
 expect 1 "$IOBENCH" report -o mine.html one.json
 says "mine.html" "not replaced"
+
+# Without Chromium PNG and PDF are refused.
+for tool in env rm gnuplot; do ln -s "$(command -v $tool || echo /bin/false)" none/; done
+expect 1 env PATH="$T/none" "$IOBENCH" report -o x.png one.json
+says "Chromium" "not installed"
+[ ! -e x.png ] || die "a picture without Chromium"
+rm none/*
 
 # Without gnuplot the text remains.
 expect 0 env PATH="$T/none" "$IOBENCH" report -o bare.html one.json
