@@ -14,6 +14,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/checkpoint.c cmd/checkpoint_report.c cmd/checkpoint_report.h \
 	cmd/compare.c cmd/completion.c cmd/list.c \
 	cmd/size.c cmd/size.h cmd/size_cluster.c cmd/size_page.c cmd/size_page.h \
+	cmd/size_recording.c cmd/size_recording.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
 	cmd/families.c cmd/families.h \
 	cmd/explain.c cmd/help.c cmd/help.h \

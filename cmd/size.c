@@ -56,6 +56,13 @@ static const struct option_spec size_options[] = {
      .reach = OPTION_READS, .summary = "more figures, which override those of all other profiles"},
     {"profiles", 0, OPTION_TEXT, offsetof(struct size_settings, profiles), .metavar = "FOLDER",
      .reach = OPTION_READS, .summary = "your own profiles, as FOLDER/storage/NAME.ini"},
+    {"recording", 0, OPTION_TEXT, offsetof(struct size_settings, recording), .metavar = "FILE",
+     .reach = OPTION_READS,
+     .summary = "your own job instead of a network, as 'iobench monitor --json=FILE' recorded it: "
+                "each GPU reads what one of that job did"},
+    {"recorded-gpus", 0, OPTION_COUNT, offsetof(struct size_settings, recorded_gpus),
+     .fallback = "1", .minimum = 1, .maximum = 1000000,
+     .summary = "GPUs of the job in --recording"},
     {"draws", 0, OPTION_COUNT, offsetof(struct size_settings, draws), .fallback = "100",
      .minimum = 1, .maximum = SIZING_DRAWS_MOST,
      .summary = "simulations with other values of uncertain figures, for the interval"},
@@ -287,7 +294,9 @@ const struct command command_size = {
     .examples = "iobench size --gpus 64 --gpu h200\tneeds of 64 H200\n"
                 "iobench size result.json --gpus 64\tand how many the measured storage feeds\n"
                 "iobench size --simulate --gpus 8,64,512 --storage nfs-100g,nvme-9550\ttwo "
-                "storages compared\n",
+                "storages compared\n"
+                "iobench size --simulate --recording job.jsonl --recorded-gpus 8 --gpus 64\ta job "
+                "of your own on 64 GPUs\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
     .operands_exist = true,

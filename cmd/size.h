@@ -23,6 +23,8 @@ struct size_settings {
     char *network, *node, *storage, *fabric; /* storage: a list */
     char *profile;                           /* figures that override the other profiles */
     char *profiles;                          /* folder */
+    char *recording;                         /* of `iobench monitor` */
+    uint64_t recorded_gpus;
     uint64_t draws, seed;
     char *chart, *acceptance;
 };

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "cmd/json_file.h"
 #include "cmd/size_page.h"
+#include "cmd/size_recording.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,6 +52,30 @@ static int add_profile(const struct size_settings *settings, const char *family,
     return code;
 }
 
+static void set_sample_size(const struct size_settings *settings, struct sizing_inputs *inputs)
+{
+    if (settings->sample_bytes)
+        inputs->of[SIZING_SAMPLE_BYTES] =
+            (struct quantity){.value = (double)settings->sample_bytes};
+}
+
+/* A recorded job replaces what the network's profile says about reading. */
+static int add_recording(const struct size_settings *settings, struct size_case *cluster)
+{
+    struct size_recording recording;
+    int code = size_recording_load(settings->recording, &recording);
+
+    if (code)
+        return code;
+    set_sample_size(settings, &cluster->inputs);
+    size_recording_apply(&recording, (double)settings->recorded_gpus, &cluster->inputs);
+    cluster->recorded_bytes_per_s = recording.bytes_per_s.value;
+    cluster->recorded_peak_bytes_per_s = recording.peak_bytes_per_s;
+    cluster->recorded_s = recording.seconds;
+    snprintf(cluster->network, sizeof cluster->network, "a recorded job");
+    return 0;
+}
+
 static int describe(const struct size_settings *settings, const char *storage,
                     struct size_case *cluster)
 {
@@ -75,13 +100,13 @@ static int describe(const struct size_settings *settings, const char *storage,
         code = add_profile(settings, "fabric", settings->fabric, NULL, inputs, NULL);
     if (code == 0)
         code = add_profile(settings, "storage", storage, NULL, inputs, cluster->storage);
+    if (code == 0 && settings->recording)
+        code = add_recording(settings, cluster);
     if (code == 0)
         code = add_profile(settings, "profile", settings->profile, NULL, inputs, NULL);
     if (settings->rate > 0)
         inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
-    if (settings->sample_bytes)
-        inputs->of[SIZING_SAMPLE_BYTES] =
-            (struct quantity){.value = (double)settings->sample_bytes};
+    set_sample_size(settings, inputs);
     if (code == 0 && !(inputs->of[SIZING_GPU_RATE].value > 0))
         return fail(EINVAL, "no rate of %s on %s is published; give --rate", cluster->network,
                     cluster->gpu);

@@ -112,6 +112,11 @@ static void print_reach(const struct size_case *cluster)
         printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
                seconds(answer->checkpoint_interval_s, high),
                bytes_rate(answer->checkpoint_bytes_per_s, median));
+    if (cluster->recorded_s > 0)
+        printf("  Recorded %s on average, %s at most, in %s\n",
+               bytes_rate(cluster->recorded_bytes_per_s, low),
+               bytes_rate(cluster->recorded_peak_bytes_per_s, high),
+               seconds(cluster->recorded_s, median));
     print_ranges(cluster);
 }
 

@@ -16,6 +16,7 @@ struct size_case {
     double gpus;
     char gpu[SIZE_TITLE_BYTES], network[SIZE_TITLE_BYTES], node[SIZE_TITLE_BYTES],
         storage[SIZE_TITLE_BYTES];
+    double recorded_s, recorded_bytes_per_s, recorded_peak_bytes_per_s; /* 0: not recorded */
     struct sizing_inputs inputs;
     struct sizing_answer answer;
 };

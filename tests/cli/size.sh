@@ -55,6 +55,17 @@ grep -q "no rate of ResNet-50 on B200 is published; give --rate" err || die "$(c
 ! "$IOBENCH" size --gpus 8,x 2>err || die "8,x GPUs accepted"
 grep -q "not '8,x'" err || die "$(cat err)"
 
+# A recorded job: 8 GPUs read 150 + 50 (NFS) MB/s, then 200: 25 MB/s a GPU, 250 samples/s of 100 kB.
+printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":%s,"nfs_read_count_per_s":null}\n' \
+    1 150e6 50e6 3 200e6 null >job.jsonl
+"$IOBENCH" size --simulate --recording job.jsonl --recorded-gpus 8 --gpus 64 --sample-size 100000 >page || die "no recording"
+grep -q "Goal *16,000 samples/s" page || die "the recorded job is wrong: $(cat page)"
+grep -q "storage, bytes  *1.60 GB/s" page || die "its needs are wrong: $(cat page)"
+grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die "$(cat page)"
+echo '{"jobs":[]}' >other.json
+! "$IOBENCH" size --simulate --recording other.json 2>err || die "another file is a recording"
+grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(cat err)"
+
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
 # The goal in a job file decides.
