@@ -5,8 +5,8 @@
     bench/predict.py IOBENCH FOLDER [--count 24] [--seed 1] [--samples 6000] [--runs 3] [--markdown]
 
 Draws configurations from a seed before anything is measured: formats, shuffles, storage rates
-(--limit-rate), decoding, decode threads, GPUs (replay), memory, batches, long and short epochs, and two
-ranks if mpirun is there. Then measures the machine once (decoding on one and on all cores, reading from the
+(--limit-rate), decoding, decode threads, GPUs (replay), memory, batches, long and short epochs, two
+ranks if mpirun is there, and a page cache smaller than the data (--memory-limit) where the rate is limited. Then measures the machine once (decoding on one and on all cores, reading from the
 page cache), predicts each configuration from that alone, runs it, and prints the errors. A prediction knows
 the options of a run and the mean record size, nothing that was measured in it. `claim` lines come last.
 """
@@ -26,7 +26,7 @@ SAMPLE_BYTES = 60000
 
 
 def draw_configurations(count, seed, samples, has_mpi):
-    rng = random.Random(seed)
+    rng, more = random.Random(seed), random.Random(seed + 1000)
     rows = []
     for number in range(count):
         decode = rng.random() < 0.6
@@ -45,6 +45,7 @@ def draw_configurations(count, seed, samples, has_mpi):
             "epochs": rng.choice([1, 2, 3]),
             "samples": rng.choice([samples // 5, samples]) if ranks == 1 else samples,
             "ranks": ranks,
+            "has_memory_limit": more.random() < 0.5,
         })
     return rows
 
@@ -55,6 +56,7 @@ class Machine:
     def __init__(self, options):
         self.options = options
         self.sets = {}
+        self.spread = 0  # the largest of the calibration
         self.cores = len(os.sched_getaffinity(0))
 
     def call(self, arguments, ranks=1):
@@ -84,7 +86,10 @@ class Machine:
         path, _ = self.data(name)
         job = self.call(["--data", path, "--runs", "5", "--epochs", "1", "--batch-size", "64",
                          *arguments])
-        return job["summary"]["samples_per_s"]
+        summary = job["summary"]
+        rate, low, high = (summary["samples_per_s" + suffix] for suffix in ("", "_low95", "_high95"))
+        self.spread = max(self.spread, high / rate - 1, 1 - low / rate)
+        return rate
 
     def calibrate(self):
         """Decoding does not depend on the format; reading from memory does."""
@@ -106,6 +111,10 @@ def profile_text(sections, source):
     return "\n".join(lines) + "\n"
 
 
+def uncertain(value, machine):
+    return f"{value} +-{100 * machine.spread:.3g}%" if machine.spread > 0 else value
+
+
 def profile_of(machine, row):
     _, record = machine.data(row["format"])
     decodes = row["decode"] != "none"
@@ -117,8 +126,8 @@ def profile_of(machine, row):
         "network": {"batch": row["batch"], "gradient-bytes": 0},
         "data": {"sample-bytes": record, "samples": row["samples"],
                  "read-bytes": record, "amplification": 1},
-        "cpu": {"decode-core-s": machine.decode_s if decodes else 0,
-                "load-core-s": machine.load_s[row["format"]]},
+        "cpu": {"decode-core-s": uncertain(machine.decode_s, machine) if decodes else 0,
+                "load-core-s": uncertain(machine.load_s[row["format"]], machine)},
         "node": {"gpus": 1, "cores": machine.cores_used / row["ranks"],
                  "decode-threads": row["threads"], "prefetch": row["prefetch"],
                  "record-bytes": row["memory_mib"] * 1048576, "cache-bytes": 0,
@@ -135,7 +144,7 @@ def predict(machine, row):
     with open(path, "w", encoding="utf-8") as file:
         file.write(profile_of(machine, row))
     done = subprocess.run([machine.options.iobench, "size", "--simulate", "--gpus", str(row["ranks"]),
-                           "--profile", path, "--draws", "1", "--json"],
+                           "--profile", path, "--json"],
                           stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)["cases"][0]
 
@@ -151,6 +160,8 @@ def measure(machine, row):
         arguments += ["--limit-samples", str(row["samples"])]
     if row["rate_mb"]:
         arguments += ["--limit-rate", f"{int(row['rate_mb'] * 1e6)}B/s"]
+    if limits_memory(row):
+        arguments += ["--memory-limit", f"{row['memory_mib'] + 256}MiB"]
     if row["gpu"]:
         arguments += ["--trainer", f"replay:rate={row['gpu']:.1f}"]
     # What is not throttled comes from the page cache.
@@ -159,12 +170,18 @@ def measure(machine, row):
     return job["summary"]["samples_per_s"], job["summary"]["limit"]
 
 
+def limits_memory(row):
+    """The disk itself, faster than the limited rate, is not calibrated."""
+    return row["has_memory_limit"] and row["rate_mb"] and row["ranks"] == 1
+
+
 def describe(row):
     parts = [row["format"], row["shuffle"], f"{row['rate_mb']:.0f} MB/s" if row["rate_mb"] else "memory",
              f"{row['decode']} x{row['threads']}", f"GPU {row['gpu']:.0f}/s" if row["gpu"] else "no GPU",
              f"batch {row['batch']}+{row['prefetch']}", f"window {row['window']}",
              f"{row['epochs']} x {row['samples']}"]
-    return parts + [f"{row['ranks']} ranks"] * (row["ranks"] > 1)
+    return (parts + [f"{row['ranks']} ranks"] * (row["ranks"] > 1) +
+            ["memory limited"] * bool(limits_memory(row)))
 
 
 def claim(name, percent, goal):
@@ -187,7 +204,7 @@ def main():
                                shutil.which("mpirun") is not None)
     machine = Machine(options)
     machine.calibrate()
-    errors = []
+    errors, inside = [], 0
     for number, row in enumerate(rows, 1):
         try:
             case = predict(machine, row)
@@ -198,9 +215,14 @@ def main():
             continue
         predicted = case["stated_samples_per_s"]
         errors.append(100 * abs(predicted / rate - 1))
+        interval = case["samples_per_s"]
+        inside += interval["low"] <= rate <= interval["high"]
         columns = [f"{number}", ", ".join(describe(row)), f"{rate:.0f}", f"{predicted:.0f}",
+                   f"{interval['low']:.0f} .. {interval['high']:.0f}",
                    f"{100 * (predicted / rate - 1):+.1f}%", limit, case["limit"]]
         print("| " + " | ".join(columns) + " |" if options.markdown else "  ".join(columns), flush=True)
+    print(f"{inside} of {len(rows)} measurements are inside the predicted interval, which knows the spread of the "
+          "calibration but not the error of the model")
     good = claim("prediction-median-error", statistics.median(errors), 5)
     good &= claim("prediction-worst-error", max(errors), 10)
     sys.exit(not good)
