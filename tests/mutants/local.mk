@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Small bugs written by hand, each with the tests that must detect it. Not part of `make check`.
 MUTANTS_LISTS = tests/mutants/base.list tests/mutants/cachectl.list tests/mutants/checkpoint.list tests/mutants/cmd.list \
-	tests/mutants/dataset.list tests/mutants/decode.list tests/mutants/formats.list \
+	tests/mutants/dataset.list tests/mutants/decode.list tests/mutants/fabric.list tests/mutants/formats.list \
 	tests/mutants/pack.list tests/mutants/pipeline.list tests/mutants/readers.list \
 	tests/mutants/report.list tests/mutants/shuffle.list tests/mutants/sizing.list tests/mutants/telemetry.list \
 	tests/mutants/trainer.list
