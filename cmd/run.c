@@ -5,6 +5,7 @@
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
 
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -24,6 +25,7 @@
 #include "pack/pack.h"
 #include "report/compare.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -39,6 +41,11 @@ struct jobs {
     struct ranks ranks;             /* of the jobs; only rank 0 prints */
     const struct beside_gate *gate; /* at which the job waits for another; NULL: none */
     json_t *documents;              /* results are added; NULL: not wanted */
+};
+
+/* A job's line in the table after the last one; 0: it has no result. */
+struct job_rates {
+    double samples_per_s, bytes_per_s;
 };
 
 /* ---- which jobs ---- */
@@ -300,9 +307,10 @@ static int write_profile(const struct result *result, const struct summary *summ
 }
 
 /* Print a job's result. A job that failed before its first run has no table, but its files say that
- * it is invalid. all: array for its JSON, or NULL. Returns enum command_exit. */
+ * it is invalid. all: array for its JSON, rates: for its rates, or NULL. Returns enum command_exit.
+ */
 static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
-                json_t *all)
+                json_t *all, struct job_rates *rates)
 {
     struct summary *summary = memory_zeroed(sizeof *summary);
     int status = result->valid ? COMMAND_OK : COMMAND_FAILED;
@@ -323,6 +331,8 @@ static int show(const struct invocation *invocation, struct result *result, stru
         code = write_profile(result, summary);
     if (code == 0 && result->valid && !result->job->dry_run)
         code = check_required(result->job, summary);
+    if (rates && result->valid && summary->runs)
+        *rates = (struct job_rates){summary->samples_per_s.median, summary->bytes_per_s.median};
     free(summary);
     return code ? command_failed(invocation) : status;
 }
@@ -353,7 +363,7 @@ static int find_data_of(const struct invocation *invocation, struct jobs *jobs, 
 
 /* Returns enum command_exit. */
 static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
-                     struct outputs *outputs)
+                     struct outputs *outputs, struct job_rates *rates)
 {
     const bool synthetic = !job->read.data;
     struct progress progress = progress_start();
@@ -374,7 +384,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = result.data_was_made || synthetic;
     if (speaks(jobs))
-        status = show(invocation, &result, outputs, jobs->documents);
+        status = show(invocation, &result, outputs, jobs->documents, rates);
     else if (!result.valid)
         status = COMMAND_FAILED;
     result_destroy(&result);
@@ -428,7 +438,7 @@ static int show_all(const struct invocation *invocation, struct jobs *jobs, stru
     for (size_t i = 0; i < jobs->count; i++) {
         if (i && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
-        int job_status = show(invocation, &results[i], outputs, all);
+        int job_status = show(invocation, &results[i], outputs, all, NULL);
         status = job_status ? job_status : status;
         is_whole = is_whole && results[i].valid;
     }
@@ -471,20 +481,48 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
     return status;
 }
 
+/* Print all jobs side by side. */
+static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
+{
+    enum { NAME = 36 };
+    char samples[WORDS_BYTES], mib[WORDS_BYTES];
+
+    printf("\n%-*s%12s%12s%12s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
+    for (size_t i = 0; i < jobs->count; i++) {
+        words_name(stdout, escape_shown(jobs->jobs[i].output.label), NAME);
+        if (!(rates[i].samples_per_s > 0)) {
+            printf("%12s%12s\n", "-", "-");
+            continue;
+        }
+        printf("%12s%12s", words_rate(rates[i].samples_per_s, samples),
+               words_rate(rates[i].bytes_per_s / 1048576, mib));
+        if (i && rates[0].samples_per_s > 0)
+            printf("%+11.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
+        putchar('\n');
+    }
+    puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");
+}
+
 /* A failed job does not stop the others; a signal does. */
 static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
                           struct outputs *outputs)
 {
-    int status = COMMAND_OK;
+    struct job_rates *rates = memory_array(jobs->count, sizeof *rates);
+    int status = rates ? COMMAND_OK : command_failed(invocation);
+    bool has_table = jobs->count > 1 && speaks(jobs) && !jobs->jobs[0].dry_run;
 
-    for (size_t i = 0; i < jobs->count; i++) {
+    for (size_t i = 0; rates && i < jobs->count; i++) {
         if (i && ranks_meet(&jobs->ranks, stopped ? -EINTR : 0, NULL))
             break;
         if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
-        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], outputs);
+        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], outputs, &rates[i]);
         status = job_status ? job_status : status;
+        has_table = has_table && !takes_stdout(&jobs->jobs[i]);
     }
+    if (rates && has_table && !stopped)
+        print_rates(jobs, rates);
+    free(rates);
     return status;
 }
 

@@ -44,6 +44,9 @@ out "shuffle buffer:5"
 out "batches of 8"
 out "Digest"
 empty err
+# One table compares them at the end.
+grep -qE '^one +[0-9.,]+ +[0-9.,]+$' "$tmp/out" || fault "no line of the first job"
+grep -qE '^two +[0-9.,]+ +[0-9.,]+ +[-+][0-9.]+%$' "$tmp/out" || fault "no line of the second job"
 [ "$(grep -c '"samples_per_s_low95"' "$tmp/all.json")" -eq 2 ] || fault "not both jobs in the JSON"
 # The command line overrides the file.
 try 0 run --shuffle epoch "$tmp/good.ini" --dry-run
