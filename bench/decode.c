@@ -150,7 +150,8 @@ static void plain(struct jpeg_decompress_struct *jpeg, struct bump *bump,
     }
     jpeg_finish_decompress(jpeg);
     struct view_box crop = view_box(view, &view_rules_imagenet, width, height);
-    struct resize_box box = {crop.x, crop.y, crop.width, crop.height, width, height, crop.mirror};
+    struct resize_box box = {crop.x, crop.y, crop.width,  crop.height,
+                             width,  height, crop.mirror, RESIZE_TRIANGLE};
     bump_reset(bump);
     resize_plan(&resize, &box, SIDE, bump);
     const uint32_t low = resize.x.low, columns = resize.x.high - low;

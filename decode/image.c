@@ -2,6 +2,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
+#include "decode/orientation.h"
 
 #include <errno.h>
 
@@ -24,13 +25,25 @@ int image_judge(const struct image_request *request, bool truncated, const char 
     return request->accepts_damaged ? DECODE_DAMAGED : code;
 }
 
+struct view_box image_box(const struct image_request *request, uint32_t width, uint32_t height)
+{
+    const bool swaps = orientation_swaps(request->orientation);
+    struct view_shown *shown = request->shown;
+
+    shown->width = swaps ? height : width;
+    shown->height = swaps ? width : height;
+    shown->box = view_box(request->view, request->rules, shown->width, shown->height);
+    return request->orientation == ORIENTATION_UPRIGHT
+               ? shown->box
+               : orientation_stored_box(request->orientation, &shown->box, width, height);
+}
+
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator)
 {
-    struct view_box view = view_box(request->view, request->rules, width, height);
+    const struct view_box view = image_box(request, width, height);
     const double scale = numerator / 8.0;
 
-    *request->shown = (struct view_shown){.box = view, .width = width, .height = height};
     const struct resize_box box = {
         .x = view.x * scale,
         .y = view.y * scale,
@@ -39,6 +52,7 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
         .image_width = (width * numerator + 7) / 8,
         .image_height = (height * numerator + 7) / 8,
         .mirror = view.mirror,
+        .filter = request->filter,
     };
 
     return resize_plan(resize, &box, request->side, request->bump);

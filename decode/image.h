@@ -15,13 +15,15 @@ struct image_request {
     const struct decode_source *source;
     const struct view *view;
     const struct view_rules *rules;
+    enum resize_filter filter;
+    unsigned orientation; /* of the stored image, decode/orientation.h */
     const struct image_limits *limits;
     uint32_t side;
     struct bump *bump;
     uint8_t *row;
     struct decode_figures *figures;
     bool accepts_damaged;
-    struct view_shown *shown; /* set by image_plan() */
+    struct view_shown *shown; /* set by image_box() */
 };
 
 /* Report an image that is damaged, as `why` says, where all of it was checked or decoded:
@@ -30,6 +32,9 @@ int image_judge(const struct image_request *request, bool truncated, const char 
 
 /* Refuse an image without pixels or with more than max-pixels. Returns 0 or -EBADMSG. */
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);
+
+/* Return the box of the stored width x height image that the view shows. */
+struct view_box image_box(const struct image_request *request, uint32_t width, uint32_t height);
 
 /* Plan the resize of the view's box in a width x height image whose rows arrive scaled by
  * numerator/8. Returns 0 or -ENOMEM. */

@@ -15,18 +15,23 @@
  *
  * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
  *
- * EXIF orientation is ignored, as in other training pipelines.
+ * EXIF orientation is ignored, as in most training pipelines, unless jpeg:as=NAME names one that
+ * turns images upright (decode/orientation.h).
  */
 #include "decode/image.h"
 
 #include "base/fail.h"
 #include "base/image_end.h"
+#include "base/memory.h"
 #include "base/option.h"
+#include "decode/conventions.h"
+#include "decode/orientation.h"
 #include "decode/plugins.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jpeglib.h>
@@ -40,7 +45,7 @@ enum { BUMP_BYTES_PER_PIXEL = 12 };
 
 enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
-enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
+enum { SCALE_AS, SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { DAMAGED_REFUSE, DAMAGED_DECODE };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE, LOOK_WHOLE };
 
@@ -48,7 +53,7 @@ struct jpeg_settings {
     uint64_t size;
     struct image_limits limits;
     double min_area, crop;
-    int view, dct, upsampling, scale, damaged;
+    int as, view, dct, upsampling, scale, damaged;
 };
 
 struct jpeg_state {
@@ -61,7 +66,10 @@ struct jpeg_state {
     struct view view;
     struct view_rules rules;
     struct view_shown shown;
+    uint8_t *turned; /* a row before it is turned upright; NULL: images are not turned */
     const struct jpeg_settings *settings;
+    const struct convention *as;
+    int scale;
     bool created, truncated;
     jmp_buf escape;
     char reason[JMSG_LENGTH_MAX];
@@ -71,7 +79,7 @@ static const char *const view_names[] = {"asked", "train", "evaluate", "whole", 
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
 static const char *const damaged_names[] = {"refuse", "decode", NULL};
-static const char *const scale_names[] = {"fast", "any", "none", NULL};
+static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
 static const struct option_spec jpeg_options[] = {
     {.name = "size",
@@ -89,11 +97,19 @@ static const struct option_spec jpeg_options[] = {
      .summary =
          "random crop (train), centre crop (evaluate), all of the image without its aspect ratio "
          "(whole), or as the job requests (asked)"},
+    {.name = "as",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, as),
+     .fallback = "iobench",
+     .choices = convention_names,
+     .summary = "whose random crops, filter and treatment of EXIF: docs/decode.md has the table"},
     {.name = "min-area",
      .type = OPTION_REAL,
      .offset = offsetof(struct jpeg_settings, min_area),
-     .fallback = "0.05",
-     .summary = "minimum area of a random crop, as a share of the image",
+     .fallback = "auto",
+     .zero = "auto",
+     .summary = "minimum area of a random crop, as a share of the image; auto: 0.05, or as "
+                "the named loader does",
      .minimum = 0.001,
      .maximum = 1},
     {.name = "crop",
@@ -118,9 +134,10 @@ static const struct option_spec jpeg_options[] = {
     {.name = "scale",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, scale),
-     .fallback = "fast",
+     .fallback = "auto",
      .choices = scale_names,
-     .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none)"},
+     .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none); "
+                "auto: fast, but never like other loaders (as)"},
     {.name = "damaged",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, damaged),
@@ -210,9 +227,9 @@ static uint32_t choose_scale(const struct jpeg_state *state, const struct view_b
     const double shorter = box->width < box->height ? box->width : box->height;
     const double side = (double)state->settings->size;
 
-    if (state->settings->scale == SCALE_NONE)
+    if (state->scale == SCALE_NONE)
         return 8;
-    const uint32_t factor = state->settings->scale == SCALE_FAST ? 2 : 0;
+    const uint32_t factor = state->scale == SCALE_FAST ? 2 : 0;
     uint32_t numerator = 1;
     while (numerator < 8 && shorter * numerator / 8 < side)
         numerator = factor ? numerator * factor : numerator + 1;
@@ -283,7 +300,7 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
     const uint32_t width = jpeg->image_width, height = jpeg->image_height;
     if ((code = image_check_size(request, width, height)))
         return code;
-    struct view_box box = view_box(request->view, request->rules, width, height);
+    struct view_box box = image_box(request, width, height);
     const uint32_t numerator = choose_scale(state, &box);
     set_output(state, numerator);
     request->figures->progressive += jpeg->progressive_mode != 0;
@@ -327,6 +344,17 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     return code;
 }
 
+/* Decode the stored image into a row of its own, then turn that. */
+static int decode_turned(struct jpeg_state *state, struct image_request *request, uint8_t *row)
+{
+    request->row = state->turned;
+    const int code = decode_jpeg(state, request);
+    if (code >= 0)
+        orientation_turn(request->orientation, state->shown.box.mirror, request->side, request->row,
+                         row);
+    return code;
+}
+
 /* ---- the plug-in ---- */
 
 static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *traits)
@@ -338,9 +366,16 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     traits->side = (uint32_t)state->settings->size;
     traits->row_bytes = (size_t)traits->side * traits->side * 3;
     traits->reads_image = true;
-    state->rules = view_rules_imagenet;
-    state->rules.min_area = state->settings->min_area;
+    state->as = &conventions[state->settings->as];
+    state->rules = *state->as->rules;
+    if (state->settings->min_area > 0)
+        state->rules.min_area = state->settings->min_area;
+    state->scale = state->settings->scale != SCALE_AS ? state->settings->scale
+                   : state->as->scales                ? SCALE_FAST
+                                                      : SCALE_NONE;
     state->rules.crop_share = state->settings->crop;
+    if (state->as->upright && !(state->turned = memory_zeroed(traits->row_bytes)))
+        return -ENOMEM;
     code = bump_open(&state->bump, BUMP_BYTES,
                      BUMP_BYTES + state->settings->limits.pixels * BUMP_BYTES_PER_PIXEL);
     if (code)
@@ -372,6 +407,7 @@ static void jpeg_close(void *opaque)
     if (state->created)
         jpeg_destroy_decompress(&state->jpeg);
     bump_close(&state->bump);
+    free(state->turned);
 }
 
 static int jpeg_decode(void *opaque, const struct decode_source *source, const struct view *view,
@@ -380,10 +416,12 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     static const enum view_kind kinds[] = {
         [LOOK_TRAIN] = VIEW_TRAIN, [LOOK_EVALUATE] = VIEW_EVALUATE, [LOOK_WHOLE] = VIEW_WHOLE};
     struct jpeg_state *state = opaque;
-    const struct image_request request = {
+    struct image_request request = {
         .source = source,
         .view = &state->view,
         .rules = &state->rules,
+        .filter = state->as->filter,
+        .orientation = ORIENTATION_UPRIGHT,
         .limits = &state->settings->limits,
         .side = (uint32_t)state->settings->size,
         .bump = &state->bump,
@@ -401,7 +439,10 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         return image_decode_raw(&request);
     if (image_is_png(source))
         return image_decode_png(&request);
-    return decode_jpeg(state, &request);
+    request.orientation = state->as->upright ? orientation_of_jpeg(source->bytes, source->length)
+                                             : ORIENTATION_UPRIGHT;
+    return request.orientation == ORIENTATION_UPRIGHT ? decode_jpeg(state, &request)
+                                                      : decode_turned(state, &request, row);
 }
 
 static const struct view_shown *jpeg_shown(const void *opaque)

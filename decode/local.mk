@@ -4,6 +4,7 @@ libiobench_a_SOURCES += \
 	decode/plugins.h decode/registry.c \
 	decode/view.c decode/view.h \
 	decode/none.c decode/checksum.c \
+	decode/conventions.c decode/conventions.h decode/orientation.c decode/orientation.h \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c decode/raw.c
 libiobench_a_SOURCES += \
 	decode/baseline/baseline.c decode/baseline/baseline.h \

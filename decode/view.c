@@ -5,13 +5,12 @@
 
 #include <math.h>
 
-enum { TRIES = 10 };
-
 const struct view_rules view_rules_imagenet = {
     .min_area = 0.05,
     .max_area = 1,
     .min_aspect = 3.0 / 4,
     .max_aspect = 4.0 / 3,
+    .tries = 10,
     .crop_share = 224.0 / 256,
 };
 
@@ -30,6 +29,8 @@ static struct view_box fallback(const struct view_rules *rules, uint32_t width, 
 {
     double box_width = width, box_height = height;
 
+    if (rules->whole_else)
+        return centre(width, height, width, height);
     if (width < rules->min_aspect * height)
         box_height = fmax(1, nearbyint(width / rules->min_aspect));
     else if (width > rules->max_aspect * height)
@@ -46,27 +47,54 @@ static double between(struct random *random, double low, double high)
 }
 
 /* "Going deeper with convolutions" (Szegedy et al. 2014), section 6, with the aspect ratio drawn
- * uniformly on a log scale and whole-pixel boxes, as other loaders do. */
+ * uniformly, mostly on a log scale, and whole-pixel boxes, as other loaders do. */
+static struct view_box draw_area(struct random *random, const struct view_rules *rules, double area)
+{
+    const bool is_log = rules->draws == VIEW_DRAWS_LOG_RATIO;
+    const double box_area = area * between(random, rules->min_area, rules->max_area);
+    const double aspect = is_log
+                              ? exp(between(random, log(rules->min_aspect), log(rules->max_aspect)))
+                              : between(random, rules->min_aspect, rules->max_aspect);
+
+    return (struct view_box){.width = nearbyint(sqrt(box_area * aspect)),
+                             .height = nearbyint(sqrt(box_area / aspect))};
+}
+
+/* As TensorFlow does: small boxes are rarer than with draw_area(). */
+static struct view_box draw_height(struct random *random, const struct view_rules *rules,
+                                   uint32_t width, uint32_t height)
+{
+    const double area = (double)width * height;
+    const double aspect = between(random, rules->min_aspect, rules->max_aspect);
+    double least = nearbyint(sqrt(area * rules->min_area / aspect));
+    double most = nearbyint(sqrt(area * rules->max_area / aspect));
+
+    while (most > 1 && nearbyint(most * aspect) > width)
+        most = fmin(most - 1, ceil((width + 0.5) / aspect));
+    most = fmin(most, height);
+    if (least < most)
+        least += (double)random_below(random, (uint64_t)(most - least) + 1);
+    else
+        least = most;
+    return (struct view_box){.width = nearbyint(least * aspect), .height = least};
+}
+
 static struct view_box random_crop(struct random *random, const struct view_rules *rules,
                                    uint32_t width, uint32_t height)
 {
     const double area = (double)width * height;
-    const double log_low = log(rules->min_aspect), log_high = log(rules->max_aspect);
 
-    for (int i = 0; i < TRIES; i++) {
-        double box_area = area * between(random, rules->min_area, rules->max_area);
-        double aspect = exp(between(random, log_low, log_high));
-        double box_width = nearbyint(sqrt(box_area * aspect));
-        double box_height = nearbyint(sqrt(box_area / aspect));
-        if (box_width < 1 || box_height < 1 || box_width > width || box_height > height)
+    for (unsigned i = 0; i < rules->tries; i++) {
+        struct view_box box = rules->draws == VIEW_DRAWS_HEIGHT
+                                  ? draw_height(random, rules, width, height)
+                                  : draw_area(random, rules, area);
+        if (box.width < 1 || box.height < 1 || box.width > width || box.height > height ||
+            box.width * box.height < rules->min_covered * area)
             continue;
-        uint64_t free_x = width - (uint64_t)box_width, free_y = height - (uint64_t)box_height;
-        return (struct view_box){
-            .x = (double)random_below(random, free_x + 1),
-            .y = (double)random_below(random, free_y + 1),
-            .width = box_width,
-            .height = box_height,
-        };
+        uint64_t free_x = width - (uint64_t)box.width, free_y = height - (uint64_t)box.height;
+        box.x = (double)random_below(random, free_x + 1);
+        box.y = (double)random_below(random, free_y + 1);
+        return box;
     }
     return fallback(rules, width, height);
 }

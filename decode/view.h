@@ -32,11 +32,21 @@ struct view_shown {
     uint32_t width, height;
 };
 
+enum view_draws {
+    VIEW_DRAWS_LOG_RATIO, /* area, and aspect ratio on a log scale */
+    VIEW_DRAWS_RATIO,     /* area, and aspect ratio */
+    VIEW_DRAWS_HEIGHT,    /* aspect ratio, then the height among those that give an allowed area */
+};
+
 /* Training: area 0.05..1 (min_area) and aspect 3/4..4/3, ten tries, else the centre (Inception).
  * Evaluation: the short side resized to resize_side, then the centre crop_side square. Whole: all
  * of the image, whatever its aspect ratio. */
 struct view_rules {
     double min_area, max_area, min_aspect, max_aspect;
+    double min_covered; /* smaller boxes are drawn again, as a share of the image */
+    enum view_draws draws;
+    unsigned tries;
+    bool whole_else;   /* after these tries: the whole image, not the largest box at its centre */
     double crop_share; /* evaluation: crop side over resize side, 224/256 */
 };
 

@@ -27,17 +27,24 @@ enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES =
 struct resize_window {
     uint32_t first, count;
     double centre, reach;
+    bool is_area;
 };
 
-/* Triangle of the antialiased bilinear filter: its reach is one output pixel when shrinking, one
- * source pixel when enlarging. */
-static struct resize_window window_at(double start, double scale, uint32_t low, uint32_t high,
-                                      uint32_t i)
+/* A triangle reaches one source pixel, or one output pixel when it shrinks with antialiasing; an
+ * area reaches half an output pixel. */
+static struct resize_window window_at(enum resize_filter filter, double start, double scale,
+                                      uint32_t low, uint32_t high, uint32_t i)
 {
     struct resize_window window = {.centre = start + (i + 0.5) * scale,
-                                   .reach = scale > 1 ? scale : 1};
-    double first = floor(window.centre - window.reach + 0.5);
-    double last = floor(window.centre + window.reach + 0.5);
+                                   .reach = filter != RESIZE_BILINEAR && scale > 1 ? scale : 1,
+                                   .is_area = filter == RESIZE_AREA};
+    if (window.is_area)
+        window.reach = scale / 2;
+    const double slack = 1e-9; /* a position that an area only touches */
+    double first = window.is_area ? floor(window.centre - window.reach + slack)
+                                  : floor(window.centre - window.reach + 0.5);
+    double last = window.is_area ? ceil(window.centre + window.reach - slack)
+                                 : floor(window.centre + window.reach + 0.5);
 
     window.first = first > low ? (uint32_t)first : low;
     if (window.first > high - 1)
@@ -49,7 +56,12 @@ static struct resize_window window_at(double start, double scale, uint32_t low, 
 
 static double weight_at(const struct resize_window *window, uint32_t k)
 {
-    double distance = fabs(window->first + k + 0.5 - window->centre) / window->reach;
+    const double at = window->first + k + 0.5;
+
+    if (window->is_area) /* the covered part of the position */
+        return fmax(0, fmin(at + 0.5, window->centre + window->reach) -
+                           fmax(at - 0.5, window->centre - window->reach));
+    double distance = fabs(at - window->centre) / window->reach;
 
     return distance < 1 ? 1 - distance : 0;
 }
@@ -99,8 +111,8 @@ static void bounds(double start, double length, uint32_t image, uint32_t *low, u
         *high = *low + 1;
 }
 
-static int plan_axis(struct resize_axis *axis, double start, double length, uint32_t image,
-                     uint32_t side, struct bump *bump)
+static int plan_axis(struct resize_axis *axis, enum resize_filter filter, double start,
+                     double length, uint32_t image, uint32_t side, struct bump *bump)
 {
     const double scale = length / side;
     uint32_t low, high;
@@ -112,7 +124,7 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
     if (!axis->first || !axis->weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < side; i++) {
-        struct resize_window window = window_at(start, scale, low, high, i);
+        struct resize_window window = window_at(filter, start, scale, low, high, i);
         assert(window.count <= axis->taps);
         axis->first[i] = window.first;
         uint32_t count = set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
@@ -123,6 +135,14 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
     return 0;
 }
 
+/* As OpenCV's INTER_AREA. */
+static enum resize_filter filter_of(const struct resize_box *box, uint32_t side)
+{
+    const bool shrinks = box->width >= side && box->height >= side;
+
+    return box->filter == RESIZE_AREA && !shrinks ? RESIZE_BILINEAR : box->filter;
+}
+
 int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
                 struct bump *bump)
 {
@@ -130,10 +150,11 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t si
 #ifdef __x86_64__
     resize->avx2 = __builtin_cpu_supports("avx2");
 #endif
-    int code = plan_axis(&resize->x, box->x, box->width, box->image_width, side, bump);
+    const enum resize_filter filter = filter_of(box, side);
+    int code = plan_axis(&resize->x, filter, box->x, box->width, box->image_width, side, bump);
     if (code)
         return code;
-    return plan_axis(&resize->y, box->y, box->height, box->image_height, side, bump);
+    return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, side, bump);
 }
 
 /* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. Columns are
@@ -365,8 +386,10 @@ void resize_reference(const uint8_t *image, const struct resize_box *box, uint32
     bounds(box->y, box->height, box->image_height, &low_y, &high_y);
     for (uint32_t i = 0; i < side * side; i++) {
         uint32_t column = box->mirror ? side - 1 - i % side : i % side;
-        struct resize_window y = window_at(box->y, scale_y, low_y, high_y, i / side);
-        struct resize_window x = window_at(box->x, scale_x, low_x, high_x, column);
+        struct resize_window y =
+            window_at(filter_of(box, side), box->y, scale_y, low_y, high_y, i / side);
+        struct resize_window x =
+            window_at(filter_of(box, side), box->x, scale_x, low_x, high_x, column);
         double total = weights_sum(&x) * weights_sum(&y), sum[3] = {0};
         for (uint32_t j = 0; j < y.count; j++) {
             const uint8_t *row = image + (size_t)(y.first + j) * box->image_width * LANES;

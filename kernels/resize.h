@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resize: a box of an image, resized to a square of RGB bytes with the antialiased triangle filter
- * (what Pillow and torchvision call bilinear), while its rows are being decoded.
+ * resize: a box of an image, resized to a square of RGB bytes while its rows are being decoded,
+ * with the antialiased triangle filter (what Pillow and torchvision call bilinear) or another.
  *
  * Rows are RGBX bytes, four a pixel, so that a pixel is one SIMD load. The vertical pass goes
  * first: each output row needs only the few source rows under its filter, kept in a small ring that
@@ -23,6 +23,12 @@
 #include <stdint.h>
 
 enum { RESIZE_PIXEL_BYTES = 4, RESIZE_ROWS_MAX = 4 };
+
+enum resize_filter {
+    RESIZE_TRIANGLE, /* antialiased bilinear */
+    RESIZE_BILINEAR, /* the two nearest positions, however far the image shrinks */
+    RESIZE_AREA,     /* the mean of what an output pixel covers; bilinear unless both axes shrink */
+};
 
 /* One axis: output position i is a weighted sum of `taps` source positions from first[i]. */
 struct resize_axis {
@@ -56,6 +62,7 @@ struct resize_box {
     double x, y, width, height; /* in pixels of the width x height image */
     uint32_t image_width, image_height;
     bool mirror;
+    enum resize_filter filter;
 };
 
 /* Pixels outside the box (rounded outwards to whole pixels) are never used. The box is inside the

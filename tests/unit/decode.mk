@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += tests/unit/test_conventions
+tests_unit_test_conventions_SOURCES = tests/unit/test_conventions.c tests/unit/unit.h
+tests_unit_test_conventions_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_view
 tests_unit_test_view_SOURCES = tests/unit/test_view.c tests/unit/unit.h
 tests_unit_test_view_LDADD = $(UNIT_LIBS)

@@ -122,8 +122,8 @@ static void crops_equal_those_of_the_whole_image(const char *name, const char *t
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct view view = {.kind = VIEW_TRAIN, .seed = seed};
         struct view_box crop = view_box(&view, &view_rules_imagenet, width, height);
-        struct resize_box box = {crop.x, crop.y, crop.width, crop.height,
-                                 width,  height, crop.mirror};
+        struct resize_box box = {crop.x, crop.y, crop.width,  crop.height,
+                                 width,  height, crop.mirror, RESIZE_TRIANGLE};
         resize_reference(image, &box, 48, exact);
         assert_int_equal(decode(&bench, &source, seed), 0);
         for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
@@ -542,7 +542,8 @@ static void compare_photograph(const char *path, const char *text, double most, 
     uint8_t *image = decode_whole(&source, true, &width, &height);
     struct view view = {.kind = VIEW_EVALUATE};
     struct view_box crop = view_box(&view, &view_rules_imagenet, width, height);
-    struct resize_box box = {crop.x, crop.y, crop.width, crop.height, width, height, false};
+    struct resize_box box = {crop.x, crop.y, crop.width, crop.height,
+                             width,  height, false,      RESIZE_TRIANGLE};
     resize_reference(image, &box, 96, exact);
     assert_int_equal(decode(&bench, &source, 0), 0);
     for (int i = 0; i < 96 * 96 * 3; i++) {

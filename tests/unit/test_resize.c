@@ -54,6 +54,7 @@ static struct resize_box random_box(struct random *random, uint32_t width, uint3
     box.x = (width - box.width) * random_unit(random);
     box.y = (height - box.height) * random_unit(random);
     box.mirror = random_next(random) & 1;
+    box.filter = (enum resize_filter)random_below(random, 3);
     return box;
 }
 
@@ -90,6 +91,39 @@ static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
     print_message("worst %.3f levels, mean %.4f\n", worst, sum / (double)count);
     assert_true(worst < 0.6);
     assert_true(fabs(sum / (double)count) < 0.02);
+    bump_close(&bump);
+}
+
+/* The exact figures of each filter, by hand: eight columns of values 4 x^2 become two. Bilinear
+ * takes the two nearest, area the mean of four; both axes must shrink for that. */
+static void each_filter_has_its_weights(void **unused)
+{
+    static const struct {
+        enum resize_filter filter;
+        uint32_t height;
+        int left, right;
+    } expected[] = {{RESIZE_BILINEAR, 8, 10, 122},
+                    {RESIZE_AREA, 8, 14, 126},
+                    {RESIZE_AREA, 1, 10, 122}, /* the rows do not shrink */
+                    {RESIZE_TRIANGLE, 8, 22, 112}};
+    struct random random = random_start(6);
+    uint8_t image[8 * 8 * RESIZE_PIXEL_BYTES], output[2 * 2 * 3];
+    struct bump bump;
+
+    (void)unused;
+    for (int i = 0; i < 8 * 8 * RESIZE_PIXEL_BYTES; i++)
+        image[i] = (uint8_t)(4 * (i / RESIZE_PIXEL_BYTES % 8) * (i / RESIZE_PIXEL_BYTES % 8));
+    assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct resize_box box = {.width = 8,
+                                       .height = expected[i].height,
+                                       .image_width = 8,
+                                       .image_height = expected[i].height,
+                                       .filter = expected[i].filter};
+        run(&bump, &random, image, &box, 2, output);
+        assert_int_equal(output[0], expected[i].left);
+        assert_int_equal(output[3], expected[i].right);
+    }
     bump_close(&bump);
 }
 
@@ -192,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_within_one_level_of_the_exact_ones),
+        cmocka_unit_test(each_filter_has_its_weights),
         cmocka_unit_test(a_flat_image_stays_flat),
         cmocka_unit_test(a_mirrored_box_is_the_box_read_backwards),
         cmocka_unit_test(an_unscaled_box_is_copied),
