@@ -13,6 +13,9 @@
  *   fast DCT and repeated chroma save about 1% each, since both variants have SIMD code.
  *   "scale=any" is slower: there is no SIMD code for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
  *
+ * Baseline images that need no scaling in the DCT are decoded by decode/baseline/ (engine=auto);
+ * libjpeg-turbo decodes all others, and is the judge of every damaged one.
+ *
  * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
  *
  * EXIF orientation is ignored, as in most training pipelines, unless jpeg:as=NAME names one that
@@ -24,6 +27,7 @@
 #include "base/image_end.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "decode/baseline/baseline.h"
 #include "decode/conventions.h"
 #include "decode/orientation.h"
 #include "decode/plugins.h"
@@ -47,17 +51,19 @@ enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_AS, SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { DAMAGED_REFUSE, DAMAGED_DECODE };
+enum { ENGINE_AUTO, ENGINE_OWN, ENGINE_TURBO };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE, LOOK_WHOLE };
 
 struct jpeg_settings {
     uint64_t size;
     struct image_limits limits;
     double min_area, crop;
-    int as, view, dct, upsampling, scale, damaged;
+    int as, view, dct, upsampling, scale, damaged, engine;
 };
 
 struct jpeg_state {
-    struct jpeg_decompress_struct jpeg;
+    struct jpeg_decompress_struct jpeg; /* first: libjpeg passes it to on_error() */
+    struct baseline *baseline;          /* NULL: libjpeg decodes all */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
@@ -78,6 +84,7 @@ struct jpeg_state {
 static const char *const view_names[] = {"asked", "train", "evaluate", "whole", NULL};
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
+static const char *const engine_names[] = {"auto", "own", "turbo", NULL};
 static const char *const damaged_names[] = {"refuse", "decode", NULL};
 static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
@@ -138,6 +145,14 @@ static const struct option_spec jpeg_options[] = {
      .choices = scale_names,
      .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none); "
                 "auto: fast, but never like other loaders (as)"},
+    {.name = "engine",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, engine),
+     .fallback = "auto",
+     .choices = engine_names,
+     .summary =
+         "baseline JPEGs by our own decoder, same pixels (own; auto: where the CPU has AVX2), "
+         "or all by libjpeg-turbo (turbo)"},
     {.name = "damaged",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, damaged),
@@ -344,11 +359,72 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     return code;
 }
 
+/* ---- one baseline JPEG, without libjpeg ---- */
+
+static int read_baseline_rows(struct jpeg_state *state, const struct image_request *request)
+{
+    const struct resize *plan = &state->resize;
+    const struct baseline_region region = {plan->x.low, plan->y.low, plan->x.high - plan->x.low,
+                                           plan->y.high - plan->y.low};
+    uint8_t *rows[RESIZE_ROWS_MAX];
+
+    int code = resize_begin(&state->resize, region.x, region.width, request->row);
+    if (code)
+        return code;
+    void *memory = bump_alloc(&state->bump, baseline_select(state->baseline, &region));
+    if (!memory)
+        return -ENOMEM;
+    if (baseline_start(state->baseline, memory))
+        return BASELINE_OTHER;
+    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            if (baseline_read(state->baseline, rows[i]))
+                return BASELINE_OTHER;
+        resize_give(&state->resize, count);
+    }
+    return 0;
+}
+
+/* Returns BASELINE_OTHER if libjpeg must decode, and judge, this image. */
+static int decode_baseline(struct jpeg_state *state, const struct image_request *request)
+{
+    const struct decode_source *source = request->source;
+    struct baseline_image image;
+    int code;
+
+    if (!state->baseline || baseline_open(state->baseline, source->bytes, source->length, &image) ||
+        !image_end_jpeg(source->bytes, source->length, image.header_bytes))
+        return BASELINE_OTHER;
+    if ((code = image_check_size(request, image.width, image.height)))
+        return code;
+    const struct view_box box = image_box(request, image.width, image.height);
+    const uint32_t numerator = choose_scale(state, &box);
+    if (numerator != 8)
+        return BASELINE_OTHER;
+    code = image_plan(request, &state->resize, image.width, image.height, numerator);
+    if (code == 0)
+        code = read_baseline_rows(state, request);
+    if (code == 0)
+        request->figures->grayscale += image.components == 1;
+    return code;
+}
+
+/* By whoever can. */
+static int decode_stored(struct jpeg_state *state, const struct image_request *request)
+{
+    const int code = decode_baseline(state, request);
+
+    if (code != BASELINE_OTHER)
+        return code;
+    bump_reset(&state->bump);
+    return decode_jpeg(state, request);
+}
+
 /* Decode the stored image into a row of its own, then turn that. */
 static int decode_turned(struct jpeg_state *state, struct image_request *request, uint8_t *row)
 {
     request->row = state->turned;
-    const int code = decode_jpeg(state, request);
+    const int code = decode_stored(state, request);
     if (code >= 0)
         orientation_turn(request->orientation, state->shown.box.mirror, request->side, request->row,
                          row);
@@ -356,6 +432,19 @@ static int decode_turned(struct jpeg_state *state, struct image_request *request
 }
 
 /* ---- the plug-in ---- */
+
+/* The baseline decoder has libjpeg's default methods alone. */
+static int open_baseline(struct jpeg_state *state)
+{
+    const struct jpeg_settings *settings = state->settings;
+
+    if (settings->dct != DCT_ISLOW || settings->upsampling != UPSAMPLE_FANCY ||
+        settings->engine == ENGINE_TURBO ||
+        (settings->engine == ENGINE_AUTO && !baseline_is_fast()))
+        return 0;
+    state->baseline = baseline_create();
+    return state->baseline ? 0 : fail(ENOMEM, "out of memory for a JPEG decoder");
+}
 
 static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *traits)
 {
@@ -379,6 +468,8 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     code = bump_open(&state->bump, BUMP_BYTES,
                      BUMP_BYTES + state->settings->limits.pixels * BUMP_BYTES_PER_PIXEL);
     if (code)
+        return code;
+    if ((code = open_baseline(state)))
         return code;
     state->jpeg.err = jpeg_std_error(&state->errors);
     state->errors.error_exit = on_error;
@@ -404,6 +495,7 @@ static void jpeg_close(void *opaque)
 {
     struct jpeg_state *state = opaque;
 
+    baseline_destroy(state->baseline);
     if (state->created)
         jpeg_destroy_decompress(&state->jpeg);
     bump_close(&state->bump);
@@ -441,7 +533,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         return image_decode_png(&request);
     request.orientation = state->as->upright ? orientation_of_jpeg(source->bytes, source->length)
                                              : ORIENTATION_UPRIGHT;
-    return request.orientation == ORIENTATION_UPRIGHT ? decode_jpeg(state, &request)
+    return request.orientation == ORIENTATION_UPRIGHT ? decode_stored(state, &request)
                                                       : decode_turned(state, &request, row);
 }
 

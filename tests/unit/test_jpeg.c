@@ -575,6 +575,35 @@ static void photographs_look_the_same(void **unused)
     globfree(&found);
 }
 
+/* The same rows, figures and verdicts, whoever decodes. */
+static void engines_agree(void **unused)
+{
+    struct bench own, turbo;
+
+    (void)unused;
+    start(&own, "jpeg:size=40,scale=none,engine=own");
+    start(&turbo, "jpeg:size=40,scale=none,engine=turbo");
+    for (int i = 0; i < FIXTURES; i++) {
+        struct decode_source source = load(fixtures[i]);
+        uint8_t *bytes = (void *)(uintptr_t)source.bytes;
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            /* From the 20th on, damaged: each a bit more. */
+            if (seed == 20)
+                bytes[source.length - 1] ^= 0x10; /* the end marker is another */
+            if (seed > 20)
+                bytes[random_hash(seed, (uint64_t)i, 0) % source.length] ^= 0x10;
+            const int expected = decode(&turbo, &source, seed);
+            assert_int_equal(decode(&own, &source, seed), expected);
+            if (expected == 0)
+                assert_memory_equal(own.row, turbo.row, turbo.decoder.traits.row_bytes);
+        }
+        drop(&source);
+    }
+    assert_memory_equal(&own.decoder.figures, &turbo.decoder.figures, sizeof own.decoder.figures);
+    stop(&own);
+    stop(&turbo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +620,7 @@ int main(void)
         cmocka_unit_test(fashion_mnist_comes_back),
         cmocka_unit_test(photographs_look_the_same),
         cmocka_unit_test(decoding_allocates_nothing),
+        cmocka_unit_test(engines_agree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
