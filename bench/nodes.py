@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MEAN_BYTES = 40000
 BATCH = 32
 PREFETCH = 2
+WINDOW = 64
 MPI = {"OMPI_MCA_orte_default_hostfile": "/run/netns/hosts",
        "OMPI_MCA_plm_rsh_agent": "sh /run/netns/agent",
        "OMPI_MCA_rmaps_base_mapping_policy": "node",
@@ -100,7 +101,7 @@ EXPORT {{ Export_Id = 7; Path = {folder}/export; Pseudo = /export; FSAL {{ Name 
 
     def measure(self, nodes, arguments, runs):
         done = run("mpirun", "-n", str(nodes), self.options.iobench, "run", "--data", self.data, "--runs",
-                   str(runs), "--batch-size", str(BATCH), "--prefetch", str(PREFETCH), "--memory", "64MiB",
+                   str(runs), "--batch-size", str(BATCH), "--prefetch", str(PREFETCH), "--memory", "64MiB", "--window", str(WINDOW),
                    *arguments, "--json", "-", "--no-calibrate", "--sample-interval", "none",
                    stdout=subprocess.PIPE, env={**os.environ, **MPI})
         return json.loads(done.stdout)["jobs"][0]
@@ -119,7 +120,7 @@ def predict(options, bed, one, decode_s, gpu, nodes):
                  "fabric-port-bytes-per-s": 0},
         "storage": {"scope": "job", "read-bytes-per-s": one * options.server / options.link,
                     "client-bytes-per-s": one, "read-iops": 0, "latency-s": 0, "latency-cv": 0},
-        "job": {"epochs": 1},
+        "job": {"epochs": 1, "window-samples": WINDOW},
     }
     path = os.path.join(options.folder, "nodes.ini")
     with open(path, "w", encoding="utf-8") as file:
