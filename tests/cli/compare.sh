@@ -87,7 +87,7 @@ try 0 size four --gpus 8 --gpu v100
 out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"
 out " 44.7 0.18"
 try 2 size --gpu b200
-err "no rate known for 'b200'"
+err "unknown GPU 'b200'"
 empty out
 try 1 size /dev/null
 err "/dev/null"
