@@ -12,6 +12,7 @@
 #include "cmd/families.h"
 #include "report/words.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,21 @@ enum { COLUMN = 26 };
 
 struct doctor_settings {
     char *json; /* file or "-" for standard output; NULL: a table */
+    bool launch, fabric;
+    char *proc_root, *sysfs_root;
 };
 
 static const struct option_spec doctor_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct doctor_settings, json), .metavar = "FILE",
      .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
+    {"fabric", 0, OPTION_FLAG, offsetof(struct doctor_settings, fabric), "no",
+     .summary = "only the fabric: ports, interfaces, NFS mounts, GPU to adapter"},
+    {"launch", 0, OPTION_FLAG, offsetof(struct doctor_settings, launch), "no",
+     .summary = "only the job, under mpirun or srun: MPI, transport, nodes, CPUs, clocks"},
+    {"proc-root", 0, OPTION_TEXT, offsetof(struct doctor_settings, proc_root), "/proc",
+     .metavar = "DIR", .summary = "mount point of proc, for the fabric"},
+    {"sysfs-root", 0, OPTION_TEXT, offsetof(struct doctor_settings, sysfs_root), "/sys",
+     .metavar = "DIR", .summary = "mount point of sysfs, such as the host's in a container"},
     {0},
 };
 
@@ -70,6 +81,45 @@ static bool look_all(const char *section, const struct doctor_check *checks, con
     return true;
 }
 
+/* A section without a fixed list of checks. */
+struct section {
+    const char *name;
+    json_t *all;
+    bool is_bad; /* something does not work */
+};
+
+static void add_finding(void *context, const char *name, const struct doctor_finding *finding)
+{
+    struct section *section = context;
+
+    section->is_bad |= finding->state == DOCTOR_NO;
+    tell(section->name, name, finding, section->all);
+}
+
+static void look_fabric(const struct doctor_settings *settings, json_t *all)
+{
+    struct section section = {.name = "Fabric", .all = all};
+    const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
+
+    if (!all)
+        printf("%s%s\n", settings->fabric ? "" : "\n", section.name);
+    doctor_look_fabric(&roots, &(struct doctor_report){add_finding, &section});
+}
+
+/* Exits with 1 if the processes do not form one job, so that scripts can ask. speaks: is this the
+ * process that prints? */
+static int look_launch(const struct invocation *invocation, bool speaks, json_t *all)
+{
+    struct section section = {.name = "Launch", .all = all};
+
+    if (!all && speaks)
+        printf("%s\n", section.name);
+    const int code = doctor_look_launch(&(struct doctor_report){add_finding, &section});
+    if (code && !section.is_bad && speaks)
+        return command_failed(invocation);
+    return code || section.is_bad ? COMMAND_FAILED : COMMAND_OK;
+}
+
 /* List plug-ins that are built in but unusable here. */
 static void look_plugins(json_t *all)
 {
@@ -91,14 +141,15 @@ static void look_plugins(json_t *all)
     }
 }
 
-static int doctor_run(const struct invocation *invocation)
+/* This machine, its fabric and the paths. */
+static int look_here(const struct invocation *invocation, json_t *all)
 {
     const struct doctor_settings *settings = invocation->settings;
     const char *path = invocation->count ? invocation->operands[0] : NULL;
-    json_t *all = settings->json ? json_array() : NULL;
     int status = COMMAND_OK;
 
     look_all("This machine", doctor_machine, path, all);
+    look_fabric(settings, all);
     look_plugins(all);
     for (int i = 0; i < invocation->count; i++) {
         if (!all)
@@ -106,10 +157,32 @@ static int doctor_run(const struct invocation *invocation)
         if (!look_all(invocation->operands[i], doctor_path, invocation->operands[i], all))
             status = COMMAND_FAILED;
     }
-    if (all && json_file_write(settings->json, all))
-        return command_failed(invocation);
     if (!all && !path)
-        puts("\nTo check the storage of a data set too: iobench doctor PATH");
+        puts("\nTo check the storage of a data set too: iobench doctor PATH\n"
+             "To check how a job is started: mpirun ... iobench doctor --launch");
+    return status;
+}
+
+static int doctor_run(const struct invocation *invocation)
+{
+    const struct doctor_settings *settings = invocation->settings;
+    const bool speaks = ranks_speaks(); /* joining changes what the environment says */
+    json_t *all = settings->json ? json_array() : NULL;
+    int status = COMMAND_OK;
+
+    if (settings->launch && (settings->fabric || invocation->count)) {
+        fail(EINVAL, "--launch looks at the job only: no --fabric, no PATH");
+        status = command_misused(invocation);
+    } else if (settings->launch) {
+        status = look_launch(invocation, speaks, all);
+    } else if (settings->fabric) {
+        look_fabric(settings, all);
+    } else {
+        status = look_here(invocation, all);
+    }
+    if (all && status != COMMAND_USAGE && (!settings->launch || speaks))
+        return json_file_write(settings->json, all) ? command_failed(invocation) : status;
+    json_decref(all);
     return status;
 }
 
@@ -120,9 +193,16 @@ const struct command command_doctor = {
     .operands_maximum = -1,
     .description =
         "Checks what a measurement needs: io_uring, limits, permission to drop caches and means to "
-        "verify them cold, GPUs and fabric; and of each PATH the file system, devices, O_DIRECT "
-        "and free space. Each line is ok, warn or no, with a remedy.",
-    .examples = "iobench doctor /mnt/imagenet\tbefore the first run on a machine\n",
+        "verify them cold, GPUs; of the fabric each port, network interface, NFS mount and the way "
+        "between GPU and adapter; and of each PATH the file system, devices, O_DIRECT and free "
+        "space. Each line is ok, warn or no, with a remedy.\n"
+        "--launch, under mpirun or srun, checks the job instead: which MPI and transport, ranks "
+        "and "
+        "nodes, the CPUs of each rank, clocks, and why processes do not find each other. It exits "
+        "with 1 if something does not work.",
+    .examples = "iobench doctor /mnt/imagenet\tbefore the first run on a machine\n"
+                "iobench doctor --fabric\tits ports, interfaces and NFS mounts\n"
+                "mpirun -n 16 --hostfile hosts iobench doctor --launch\tbefore the first job\n",
     .options = doctor_options,
     .settings_size = sizeof(struct doctor_settings),
     .run = doctor_run,

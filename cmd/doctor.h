@@ -5,6 +5,8 @@
 #ifndef IOBENCH_CMD_DOCTOR_H
 #define IOBENCH_CMD_DOCTOR_H
 
+#include "telemetry/infiniband.h"
+
 #include <stddef.h>
 
 enum doctor_state {
@@ -27,6 +29,19 @@ struct doctor_check {
 
 extern const struct doctor_check doctor_machine[]; /* both end with a NULL name */
 extern const struct doctor_check doctor_path[];
+
+/* Where the findings of a part without a fixed list go. */
+struct doctor_report {
+    void (*add)(void *context, const char *name, const struct doctor_finding *finding);
+    void *context;
+};
+
+void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor_report *report);
+void doctor_look_port(const struct telemetry_roots *roots, const struct infiniband_port *port,
+                      const struct doctor_report *report);
+/* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
+ * a negative errno with a reason, also where the processes do not find each other. */
+int doctor_look_launch(const struct doctor_report *report);
 
 void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

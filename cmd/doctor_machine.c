@@ -305,28 +305,6 @@ static void look_gpus(const char *path, struct doctor_finding *finding)
     finding_advise(finding, "not required: --trainer replay:h200 simulates one");
 }
 
-static void look_infiniband(const char *path, struct doctor_finding *finding)
-{
-    struct folder_names found;
-    char state[64], rate[64], file[512];
-
-    (void)path;
-    folder_names_matching(&found, "/sys/class/infiniband/*/ports/*");
-    const size_t ports = found.count;
-    if (ports == 0)
-        return finding_say(finding, DOCTOR_NO, "no InfiniBand or RoCE port");
-    snprintf(file, sizeof file, "%s/state", found.list[0]);
-    line_of(file, state, sizeof state);
-    snprintf(file, sizeof file, "%s/rate", found.list[0]);
-    line_of(file, rate, sizeof rate);
-    folder_names_release(&found);
-    bool active = strstr(state, "ACTIVE") != NULL;
-    finding_say(finding, active ? DOCTOR_OK : DOCTOR_WARN, "%zu ports, the first: %s, %s", ports,
-                state, rate);
-    if (!active)
-        finding_advise(finding, "port is down: see ibstat");
-}
-
 static void look_mpi(const char *path, struct doctor_finding *finding)
 {
     (void)path;
@@ -350,7 +328,6 @@ const struct doctor_check doctor_machine[] = {
     {"bytes read", look_io_counters},
     {"sandbox", look_sandbox},
     {"GPUs", look_gpus},
-    {"InfiniBand", look_infiniband},
     {"MPI", look_mpi},
     {0},
 };

@@ -16,6 +16,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/size.c cmd/size.h cmd/size_cluster.c cmd/size_page.c cmd/size_page.h \
 	cmd/size_recording.c cmd/size_recording.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
+	cmd/doctor_fabric.c cmd/doctor_launch.c cmd/doctor_ports.c \
 	cmd/families.c cmd/families.h \
 	cmd/explain.c cmd/help.c cmd/help.h \
 	cmd/infer.c cmd/inspect.c \

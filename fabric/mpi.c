@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,43 +56,12 @@ static void transport_mpi_close(void *state, bool failed)
         MPI_Comm_free(&mpi->ranks);
 }
 
-struct part_list {
-    char *text;
-    size_t bytes, used;
-};
-
-/* Open MPI unloads the components it did not choose. */
-static int add_component(struct dl_phdr_info *info, size_t bytes, void *context)
-{
-    static const char *const kinds[] = {"mca_pml_", "mca_mtl_", "mca_btl_"};
-    struct part_list *list = context;
-
-    (void)bytes;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const char *part = info->dlpi_name ? strstr(info->dlpi_name, kinds[i]) : NULL;
-        const char *end = part ? strstr(part, ".so") : NULL;
-        if (end && list->used + 40 < list->bytes)
-            list->used += (size_t)snprintf(list->text + list->used, list->bytes - list->used,
-                                           ", %.*s", (int)(end - part - 4), part + 4);
-    }
-    return 0;
-}
-
 static void transport_mpi_describe(void *state, char *text, size_t bytes)
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    size_t used;
+    char library[RANKS_LIBRARY_BYTES];
 
     (void)state;
-    MPI_Get_library_version(version, &length);
-    /* One line: Open MPI goes on with its packagers, MPICH with how it was configured. */
-    version[strcspn(version, ",\n")] = '\0';
-    for (char *tab = version; (tab = strchr(tab, '\t'));)
-        *tab = ' ';
-    used = (size_t)snprintf(text, bytes, "%.120s", version);
-    struct part_list list = {.text = text, .bytes = bytes, .used = used};
-    dl_iterate_phdr(add_component, &list);
+    snprintf(text, bytes, "%s", ranks_library(library));
 }
 
 /* MPI counts in int. */

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -236,6 +238,44 @@ static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
         "listen to the other ranks");
 }
 
+struct part_list {
+    char *text;
+    size_t bytes, used;
+};
+
+/* "pml_ucx". Open MPI unloads the components it did not choose. */
+static int add_component(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    static const char *const kinds[] = {"mca_pml_", "mca_mtl_", "mca_btl_"};
+    struct part_list *list = context;
+
+    (void)bytes;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *part = info->dlpi_name ? strstr(info->dlpi_name, kinds[i]) : NULL;
+        const char *end = part ? strstr(part, ".so") : NULL;
+        if (end && list->used + 40 < list->bytes)
+            list->used += (size_t)snprintf(list->text + list->used, list->bytes - list->used,
+                                           "%s%.*s", strstr(list->text, "; ") ? ", " : "; ",
+                                           (int)(end - part - 4), part + 4);
+    }
+    return 0;
+}
+
+static void mpi_library(char *text, size_t bytes)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+
+    MPI_Get_library_version(version, &length);
+    /* One line: Open MPI goes on with its packagers, MPICH with how it was configured. */
+    version[strcspn(version, ",\n")] = '\0';
+    for (char *tab = version; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
+    struct part_list list = {.text = text, .bytes = bytes};
+    list.used = (size_t)snprintf(text, bytes, "%.100s", version);
+    dl_iterate_phdr(add_component, &list);
+}
+
 const struct ranks_ops ranks_mpi = {
     .plugin = {.name = "mpi",
                .summary = "processes started by mpirun or srun",
@@ -249,4 +289,5 @@ const struct ranks_ops ranks_mpi = {
     .test = mpi_test,
     .call = mpi_call,
     .hear = mpi_hear,
+    .library = mpi_library,
 };

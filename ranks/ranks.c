@@ -160,6 +160,17 @@ bool ranks_speaks(void)
     return true;
 }
 
+const char *ranks_library(char *text)
+{
+    text[0] = '\0';
+    for (int i = 0; ranks_registry[i] && !text[0]; i++) {
+        const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[i];
+        if (ops->library)
+            ops->library(text, RANKS_LIBRARY_BYTES);
+    }
+    return text;
+}
+
 /* ---- waiting ---- */
 
 /* Meaning of a message with a number: the sender aborts everything before the collective check of

@@ -16,9 +16,10 @@
 #include "base/plugin.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-enum { RANKS_HOST_BYTES = 64 };
+enum { RANKS_HOST_BYTES = 64, RANKS_LIBRARY_BYTES = 200 };
 
 struct ranks_place {
     uint32_t rank, ranks;
@@ -43,6 +44,8 @@ struct ranks_ops {
     /* Send a message without waiting for its receipt; receive one, if any, and its sender. */
     int (*call)(void *state, uint32_t to, uint64_t word);
     int (*hear)(void *state, uint32_t *from, uint64_t *word, bool *heard);
+    /* See ranks_library(); NULL: no library. Works before join. */
+    void (*library)(char *text, size_t bytes);
 };
 
 extern const struct plugin *const ranks_registry[];
@@ -94,6 +97,11 @@ int ranks_started(const char **says);
 
 /* Is this rank 0, the one that prints, according to the launcher? Works before joining. */
 bool ranks_speaks(void);
+
+/* Name the library for ranks that this program was built with, "Open MPI v4.1.4", and what it uses,
+ * as far as known, after "; ". text: RANKS_LIBRARY_BYTES, "" if there is none. Works before
+ * joining, too, but then it uses nothing yet. Returns text. */
+const char *ranks_library(char *text);
 
 /* Collective: 0 if every rank passed 0; otherwise every rank gets a negative code with a reason
  * that names rank and host of the first failure, unless all failed alike. waited_ns: time spent

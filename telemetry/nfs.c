@@ -103,6 +103,11 @@ static void parse_line(struct text line, struct nfs_counters *counters)
         parse_operation(line, &counters->write);
 }
 
+bool nfs_is_type(const char *type)
+{
+    return strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0;
+}
+
 bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *counters)
 {
     struct text line;
@@ -180,7 +185,7 @@ static int nfs_open(void *state, const void *settings, const struct probe_site *
     (void)settings;
     for (size_t i = 0; i < site->path_count && code == 0; i++) {
         code = mount_of_path(site->roots, site->paths[i], &mount);
-        if (code == 0 && (strcmp(mount.type, "nfs") == 0 || strcmp(mount.type, "nfs4") == 0))
+        if (code == 0 && nfs_is_type(mount.type))
             code = add_mount(nfs, mount.point, traits);
     }
     if (code == 0 && nfs->count == 0)

@@ -28,6 +28,9 @@ struct nfs_counters {
     uint64_t sends, receives, bad_ids;
 };
 
+/* Is this the type of an NFS mount ("nfs", "nfs4")? */
+bool nfs_is_type(const char *type);
+
 /* Parse the counters of the mount at a mount point (unescaped). Of several mounts at one point take
  * the last, which hides the others. Returns false if there is no such NFS mount. */
 bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *counters);

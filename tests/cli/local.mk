@@ -50,6 +50,7 @@ CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
 CLI_TESTS += tests/cli/report.sh tests/cli/report_browser.sh
 CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
+CLI_TESTS += tests/cli/doctor.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `doctor --launch` says which job was started, and why processes that were started together do not
+# find each other.
+# shellcheck disable=SC2154 # expect sets out
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+expect 0 mpi 3 "$IOBENCH" doctor --launch
+says "3 ranks on 1 node" "node $(uname -n)" "3 ranks, CPUs "
+[ "$(printf '%s\n' "$out" | grep -c '^Launch')" = 1 ] || die "not one rank spoke:"
+if is_open_mpi; then
+    says "Open MPI's mpirun" "Open MPI v" "btl_" # the transport it chose
+    other_size=PMI_SIZE other_rank=PMI_RANK
+else
+    says "MPICH"
+    other_size=OMPI_COMM_WORLD_SIZE other_rank=OMPI_COMM_WORLD_RANK
+fi
+
+# All on one CPU, though there are more: a binding that leaves ranks waiting for each other.
+cpu=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+expect 0 mpi 2 taskset -c "$cpu" "$IOBENCH" doctor --launch
+says "2 ranks, CPUs $cpu, shared by all" "fewer CPUs (1) than ranks"
+
+# Another MPI's launcher: each process is a job of its own. Only the one that leads prints.
+expect 1 env $other_size=4 $other_rank=0 "$IOBENCH" doctor --launch
+says "4 processes, each of them alone: $other_size=4" "two MPIs are mixed; this program's is"
+expect 1 env $other_size=4 $other_rank=1 "$IOBENCH" doctor --launch
+[ -z "$out" ] || die "two processes spoke:"
+
+# srun with an interface that this MPI does not know.
+SLURM_STEP_NUM_TASKS=4 expect 1 "$IOBENCH" doctor --launch
+says "srun" "SLURM_STEP_NUM_TASKS=4" "srun --mpi=list"
+
+expect 0 "$IOBENCH" doctor --launch
+says "no launcher" "mpirun -n 4" "1 rank on 1 node"
+expect 2 "$IOBENCH" doctor --launch .
+says "--launch looks at the job only"
+echo "what is wrong with a launch is said"
