@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the sources of torchvision 0.20 (RandomResizedCrop), TensorFlow 2.16
- * (sample_distorted_bounding_box and the ImageNet pipeline of its models), DALI 1.40
- * (RandomCropGenerator), MXNet 1.9 (set_imagenet_aug) and FFCV 1.0 (get_random_crop).
+ * The rules of torchvision (RandomResizedCrop), TensorFlow (sample_distorted_bounding_box as its
+ * ImageNet models call it), DALI (RandomResizedCrop), MXNet (random_resized_crop of its image
+ * iterator) and FFCV (get_random_crop). Boxes are compared with independent draws by these rules,
+ * not with the loaders themselves (docs/decode.md).
  */
 #include "decode/conventions.h"
 
