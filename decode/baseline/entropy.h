@@ -3,7 +3,7 @@
  * entropy: the Huffman-coded data of a scan to coefficients.
  *
  * A run is a row of MCUs, or the part of it within a restart interval. Its blocks are one array of
- * coefficients with one index, so that the end of a block is no branch: it is rounding up the
+ * coefficients with one index, so that the end of a block needs no branch: it is rounding up the
  * index, and the choice of the next table. The DC values are differences until entropy_add_dc().
  */
 #ifndef IOBENCH_DECODE_BASELINE_ENTROPY_H
