@@ -166,12 +166,14 @@ python3 evil.py evil.html || die "text of a result became markup"
 echo '{"jobs": [' >broken.json
 echo '[1, 2]' >array.json
 sed 's/"samples": [0-9]*/"samples": 1/' one.json >changed.json
-for file in broken.json array.json changed.json none.json; do
+for file in broken.json array.json changed.json; do
     expect 1 "$IOBENCH" report -o no.html $file
     says $file
     [ ! -e no.html ] || die "a page of $file"
 done
 expect 2 "$IOBENCH" report
+expect 2 "$IOBENCH" report -o no.html none.json
+says "none.json: No such file"
 expect 2 "$IOBENCH" report -o x.gif one.json
 says "x.gif: unknown suffix: expected .html, .png or .pdf"
 expect 0 "$IOBENCH" report -o many.html one.json
