@@ -182,7 +182,9 @@ expect 1 "$IOBENCH" report -o mine.html one.json
 says "mine.html" "not replaced"
 
 # Without Chromium PNG and PDF are refused.
-for tool in env rm gnuplot; do ln -s "$(command -v $tool || echo /bin/false)" none/; done
+for tool in env rm gnuplot; do
+    ! tool=$(command -v $tool) || ln -s "$tool" none/
+done
 expect 1 env PATH="$T/none" "$IOBENCH" report -o x.png one.json
 says "Chromium" "not installed"
 [ ! -e x.png ] || die "a picture without Chromium"
