@@ -17,6 +17,7 @@ extern const struct command command_show;
 extern const struct command command_list;
 extern const struct command command_doctor;
 extern const struct command command_compare;
+extern const struct command command_gather;
 extern const struct command command_shuffle;
 extern const struct command command_sweep;
 extern const struct command command_size;

@@ -17,7 +17,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/size_recording.c cmd/size_recording.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
 	cmd/doctor_fabric.c cmd/doctor_launch.c cmd/doctor_ports.c \
-	cmd/families.c cmd/families.h \
+	cmd/families.c cmd/families.h cmd/gather.c \
 	cmd/explain.c cmd/help.c cmd/help.h \
 	cmd/infer.c cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
@@ -35,7 +35,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/verify.c \
 	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h \
 	cmd/ramp.c cmd/ramp.h cmd/ramp_report.c \
-	cmd/rivals.c cmd/rivals.h cmd/run.c \
+	cmd/rivals.c cmd/rivals.h cmd/run.c cmd/start_at.c cmd/start_at.h \
 	cmd/sandbox.c cmd/sandbox.h \
 	cmd/study.c cmd/study.h cmd/study_needs.c cmd/study_nodes.c cmd/study_plan.c cmd/study_run.c \
 	cmd/study_figures.c cmd/study_picture.c cmd/study_page.c \

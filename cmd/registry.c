@@ -19,6 +19,7 @@ const struct command *const command_registry[] = {
     &command_list,
     &command_doctor,
     &command_compare,
+    &command_gather,
     &command_size,
     &command_ramp,
     &command_study,

@@ -20,6 +20,7 @@
 #include "cmd/progress.h"
 #include "cmd/rivals.h"
 #include "cmd/sandbox.h"
+#include "cmd/start_at.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pack/pack.h"
@@ -220,6 +221,8 @@ static int check_jobs(struct jobs *jobs)
             job_release(&plugins);
         }
         store_set_timeout(job->read.io_timeout_ns);
+        if (code == 0)
+            code = start_at_check(job);
         if (code == 0 && job->read.data)
             code = arguments_check_data(job->read.data);
         if (code == 0 && speaks(jobs))
@@ -367,11 +370,14 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
 {
     const bool synthetic = !job->read.data;
     struct progress progress = progress_start();
+    struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks, .stopped = &stopped};
     const struct run_observer observer = {
         .progress = speaks(jobs) ? progress_show : NULL,
         .context = &progress,
-        .gate = jobs->gate ? beside_wait : NULL,
-        .gate_context = (void *)(uintptr_t)jobs->gate,
+        .gate = jobs->gate      ? beside_wait
+                : job->start_at ? start_at_wait
+                                : NULL,
+        .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
     };
     struct result result;
     bool is_missing;

@@ -63,6 +63,11 @@ const struct option_spec job_options[] = {
     {"overlap-epochs", 0, OPTION_FLAG, FIELD(order.overlap_epochs), .fallback = "no",
      .summary = "start planning and reading the next epoch before this one is consumed"},
 
+    {"start-at", 0, OPTION_TEXT, FIELD(start_at), .metavar = "TIME",
+     .summary = "once caches are dropped, wait until this time of day (2026-01-31T12:00:00Z, or "
+                "@SECONDS since 1970), so that runs on several machines start together (iobench "
+                "gather); with --runs 1"},
+
     JOB_COLD_ROWS(0),
 
     {"against", 0, OPTION_TEXT, FIELD(against), .metavar = "'OPTIONS'", .repeats = true,

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench gather: joins the results of runs that were started by hand at the same time, one on each
+ * machine (iobench run --start-at). Looser than a job of mpirun: the machines' own times of day are
+ * all that relates the runs.
+ */
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/outputs.h"
+#include "report/load.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMN = 11, NOTE_BYTES = 256 };
+static const double OVERLAP_GOOD = 0.9;
+
+struct gather_settings {
+    char *output;
+};
+
+static const struct option_spec gather_options[] = {
+    {"output", 'o', OPTION_TEXT, offsetof(struct gather_settings, output), .metavar = "FILE",
+     .reach = OPTION_WRITES,
+     .summary = "write the joined result, for size, compare and report; - is standard output "
+                "instead of the table"},
+    {0},
+};
+
+/* One result; its texts belong to the document. */
+struct gathered_run {
+    const char *path;
+    json_t *document;
+    const json_t *job;
+    const char *host;
+    double start_s, end_s; /* of its epochs, by its own time of day */
+    double samples, bytes, ranks, rank;
+};
+
+struct gathered_job {
+    struct gathered_run *members;
+    size_t count, hosts;
+    double start_s, end_s;
+    double overlap; /* share of that time in which all were at work */
+    double samples, bytes, ranks;
+};
+
+/* ---- loading ---- */
+
+/* From the first epoch's first read to the last epoch's last batch. */
+static int find_window(struct gathered_run *member)
+{
+    const json_t *phases = load_member(member->job, "series.phases"), *phase;
+    const double second0 = load_number(member->job, "series.start_unix_s");
+    size_t i;
+
+    member->start_s = INFINITY;
+    member->end_s = -INFINITY;
+    json_array_foreach(phases, i, phase)
+    {
+        const char *name = load_text(phase, "phase");
+        if (!name || strcmp(name, "epoch") != 0)
+            continue;
+        member->start_s = fmin(member->start_s, second0 + load_number(phase, "from_s"));
+        member->end_s = fmax(member->end_s, second0 + load_number(phase, "to_s"));
+    }
+    return member->end_s > member->start_s
+               ? 0
+               : fail(EINVAL,
+                      "%s: without a time series it is unknown when it ran (iobench run "
+                      "--sample-interval none)",
+                      member->path);
+}
+
+static int load_one(struct gathered_run *member, const char *path)
+{
+    member->path = path;
+    member->document = load_document(path);
+    if (!member->document)
+        return -EINVAL;
+    const json_t *jobs = json_object_get(member->document, "jobs");
+    member->job = json_array_get(jobs, 0);
+    const char *reason = load_text(member->job, "invalid_reason");
+    if (json_array_size(jobs) != 1)
+        return fail(EINVAL, "%s: has %zu jobs, where one is expected", path, json_array_size(jobs));
+    if (!load_true(member->job, "valid"))
+        return fail(EINVAL, "%s: not valid: %s", path, reason ? reason : "no reason given");
+    if (!(load_number(member->job, "summary.complete_runs") == 1))
+        return fail(EINVAL, "%s: has %g runs, where one is expected (--runs 1)", path,
+                    load_number(member->job, "summary.complete_runs"));
+    member->host = load_text(member->job, "place.host");
+    member->samples = load_number(member->job, "summary.samples");
+    member->bytes = load_number(member->job, "summary.record_bytes");
+    member->ranks = fmax(load_number(member->job, "engine.ranks"), 1);
+    member->rank = load_number(member->job, "settings.rank");
+    if (!member->host || !(member->samples > 0) || !(member->bytes > 0))
+        return fail(EINVAL, "%s: lacks host, samples or bytes", path);
+    return find_window(member);
+}
+
+/* ---- do they belong together? ---- */
+
+/* Paths and what a machine may have of its own, as for the ranks of one job. */
+static bool is_own(const char *key)
+{
+    static const char *const own[] = {
+        "data",         "rank",    "reader", "iodepth",   "loaders",
+        "threads",      "profile", "json",   "csv",       "limit_rate_bytes",
+        "memory_bytes", "series",  "label",  "calibrate", "start_at",
+    };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(own[i], key) == 0)
+            return true;
+    return false;
+}
+
+static int check_settings(const struct gathered_run *first, const struct gathered_run *other)
+{
+    const char *key;
+    json_t *value;
+    static const char *const set[] = {"dataset.samples", "dataset.record_bytes"};
+
+    json_object_foreach(json_object_get(first->job, "settings"), key, value)
+    {
+        const json_t *another = json_object_get(json_object_get(other->job, "settings"), key);
+        if (!is_own(key) && !(another && json_equal(value, another)))
+            return fail(EINVAL, "%s: its setting '%s' is not that of %s", other->path, key,
+                        first->path);
+    }
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        if (!(load_number(first->job, set[i]) == load_number(other->job, set[i])))
+            return fail(EINVAL, "%s: another data set than %s: %s", other->path, first->path,
+                        set[i]);
+    return 0;
+}
+
+/* Runs of --ranks N must be ranks 0 to N-1, each once; runs of one rank read all of the set. */
+static int check_ranks(const struct gathered_job *joined)
+{
+    const double ranks = load_number(joined->members[0].job, "settings.ranks");
+
+    if (!(ranks > 1) || joined->members[0].ranks > 1)
+        return 0;
+    if (!(ranks == (double)joined->count))
+        return fail(EINVAL, "%zu results of the %g ranks of --ranks", joined->count, ranks);
+    for (size_t i = 0; i < joined->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (joined->members[i].rank == joined->members[k].rank)
+                return fail(EINVAL, "%s: is rank %g, as %s", joined->members[i].path,
+                            joined->members[i].rank, joined->members[k].path);
+    return 0;
+}
+
+static int check_overlap(struct gathered_job *joined)
+{
+    const struct gathered_run *late = joined->members, *early = joined->members;
+
+    for (size_t i = 1; i < joined->count; i++) {
+        if (joined->members[i].start_s > late->start_s)
+            late = &joined->members[i];
+        if (joined->members[i].end_s < early->end_s)
+            early = &joined->members[i];
+    }
+    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
+    return joined->overlap > 0 ? 0
+                               : fail(EINVAL,
+                                      "%s: began %.3f s after the end of %s: they did not "
+                                      "run at the same time (iobench run --start-at)",
+                                      late->path, late->start_s - early->end_s, early->path);
+}
+
+static bool is_new_host(const struct gathered_job *joined, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(joined->members[k].host, joined->members[i].host) == 0)
+            return false;
+    return true;
+}
+
+static int join(struct gathered_job *joined)
+{
+    int code = 0;
+
+    joined->start_s = INFINITY;
+    joined->end_s = -INFINITY;
+    for (size_t i = 0; i < joined->count && code == 0; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        code = i ? check_settings(joined->members, member) : 0;
+        joined->start_s = fmin(joined->start_s, member->start_s);
+        joined->end_s = fmax(joined->end_s, member->end_s);
+        joined->samples += member->samples;
+        joined->bytes += member->bytes;
+        joined->ranks += member->ranks;
+        joined->hosts += is_new_host(joined, i);
+    }
+    if (code == 0)
+        code = check_ranks(joined);
+    return code ? code : check_overlap(joined);
+}
+
+/* ---- the result ---- */
+
+static void note(const struct gathered_job *joined, char *text)
+{
+    snprintf(text, NOTE_BYTES,
+             "%zu runs started by hand: all were at work in %.1f%% of the time; looser than one "
+             "job, since only the machines' times of day relate them",
+             joined->count, 100 * joined->overlap);
+}
+
+/* The five keys of a figure of one run. */
+static void put_figure(json_t *object, const char *key, double value)
+{
+    static const char *const ends[] = {"", "_low95", "_high95", "_min", "_max"};
+    char name[80];
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        snprintf(name, sizeof name, "%s%s", key, ends[i]);
+        json_object_set_new(object, name, json_number(value));
+    }
+}
+
+static json_t *summary_of(const struct gathered_job *joined)
+{
+    static const char *const sums[] = {"samples", "skipped_samples", "record_bytes",
+                                       "request_bytes", "requests"};
+    const double time_s = joined->end_s - joined->start_s;
+    json_t *summary = json_object();
+    char path[64];
+
+    json_object_set_new(summary, "complete_runs", json_integer(1));
+    json_object_set_new(summary, "interval_coverage", json_number(0));
+    put_figure(summary, "samples_per_s", joined->samples / time_s);
+    put_figure(summary, "record_bytes_per_s", joined->bytes / time_s);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        double sum = 0;
+        snprintf(path, sizeof path, "summary.%s", sums[i]);
+        for (size_t k = 0; k < joined->count; k++)
+            sum += load_number(joined->members[k].job, path);
+        json_object_set_new(summary, sums[i], json_number(sum));
+    }
+    return summary;
+}
+
+static json_t *members_of(const struct gathered_job *joined)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < joined->count; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "file", json_text(member->path));
+        json_object_set_new(entry, "host", json_text(member->host));
+        json_object_set_new(entry, "start_unix_s", json_number(member->start_s));
+        json_object_set_new(entry, "end_unix_s", json_number(member->end_s));
+        json_object_set_new(entry, "samples", json_number(member->samples));
+        json_object_set_new(entry, "samples_per_s",
+                            json_number(load_number(member->job, "summary.samples_per_s")));
+        json_array_append_new(all, entry);
+    }
+    return all;
+}
+
+/* The first result's job, with what is of all in place of its own. */
+static json_t *job_of(const struct gathered_job *joined)
+{
+    json_t *job = json_copy((json_t *)(uintptr_t)joined->members[0].job);
+    json_t *engine = json_copy(json_object_get(job, "engine"));
+    json_t *summary = summary_of(joined), *run = json_object();
+    char text[NOTE_BYTES];
+
+    note(joined, text);
+    json_object_set_new(engine, "ranks", json_number(joined->ranks));
+    json_object_set_new(engine, "nodes", json_integer((json_int_t)joined->hosts));
+    json_object_set_new(job, "engine", engine);
+    json_object_set_new(run, "run", json_integer(0));
+    json_object_set_new(run, "turn", json_integer(0));
+    json_object_set_new(run, "valid", json_true());
+    json_object_set(run, "samples_per_s", json_object_get(summary, "samples_per_s"));
+    json_object_set(run, "record_bytes_per_s", json_object_get(summary, "record_bytes_per_s"));
+    json_object_set_new(job, "runs", json_pack("[o]", run));
+    json_object_set_new(job, "summary", summary);
+    json_object_set_new(job, "label", json_text("gathered"));
+    json_object_set_new(job, "headline", json_text(text));
+    json_object_set_new(job, "entries", json_array());
+    json_object_set_new(job, "notices", json_pack("[s]", text));
+    json_object_set_new(job, "advice", json_array());
+    json_object_set_new(job, "series", json_null());
+    json_object_set_new(job, "series_reason", json_text("each run has its own"));
+    return job;
+}
+
+static int write_document(const struct gathered_job *joined, const char *path)
+{
+    json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
+
+    json_array_append_new(jobs, job_of(joined));
+    json_object_set_new(gathered, "overlap_percent", json_number(100 * joined->overlap));
+    json_object_set_new(gathered, "time_s", json_number(joined->end_s - joined->start_s));
+    json_object_set_new(gathered, "runs", members_of(joined));
+    json_object_set_new(members, "gathered", gathered);
+    json_t *document = json_check() ? NULL : report_json_document(jobs, members);
+    json_decref(jobs);
+    json_decref(members);
+    return document ? json_file_write(path, document) : -ENOMEM;
+}
+
+/* ---- the table ---- */
+
+static void print_table(const struct gathered_job *joined)
+{
+    const double time_s = joined->end_s - joined->start_s;
+    char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
+
+    printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
+           joined->hosts == 1 ? "host" : "hosts");
+    snprintf(text, sizeof text,
+             "%s samples/s, %s MiB/s: all samples, from the first start to the "
+             "last end, %.3f s",
+             words_rate(joined->samples / time_s, rate),
+             words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
+    words_print(stdout, "  Rate", COLUMN, text);
+    note(joined, text);
+    words_print(stdout, "  Basis", COLUMN, text);
+    if (joined->overlap < OVERLAP_GOOD)
+        words_print(stdout, "  Doubt", COLUMN,
+                    "the rest of the time some were idle, so the others had more: start them at "
+                    "one time, on enough data");
+    printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
+    for (size_t i = 0; i < joined->count; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        const char *limit = load_text(member->job, "summary.limit");
+        printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
+               words_rate(load_number(member->job, "summary.samples_per_s"), rate),
+               member->start_s - joined->start_s, member->end_s - member->start_s,
+               limit ? escape_shown(limit) : "-");
+    }
+}
+
+static int gather_run(const struct invocation *invocation)
+{
+    const struct gather_settings *settings = invocation->settings;
+    struct gathered_job joined = {.count = (size_t)invocation->count};
+    int code = outputs_check_path(settings->output, "{\"schema\"");
+
+    if (code == 0)
+        code = outputs_check_operands(invocation);
+    if (code)
+        return command_misused(invocation);
+    joined.members = memory_array(joined.count, sizeof *joined.members);
+    code = joined.members ? 0 : -ENOMEM;
+    for (size_t i = 0; i < joined.count && code == 0; i++)
+        code = load_one(&joined.members[i], invocation->operands[i]);
+    if (code == 0)
+        code = join(&joined);
+    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0))
+        print_table(&joined);
+    if (code == 0 && settings->output)
+        code = write_document(&joined, settings->output);
+    for (size_t i = 0; joined.members && i < joined.count; i++)
+        json_decref(joined.members[i].document);
+    free(joined.members);
+    return code ? command_failed(invocation) : COMMAND_OK;
+}
+
+const struct command command_gather = {
+    .name = "gather",
+    .summary = "join the results of runs that were started by hand at the same time",
+    .operands = "A.json B.json...",
+    .operands_minimum = 2,
+    .operands_maximum = -1,
+    .description =
+        "For clusters without MPI: 'iobench run --start-at TIME --runs 1 --json FILE' on each "
+        "machine, then gather the files. The rate is that of all samples from the first start to "
+        "the last end, by the machines' times of day. This is looser than one job of mpirun: keep "
+        "the clocks synchronised, and prefer runs of a minute or more.\n"
+        "Refuses results that did not run at the same time, differ in data set or settings (but "
+        "paths and what a machine may have of its own, such as --decode-threads), are not valid, "
+        "or are the same rank of --ranks.",
+    .examples = "iobench run --data /mnt/set -c --runs 1 --start-at 2026-01-31T12:00:00Z --json "
+                "n1.json\ton each machine, with its own name\n"
+                "iobench gather n1.json n2.json -o all.json\tthen once\n"
+                "iobench size all.json --gpus 64 --gpu h200\tis that enough?\n",
+    .options = gather_options,
+    .settings_size = sizeof(struct gather_settings),
+    .operands_reach = {OPTION_READS, OPTION_READS},
+    .is_confined = true,
+    .run = gather_run,
+};

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `run --start-at` starts runs together, and `gather` joins their results, or says why they do not
+# belong together.
+# shellcheck disable=SC2154 # expect sets out
+# shellcheck source=tests/cli/cli.sh
+. "$(dirname "$0")/cli.sh"
+
+expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
+RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --runs 1 --limit-rate 200k"
+
+# Two ranks, ready at different times, start at one time of day, whatever the load: a start that
+# comes too late is refused, and then they try again, later.
+# shellcheck disable=SC2086 # words without blanks
+for delay in 5 30 120; do
+    at=@$(($(date +%s) + delay))
+    "$IOBENCH" $RUN --ranks 2 --rank 0 --start-at "$at" --json a.json >a.txt 2>&1 &
+    first=$!
+    "$IOBENCH" $RUN --ranks 2 --rank 1 --start-at "$at" --json b.json --label other >b.txt 2>&1 && second=0 || second=1
+    wait $first && [ $second = 0 ] && break
+    cat a.txt b.txt | grep -q "too late: choose a later time" || die "no reason: $(cat a.txt b.txt)"
+done
+[ "$second" = 0 ] || die "never in time: $(cat a.txt b.txt)"
+started() { # FILE: when its epoch began
+    python3 -c 'import json, sys
+series = json.load(open(sys.argv[1]))["jobs"][0]["series"]
+print(series["start_unix_s"] + next(p["from_s"] for p in series["phases"] if p["phase"] == "epoch"))' "$1"
+}
+for file in a.json b.json; do
+    python3 -c 'import sys; sys.exit(float(sys.argv[1]) < float(sys.argv[2][1:]))' "$(started $file)" "$at" ||
+        die "$file started at $(started $file), before $at"
+done
+
+expect 0 "$IOBENCH" gather a.json b.json -o all.json
+says "2 results of 1 host" "all were at work in" "looser than one job" "limit"
+python3 - <<'END' || die "all.json is not the sum of both"
+import json
+both = [json.load(open(name))["jobs"][0] for name in ("a.json", "b.json")]
+document = json.load(open("all.json"))
+job, gathered = document["jobs"][0], document["gathered"]
+spans = [(run["start_unix_s"], run["end_unix_s"]) for run in gathered["runs"]]
+time = max(end for _, end in spans) - min(start for start, _ in spans)
+assert job["summary"]["samples"] == sum(one["summary"]["samples"] for one in both) == 64, job["summary"]
+assert abs(job["summary"]["samples_per_s"] * time / 64 - 1) < 1e-4, (time, job["summary"])
+assert job["engine"]["ranks"] == 2 and job["engine"]["nodes"] == 1, job["engine"]
+assert 0 < gathered["overlap_percent"] <= 100, gathered
+END
+expect 0 "$IOBENCH" size all.json --gpus 8 --gpu h200
+expect 0 "$IOBENCH" compare all.json all.json
+
+# What does not belong together.
+expect 1 "$IOBENCH" gather a.json a.json
+says "a.json: is rank 0, as a.json"
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 0 "$IOBENCH" $RUN --ranks 2 --rank 1 --json later.json
+    expect 1 "$IOBENCH" gather a.json later.json
+    says "later.json: began" "did not run at the same time"
+    expect 0 "$IOBENCH" $RUN --batch-size 8 --json batch.json
+    expect 1 "$IOBENCH" gather a.json batch.json
+    says "batch.json: its setting 'ranks' is not that of a.json"
+    expect 0 "$IOBENCH" $RUN --runs 2 --json twice.json
+    expect 1 "$IOBENCH" gather a.json twice.json
+    says "twice.json: has 2 runs"
+    expect 2 "$IOBENCH" $RUN --start-at noon
+    says "'noon' is neither UTC"
+    expect 2 "$IOBENCH" $RUN --runs 2 --start-at 2026-01-31T12:00:00Z
+    says "it needs --runs 1"
+    expect 1 "$IOBENCH" $RUN --start-at 2026-01-31T12:00:00Z
+    says "too late: choose a later time"
+
+    # A signal ends the wait.
+    "$IOBENCH" $RUN --start-at @4102444800 >wait.txt 2>&1 &
+    job=$!
+    # Once it handles SIGTERM, bit 14 of its mask.
+    until grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$job/status; do
+        kill -0 $job || die "ended by itself: $(cat wait.txt)"
+        sleep 0.05
+    done
+    kill -TERM $job
+    wait $job && die "an interrupted wait succeeded"
+    grep -q interrupted wait.txt || die "not interrupted: $(cat wait.txt)"
+}
+expect 2 "$IOBENCH" gather a.json b.json -o a.json
+echo "runs started by hand are joined"
