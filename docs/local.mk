@@ -35,3 +35,4 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 
 EXTRA_DIST += docs/report.md docs/report/light.png docs/report/dark.png docs/report/narrow.png
 EXTRA_DIST += docs/studies/README.md docs/features.md
+EXTRA_DIST += docs/kubernetes.md
