@@ -135,8 +135,8 @@ units() {
     run 0 $READ --json units.json --limit-rate 20MB
     bytes=$(number record_bytes units.json) wall=$(number wall_s units.json)
     rate=$(number record_bytes_per_s units.json)
-    mib=$(flat | sed -n 's/.* Median [0-9.,]* [0-9.,]* [.]* [0-9.,]* \([0-9.,]*\) .*/\1/p' | tr -d ,)
-    mb=$(flat | sed -n 's/.* Median [0-9.,]* [0-9.,]* [.]* [0-9.,]* [0-9.,]* \([0-9.,]*\) .*/\1/p' | tr -d ,)
+    mib=$(flat | sed -n 's/.* Median [0-9.,]* one run \([0-9.,]*\) .*/\1/p' | tr -d ,)
+    mb=$(flat | sed -n 's/.* Median [0-9.,]* one run [0-9.,]* \([0-9.,]*\) .*/\1/p' | tr -d ,)
     files=$(cat set/train-* | wc -c)
     confirmed "$mib MiB/s, $mb MB/s: $files bytes of the files in $wall s" \
         holds "$bytes == $files && ($rate - $files / $wall)^2 < 1 &&

@@ -32,13 +32,13 @@ while [ $round -lt "$count" ]; do
             [ ! -e set/.iobench-lock ] || expect 0 "$@" --force
         else
             partial=$((partial + 1))
-            refused set "$IOBENCH" inspect set
+            [ ! -d set ] || refused set "$IOBENCH" inspect set # else a usage error
             for command in "run --runs 1 --no-calibrate --decode checksum" "shuffle none" \
                 "train --network lenet --size 32 --classes 5 --batch-size 8"; do
                 # shellcheck disable=SC2086 # words
                 "$IOBENCH" $command --data set >log 2>&1 && die "$format, killed after $moment s: $command takes a part of a set"
             done
-            refused set "$IOBENCH" pack set elsewhere
+            [ ! -d set ] || refused set "$IOBENCH" pack set elsewhere
             [ ! -e elsewhere ] || die "a part of a set was packed"
             expect 0 "$@"
         fi
