@@ -38,7 +38,7 @@ struct job {
     uint64_t order_seed;          /* of the turns that the jobs of a session take; 0: drawn */
     double require_samples_per_s; /* of all ranks together, the median of the runs; 0: none */
     uint64_t require_rate_bytes;  /* the same in bytes/s */
-    char *start_at; /* time of day at which the run starts; NULL: once it is ready */
+    char *start_at;               /* time of day at which the run starts; NULL: once it is ready */
     bool dry_run;
     /* Open loop: this many of the replayed trainer take batches in turns, each due at a fixed time
      * (trainer/trainer.h); 0: closed loop. Set by `iobench ramp`; no option. */
