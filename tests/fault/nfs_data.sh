@@ -149,7 +149,7 @@ grep -q '600 records' "$tmp/out" || fault "not all records"
 
 # Down for good, at the start and midway.
 (sent 1000000; kill -9 $server) &
-refuses 'no answer for 1.0 s' ./iobench run --data "$url/rec" --runs 1 --calibrate=no \
+refuses 'no answer .*for 1.0 s\|cannot be reached' ./iobench run --data "$url/rec" --runs 1 --calibrate=no \
     --io-timeout 1s --limit-rate $((bytes / 2))B --memory 8m
 server=
 for command in "verify" "inspect" "run --data"; do
