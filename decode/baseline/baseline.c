@@ -55,8 +55,8 @@ struct baseline {
     const uint8_t *next; /* segment, as stored */
     struct entropy_stream stream;
     uint32_t interval_left, restart_number;
-    int32_t dc[MARKERS_COMPONENTS];
-    uint32_t decoded_rows, row; /* of MCUs; of pixels */
+    uint16_t dc[MARKERS_COMPONENTS]; /* the low bits of the sums */
+    uint32_t decoded_rows, row;      /* of MCUs; of pixels */
     struct huffman_cache cache;
 };
 
@@ -318,8 +318,10 @@ static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcu
     for (; mcus > 0; mcus--)
         for (uint32_t i = 0; i < decoder->plane_count; i++) {
             const struct baseline_plane *plane = &decoder->planes[i];
-            for (uint32_t j = 0; j < plane->h * plane->v; j++, coefficients += 64)
-                coefficients[0] = (int16_t)(decoder->dc[i] += coefficients[0]);
+            for (uint32_t j = 0; j < plane->h * plane->v; j++, coefficients += 64) {
+                decoder->dc[i] = (uint16_t)(decoder->dc[i] + coefficients[0]);
+                coefficients[0] = (int16_t)decoder->dc[i];
+            }
         }
 }
 
