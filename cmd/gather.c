@@ -218,6 +218,21 @@ static void note(const struct gathered_job *joined, char *text)
              joined->count, 100 * joined->overlap);
 }
 
+/* Return whether any result is degraded; `text` names the first one. */
+static bool tell_degraded(const struct gathered_job *joined, char *text)
+{
+    for (size_t i = 0; i < joined->count; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        const char *reason = load_text(member->job, "degraded_reason");
+        if (!load_true(member->job, "degraded"))
+            continue;
+        snprintf(text, NOTE_BYTES, "%s: %s", member->path,
+                 reason ? reason : "samples were skipped");
+        return true;
+    }
+    return false;
+}
+
 /* The five keys of a figure of one run. */
 static void put_figure(json_t *object, const char *key, double value)
 {
@@ -279,6 +294,9 @@ static json_t *job_of(const struct gathered_job *joined)
     json_t *summary = summary_of(joined), *run = json_object();
     char text[NOTE_BYTES];
 
+    const bool degraded = tell_degraded(joined, text);
+    json_object_set_new(job, "degraded", json_boolean(degraded));
+    json_object_set_new(job, "degraded_reason", degraded ? json_text(text) : json_null());
     note(joined, text);
     json_object_set_new(engine, "ranks", json_number(joined->ranks));
     json_object_set_new(engine, "nodes", json_integer((json_int_t)joined->hosts));
@@ -332,6 +350,8 @@ static void print_table(const struct gathered_job *joined)
     words_print(stdout, "  Rate", COLUMN, text);
     note(joined, text);
     words_print(stdout, "  Basis", COLUMN, text);
+    if (tell_degraded(joined, text))
+        words_print(stdout, "  DEGRADED", COLUMN, text);
     if (joined->overlap < OVERLAP_GOOD)
         words_print(stdout, "  Doubt", COLUMN,
                     "the rest of the time some were idle, so the others had more: start them at "

@@ -105,13 +105,15 @@
     return dl;
   }
 
-  function rates(summary) {
+  function rates(job) {
+    const summary = at(job, "summary"), single = list(at(job, "runs")).length === 1;
     const rows = [["Whole run", ""], ["First epoch", "first_epoch_"], ["Later epochs", "later_epochs_"]]
       .filter(([, prefix]) => number(summary, prefix + "samples_per_s") !== null)
       .map(([name, prefix]) => [name, rate(number(summary, prefix + "samples_per_s")),
-        interval(summary, prefix + "samples_per_s", rate), mib(number(summary, prefix + "record_bytes_per_s"))]);
+        single ? "one run" : interval(summary, prefix + "samples_per_s", rate), mib(number(summary, prefix + "record_bytes_per_s"))]);
     const coverage = number(summary, "interval_coverage") >= 0.95;
-    return rows.length ? table("", ["", "samples/s", coverage ? "95% interval" : "lowest .. highest", "MiB/s"], rows, 1) : null;
+    const range = single ? "" : coverage ? "95% interval" : "lowest .. highest";
+    return rows.length ? table("", ["", "samples/s", range, "MiB/s"], rows, 1) : null;
   }
 
   function card(result) {
@@ -121,7 +123,7 @@
       samples === null ? null : make("p", {}, make("span", { className: "rate" }, rate(samples)), " samples/s, "
         + mib(number(summary, "record_bytes_per_s")) + " MiB/s"),
       list_of(job, (name) => first.includes(name)) || sentences(job),
-      make("details", { open: !many }, make("summary", {}, "What was measured, and how"), rates(summary),
+      make("details", { open: !many }, make("summary", {}, "What was measured, and how"), rates(job),
         list_of(job, (name) => !first.includes(name))));
   }
 
