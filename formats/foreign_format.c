@@ -38,7 +38,7 @@ static bool is_beton(const uint8_t *head, size_t bytes)
 {
     if (bytes < 24)
         return false;
-    const uint32_t version = head[0] | head[1] << 8, fields = head[2] | head[3] << 8;
+    const uint32_t first = bytes_le32(head), version = first & 0xffff, fields = first >> 16;
     const uint32_t page = bytes_le32(head + 4);
 
     return version == 2 && fields > 0 && fields <= BETON_FIELDS_MAX && page >= 4096 &&

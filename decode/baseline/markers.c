@@ -53,7 +53,7 @@ static int parse_quantisers(struct markers *markers, struct markers_segment segm
 {
     while (segment.left > 0) {
         const uint32_t head = *take(&segment, 1), wide = head >> 4, number = head & 15;
-        const uint8_t *values = take(&segment, 64 << (wide & 1));
+        const uint8_t *values = take(&segment, (size_t)64 << (wide & 1));
         if (!values || wide > 1 || number >= MARKERS_TABLES)
             return BASELINE_OTHER;
         for (uint32_t i = 0; i < 64; i++)
