@@ -35,4 +35,16 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 
 EXTRA_DIST += docs/report.md docs/report/light.png docs/report/dark.png docs/report/narrow.png
 EXTRA_DIST += docs/studies/README.md docs/features.md
+# Pages of ./bootstrap studies.
+EXTRA_DIST += \
+	docs/studies/accuracy.md docs/studies/accuracy.svg docs/studies/beside.md \
+	docs/studies/fabric.md docs/studies/fabric.svg \
+	docs/studies/beside.svg docs/studies/formats.md docs/studies/formats.svg \
+	docs/studies/inference.md docs/studies/inference.svg docs/studies/lmdb.md \
+	docs/studies/lmdb.svg docs/studies/machines.md docs/studies/machines.svg \
+	docs/studies/memory.md docs/studies/memory.svg docs/studies/networks.md \
+	docs/studies/networks.svg docs/studies/nodes.md docs/studies/nodes.svg \
+	docs/studies/precision.md docs/studies/precision.svg docs/studies/scaling.md \
+	docs/studies/scaling.svg docs/studies/sizing.md docs/studies/sizing.svg \
+	docs/studies/update.md docs/studies/update.svg
 EXTRA_DIST += docs/kubernetes.md
