@@ -65,7 +65,7 @@ def iperf(server, prefix=()):
 
 class Server:
     def __init__(self, prefix=()):
-        self.process = subprocess.Popen([*prefix, "iperf3", "-s", "-p", PORT], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*prefix, "iperf3", "-s", "-p", PORT, "--forceflush"], stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
 
     def __enter__(self):
