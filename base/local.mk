@@ -42,3 +42,6 @@ libiobench_a_SOURCES += \
 	base/thread.c base/thread.h \
 	base/trend.c base/trend.h \
 	base/workers.c base/workers.h
+if SANITIZERS
+libiobench_a_SOURCES += base/leaks.c
+endif

@@ -41,9 +41,8 @@ LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \
-	LSAN_OPTIONS=suppressions=$(abs_srcdir)/tests/leaks.supp:print_suppressions=0; \
-	export CC LINT_CFLAGS LSAN_OPTIONS;
-EXTRA_DIST += tests/sameness/same.py tests/leaks.supp
+	export CC LINT_CFLAGS;
+EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format
 format:
