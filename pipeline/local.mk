@@ -29,7 +29,6 @@ libiobench_a_SOURCES += \
 	pipeline/loader/delivery.c \
 	pipeline/loader/delivery.h \
 	pipeline/loader/fetch.h \
-	pipeline/loader/figures.h \
 	pipeline/loader/flow.c \
 	pipeline/loader/flow.h \
 	pipeline/loader/inflight.c \
@@ -37,7 +36,6 @@ libiobench_a_SOURCES += \
 	pipeline/loader/loader.c \
 	pipeline/loader/loader.h \
 	pipeline/loader/needs.c \
-	pipeline/loader/needs.h \
 	pipeline/loader/plan_prefetch.c \
 	pipeline/loader/plan_prefetch.h \
 	pipeline/loader/window.c \

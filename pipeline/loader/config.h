@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * config: what a loader is created from.
+ * config: what a loader is created from, what it measures of an epoch, and what it will need: read
+ * sizes, record memory and tables. Pure functions. Any thread.
  */
 #ifndef IOBENCH_PIPELINE_LOADER_CONFIG_H
 #define IOBENCH_PIPELINE_LOADER_CONFIG_H
@@ -9,6 +10,7 @@
 #include "dataset/catalog.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/settings/settings.h"
+#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 #include <stdbool.h>
@@ -38,7 +40,7 @@ struct loader_config {
     struct loader_sink sink;
     const struct read_settings *read;   /* iodepth 0: find the saturation depth */
     const struct order_settings *order; /* window and limits only */
-    uint64_t memory_bytes;              /* for records; see loader_memory_needed() */
+    uint64_t memory_bytes;              /* for records */
     uint64_t epochs_max;                /* per run */
     uint64_t resume_epoch;              /* this epoch starts at draw resume_draw */
     uint64_t resume_draw;
@@ -46,5 +48,42 @@ struct loader_config {
     struct meter *meter;       /* counts reads and waits; may be NULL */
     struct recorder *recorder; /* marks phases; may be NULL */
 };
+
+/* Of one epoch. */
+struct loader_figures {
+    uint64_t requests, request_bytes;
+    uint64_t plan_ns; /* to make the epoch's order */
+    uint64_t idle_ns; /* storage idle since the last read of the previous epoch */
+    uint64_t
+        read_end_ns; /* end of its last read, monotonic clock; 0: the next epoch's reads followed */
+    uint64_t quarter_ns; /* when a quarter of its bytes had arrived, same clock; 0: unknown */
+    uint64_t head_ns;    /* duration of the first quarter, from the end of the first read */
+};
+
+/* ---- needs ---- */
+
+/* Return the queue depth, or the largest that is searched with auto. */
+uint32_t loader_depth_most(const struct read_settings *read);
+
+struct loader_memory {
+    uint64_t least_bytes, wanted_bytes;
+};
+
+/* Return the minimum and the recommended record memory. */
+struct loader_memory loader_memory_needed(const struct catalog *catalog,
+                                          const struct plan_traits *plan,
+                                          const struct read_settings *read, uint64_t window);
+
+/* Return how fetches are coalesced into reads with this record memory (UINT64_MAX: any). The
+ * reader's alignment is not known yet. */
+struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
+                             const struct read_settings *read, uint64_t window);
+
+/* Return how many fetches are in use at most. */
+uint64_t loader_fetches_most(const struct plan_traits *plan, uint32_t window);
+
+/* Return the memory for everything but the records. */
+uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
+                             uint64_t memory_bytes, uint32_t alignment);
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "pipeline/loader/needs.h"
 
 #include <errno.h>
 

@@ -56,22 +56,14 @@ void inflight_count(struct inflight *inflight, const struct read_request *reques
     rate_spend(&inflight->rate, request->bytes);
 }
 
-static uint64_t begin_wait(struct inflight *inflight)
+/* Begin or end a wait; returns the time. */
+static uint64_t note_wait(struct inflight *inflight, void (*note)(struct stall *, uint64_t))
 {
     pthread_mutex_lock(&inflight->lock);
-    uint64_t now_ns = clock_now_ns();
-    stall_begin(&inflight->waits, now_ns);
+    const uint64_t now_ns = clock_now_ns();
+    note(&inflight->waits, now_ns);
     pthread_mutex_unlock(&inflight->lock);
     return now_ns;
-}
-
-static void end_wait(struct inflight *inflight, uint64_t start_ns)
-{
-    pthread_mutex_lock(&inflight->lock);
-    uint64_t now_ns = clock_now_ns();
-    stall_end(&inflight->waits, now_ns);
-    pthread_mutex_unlock(&inflight->lock);
-    meter_add(inflight->meter, METER_LOADER_STORAGE_NS, now_ns - start_ns);
 }
 
 /* Readers time out their own reads; this catches a reader that does not. */
@@ -89,12 +81,13 @@ static int check_hung(const struct inflight *inflight)
 
 int inflight_reap(struct inflight *inflight, struct read_request **done, uint64_t wait_ns)
 {
-    const uint64_t start_ns = wait_ns ? begin_wait(inflight) : 0;
+    const uint64_t start_ns = wait_ns ? note_wait(inflight, stall_begin) : 0;
     int count = reader_reap(&inflight->reader, done, INFLIGHT_GROUP, wait_ns);
     uint64_t bytes = 0;
 
     if (wait_ns)
-        end_wait(inflight, start_ns);
+        meter_add(inflight->meter, METER_LOADER_STORAGE_NS,
+                  note_wait(inflight, stall_end) - start_ns);
     if (count <= 0)
         return count == 0 && wait_ns ? check_hung(inflight) : count;
     for (int i = 0; i < count; i++)

@@ -11,7 +11,7 @@
 
 #include "base/pace.h"
 #include "base/stall.h"
-#include "pipeline/loader/figures.h"
+#include "pipeline/loader/config.h"
 #include "pipeline/result/meter.h"
 #include "readers/depth.h"
 #include "readers/rate.h"

@@ -38,7 +38,7 @@ struct loader {
     struct parallel_reader_settings parallel; /* with several I/O threads */
     struct thread thread;
     struct flow flow;
-    struct plan_prefetch *prefetch;
+    struct plan_prefetch prefetch;
     bool plan_is_cut;    /* the epoch ends before its plan does */
     uint64_t next_epoch; /* + 1: popped from `epochs`, its order is being made; 0: none */
 
@@ -57,7 +57,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
 {
     const struct loader_config *config = &loader->config;
     struct plan *plan;
-    int code = plan_prefetch_acquire(loader->prefetch, epoch, &plan);
+    int code = plan_prefetch_acquire(&loader->prefetch, epoch, &plan);
 
     if (code)
         return code;
@@ -83,7 +83,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
 static bool may_go_on(const struct loader *loader)
 {
     return loader->next_epoch && window_is_done(&loader->flow.window) && !loader->plan_is_cut &&
-           plan_prefetch_is_ready(loader->prefetch);
+           plan_prefetch_is_ready(&loader->prefetch);
 }
 
 /* Request the next epoch's order as soon as that epoch is begun. */
@@ -91,11 +91,11 @@ static void prefetch_order(struct loader *loader)
 {
     void *entry;
 
-    if (!plan_prefetch_overlaps(loader->prefetch) || loader->next_epoch ||
+    if (!loader->config.next_plan || loader->next_epoch ||
         queue_pop_many(loader->epochs, &entry, 1, false) != 1)
         return;
     loader->next_epoch = (uint64_t)(uintptr_t)entry;
-    plan_prefetch_request(loader->prefetch, loader->next_epoch - 1);
+    plan_prefetch_request(&loader->prefetch, loader->next_epoch - 1);
 }
 
 static int run_epoch(struct loader *loader, uint64_t epoch)
@@ -171,8 +171,6 @@ static int loader_body(void *argument)
     void *entry;
 
     int code = open_reader(loader);
-    if (code == 0)
-        code = plan_prefetch_start(loader->prefetch);
     queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
     while (code == 0 && next_epoch(loader, &epoch))
         code = run_epoch(loader, epoch);
@@ -182,7 +180,7 @@ static int loader_body(void *argument)
     } else {
         queue_close(loader->flow.delivery.ready);
     }
-    plan_prefetch_stop(loader->prefetch);
+    plan_prefetch_stop(&loader->prefetch);
     queue_pop_many(loader->closing, &entry, 1, true);
     if (code == 0)
         code = flow_collect(&loader->flow, false); /* releases the last mapped pages */
@@ -205,9 +203,8 @@ static int create_parts(struct loader *loader)
     loader->closing = queue_create(1);
     loader->ended = queue_create(loader->epochs_ahead);
     loader->figures = memory_array(loader->epochs_ahead, sizeof *loader->figures);
-    loader->prefetch = plan_prefetch_create(config->plan, config->next_plan, config->recorder);
     if (!loader->epochs || !loader->opened || !loader->closing || !loader->ended ||
-        !loader->figures || !loader->prefetch)
+        !loader->figures)
         return -ENOMEM;
     return code;
 }
@@ -219,6 +216,8 @@ struct loader *loader_create(const struct loader_config *config)
     if (!loader)
         return NULL;
     loader->config = *config;
+    loader->prefetch = (struct plan_prefetch){.plans = {config->plan, config->next_plan},
+                                              .recorder = config->recorder};
     numa_find(&loader->numa, "/sys");
     loader->parallel = (struct parallel_reader_settings){
         .reader = config->reader, .count = read_io_threads(config->read), .numa = &loader->numa};
@@ -234,7 +233,6 @@ void loader_destroy(struct loader *loader)
     if (!loader)
         return;
     flow_destroy(&loader->flow);
-    plan_prefetch_destroy(loader->prefetch);
     queue_destroy(loader->epochs);
     queue_destroy(loader->opened);
     queue_destroy(loader->closing);
@@ -279,7 +277,6 @@ void loader_finish(struct loader *loader)
 
 void loader_cancel(struct loader *loader)
 {
-    plan_prefetch_cancel(loader->prefetch);
     queue_cancel(loader->epochs);
     delivery_cancel(&loader->flow.delivery);
     queue_cancel(loader->ended);

@@ -15,8 +15,6 @@
 
 #include "pipeline/loader/config.h"
 #include "pipeline/loader/fetch.h"
-#include "pipeline/loader/figures.h"
-#include "pipeline/loader/needs.h"
 #include "readers/depth.h"
 #include "readers/reader.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/loader/needs.h"
+#include "pipeline/loader/config.h"
 
 #include "base/heap.h"
 #include "pipeline/loader/blocks.h"
