@@ -191,7 +191,7 @@ static int load_phases(const char *name, char *phases, double from_s, double to_
 static int load_row(const char *name, char *line, struct timeline *timeline, uint64_t phases)
 {
     const uint64_t row = timeline->row_count;
-    double *values = timeline->values + row * (1 + (size_t)timeline->column_count);
+    double *values = timeline_row(timeline, row);
     const double before_s = row ? timeline_time_s(timeline, row - 1) : 0;
     char *cell = strsep(&line, ","), *end;
 
@@ -228,7 +228,7 @@ static struct timeline *take_columns(const struct timeline *all, uint32_t first,
     memcpy(part->phases, all->phases, all->phase_count * sizeof *all->phases);
     memcpy(part->keys, all->keys + first, count * sizeof *all->keys);
     for (uint64_t row = 0; row < all->row_count; row++) {
-        const double *from = all->values + row * (1 + (uint64_t)all->column_count);
+        const double *from = timeline_row(all, row);
         double *to = part->values + row * (1 + (uint64_t)count);
         to[0] = from[0];
         memcpy(to + 1, from + 1 + first, count * sizeof *to);

@@ -350,7 +350,7 @@ static struct timeline *start_lines(const char *name, const json_t *first, size_
 static int load_line(const char *name, const json_t *line, struct timeline *timeline)
 {
     const uint64_t row = timeline->row_count;
-    double *values = timeline->values + row * (1 + (size_t)timeline->column_count);
+    double *values = timeline_row(timeline, row);
 
     values[0] = load_number(line, "elapsed_s");
     if (!(values[0] >= (row ? timeline_time_s(timeline, row - 1) : 0)))

@@ -77,13 +77,8 @@ static uint32_t name_figures(const struct series *series, char (*keys)[TIMELINE_
     return count;
 }
 
-static int name_columns(struct timeline *timeline, const struct series *series)
+static void name_columns(struct timeline *timeline, const struct series *series)
 {
-    timeline->figure_count = name_figures(series, NULL);
-    timeline->column_count = timeline->figure_count + series->metric_count;
-    timeline->keys = memory_array(timeline->column_count, sizeof *timeline->keys);
-    if (!timeline->keys)
-        return -1;
     name_figures(series, timeline->keys);
     for (uint32_t i = 0; i < series->metric_count; i++) {
         char name[TIMELINE_KEY_BYTES - 8];
@@ -91,7 +86,6 @@ static int name_columns(struct timeline *timeline, const struct series *series)
                  series_name(&series->metrics[i], name, sizeof name),
                  metric_unit(&series->metrics[i]));
     }
-    return 0;
 }
 
 /* One bin: the rows of the series after from_ns up to and including to_ns. */
@@ -118,30 +112,24 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
 
 /* Counting starts at the first row of the series, which is in no bin. Samples may follow each other
  * closely (sampler_sample()); a rate over a millisecond is not worth a row. */
-static int fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
+static void fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
     const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);
     const uint64_t rows = series->row_count ? series->row_count - 1 : 0;
     const uint64_t together = (rows + TIMELINE_ROWS - 1) / TIMELINE_ROWS;
 
     timeline->interval_s *= (double)(series->stride * (together ? together : 1));
-    timeline->values =
-        memory_array(rows + 1, (1 + (size_t)timeline->column_count) * sizeof *timeline->values);
-    if (!timeline->values)
-        return -1;
     for (uint64_t row = 0; row < rows; timeline->row_count++) {
         const uint64_t from_ns = series_time_ns(series, row);
         uint64_t last = row + together < rows ? row + together : rows;
         while (last < rows && series_time_ns(series, last) - from_ns < least_ns)
             last++;
         const uint64_t to_ns = series_time_ns(series, last);
-        double *values =
-            timeline->values + timeline->row_count * (1 + (uint64_t)timeline->column_count);
+        double *values = timeline_row(timeline, timeline->row_count);
         values[0] = (double)(int64_t)(to_ns - start_ns) / 1e9;
         fill_row(series, from_ns, to_ns, values + 1);
         row = last;
     }
-    return 0;
 }
 
 static int by_start(const void *left, const void *right)
@@ -151,11 +139,8 @@ static int by_start(const void *left, const void *right)
     return a->from_s < b->from_s ? -1 : a->from_s > b->from_s;
 }
 
-static int fill_phases(struct timeline *timeline, const struct series *series, uint64_t start_ns)
+static void fill_phases(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
-    timeline->phases = memory_array(series->mark_count + 1, sizeof *timeline->phases);
-    if (!timeline->phases)
-        return -1;
     for (uint32_t i = 0; i < series->mark_count; i++) {
         const struct series_mark *mark = &series->marks[i];
         struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
@@ -172,25 +157,25 @@ static int fill_phases(struct timeline *timeline, const struct series *series, u
     }
     qsort(timeline->phases, timeline->phase_count, sizeof *timeline->phases, by_start);
     timeline->phases_lost = series->marks_lost;
-    return 0;
 }
 
 struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
                                uint64_t interval_ns)
 {
-    struct timeline *timeline = memory_zeroed(sizeof *timeline);
+    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
+    const uint32_t figures = name_figures(series, NULL);
+    struct timeline *timeline =
+        timeline_blank(figures + series->metric_count, series->row_count, series->mark_count);
 
     if (!timeline)
         return NULL;
-    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
+    timeline->figure_count = figures;
     timeline->start_monotonic_ns = start_ns;
     timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
     timeline->interval_s = (double)interval_ns / 1e9;
-    if (name_columns(timeline, series) || fill_rows(timeline, series, start_ns) ||
-        fill_phases(timeline, series, start_ns)) {
-        timeline_destroy(timeline);
-        return NULL;
-    }
+    name_columns(timeline, series);
+    fill_rows(timeline, series, start_ns);
+    fill_phases(timeline, series, start_ns);
     return timeline;
 }
 
@@ -224,14 +209,19 @@ void timeline_destroy(struct timeline *timeline)
     free(timeline);
 }
 
+double *timeline_row(const struct timeline *timeline, uint64_t row)
+{
+    return timeline->values + row * (1 + (uint64_t)timeline->column_count);
+}
+
 double timeline_time_s(const struct timeline *timeline, uint64_t row)
 {
-    return timeline->values[row * (1 + (uint64_t)timeline->column_count)];
+    return timeline_row(timeline, row)[0];
 }
 
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column)
 {
-    return timeline->values[row * (1 + (uint64_t)timeline->column_count) + 1 + column];
+    return timeline_row(timeline, row)[1 + column];
 }
 
 uint32_t timeline_find(const struct timeline *timeline, const char *key)

@@ -58,9 +58,11 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                                uint64_t interval_ns);
 void timeline_destroy(struct timeline *timeline);
 
-/* Allocate an empty timeline of this size, to be filled from a file. Returns NULL with a reason. */
+/* Allocate an empty timeline of at most this size, to be filled. Returns NULL with a reason. */
 struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases);
 
+/* Return a row: its time and the values of the columns. */
+double *timeline_row(const struct timeline *timeline, uint64_t row);
 double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
 /* Return the column of a key, or column_count. */

@@ -50,19 +50,9 @@ void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t 
     at += keys_bytes(&head);
     const size_t row_bytes = (1 + (size_t)head.column_count) * sizeof(double);
     for (uint64_t row = 0; row < head.row_count; row++, at += row_bytes)
-        memcpy(at, timeline->values + row * (1 + (uint64_t)timeline->column_count), row_bytes);
+        memcpy(at, timeline_row(timeline, row), row_bytes);
     memcpy(at, timeline->phases, phases_bytes(&head));
     return packed;
-}
-
-static void *copy(const char **at, uint64_t bytes)
-{
-    void *memory = memory_zeroed(bytes + 1);
-
-    if (memory)
-        memcpy(memory, *at, bytes);
-    *at += bytes;
-    return memory;
 }
 
 static bool sound_provenance(const struct provenance *provenance)
@@ -86,32 +76,39 @@ static bool is_sound(const struct timeline *timeline)
     return sound;
 }
 
+/* Let head describe the arrays of a blank timeline instead of its own. */
+static void take_head(struct timeline *timeline, struct timeline head)
+{
+    head.keys = timeline->keys;
+    head.values = timeline->values;
+    head.phases = timeline->phases;
+    head.nodes = NULL;
+    head.node_count = 0;
+    *timeline = head;
+}
+
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
 {
     const char *at = packed;
-    struct timeline *timeline =
-        bytes < sizeof *timeline ? NULL : (struct timeline *)copy(&at, sizeof *timeline);
+    struct timeline head;
 
+    if (bytes < sizeof head)
+        return NULL;
+    memcpy(&head, at, sizeof head);
+    if (head.row_count > bytes / sizeof(double) || packed_bytes(&head) != bytes ||
+        head.figure_count > head.column_count)
+        return NULL;
+    struct timeline *timeline = timeline_blank(head.column_count, head.row_count, head.phase_count);
     if (!timeline)
         return NULL;
-    timeline->keys = NULL;
-    timeline->values = NULL;
-    timeline->phases = NULL;
-    timeline->nodes = NULL;
-    timeline->node_count = 0;
-    if (timeline->row_count > bytes / sizeof(double) || packed_bytes(timeline) != bytes ||
-        timeline->figure_count > timeline->column_count) {
-        free(timeline);
-        return NULL;
-    }
-    timeline->keys = copy(&at, keys_bytes(timeline));
-    timeline->values = copy(&at, values_bytes(timeline));
-    timeline->phases = copy(&at, phases_bytes(timeline));
-    if (!timeline->keys || !timeline->values || !timeline->phases || !is_sound(timeline)) {
-        timeline_destroy(timeline);
-        return NULL;
-    }
-    return timeline;
+    take_head(timeline, head);
+    memcpy(timeline->keys, at += sizeof head, keys_bytes(&head));
+    memcpy(timeline->values, at += keys_bytes(&head), values_bytes(&head));
+    memcpy(timeline->phases, at + values_bytes(&head), phases_bytes(&head));
+    if (is_sound(timeline))
+        return timeline;
+    timeline_destroy(timeline);
+    return NULL;
 }
 
 /* ---- another clock ---- */
@@ -123,7 +120,7 @@ void timeline_move(struct timeline *timeline, double start_s, double end_s)
 
     timeline->begin_s = start_s + pace * timeline->begin_s;
     for (uint64_t row = 0; row < timeline->row_count; row++) {
-        double *time_s = timeline->values + row * (1 + (uint64_t)timeline->column_count);
+        double *time_s = timeline_row(timeline, row);
         *time_s = start_s + pace * *time_s;
     }
     for (uint32_t i = 0; i < timeline->phase_count; i++) {
@@ -154,15 +151,11 @@ static bool adds_up(const char *key)
     return false;
 }
 
-/* Collect the figures of all nodes that can be summed. Returns 0, or -1 without memory. */
-static int name_sums(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+/* Collect the figures of all nodes that can be summed. */
+static void name_sums(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
-    uint32_t most = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        most += nodes[i].timeline->figure_count;
-    sum->keys = memory_array(most + 1, sizeof *sum->keys);
-    for (uint32_t i = 0; sum->keys && i < count; i++) {
+    sum->column_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
         const struct timeline *timeline = nodes[i].timeline;
         for (uint32_t k = 0; k < timeline->figure_count; k++)
             if (adds_up(timeline->keys[k]) &&
@@ -170,7 +163,6 @@ static int name_sums(const struct timeline_node *nodes, uint32_t count, struct t
                 memcpy(sum->keys[sum->column_count++], timeline->keys[k], sizeof *sum->keys);
     }
     sum->figure_count = sum->column_count;
-    return sum->keys ? 0 : -1;
 }
 
 /* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
@@ -181,7 +173,7 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
     double before_s = sum->begin_s;
 
     for (uint64_t row = 0; row < sum->row_count && from < timeline->column_count; row++) {
-        double *values = sum->values + row * (1 + (uint64_t)sum->column_count);
+        double *values = timeline_row(sum, row);
         const bool there = before_s >= timeline->begin_s && values[0] <= timeline_end_s(timeline);
         const double value = timeline_rebin(timeline, from, before_s, values[0]);
         if (there || !isnan(value))
@@ -190,44 +182,40 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
     }
 }
 
-/* Take the first node's rows, then rows of the same length until the last node ends; extend the
- * last row by a remainder too short for its own row. */
-static int name_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+static double end_of(const struct timeline_node *nodes, uint32_t count)
 {
-    const struct timeline *first = nodes[0].timeline;
-    const size_t row_values = 1 + (size_t)sum->column_count;
-    const double from_s = timeline_end_s(first);
-    double end_s = from_s;
+    double end_s = timeline_end_s(nodes[0].timeline);
 
     for (uint32_t i = 1; i < count; i++)
         if (nodes[i].timeline->row_count)
             end_s = fmax(end_s, timeline_end_s(nodes[i].timeline));
-    const double rest_rows = sum->interval_s > 0 ? (end_s - from_s) / sum->interval_s : 0;
-    uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
-    if (more == 0 && end_s > from_s && first->row_count == 0)
-        more = 1;
-    sum->row_count = first->row_count + more;
-    sum->values = memory_array(sum->row_count + 1, row_values * sizeof *sum->values);
-    if (!sum->values)
-        return -1;
-    for (uint64_t row = 0; row < first->row_count; row++)
-        sum->values[row * row_values] = timeline_time_s(first, row);
-    for (uint64_t i = 1; i < more; i++)
-        sum->values[(first->row_count + i - 1) * row_values] =
-            from_s + (end_s - from_s) * (double)i / (double)more;
-    if (sum->row_count)
-        sum->values[(sum->row_count - 1) * row_values] = end_s;
-    return 0;
+    return end_s;
 }
 
-static int add_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+/* Return how many rows follow those of the first node until end_s. */
+static uint64_t rows_after(const struct timeline *first, double end_s)
 {
-    if (name_rows(nodes, count, sum))
-        return -1;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < sum->column_count; k++)
-            add_column(nodes[i].timeline, k, sum);
-    return 0;
+    const double rest_s = end_s - timeline_end_s(first);
+    const double rest_rows = first->interval_s > 0 ? rest_s / first->interval_s : 0;
+    const uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
+
+    return more == 0 && rest_s > 0 && first->row_count == 0 ? 1 : more;
+}
+
+/* Take the first node's rows, then rows of the same length until the last node ends; extend the
+ * last row by a remainder too short for its own row. */
+static void name_rows(const struct timeline *first, double end_s, struct timeline *sum)
+{
+    const double from_s = timeline_end_s(first);
+    const uint64_t more = sum->row_count - first->row_count;
+
+    for (uint64_t row = 0; row < first->row_count; row++)
+        timeline_row(sum, row)[0] = timeline_time_s(first, row);
+    for (uint64_t i = 1; i < more; i++)
+        timeline_row(sum, first->row_count + i - 1)[0] =
+            from_s + (end_s - from_s) * (double)i / (double)more;
+    if (sum->row_count)
+        timeline_row(sum, sum->row_count - 1)[0] = end_s;
 }
 
 /* Find the same phase on another node. */
@@ -243,45 +231,42 @@ static void add_phase(const struct timeline *timeline, struct timeline_phase *su
     }
 }
 
-static int add_phases(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+static void add_phases(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
-    const struct timeline *first = nodes[0].timeline;
-
-    sum->phases = memory_array(first->phase_count + 1, sizeof *sum->phases);
-    if (!sum->phases)
-        return -1;
-    sum->phase_count = first->phase_count;
-    memcpy(sum->phases, first->phases, phases_bytes(first));
+    memcpy(sum->phases, nodes[0].timeline->phases, phases_bytes(sum));
     for (uint32_t i = 1; i < count; i++) {
         provenance_add(&sum->provenance, &nodes[i].timeline->provenance);
         for (uint32_t k = 0; k < sum->phase_count; k++)
             if (strcmp(sum->phases[k].name, "epoch") == 0)
                 add_phase(nodes[i].timeline, &sum->phases[k]);
     }
-    return 0;
 }
 
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
 {
-    struct timeline *sum = memory_zeroed(sizeof *sum);
+    const struct timeline *first = nodes[0].timeline;
+    const double end_s = end_of(nodes, count);
+    const uint64_t rows = first->row_count + rows_after(first, end_s);
+    uint32_t columns = 0;
 
-    if (sum) {
-        *sum = *nodes[0].timeline; /* start time, sampling and provenance */
-        sum->keys = NULL;
-        sum->values = NULL;
-        sum->phases = NULL;
-        sum->column_count = sum->phase_count = 0;
-        sum->row_count = 0;
-        sum->nodes = nodes;
-        sum->node_count = count;
-        if (name_sums(nodes, count, sum) == 0 && add_rows(nodes, count, sum) == 0 &&
-            add_phases(nodes, count, sum) == 0)
-            return sum;
-        timeline_destroy(sum);
+    for (uint32_t i = 0; i < count; i++)
+        columns += nodes[i].timeline->figure_count;
+    struct timeline *sum = timeline_blank(columns, rows, first->phase_count);
+    if (!sum) {
+        for (uint32_t i = 0; i < count; i++)
+            timeline_destroy(nodes[i].timeline);
+        free(nodes);
         return NULL;
     }
+    take_head(sum, *first); /* start time, sampling and provenance */
+    sum->nodes = nodes;
+    sum->node_count = count;
+    sum->row_count = rows;
+    name_sums(nodes, count, sum);
+    name_rows(first, end_s, sum);
     for (uint32_t i = 0; i < count; i++)
-        timeline_destroy(nodes[i].timeline);
-    free(nodes);
-    return NULL;
+        for (uint32_t k = 0; k < sum->column_count; k++)
+            add_column(nodes[i].timeline, k, sum);
+    add_phases(nodes, count, sum);
+    return sum;
 }
