@@ -22,7 +22,7 @@ const char *study_nodes_text(const struct study_options *options, char text[STUD
     if (!options->emulates_nodes)
         return NULL;
     if (options->link_bytes_per_s)
-        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes --link-rate %" PRIu64,
+        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes --link-rate %" PRIu64 "B/s",
                  options->link_bytes_per_s);
     else
         snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes");

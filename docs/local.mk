@@ -48,3 +48,4 @@ EXTRA_DIST += \
 	docs/studies/scaling.svg docs/studies/sizing.md docs/studies/sizing.svg \
 	docs/studies/update.md docs/studies/update.svg
 EXTRA_DIST += docs/kubernetes.md
+EXTRA_DIST += docs/README.md docs/faq.md docs/questions.md docs/result.md

@@ -10,6 +10,7 @@ CLI_TESTS = \
 	tests/cli/cut_loans.sh \
 	tests/cli/damage.sh \
 	tests/cli/features.sh \
+	tests/cli/documents.sh \
 	tests/cli/few_files.sh \
 	tests/cli/full_disk.sh \
 	tests/cli/infer.sh \
