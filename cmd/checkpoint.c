@@ -23,6 +23,7 @@ struct checkpoint_settings {
         mtbf_ns, rank_shift, seed, io_timeout_ns, silence_ns;
     int layout;
     bool direct, fsync, verify, async, leave;
+    uint64_t require_write, require_read; /* bytes/s; 0: none */
     struct cold_settings cold;
 };
 
@@ -92,6 +93,11 @@ static const struct option_spec checkpoint_options[] = {
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
      .section = "Output",
      .summary = "write the result as JSON; - is standard output instead of the table"},
+    {"require-write-rate", 0, OPTION_SIZE, FIELD(require_write), .fallback = "none", .zero = "none",
+     .per_second = true,
+     .summary = "fail unless the median of the writes reaches this (500MiB/s, 1GB/s)"},
+    {"require-read-rate", 0, OPTION_SIZE, FIELD(require_read), .fallback = "none", .zero = "none",
+     .per_second = true, .summary = "the same of the restores"},
     {0},
 };
 /* clang-format on */
@@ -148,6 +154,9 @@ static int choose_writer(const char *name, const struct plugin **writer)
 
 static int check(const struct checkpoint_settings *settings)
 {
+    if ((settings->require_write && !settings->writes) ||
+        (settings->require_read && !settings->reads))
+        return fail(EINVAL, "--require-write-rate needs --writes, --require-read-rate --reads");
     if (settings->writes == 0 && settings->reads == 0)
         return fail(EINVAL, "--writes 0 --reads 0: nothing to do");
     if (settings->async && settings->step_ns == 0)
@@ -193,6 +202,23 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
     return code ? code : choose_writer(settings->writer, &job->writer);
 }
 
+/* What --require-write-rate and --require-read-rate ask. */
+static int check_required(const struct checkpoint_settings *settings,
+                          const struct checkpoint_result *result)
+{
+    double written, read;
+    int code = checkpoint_report_rate(result->writes, result->write_count, &written);
+
+    if (code == 0)
+        code = checkpoint_report_rate(result->reads, result->read_count, &read);
+    if (code == 0)
+        code = command_reach("require-write-rate", written, (double)settings->require_write,
+                             "bytes/s");
+    return code ? code
+                : command_reach("require-read-rate", read, (double)settings->require_read,
+                                "bytes/s");
+}
+
 /* Returns 0, 1 if the result is not valid, or a negative errno. */
 static int report(const struct checkpoint_settings *settings, const struct checkpoint_asked *asked,
                   const struct checkpoint_result *result)
@@ -206,6 +232,8 @@ static int report(const struct checkpoint_settings *settings, const struct check
         json_t *document = checkpoint_report_json(asked, result);
         code = document ? json_file_write(settings->json, document) : -ENOMEM;
     }
+    if (code == 0 && is_good)
+        code = check_required(settings, result);
     return code ? code : !is_good;
 }
 
@@ -250,7 +278,7 @@ static int checkpoint_command(const struct invocation *invocation)
         status = command_failed(invocation);
     else if (code)
         status = COMMAND_FAILED;
-    ranks_leave(&ranks, code < 0);
+    command_leave(&ranks, code < 0);
     return status;
 }
 
@@ -281,5 +309,6 @@ const struct command command_checkpoint = {
     .settings_size = sizeof(struct checkpoint_settings),
     .operands_reach = {OPTION_WRITES_COLD},
     .is_confined = true,
+    .in_jobfiles = true,
     .run = checkpoint_command,
 };

@@ -71,6 +71,15 @@ static int summarise(const struct checkpoint_row *rows, uint64_t count, struct p
     return 0;
 }
 
+int checkpoint_report_rate(const struct checkpoint_row *rows, uint64_t count, double *bytes_per_s)
+{
+    struct phase phase;
+    int code = summarise(rows, count, &phase);
+
+    *bytes_per_s = phase.bytes_per_s;
+    return code;
+}
+
 /* Young, "A first order approximation to the optimum checkpoint interval" (1974). The write time is
  * that of the unscaled checkpoint at the measured rate. */
 struct young {

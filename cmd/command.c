@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "ranks/ranks.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +37,11 @@ int command_misused(const struct invocation *invocation)
 }
 
 static void (*interrupt_handler)(int number);
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
+    interrupted = 1;
     child_interrupt();
     if (interrupt_handler)
         interrupt_handler(number);
@@ -67,10 +70,57 @@ static void show_waiting(void *context, const char *text)
     fprintf(stderr, "iobench: %s\n", escape_shown(text));
 }
 
+/* ---- ranks of one or more jobs ---- */
+
+static struct {
+    struct ranks ranks; /* state NULL: not joined */
+    bool keeps;
+} kept;
+
 int command_join(struct ranks *ranks)
 {
-    int code = ranks_join(ranks);
+    const bool is_joined = kept.ranks.state != NULL;
+    int code = is_joined ? 0 : ranks_join(ranks);
 
+    if (is_joined)
+        *ranks = kept.ranks;
     ranks->waiting = show_waiting;
     return code;
+}
+
+void command_leave(struct ranks *ranks, bool failed)
+{
+    if (!kept.keeps) {
+        ranks_leave(ranks, failed);
+        return;
+    }
+    if (failed)
+        ranks_call_off(ranks);
+    kept.ranks = *ranks;
+}
+
+void command_keep_ranks(void)
+{
+    kept.keeps = true;
+}
+
+bool command_may_go_on(void)
+{
+    if (!kept.ranks.state)
+        return !interrupted;
+    return ranks_meet(&kept.ranks, interrupted || kept.ranks.is_broken ? -EINTR : 0, NULL) == 0;
+}
+
+void command_part_ranks(bool failed)
+{
+    kept.keeps = false;
+    ranks_leave(&kept.ranks, failed);
+}
+
+int command_reach(const char *option, double measured, double required, const char *unit)
+{
+    if (!(required > 0) || measured >= required)
+        return 0;
+    return fail(ERANGE, "--%s: reached %.6g %s, %.1f%% of the required %.6g", option, measured,
+                unit, 100 * measured / required, required);
 }

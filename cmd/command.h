@@ -32,6 +32,9 @@ struct invocation {
     bool allow_commands; /* in job files */
     int argc;            /* the arguments as given, without program and command name */
     char **argv;
+    /* Jobs of other commands that run in the same process, for the sandbox; or NULL. */
+    const struct invocation *more;
+    size_t more_count;
 };
 
 struct command {
@@ -43,6 +46,7 @@ struct command {
     bool operands_exist;                    /* main() checks the operands that are read */
     bool is_confined; /* main() confines it before it runs; else it confines itself, or parses no
                       untrusted input */
+    bool in_jobfiles; /* a section of a job file may be one: cmd/section.h */
     const char *description;           /* paragraphs for help and manual page; may be NULL */
     const char *examples;              /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
     const struct option_spec *options; /* ends with a NULL name; may be NULL */
@@ -75,5 +79,17 @@ void command_on_interrupt(void (*handler)(int number));
 
 /* ranks_join(); rank 0 reports on stderr which ranks it is waiting for. */
 int command_join(struct ranks *ranks);
+/* ranks_leave(), or keep the ranks for the next command_join(). */
+void command_leave(struct ranks *ranks, bool failed);
+
+/* Jobs of several commands in one process: MPI can be joined only once. From the call to keep until
+ * the call to part, command_leave() keeps the ranks joined. */
+void command_keep_ranks(void);
+void command_part_ranks(bool failed);
+/* Collective: return whether no rank was interrupted and all can still be heard. */
+bool command_may_go_on(void);
+
+/* Fail unless `measured` reaches a goal; 0 is no goal. Returns 0 or -ERANGE with a reason. */
+int command_reach(const char *option, double measured, double required, const char *unit);
 
 #endif

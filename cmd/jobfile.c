@@ -54,8 +54,8 @@ void jobfile_release(struct jobfile *jobfile)
     ini_release(&jobfile->ini);
 }
 
-static int apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
-                       const struct option_spec *table, void *settings)
+int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
+                        const struct option_spec *table, void *settings)
 {
     const struct option_spec *row = option_find(table, entry->key);
     const char *value = entry->value;
@@ -87,8 +87,8 @@ int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct op
         if (i != section && !jobfile_is_global(jobfile, i))
             continue;
         for (size_t k = 0; k < part->count; k++) {
-            int code =
-                apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings);
+            int code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table,
+                                           settings);
             if (code)
                 return code;
         }

@@ -27,5 +27,8 @@ bool jobfile_is_global(const struct jobfile *jobfile, size_t section);
  * a reason "FILE:LINE: ...". */
 int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct option_spec *table,
                   void *settings);
+/* The same with one line of it. */
+int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
+                        const struct option_spec *table, void *settings);
 
 #endif

@@ -13,7 +13,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/checkpoint.c cmd/checkpoint_report.c cmd/checkpoint_report.h \
 	cmd/compare.c cmd/completion.c cmd/list.c \
-	cmd/size.c cmd/size.h cmd/size_cluster.c cmd/size_page.c cmd/size_page.h \
+	cmd/size.c cmd/size.h cmd/size_acceptance.c cmd/size_cluster.c cmd/size_page.c cmd/size_page.h \
 	cmd/size_recording.c cmd/size_recording.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
 	cmd/doctor_fabric.c cmd/doctor_launch.c cmd/doctor_ports.c \
@@ -36,7 +36,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h \
 	cmd/ramp.c cmd/ramp.h cmd/ramp_report.c \
 	cmd/rivals.c cmd/rivals.h cmd/run.c cmd/start_at.c cmd/start_at.h \
-	cmd/sandbox.c cmd/sandbox.h \
+	cmd/sandbox.c cmd/sandbox.h cmd/section.c cmd/section.h \
 	cmd/study.c cmd/study.h cmd/study_needs.c cmd/study_nodes.c cmd/study_plan.c cmd/study_run.c \
 	cmd/study_figures.c cmd/study_picture.c cmd/study_page.c \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \

@@ -11,6 +11,7 @@
 #include "pipeline/result/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct net_settings {
     char *transport, *json;
     uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns,
         sample_interval_ns;
+    uint64_t require_all_reduce, require_nodes; /* 0: none */
     int pairs;
     bool messages, collectives, verify;
 };
@@ -65,6 +67,12 @@ static const struct option_spec net_options[] = {
      .summary = "sample the counters of ports and processors this often"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write the result as JSON; - is standard output instead of the table"},
+    {"require-all-reduce", 0, OPTION_SIZE, FIELD(require_all_reduce), .fallback = "none",
+     .zero = "none", .per_second = true,
+     .summary = "fail unless the bus bandwidth of all-reduce of the largest message reaches this "
+                "(500MB/s, 25GB/s)"},
+    {"require-nodes", 0, OPTION_COUNT, FIELD(require_nodes), .fallback = "none", .zero = "none",
+     .summary = "fail unless the ranks are on this many nodes"},
     {0},
 };
 /* clang-format on */
@@ -99,10 +107,13 @@ static int report(const struct net_settings *settings, const struct net_asked *a
 {
     if (!settings->json || strcmp(settings->json, "-") != 0)
         net_report_text(asked, survey);
-    if (!settings->json)
-        return 0;
-    json_t *document = net_report_json(asked, survey);
-    return document ? json_file_write(settings->json, document) : -ENOMEM;
+    json_t *document = settings->json ? net_report_json(asked, survey) : NULL;
+    int code = settings->json && !document ? -ENOMEM : 0;
+    if (document)
+        code = json_file_write(settings->json, document);
+    return code ? code
+                : command_reach("require-all-reduce", net_report_all_reduce(survey),
+                                (double)settings->require_all_reduce, "bytes/s");
 }
 
 static int measure(const struct invocation *invocation, struct transport *transport,
@@ -134,6 +145,9 @@ static int measure(const struct invocation *invocation, struct transport *transp
 
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
+    if (code == 0 && ranks->place.nodes < settings->require_nodes)
+        code = fail(ERANGE, "--require-nodes: %u of %" PRIu64 " nodes", ranks->place.nodes,
+                    settings->require_nodes);
     code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
     if (code)
         return code;
@@ -155,6 +169,8 @@ static int check(const struct net_settings *settings, struct transport *transpor
         return fail(EINVAL, "needs several ranks: mpirun -n 4 iobench net");
     if (settings->from > settings->to)
         return fail(EINVAL, "--from is larger than --to");
+    if (settings->require_all_reduce && !settings->collectives)
+        return fail(EINVAL, "--require-all-reduce needs --collectives");
     if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE)
         return fail(EINVAL, "--no-messages --no-collectives --pairs none: nothing to measure");
     return transport_choose(transport, settings->transport);
@@ -183,7 +199,7 @@ static int net_command(const struct invocation *invocation)
         status = command_failed(invocation);
     else if (code)
         status = COMMAND_FAILED;
-    ranks_leave(&ranks, code < 0);
+    command_leave(&ranks, code < 0);
     return status;
 }
 
@@ -206,5 +222,6 @@ const struct command command_net = {
     .options = net_options,
     .settings_size = sizeof(struct net_settings),
     .is_confined = true,
+    .in_jobfiles = true,
     .run = net_command,
 };

@@ -142,6 +142,14 @@ static double bus_rate(const struct fabric_survey *survey, const struct survey_c
            collective_bus_factor((enum collective)kind, survey->matrix.ranks);
 }
 
+double net_report_all_reduce(const struct fabric_survey *survey)
+{
+    return survey->has_collectives && survey->size_count
+               ? bus_rate(survey, &survey->collectives[survey->size_count - 1],
+                          COLLECTIVE_ALL_REDUCE)
+               : NAN;
+}
+
 static void print_collectives(const struct fabric_survey *survey)
 {
     char text[WORDS_BYTES];

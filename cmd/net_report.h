@@ -17,6 +17,8 @@ struct net_asked {
 };
 
 void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);
+/* Return the bus bandwidth of all-reduce of the largest message, bytes/s; NAN: not measured. */
+double net_report_all_reduce(const struct fabric_survey *survey);
 /* Return the sealed document; NULL with a reason. */
 json_t *net_report_json(const struct net_asked *asked, const struct fabric_survey *survey);
 

@@ -20,6 +20,7 @@
 #include "cmd/progress.h"
 #include "cmd/rivals.h"
 #include "cmd/sandbox.h"
+#include "cmd/section.h"
 #include "cmd/start_at.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
@@ -179,7 +180,8 @@ static bool is_data(const char *path)
     return false;
 }
 
-static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
+static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs,
+                         struct sections *others)
 {
     int code = 0;
 
@@ -189,7 +191,9 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
         jobfile.allow_commands = invocation->allow_commands;
         for (size_t k = 0; code == 0 && k < jobfile.ini.section_count; k++)
             if (!jobfile_is_global(&jobfile, k))
-                code = add_section(invocation, &jobfile, k, jobs);
+                code = section_is_foreign(&jobfile, k)
+                           ? sections_add(others, &jobfile, k, invocation)
+                           : add_section(invocation, &jobfile, k, jobs);
         jobfile_release(&jobfile);
     }
     return code;
@@ -269,23 +273,15 @@ static void print_result(const struct result *result, const struct summary *summ
     fflush(stdout);
 }
 
-static int check_rate(const char *option, double measured, double required, const char *unit)
-{
-    if (!(required > 0) || measured >= required)
-        return 0;
-    return fail(ERANGE, "--%s: reached %.6g %s, %.1f%% of the required %.6g", option, measured,
-                unit, 100 * measured / required, required);
-}
-
 /* What --require-samples-per-s and --require-rate ask. */
 static int check_required(const struct job *job, const struct summary *summary)
 {
-    int code = check_rate("require-samples-per-s", summary->samples_per_s.median,
-                          job->require_samples_per_s, "samples/s");
+    int code = command_reach("require-samples-per-s", summary->samples_per_s.median,
+                             job->require_samples_per_s, "samples/s");
 
     return code ? code
-                : check_rate("require-rate", summary->bytes_per_s.median,
-                             (double)job->require_rate_bytes, "bytes/s");
+                : command_reach("require-rate", summary->bytes_per_s.median,
+                                (double)job->require_rate_bytes, "bytes/s");
 }
 
 static int write_profile(const struct result *result, const struct summary *summary)
@@ -560,7 +556,30 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
         command_on_interrupt(on_signal); /* after MPI's own */
         status = carry_out_all(invocation, jobs);
     }
-    ranks_leave(&jobs->ranks, status != COMMAND_OK);
+    command_leave(&jobs->ranks, status != COMMAND_OK);
+    return status;
+}
+
+/* The file's jobs of other commands come last. */
+static int join_and_carry_out_with(const struct invocation *invocation, struct jobs *jobs,
+                                   const struct sections *others)
+{
+    const struct job *asked = invocation->settings;
+    struct invocation whole = *invocation;
+
+    if (others->count && asked->dry_run && ranks_speaks())
+        sections_print(others);
+    if (others->count == 0 || asked->dry_run)
+        return join_and_carry_out(invocation, jobs);
+    whole.more = others->list;
+    whole.more_count = others->count;
+    command_keep_ranks();
+    int status = join_and_carry_out(&whole, jobs);
+    if (status != COMMAND_USAGE) { /* what failed is a job, not the file */
+        const int other = sections_run(others);
+        status = other ? other : status;
+    }
+    command_part_ranks(status != COMMAND_OK);
     return status;
 }
 
@@ -578,13 +597,16 @@ static int run_run(const struct invocation *invocation)
     struct jobs jobs = {0};
     const bool has_jobfile =
         invocation->count > 1 || (invocation->count && !is_data(invocation->operands[0]));
-    int code = has_jobfile ? load_jobfiles(invocation, &jobs) : add_command_line(invocation, &jobs);
+    struct sections others = {0};
+    int code = has_jobfile ? load_jobfiles(invocation, &jobs, &others)
+                           : add_command_line(invocation, &jobs);
     int status = code ? command_misused(invocation) : COMMAND_OK;
     if (code == 0 && jobs.count && jobs.jobs[0].beside)
         status = beside_carry_out(invocation, jobs.jobs, carry_out_member);
     else if (code == 0)
-        status = join_and_carry_out(invocation, &jobs);
+        status = join_and_carry_out_with(invocation, &jobs, &others);
 
+    sections_release(&others);
     release_jobs(&jobs);
     return status;
 }
@@ -599,7 +621,8 @@ const struct command command_run = {
                    "whether the caches were verified cold. DATA is short for --data DATA. A job "
                    "file holds several jobs, which "
                    "run one after the other, or alternate and are compared with --paired; it may "
-                   "run commands (server-drop-cmd, server-check-cmd) only with --allow-commands. "
+                   "run commands (server-drop-cmd, server-check-cmd) only with --allow-commands. A "
+                   "section with command=checkpoint or command=net is a job of that command. "
                    "Under mpirun or srun all processes share the job and rank 0 prints.\n"
                    "--against tests whether other options are faster: both alternate run by run in "
                    "one session, and the ratios of the pairs are tested (paired t test of "

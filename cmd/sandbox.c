@@ -392,8 +392,8 @@ static int drop_capabilities(void)
                : 0;
 }
 
-static void collect(struct sandbox *sandbox, const struct invocation *invocation,
-                    const void *settings, size_t count)
+static void collect_one(struct sandbox *sandbox, const struct invocation *invocation,
+                        const void *settings, size_t count)
 {
     const struct command *command = invocation->command;
 
@@ -407,6 +407,14 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
         allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
     if (keeps_indexes(command->options))
         allow_caches(sandbox);
+}
+
+static void collect(struct sandbox *sandbox, const struct invocation *invocation,
+                    const void *settings, size_t count)
+{
+    collect_one(sandbox, invocation, settings, count);
+    for (size_t i = 0; i < invocation->more_count; i++)
+        collect_one(sandbox, &invocation->more[i], invocation->more[i].settings, 1);
 }
 
 /* A helper process outside the sandbox does what cannot be done inside (cachectl/outside.h). It has

@@ -15,8 +15,9 @@ enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_YES, SANDBOX_NO };
 extern const char *const sandbox_choices[];
 
 /* Confine the process to what this invocation needs, according to `count` settings of its table,
- * each settings_size bytes. SANDBOX_AUTO confines only root, if the kernel can, and not the ranks
- * of an MPI job, which read each other's memory. Returns 0, or a negative errno with a reason. */
+ * each settings_size bytes, and its `more` jobs. SANDBOX_AUTO confines only root, if the kernel
+ * can, and not the ranks of an MPI job, which read each other's memory. Returns 0, or a negative
+ * errno with a reason. */
 int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count);
 
 #endif

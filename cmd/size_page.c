@@ -29,7 +29,7 @@ static const char *scaled(double value, const char *const units[6], char *text)
     return text;
 }
 
-static const char *bytes_rate(double bytes_per_s, char *text)
+const char *size_page_rate(double bytes_per_s, char *text)
 {
     static const char *const units[] = {" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
 
@@ -111,11 +111,11 @@ static void print_reach(const struct size_case *cluster)
     if (answer->checkpoint_s > 0)
         printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
                seconds(answer->checkpoint_interval_s, high),
-               bytes_rate(answer->checkpoint_bytes_per_s, median));
+               size_page_rate(answer->checkpoint_bytes_per_s, median));
     if (cluster->recorded_s > 0)
         printf("  Recorded %s on average, %s at most, in %s\n",
-               bytes_rate(cluster->recorded_bytes_per_s, low),
-               bytes_rate(cluster->recorded_peak_bytes_per_s, high),
+               size_page_rate(cluster->recorded_bytes_per_s, low),
+               size_page_rate(cluster->recorded_peak_bytes_per_s, high),
                seconds(cluster->recorded_s, median));
     print_ranges(cluster);
 }
@@ -136,13 +136,16 @@ static void print_more_needs(const struct sizing_answer *answer)
     char needs[WORDS_BYTES], has[WORDS_BYTES];
 
     if (answer->fabric_bytes_per_s > 0 && fabric > 0)
-        print_need("each node, gradients", bytes_rate(answer->fabric_bytes_per_s, needs),
-                   bytes_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
+        print_need("each node, gradients", size_page_rate(answer->fabric_bytes_per_s, needs),
+                   size_page_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
     if (answer->checkpoint_s > 0)
         print_need("writes, at 1% lost to saving",
-                   bytes_rate(answer->checkpoint_write_per_s, needs),
-                   bytes_rate(answer->checkpoint_bytes_per_s, has),
+                   size_page_rate(answer->checkpoint_write_per_s, needs),
+                   size_page_rate(answer->checkpoint_bytes_per_s, has),
                    answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
+    if (answer->checkpoint_s > 0)
+        print_need("reads, at 1% lost to restores",
+                   size_page_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
 }
 
 static void print_needs(const struct size_case *cluster)
@@ -155,22 +158,22 @@ static void print_needs(const struct size_case *cluster)
     char needs[WORDS_BYTES], has[WORDS_BYTES];
 
     printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
-    print_need("storage, bytes", bytes_rate(answer->storage_bytes_per_s, needs),
-               bytes_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
+    print_need("storage, bytes", size_page_rate(answer->storage_bytes_per_s, needs),
+               size_page_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
                goal / rates->of[SIZING_PART_STORAGE]);
     const double reads =
         rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
     print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, needs),
                words_rate(reads, has), goal / rates->of[SIZING_PART_READS]);
-    print_need("each node from storage", bytes_rate(answer->node_bytes_per_s, needs),
-               bytes_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
+    print_need("each node from storage", size_page_rate(answer->node_bytes_per_s, needs),
+               size_page_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
                goal / rates->of[SIZING_PART_CLIENT]);
     print_need("each node, CPU cores", words_rate(answer->cores, needs),
                words_rate(answer->plant.of[SIZING_CORES], has),
                goal / rates->of[SIZING_PART_CORES]);
     print_need("GPUs, samples/s", words_rate(goal, needs),
                words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
-    print_need("storage, as an epoch begins", bytes_rate(answer->start_bytes_per_s, needs), "-",
+    print_need("storage, as an epoch begins", size_page_rate(answer->start_bytes_per_s, needs), "-",
                NAN);
     print_more_needs(answer);
 }
@@ -213,7 +216,7 @@ void size_page_table(const struct size_table *table)
                short_rate(answer->samples_per_s.median, median),
                short_rate(answer->samples_per_s.low, low),
                short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
-               bytes_rate(answer->storage_bytes_per_s, storage),
+               size_page_rate(answer->storage_bytes_per_s, storage),
                sizing_part_names[rates_of(cluster)->limit]);
         previous = cluster;
     }
@@ -320,6 +323,7 @@ static json_t *case_json(const struct size_case *cluster)
     set(object, "needs_node_cores", answer->cores);
     set(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
     set(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
+    set(object, "needs_restore_bytes_per_s", answer->checkpoint_read_per_s);
     set(object, "start_bytes", answer->start_bytes);
     set(object, "start_bytes_per_s", answer->start_bytes_per_s);
     json_object_set_new(object, "limit", json_text(sizing_part_names[rates->limit]));
@@ -394,62 +398,5 @@ int size_page_chart(const struct size_table *table, const char *path)
     if (code == 0)
         code = gnuplot_draw(script, bytes, path);
     free(script);
-    return code;
-}
-
-static void write_acceptance(FILE *file, const struct size_case *cluster)
-{
-    const struct sizing_answer *answer = &cluster->answer;
-    const double nodes = answer->plant.nodes;
-    char rate[WORDS_BYTES];
-
-    fputs(report_acceptance_mark, file);
-    fprintf(file,
-            "# Acceptance of %s for %.0f x %s, %s.\n"
-            "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"
-            "# set data= to a data set there (iobench pack synthetic:... makes one) that is at\n"
-            "# least five times as large as the memory of a node, and start one rank a node:\n"
-            "#\n"
-            "#     mpirun -n %.0f --map-by node iobench run accept.ini\n"
-            "#\n"
-            "# Exit status 0: passed. 1: failed; the figure and the goal are in the message.\n"
-            "[global]\n"
-            "data=/mnt/set\n"
-            "drop-caches=strict\n"
-            "runs=3\n"
-            "epochs=1\n"
-            "bs=%.0f\n"
-            "batch-size=%.0f\n"
-            "prefetch=%.0f\n\n",
-            cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
-            bytes_rate(answer->storage_bytes_per_s, rate), nodes, nodes,
-            fmax(512, answer->plant.of[SIZING_READ_BYTES]), answer->plant.of[SIZING_BATCH],
-            answer->plant.of[SIZING_PREFETCH]);
-    fprintf(file,
-            "[storage]\n"
-            "decode=none\n"
-            "require-rate=%.0fB/s\n\n"
-            "[storage and CPUs]\n"
-            "decode=%s\n"
-            "require-samples-per-s=%.6g\n",
-            answer->storage_bytes_per_s, answer->plant.of[SIZING_DECODE_S] > 0 ? "jpeg" : "none",
-            answer->goal_samples_per_s);
-}
-
-int size_page_acceptance(const struct size_case *cluster, const char *path)
-{
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    write_acceptance(stream.stream, cluster);
-    int code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0 && strcmp(path, "-") == 0)
-        fwrite(text, 1, bytes, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
     return code;
 }

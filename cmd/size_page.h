@@ -27,6 +27,8 @@ struct size_table {
     int storages;
 };
 
+/* "58.3 GB/s". text: WORDS_BYTES. Returns text. */
+const char *size_page_rate(double bytes_per_s, char *text);
 void size_page_print(const struct size_case *cluster);
 void size_page_table(const struct size_table *table);
 json_t *size_page_json(const struct size_table *table);

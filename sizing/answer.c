@@ -110,6 +110,12 @@ static double saving_rate(const struct sizing_plant *plant)
     return bytes / (2 * lost * lost * sizing_mtbf_s(plant));
 }
 
+/* Each failure costs a restore. */
+static double restoring_rate(const struct sizing_plant *plant)
+{
+    return plant->of[SIZING_CHECKPOINT_BYTES] / (SIZING_SAVING_SHARE * sizing_mtbf_s(plant));
+}
+
 static void set_needs(struct sizing_answer *answer)
 {
     const struct sizing_plant *plant = &answer->plant;
@@ -126,6 +132,7 @@ static void set_needs(struct sizing_answer *answer)
         sizing_step_s(plant) > 0 ? answer->start_bytes / sizing_step_s(plant) : 0;
     answer->fabric_bytes_per_s = sizing_hidden_exchange_rate(plant);
     answer->checkpoint_write_per_s = saving_rate(plant);
+    answer->checkpoint_read_per_s = restoring_rate(plant);
     answer->checkpoint_s = sizing_checkpoint_s(plant);
     answer->checkpoint_interval_s = sizing_checkpoint_interval_s(plant);
     if (answer->checkpoint_s > 0)

@@ -45,6 +45,7 @@ struct sizing_answer {
     double storage_bytes_per_s, storage_reads_per_s, node_bytes_per_s, cores;
     double fabric_bytes_per_s;     /* of a node, to exchange gradients during the backward pass */
     double checkpoint_write_per_s; /* bytes/s, to lose at most SIZING_SAVING_SHARE to saving */
+    double checkpoint_read_per_s;  /* the same, to lose it to restores after failures */
     double start_bytes;            /* read at the start of an epoch to fill all buffers */
     double start_bytes_per_s;      /* to fill them within one step */
     double checkpoint_bytes_per_s, checkpoint_s, checkpoint_interval_s;

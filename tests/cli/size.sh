@@ -17,7 +17,7 @@ for line in "samples/s" "first epoch" "later epochs" "first batch" "stalls" "sto
     grep -Eq "^    $line.* \.\. +[0-9]" saving || die "no interval of $line: $(cat saving)"
 done
 for line in "storage, bytes" "storage, reads/s" "each node from storage" "each node, CPU cores" "GPUs" \
-    "storage, as an epoch begins" "each node, gradients" "writes, at 1% lost"; do
+    "storage, as an epoch begins" "each node, gradients" "writes, at 1% lost" "reads, at 1% lost"; do
     grep -Eq "^    $line.* [0-9]" saving || die "no need of $line: $(cat saving)"
 done
 
@@ -82,6 +82,51 @@ goal 1B/s 0.5 || die "a goal of nothing was missed: $(cat out err)"
 grep -q -e "--require-rate: reached .* of the required 1e+15" err || die "$(cat err)"
 ! goal 1B/s 1e14 || die "a goal of 1e14 samples/s was reached"
 grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
+
+# So do the fabric's and the checkpoints', as jobs of other commands in the same file and launch.
+"$IOBENCH" size --simulate --gpus 64 --network llama3.1-70b --rate 1 --acceptance=whole.ini || die "no acceptance test"
+smaller() { # WRITE-GOAL READ-GOAL ALL-REDUCE-GOAL: the file, for small ranks
+    sed "s|^data=.*|data=set\ncalibrate=no|; s|^drop-caches=.*|drop-caches=no|; s|^runs=.*|runs=1|; s|^require-rate=.*|require-rate=1B/s|
+        s|^require-samples.*|require-samples-per-s=1|; s|^folder=.*|folder=saved|; s|params=.*|params=100000|
+        s|^rank-shift=.*|rank-shift=1|; s|^ranks=.*|ranks=2|; s|^writes=.*|writes=1|; s|^reads=.*|reads=1|
+        s|^require-write-rate=.*|require-write-rate=$1|; s|^require-read-rate=.*|require-read-rate=$2|
+        s|^from=.*|from=4096|; s|^to=.*|to=4096\nrepeats=1\nrepeat-time=1us|
+        s|^require-nodes=.*|require-nodes=1|; s|^require-all-reduce=.*|require-all-reduce=$3|" whole.ini >small.ini
+    cp small.ini ranks.ini
+    sed '/^\[fabric\]/,/^$/d' small.ini >alone.ini
+}
+smaller 1B/s 1B/s 1B/s
+"$IOBENCH" alone.ini >out 2>err || die "goals of nothing were missed: $(cat out err)"
+grep -q "checkpoint: valid" out || die "no checkpoint was saved: $(cat out)"
+"$IOBENCH" alone.ini --dry-run >out || die "no plan"
+grep -q "^iobench checkpoint saved --model=job,params=100000 --ranks=2" out || die "its plan: $(cat out)"
+[ -z "$(ls saved)" ] || die "a dry run wrote"
+smaller 1000TB/s 1B/s 1B/s
+! "$IOBENCH" alone.ini >out 2>err || die "a checkpoint was written at 1,000 TB/s"
+grep -q -e "--require-write-rate: reached .* of the required 1e+15" err || die "$(cat err)"
+smaller 1B/s 1000TB/s 1000TB/s
+! "$IOBENCH" alone.ini >out 2>err || die "a checkpoint was read at 1,000 TB/s"
+grep -q -e "--require-read-rate: reached .* of the required 1e+15" err || die "$(cat err)"
+MPIRUN=${MPIRUN:-mpirun}
+if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
+    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    ! "$MPIRUN" -n 2 "$IOBENCH" ranks.ini >out 2>err || die "an all-reduce at 1,000 TB/s"
+    grep -q -e "--require-all-reduce: reached .* of the required 1e+15" err || die "$(cat err)"
+    grep -q "checkpoint: valid" out || die "a missed goal ended the file: $(cat out err)"
+    smaller 1B/s 1B/s 1B/s
+    "$MPIRUN" -n 2 "$IOBENCH" ranks.ini >out 2>err || die "goals of nothing were missed: $(cat out err)"
+    grep -q "net: valid, 2 ranks" out || die "no fabric: $(cat out)"
+    sed -i 's/^require-nodes=.*/require-nodes=9/' ranks.ini
+    ! "$MPIRUN" -n 2 "$IOBENCH" ranks.ini >out 2>err || die "one node passed for nine"
+    grep -q -e "--require-nodes: 1 of 9 nodes" err || die "$(cat err)"
+fi
+printf '[a]\ncommand=size\n' >wrong.ini
+! "$IOBENCH" wrong.ini >out 2>err || die "a job file ran another command"
+grep -q "wrong.ini:2: command=size: " err || die "$(cat err)"
+printf '[a]\ncommand=checkpoint\n' >wrong.ini
+! "$IOBENCH" wrong.ini >out 2>err || die "a checkpoint without a folder"
+grep -q "wrong.ini:2: \[a\] names no FOLDER" err || die "$(cat err)"
 
 ! command -v gnuplot >/dev/null || {
     "$IOBENCH" size --simulate --draws 3 --chart=chart.svg || die "no chart"
