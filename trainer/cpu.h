@@ -123,9 +123,8 @@ struct cpu_program {
     uint32_t buffer_count;
     struct cpu_memory *memories;
     uint32_t memory_count;
-    struct cpu_node *nodes;           /* while building only */
-    dnnl_primitive_attr_t attributes; /* while building only: user-managed scratchpad */
-    uint32_t scratch;                 /* scratchpad shared by all primitives */
+    struct cpu_node *nodes; /* while building only */
+    uint32_t scratch;       /* scratchpad shared by all primitives */
     uint64_t arena_bytes, kept_bytes;
     void *kept;
     void *bound; /* the arena it is bound to */
@@ -160,9 +159,11 @@ struct cpu_argument {
     const struct cpu_tensor *tensor;
 };
 
-/* Add a primitive and its step. */
+/* Add a primitive and its step. The list of arguments ends with an empty row; tensors without a
+ * layout are left out. */
 void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
-                       const struct cpu_argument *arguments, int count);
+                       const struct cpu_argument *arguments);
+#define CPU_ARGUMENTS_OF(...) ((const struct cpu_argument[]){__VA_ARGS__, {0}})
 /* behind: flags of enum cpu_behind. scaling may be NULL. */
 dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
                                      const struct cpu_scaling *scaling, uint32_t node);
@@ -173,7 +174,7 @@ struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_s
 /* Create a primitive descriptor. NULL after an error. */
 dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
                                    const struct cpu_operation *operation,
-                                   dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
+                                   dnnl_primitive_desc_t hint, uint32_t node);
 /* The layout a primitive expects or produces; empty after an error. */
 const struct cpu_layout *cpu_query(const struct cpu_program *program, dnnl_primitive_desc_t desc,
                                    dnnl_query_t what);
@@ -207,10 +208,8 @@ struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct c
 struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
                                      uint32_t number);
 
-struct cpu_window cpu_window(const struct graph_node *node);
-dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
-struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
-                             const struct cpu_layout *layout);
+/* What a node computes, without pass and layouts. */
+struct cpu_operation cpu_operation_of(const struct graph_node *node);
 
 /* ---- the passes: the steps of each node ---- */
 
@@ -222,7 +221,6 @@ const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number
 void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* An INT8 convolution with the nodes fused into it. */
 void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
-enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
 /* ---- cpu_program.c ---- */
 

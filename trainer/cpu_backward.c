@@ -33,24 +33,26 @@ static struct cpu_tensor add_up(struct cpu_program *program, uint32_t number)
 {
     struct cpu_node *node = &program->nodes[number];
     const struct cpu_layout *layout = node->output.layout;
-    struct cpu_tensor terms[CPU_ARGUMENTS - 2];
-    struct cpu_argument arguments[CPU_ARGUMENTS - 1];
+    struct cpu_tensor terms[CPU_INPUTS_MAX];
+    struct cpu_argument arguments[CPU_ARGUMENTS] = {0};
     int count = (int)node->gradient_count;
-    dnnl_primitive_desc_t desc = NULL;
+    const struct cpu_layout *inputs[CPU_INPUTS_MAX];
 
     if (count == 1 || program->code)
         return node->gradients[0];
     for (int i = 0; i < count; i++) {
         terms[i] = cpu_convert(program, &node->gradients[i], layout, number);
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + i, &terms[i]};
+        inputs[i] = layout;
     }
-    cpu_keep(
-        program,
-        cpu_dnnl_describe_sum(&program->model->dnnl, layout, count, program->attributes, &desc),
-        number);
+    dnnl_primitive_desc_t desc =
+        cpu_describe(program,
+                     &(struct cpu_operation){
+                         .kind = CPU_SUM, .target = layout, .inputs = inputs, .input_count = count},
+                     NULL, number);
     struct cpu_tensor sum = cpu_add_tensor(program, layout);
     arguments[count] = (struct cpu_argument){DNNL_ARG_DST, &sum};
-    cpu_add_primitive(program, desc, number, arguments, count + 1);
+    cpu_add_primitive(program, desc, number, arguments);
     dnnl_primitive_desc_destroy(desc);
     return sum;
 }
@@ -67,14 +69,12 @@ static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t numb
                                       .algorithm = dnnl_eltwise_relu_use_dst_for_bwd,
                                       .source = output->layout};
 
-    dnnl_primitive_desc_t forward = cpu_describe(program, &operation, NULL, 0, number);
+    dnnl_primitive_desc_t forward = cpu_describe(program, &operation, NULL, number);
     operation.pass = dnnl_backward_data;
-    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, forward, 0, number);
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, forward, number);
     cpu_add_primitive(program, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_DST, output},
-                                                    {DNNL_ARG_DIFF_DST, &gradient},
-                                                    {DNNL_ARG_DIFF_SRC, &result}},
-                      3);
+                      CPU_ARGUMENTS_OF({DNNL_ARG_DST, output}, {DNNL_ARG_DIFF_DST, &gradient},
+                                       {DNNL_ARG_DIFF_SRC, &result}));
     dnnl_primitive_desc_destroy(desc);
     dnnl_primitive_desc_destroy(forward);
     return result;
@@ -104,18 +104,15 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     const struct graph_node *node = node_of(program, number);
     const struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *plain = model->canonical[node->weight];
-    const bool convolves = node->kind == GRAPH_CONVOLUTION;
-    const struct cpu_operation operation = {
-        .kind = convolves ? CPU_CONVOLUTION : CPU_INNER_PRODUCT,
-        .pass = pass,
-        .source = cpu_any(&model->dnnl, own->source.layout),
-        .weight =
-            !convolves && model->home[node->weight] == plain ? plain : cpu_any(&model->dnnl, plain),
-        .bias = node->bias == UINT32_MAX ? NULL : model->canonical[node->bias],
-        .target = cpu_any(&model->dnnl, gradient),
-        .window = cpu_window(node)};
+    const bool keeps = node->kind != GRAPH_CONVOLUTION && model->home[node->weight] == plain;
+    struct cpu_operation operation = cpu_operation_of(node);
 
-    return cpu_describe(program, &operation, own->forward, 0, number);
+    operation.pass = pass;
+    operation.source = cpu_any(&model->dnnl, own->source.layout);
+    operation.weight = keeps ? plain : cpu_any(&model->dnnl, plain);
+    operation.bias = node->bias == UINT32_MAX ? NULL : model->canonical[node->bias];
+    operation.target = cpu_any(&model->dnnl, gradient);
+    return cpu_describe(program, &operation, own->forward, number);
 }
 
 static void build_weights(struct cpu_program *program, uint32_t number,
@@ -137,11 +134,10 @@ static void build_weights(struct cpu_program *program, uint32_t number,
     struct cpu_tensor bias = {0};
     if (node->bias != UINT32_MAX)
         bias = cpu_gradient(program, node->bias, program->model->canonical[node->bias]);
-    const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &input},
-                                             {DNNL_ARG_DIFF_DST, &gradient},
-                                             {DNNL_ARG_DIFF_WEIGHTS, &weight},
-                                             {DNNL_ARG_DIFF_BIAS, &bias}};
-    cpu_add_primitive(program, desc, number, arguments, node->bias == UINT32_MAX ? 3 : 4);
+    cpu_add_primitive(program, desc, number,
+                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &input}, {DNNL_ARG_DIFF_DST, &gradient},
+                                       {DNNL_ARG_DIFF_WEIGHTS, &weight},
+                                       {DNNL_ARG_DIFF_BIAS, &bias}));
     cpu_gradient_done(program, node->weight, &weight, number);
     dnnl_primitive_desc_destroy(desc);
 }
@@ -162,10 +158,8 @@ static void build_input(struct cpu_program *program, uint32_t number,
     struct cpu_tensor d_input =
         cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_diff_src_md));
     cpu_add_primitive(program, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_WEIGHTS, &weight},
-                                                    {DNNL_ARG_DIFF_DST, &gradient},
-                                                    {DNNL_ARG_DIFF_SRC, &d_input}},
-                      3);
+                      CPU_ARGUMENTS_OF({DNNL_ARG_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &gradient},
+                                       {DNNL_ARG_DIFF_SRC, &d_input}));
     dnnl_primitive_desc_destroy(desc);
     if (node->kind == GRAPH_FULLY_CONNECTED)
         d_input = cpu_rows_as_images(program, &d_input, node->inputs[0]);
@@ -184,90 +178,88 @@ static void build_weighted(struct cpu_program *program, uint32_t number,
         build_input(program, number, &gradient);
 }
 
-/* ---- batch norm ---- */
+/* ---- one primitive in the input's layout, or of a window ---- */
+
+enum { MORE_MAX = 7 };
+
+/* Add a node's backward primitive with up to MORE_MAX arguments besides both gradients and the
+ * workspace. */
+static void build_simple(struct cpu_program *program, uint32_t number,
+                         struct cpu_operation operation, const struct cpu_tensor *given,
+                         const struct cpu_argument *more)
+{
+    const struct cpu_node *own = &program->nodes[number];
+
+    operation.source = own->source.layout;
+    operation.target = own->output.layout;
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, number);
+    if (program->code)
+        return;
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->output.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
+    struct cpu_argument arguments[MORE_MAX + 4] = {{DNNL_ARG_DIFF_DST, &gradient},
+                                                   {DNNL_ARG_DIFF_SRC, &d_input},
+                                                   {DNNL_ARG_WORKSPACE, &own->workspace}};
+    for (int i = 0; more && more[i].tensor; i++)
+        arguments[3 + i] = more[i];
+    cpu_add_primitive(program, desc, number, arguments);
+    dnnl_primitive_desc_destroy(desc);
+    if (wants_gradient(program, number))
+        give(program, node_of(program, number)->inputs[0], &d_input);
+}
 
 static void build_norm(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
     const struct graph_node *node = node_of(program, number);
     const struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *vector = own->mean.layout;
-    const struct cpu_operation operation = {.kind = CPU_NORM,
-                                            .pass = dnnl_backward,
-                                            .source = own->source.layout,
-                                            .epsilon = (float)node->epsilon,
-                                            .flags = CPU_NORM_FLAGS |
-                                                     (own->relu ? dnnl_fuse_norm_relu : 0u)};
-
-    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
-    if (program->code)
-        return;
-    const struct cpu_tensor gradient = cpu_convert(program, given, own->source.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
     const struct cpu_tensor gamma = cpu_parameter(program, node->gamma, vector, number);
-    const struct cpu_tensor beta = cpu_parameter(program, node->beta, vector, number);
+    const struct cpu_tensor beta = CPU_NORM_BACKWARD_TAKES_SHIFT
+                                       ? cpu_parameter(program, node->beta, vector, number)
+                                       : (struct cpu_tensor){0};
     const struct cpu_tensor d_gamma = cpu_gradient(program, node->gamma, vector);
     const struct cpu_tensor d_beta = cpu_gradient(program, node->beta, vector);
-    struct cpu_argument arguments[CPU_ARGUMENTS - 1] = {{DNNL_ARG_SRC, &own->source},
-                                                        {DNNL_ARG_MEAN, &own->mean},
-                                                        {DNNL_ARG_VARIANCE, &own->variance},
-                                                        {DNNL_ARG_DIFF_DST, &gradient},
-                                                        {DNNL_ARG_SCALE, &gamma},
-                                                        {DNNL_ARG_DIFF_SRC, &d_input},
-                                                        {DNNL_ARG_DIFF_SCALE, &d_gamma},
-                                                        {DNNL_ARG_DIFF_SHIFT, &d_beta}};
-    int count = 8;
-    if (CPU_NORM_BACKWARD_TAKES_SHIFT)
-        arguments[count++] = (struct cpu_argument){DNNL_ARG_SHIFT, &beta};
-    if (own->relu)
-        arguments[count++] = (struct cpu_argument){DNNL_ARG_WORKSPACE, &own->workspace};
-    cpu_add_primitive(program, desc, number, arguments, count);
-    dnnl_primitive_desc_destroy(desc);
-    if (wants_gradient(program, number))
-        give(program, node->inputs[0], &d_input);
-}
+    struct cpu_operation operation = cpu_operation_of(node);
 
-/* ---- nodes without parameters ---- */
+    operation.pass = dnnl_backward;
+    operation.flags |= own->relu ? dnnl_fuse_norm_relu : 0u;
+    build_simple(program, number, operation, given,
+                 CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_MEAN, &own->mean},
+                                  {DNNL_ARG_VARIANCE, &own->variance}, {DNNL_ARG_SCALE, &gamma},
+                                  {DNNL_ARG_SHIFT, &beta}, {DNNL_ARG_DIFF_SCALE, &d_gamma},
+                                  {DNNL_ARG_DIFF_SHIFT, &d_beta}));
+}
 
 static void build_pool(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(program, number);
-    const struct cpu_node *own = &program->nodes[number];
-    const struct cpu_operation operation = {.kind = CPU_POOL,
-                                            .pass = dnnl_backward_data,
-                                            .algorithm = cpu_pool_kind(node),
-                                            .source = own->source.layout,
-                                            .target = own->output.layout,
-                                            .window = cpu_window(node)};
+    struct cpu_operation operation = cpu_operation_of(node_of(program, number));
 
-    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(program, given, own->output.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
-    cpu_add_primitive(program, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_DIFF_DST, &gradient},
-                                                    {DNNL_ARG_DIFF_SRC, &d_input},
-                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      own->workspace.layout ? 3 : 2);
-    dnnl_primitive_desc_destroy(desc);
-    give(program, node->inputs[0], &d_input);
+    operation.pass = dnnl_backward_data;
+    build_simple(program, number, operation, given, NULL);
 }
 
 static void build_lrn(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(program, number);
-    const struct cpu_node *own = &program->nodes[number];
-    const struct cpu_operation operation = cpu_lrn(node, dnnl_backward_data, own->source.layout);
+    struct cpu_operation operation = cpu_operation_of(node_of(program, number));
 
-    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(program, given, own->source.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
-    cpu_add_primitive(program, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
-                                                    {DNNL_ARG_DIFF_DST, &gradient},
-                                                    {DNNL_ARG_DIFF_SRC, &d_input},
-                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      own->workspace.layout ? 4 : 3);
-    dnnl_primitive_desc_destroy(desc);
-    give(program, node->inputs[0], &d_input);
+    operation.pass = dnnl_backward_data;
+    build_simple(program, number, operation, given,
+                 CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &program->nodes[number].source}));
+}
+
+/* ---- other nodes ---- */
+
+static void build_relu(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct cpu_tensor gradient = through_relu(program, number, given);
+
+    give(program, node_of(program, number)->inputs[0], &gradient);
+}
+
+static void build_add(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
+{
+    give(program, node_of(program, number)->inputs[0], given);
+    give(program, node_of(program, number)->inputs[1], given);
 }
 
 /* Each input's gradient is its channels of the output's gradient. */
@@ -342,6 +334,19 @@ static void pass_on(struct cpu_program *program, uint32_t number)
 
 static void build_node(struct cpu_program *program, uint32_t number)
 {
+    static void (*const build[])(struct cpu_program * program, uint32_t number,
+                                 const struct cpu_tensor *given) = {
+        [GRAPH_CONVOLUTION] = build_weighted,
+        [GRAPH_FULLY_CONNECTED] = build_weighted,
+        [GRAPH_BATCH_NORM] = build_norm,
+        [GRAPH_RELU] = build_relu,
+        [GRAPH_MAX_POOL] = build_pool,
+        [GRAPH_AVERAGE_POOL] = build_pool,
+        [GRAPH_LRN] = build_lrn,
+        [GRAPH_ADD] = build_add,
+        [GRAPH_CONCAT] = build_concat,
+        [GRAPH_DROPOUT] = build_dropout,
+    };
     const struct graph_node *node = node_of(program, number);
     const struct cpu_node *own = &program->nodes[number];
     const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
@@ -358,38 +363,7 @@ static void build_node(struct cpu_program *program, uint32_t number)
         if (relu)
             gradient = through_relu(program, number, &gradient);
     }
-    switch (node->kind) {
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        build_weighted(program, number, &gradient);
-        break;
-    case GRAPH_BATCH_NORM:
-        build_norm(program, number, &gradient);
-        break;
-    case GRAPH_RELU:
-        gradient = through_relu(program, number, &gradient);
-        give(program, node->inputs[0], &gradient);
-        break;
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-        build_pool(program, number, &gradient);
-        break;
-    case GRAPH_ADD:
-        give(program, node->inputs[0], &gradient);
-        give(program, node->inputs[1], &gradient);
-        break;
-    case GRAPH_CONCAT:
-        build_concat(program, number, &gradient);
-        break;
-    case GRAPH_LRN:
-        build_lrn(program, number, &gradient);
-        break;
-    case GRAPH_DROPOUT:
-        build_dropout(program, number, &gradient);
-        break;
-    case GRAPH_INPUT:
-        break;
-    }
+    build[node->kind](program, number, &gradient);
 }
 
 void cpu_build_backward(struct cpu_program *program)

@@ -135,18 +135,20 @@ static dnnl_memory_t add_memory(struct cpu_program *program, const struct cpu_te
 }
 
 void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
-                       const struct cpu_argument *arguments, int count)
+                       const struct cpu_argument *arguments)
 {
     struct cpu_step step = {.kind = CPU_PRIMITIVE, .node = node};
 
-    assert(count < CPU_ARGUMENTS);
     if (program->code)
         return;
     cpu_keep(program, dnnl_primitive_create(&step.primitive, desc), node);
-    for (int i = 0; i < count; i++) {
-        touch(program, arguments[i].tensor->buffer);
+    for (; arguments->tensor; arguments++) {
+        if (!arguments->tensor->layout)
+            continue;
+        assert(step.argument_count < CPU_ARGUMENTS - 1);
+        touch(program, arguments->tensor->buffer);
         step.arguments[step.argument_count++] =
-            (dnnl_exec_arg_t){arguments[i].name, add_memory(program, arguments[i].tensor, node)};
+            (dnnl_exec_arg_t){arguments->name, add_memory(program, arguments->tensor, node)};
     }
     const struct cpu_tensor scratch = {.layout = cpu_query(program, desc, dnnl_query_scratchpad_md),
                                        .buffer = program->scratch};
@@ -190,13 +192,14 @@ dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behin
 
 dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
                                    const struct cpu_operation *operation,
-                                   dnnl_primitive_desc_t hint, unsigned behind, uint32_t node)
+                                   dnnl_primitive_desc_t hint, uint32_t node)
 {
     dnnl_primitive_desc_t desc = NULL;
 
     if (program->code)
         return NULL;
-    dnnl_primitive_attr_t attributes = cpu_attributes(program, behind, operation->scaling, node);
+    dnnl_primitive_attr_t attributes =
+        cpu_attributes(program, operation->behind, operation->scaling, node);
     if (!program->code)
         cpu_keep(program,
                  cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
@@ -233,10 +236,8 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                                                     to->layout->raw, engine, attributes),
                  node);
     cpu_add_primitive(program, desc, node,
-                      (const struct cpu_argument[]){{DNNL_ARG_FROM, from},
-                                                    {DNNL_ARG_TO, to},
-                                                    {cpu_dnnl_scales_argument(&scaling), &factors}},
-                      factors.layout ? 3 : 2);
+                      CPU_ARGUMENTS_OF({DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to},
+                                       {cpu_dnnl_scales_argument(&scaling), &factors}));
     dnnl_primitive_desc_destroy(desc);
     dnnl_primitive_attr_destroy(attributes);
 }

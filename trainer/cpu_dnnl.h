@@ -2,7 +2,7 @@
  *
  * oneDNN for the cpu backend. The C interfaces of versions 2 and 3 differ in how a layout is
  * represented and how an operation is described; this header hides the difference, which is in
- * cpu_dnnl2.c and cpu_dnnl3.c, one of which is built. Independent of graphs.
+ * cpu_operations.c and in cpu_dnnl2.c or cpu_dnnl3.c, whichever is built. Independent of graphs.
  *
  * Layouts are interned: equal layouts are one pointer, valid until cpu_dnnl_close().
  */
@@ -69,6 +69,8 @@ int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layou
 
 /* ---- operations ---- */
 
+enum { CPU_INPUTS_MAX = 10 };
+
 enum cpu_operation_kind {
     CPU_CONVOLUTION,
     CPU_INNER_PRODUCT,
@@ -77,6 +79,8 @@ enum cpu_operation_kind {
     CPU_POOL,
     CPU_LRN,
     CPU_ADD,
+    CPU_CONCAT, /* of the channels */
+    CPU_SUM,    /* all tensors in one layout */
 };
 
 struct cpu_window {
@@ -89,7 +93,7 @@ struct cpu_scaling {
     int count;    /* one per output channel, or one */
     bool grouped; /* the first dimension of the weights is groups */
     const float *factors;
-    float summand; /* CPU_SUM: factor of the previous contents */
+    float summand; /* CPU_ACCUMULATE: factor of the previous contents */
 };
 
 /* In a backward pass the tensors are gradients; BN, element-wise and LRN use one layout for all. */
@@ -97,6 +101,7 @@ struct cpu_operation {
     enum cpu_operation_kind kind;
     dnnl_prop_kind_t pass;
     dnnl_alg_kind_t algorithm; /* CPU_ELTWISE, CPU_POOL */
+    unsigned behind;           /* of enum cpu_behind */
     const struct cpu_layout *source, *target;
     const struct cpu_layout *weight, *bias; /* CPU_CONVOLUTION, CPU_INNER_PRODUCT; bias or NULL */
     struct cpu_window window;               /* CPU_CONVOLUTION, CPU_POOL */
@@ -105,31 +110,23 @@ struct cpu_operation {
     unsigned flags;
     dnnl_dim_t size; /* CPU_LRN */
     float alpha, beta, k;
+    const struct cpu_layout *const *inputs; /* CPU_CONCAT, CPU_SUM; up to CPU_INPUTS_MAX */
+    int input_count;
 };
 
 /* Post-ops: add the previous contents of the target, then ReLU. */
-enum cpu_behind { CPU_RELU = 1, CPU_SUM = 2 };
+enum cpu_behind { CPU_RELU = 1, CPU_ACCUMULATE = 2 };
 
 dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *operation,
                                 dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
                                 dnnl_primitive_desc_t *desc);
-dnnl_status_t cpu_dnnl_describe_concat(const struct cpu_dnnl *dnnl, const struct cpu_layout *target,
-                                       int count, const struct cpu_layout *const *sources,
-                                       dnnl_primitive_attr_t attributes,
-                                       dnnl_primitive_desc_t *desc);
-/* All tensors in one layout. */
-dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
-                                    int count, dnnl_primitive_attr_t attributes,
-                                    dnnl_primitive_desc_t *desc);
 /* behind: flags of enum cpu_behind. summand: factor of the previous contents. */
 dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind, float summand);
 dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling);
 /* The run-time argument that supplies the factors; 0: they are in the attributes. */
 int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
-/* ---- for cpu_dnnl.c alone: oneDNN's own layouts, destroyed by their creator ---- */
-
-enum { CPU_INPUTS_MAX = 10 };
+/* ---- for cpu_layouts.c alone: oneDNN's own layouts, destroyed by their creator ---- */
 
 dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
                              dnnl_data_type_t type, dnnl_format_tag_t tag);

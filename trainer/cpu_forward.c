@@ -31,26 +31,23 @@ static const struct cpu_tensor *input_of(struct cpu_program *program, uint32_t n
 static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                const struct cpu_layout *weight)
 {
-    struct cpu_dnnl *dnnl = &program->model->dnnl;
     const struct graph_node *node = &program->model->graph->nodes[number];
     const struct cpu_node *own = &program->nodes[number];
-    const unsigned behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_SUM : 0u);
-    struct cpu_operation operation = {.kind = CPU_CONVOLUTION,
-                                      .pass = forward_kind(program),
-                                      .source = cpu_any(dnnl, own->source.layout),
-                                      .weight = weight,
-                                      .target = output_any(program, number),
-                                      .window = cpu_window(node)};
+    struct cpu_operation operation = cpu_operation_of(node);
 
+    operation.pass = forward_kind(program);
+    operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
+    operation.source = cpu_any(&program->model->dnnl, own->source.layout);
+    operation.weight = weight;
     if (node->bias != UINT32_MAX || own->norm)
         operation.bias = vector_of(program, node);
     if (own->summand)
         operation.target = cpu_floats(program, own->summand)->layout;
-    if (node->kind == GRAPH_FULLY_CONNECTED) {
-        operation.kind = CPU_INNER_PRODUCT;
+    else if (node->kind == GRAPH_FULLY_CONNECTED)
         operation.target = cpu_plain_rows(program, number);
-    }
-    return cpu_describe(program, &operation, NULL, behind, number);
+    else
+        operation.target = output_any(program, number);
+    return cpu_describe(program, &operation, NULL, number);
 }
 
 /* Weights in oneDNN's preferred layout. If that is padded, nothing else can read it and every step
@@ -124,165 +121,107 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
         weight = cpu_parameter(program, node->weight, wanted, number);
     if (!own->norm && node->bias != UINT32_MAX)
         bias = cpu_parameter(program, node->bias, program->model->canonical[node->bias], number);
-    const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
-                                             {DNNL_ARG_WEIGHTS, &weight},
-                                             {DNNL_ARG_DST, &own->output},
-                                             {DNNL_ARG_BIAS, &bias}};
-    bool has_bias = own->norm || node->bias != UINT32_MAX;
-    cpu_add_primitive(program, desc, number, arguments, has_bias ? 4 : 3);
+    cpu_add_primitive(program, desc, number,
+                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
+                                       {DNNL_ARG_DST, &own->output}, {DNNL_ARG_BIAS, &bias}));
     if (node->kind == GRAPH_FULLY_CONNECTED)
         own->output = cpu_rows_as_images(program, &own->output, number);
 }
 
-/* ---- batch norm ---- */
+/* ---- one primitive in the input's layout, or of a window ---- */
 
-static void build_norm(struct cpu_program *program, uint32_t number)
-{
-    const struct cpu_model *model = program->model;
-    const struct graph_node *node = &model->graph->nodes[number];
-    struct cpu_node *own = &program->nodes[number];
-    const struct cpu_layout *vector = vector_of(program, node);
-    float *running = model->statistics + node->statistics;
+enum { MORE_MAX = 4 };
 
-    own->source = *input_of(program, number);
-    const struct cpu_operation operation = {
-        .kind = CPU_NORM,
-        .pass = forward_kind(program),
-        .source = own->source.layout,
-        .epsilon = (float)node->epsilon,
-        .flags = CPU_NORM_FLAGS | (own->relu ? dnnl_fuse_norm_relu : 0u) |
-                 (program->training ? 0u : dnnl_use_global_stats)};
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, &operation, NULL, 0, number);
-    if (program->code)
-        return;
-    own->output = cpu_add_tensor(program, own->source.layout);
-    own->mean =
-        program->training ? cpu_add_tensor(program, vector) : cpu_foreign(program, vector, running);
-    own->variance = program->training
-                        ? cpu_add_tensor(program, vector)
-                        : cpu_foreign(program, vector, running + node->shape.channels);
-    const struct cpu_tensor gamma = cpu_parameter(program, node->gamma, vector, number);
-    const struct cpu_tensor beta = cpu_parameter(program, node->beta, vector, number);
-    struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
-                                       {DNNL_ARG_DST, &own->output},
-                                       {DNNL_ARG_MEAN, &own->mean},
-                                       {DNNL_ARG_VARIANCE, &own->variance},
-                                       {DNNL_ARG_SCALE, &gamma},
-                                       {DNNL_ARG_SHIFT, &beta},
-                                       {DNNL_ARG_WORKSPACE, &own->workspace}};
-    bool keeps_mask = program->training && own->relu;
-    if (keeps_mask)
-        own->workspace = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_workspace_md));
-    cpu_add_primitive(program, desc, number, arguments, keeps_mask ? 7 : 6);
-    if (program->training)
-        cpu_add_step(program, CPU_STATISTICS, number, own->mean.buffer, own->variance.buffer);
-}
-
-/* ---- nodes without parameters ---- */
-
-static void build_relu(struct cpu_program *program, uint32_t number)
+/* Add a node's primitive with up to MORE_MAX arguments besides input, output and a workspace, which
+ * keeps what the backward pass needs. */
+static void build_simple(struct cpu_program *program, uint32_t number,
+                         struct cpu_operation operation, const struct cpu_argument *more)
 {
     struct cpu_node *own = &program->nodes[number];
 
     own->source = *input_of(program, number);
-    own->forward = cpu_describe(program,
-                                &(struct cpu_operation){.kind = CPU_ELTWISE,
-                                                        .pass = forward_kind(program),
-                                                        .algorithm = dnnl_eltwise_relu,
-                                                        .source = own->source.layout},
-                                NULL, 0, number);
-    own->output = cpu_add_tensor(program, own->source.layout);
-    cpu_add_primitive(
-        program, own->forward, number,
-        (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source}, {DNNL_ARG_DST, &own->output}},
-        2);
-}
-
-/* A primitive with one input; a workspace keeps what its backward pass needs. */
-static void build_windowed(struct cpu_program *program, uint32_t number,
-                           const struct cpu_operation *operation)
-{
-    struct cpu_node *own = &program->nodes[number];
-
-    own->source = *input_of(program, number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, operation, NULL, 0, number);
+    operation.pass = forward_kind(program);
+    operation.source = own->source.layout;
+    operation.target = output_any(program, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, &operation, NULL, number);
     if (program->code)
         return;
     const struct cpu_layout *kept = cpu_query(program, desc, dnnl_query_workspace_md);
-    bool keeps = program->training && kept->bytes > 0;
     own->output = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_dst_md));
-    if (keeps)
+    if (program->training && kept->bytes > 0)
         own->workspace = cpu_add_tensor(program, kept);
-    cpu_add_primitive(program, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
-                                                    {DNNL_ARG_DST, &own->output},
-                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      keeps ? 3 : 2);
+    struct cpu_argument arguments[MORE_MAX + 4] = {{DNNL_ARG_SRC, &own->source},
+                                                   {DNNL_ARG_DST, &own->output},
+                                                   {DNNL_ARG_WORKSPACE, &own->workspace}};
+    for (int i = 0; more && more[i].tensor; i++)
+        arguments[3 + i] = more[i];
+    cpu_add_primitive(program, desc, number, arguments);
 }
 
-static void build_pool(struct cpu_program *program, uint32_t number)
+static void build_plain(struct cpu_program *program, uint32_t number)
+{
+    build_simple(program, number, cpu_operation_of(&program->model->graph->nodes[number]), NULL);
+}
+
+static void build_norm(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
+    struct cpu_node *own = &program->nodes[number];
+    struct cpu_operation operation = cpu_operation_of(node);
+    const struct cpu_layout *vector = vector_of(program, node);
+    float *mean = program->model->statistics + node->statistics;
+    float *variance = mean + node->shape.channels;
+    const bool training = program->training;
 
-    build_windowed(program, number,
-                   &(struct cpu_operation){.kind = CPU_POOL,
-                                           .pass = forward_kind(program),
-                                           .algorithm = cpu_pool_kind(node),
-                                           .source = input_of(program, number)->layout,
-                                           .target = output_any(program, number),
-                                           .window = cpu_window(node)});
-}
-
-static void build_lrn(struct cpu_program *program, uint32_t number)
-{
-    const struct cpu_operation operation =
-        cpu_lrn(&program->model->graph->nodes[number], forward_kind(program),
-                input_of(program, number)->layout);
-
-    build_windowed(program, number, &operation);
+    operation.flags |=
+        (own->relu ? dnnl_fuse_norm_relu : 0u) | (training ? 0u : dnnl_use_global_stats);
+    own->mean = training ? cpu_add_tensor(program, vector) : cpu_foreign(program, vector, mean);
+    own->variance =
+        training ? cpu_add_tensor(program, vector) : cpu_foreign(program, vector, variance);
+    const struct cpu_tensor gamma = cpu_parameter(program, node->gamma, vector, number);
+    const struct cpu_tensor beta = cpu_parameter(program, node->beta, vector, number);
+    build_simple(program, number, operation,
+                 CPU_ARGUMENTS_OF({DNNL_ARG_MEAN, &own->mean}, {DNNL_ARG_VARIANCE, &own->variance},
+                                  {DNNL_ARG_SCALE, &gamma}, {DNNL_ARG_SHIFT, &beta}));
+    if (training)
+        cpu_add_step(program, CPU_STATISTICS, number, own->mean.buffer, own->variance.buffer);
 }
 
 static void build_add(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
-    struct cpu_node *own = &program->nodes[number];
+    struct cpu_operation operation = cpu_operation_of(node);
     const struct cpu_tensor *other = cpu_floats(program, node->inputs[1]);
+    const struct cpu_tensor second =
+        cpu_convert(program, other, input_of(program, number)->layout, number);
 
-    own->source = *input_of(program, number);
-    const struct cpu_tensor second = cpu_convert(program, other, own->source.layout, number);
-    own->forward = cpu_describe(
-        program, &(struct cpu_operation){.kind = CPU_ADD, .source = own->source.layout}, NULL,
-        own->relu, number);
-    own->output = cpu_add_tensor(program, own->source.layout);
-    cpu_add_primitive(program, own->forward, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_SRC_0, &own->source},
-                                                    {DNNL_ARG_SRC_1, &second},
-                                                    {DNNL_ARG_DST, &own->output}},
-                      3);
+    operation.behind = program->nodes[number].relu ? CPU_RELU : 0;
+    build_simple(program, number, operation, CPU_ARGUMENTS_OF({DNNL_ARG_SRC_1, &second}));
 }
+
+/* ---- other nodes ---- */
 
 static void build_concat(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
     struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *sources[GRAPH_INPUTS_MAX];
-    struct cpu_argument arguments[GRAPH_INPUTS_MAX + 1];
+    struct cpu_argument arguments[GRAPH_INPUTS_MAX + 2] = {0};
 
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct cpu_tensor *input = cpu_floats(program, node->inputs[i]);
         sources[i] = input->layout;
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + (int)i, input};
     }
-    if (program->code)
-        return;
-    cpu_keep(program,
-             cpu_dnnl_describe_concat(&program->model->dnnl, output_any(program, number),
-                                      (int)node->input_count, sources, program->attributes,
-                                      &own->forward),
-             number);
+    own->forward = cpu_describe(program,
+                                &(struct cpu_operation){.kind = CPU_CONCAT,
+                                                        .target = output_any(program, number),
+                                                        .inputs = sources,
+                                                        .input_count = (int)node->input_count},
+                                NULL, number);
     own->output = cpu_add_tensor(program, cpu_query(program, own->forward, dnnl_query_dst_md));
     arguments[node->input_count] = (struct cpu_argument){DNNL_ARG_DST, &own->output};
-    cpu_add_primitive(program, own->forward, number, arguments, (int)node->input_count + 1);
+    cpu_add_primitive(program, own->forward, number, arguments);
 }
 
 /* An element's canonical index decides whether it is dropped. */
@@ -303,10 +242,12 @@ static void build_dropout(struct cpu_program *program, uint32_t number)
 
 /* ---- the whole pass ---- */
 
-static void build_input(struct cpu_program *program)
+static void build_input(struct cpu_program *program, uint32_t number)
 {
-    program->nodes[0].output = cpu_add_tensor(program, cpu_plain_images(program, 0));
-    cpu_add_step(program, CPU_NORMALISE, 0, UINT32_MAX, program->nodes[0].output.buffer);
+    struct cpu_tensor *images = &program->nodes[number].output;
+
+    *images = cpu_add_tensor(program, cpu_plain_images(program, number));
+    cpu_add_step(program, CPU_NORMALISE, number, UINT32_MAX, images->buffer);
 }
 
 /* The loss reads rows of logits and writes rows of their gradients. */
@@ -350,48 +291,30 @@ static void build_observation(struct cpu_program *program, uint32_t number)
     step->floats = output->layout->bytes / sizeof(float);
 }
 
-static void build_node(struct cpu_program *program, uint32_t i)
-{
-    switch (program->model->graph->nodes[i].kind) {
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        build_weighted(program, i);
-        break;
-    case GRAPH_BATCH_NORM:
-        build_norm(program, i);
-        break;
-    case GRAPH_RELU:
-        build_relu(program, i);
-        break;
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-        build_pool(program, i);
-        break;
-    case GRAPH_ADD:
-        build_add(program, i);
-        break;
-    case GRAPH_CONCAT:
-        build_concat(program, i);
-        break;
-    case GRAPH_LRN:
-        build_lrn(program, i);
-        break;
-    case GRAPH_DROPOUT:
-        build_dropout(program, i);
-        break;
-    case GRAPH_INPUT:
-        break;
-    }
-}
-
 void cpu_build_forward(struct cpu_program *program)
 {
-    build_input(program);
-    for (uint32_t i = 1; i < program->model->graph->node_count && !program->code; i++) {
+    static void (*const build[])(struct cpu_program * program, uint32_t number) = {
+        [GRAPH_INPUT] = build_input,
+        [GRAPH_CONVOLUTION] = build_weighted,
+        [GRAPH_FULLY_CONNECTED] = build_weighted,
+        [GRAPH_BATCH_NORM] = build_norm,
+        [GRAPH_RELU] = build_plain,
+        [GRAPH_MAX_POOL] = build_plain,
+        [GRAPH_AVERAGE_POOL] = build_plain,
+        [GRAPH_LRN] = build_plain,
+        [GRAPH_ADD] = build_add,
+        [GRAPH_CONCAT] = build_concat,
+        [GRAPH_DROPOUT] = build_dropout,
+    };
+    const struct graph *graph = program->model->graph;
+
+    for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
         if (program->nodes[i].absorbed)
             build_absorbed(program, i);
         else
-            build_node(program, i);
+            build[graph->nodes[i].kind](program, i);
+        if (i == 0)
+            continue; /* the images are neither observed nor held in INT8 */
         build_observation(program, i);
         cpu_hold_as_planned(program, i);
     }

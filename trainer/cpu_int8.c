@@ -116,9 +116,7 @@ static void add_convolution(struct cpu_program *program, uint32_t number,
     struct cpu_model *model = program->model;
     struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *plain = model->canonical[model->graph->nodes[number].weight];
-    const unsigned behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_SUM : 0u);
-    dnnl_primitive_desc_t desc = own->forward =
-        cpu_describe(program, operation, NULL, behind, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, operation, NULL, number);
     if (program->code)
         return;
     own->source =
@@ -136,13 +134,10 @@ static void add_convolution(struct cpu_program *program, uint32_t number,
         own->output = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_dst_md));
         own->output.step = step;
     }
-    const struct cpu_argument arguments[] = {
-        {DNNL_ARG_SRC, &own->source},
-        {DNNL_ARG_WEIGHTS, &weight},
-        {DNNL_ARG_BIAS, &bias},
-        {DNNL_ARG_DST, &own->output},
-        {cpu_dnnl_scales_argument(operation->scaling), &scales}};
-    cpu_add_primitive(program, desc, number, arguments, scales.layout ? 5 : 4);
+    cpu_add_primitive(program, desc, number,
+                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
+                                       {DNNL_ARG_BIAS, &bias}, {DNNL_ARG_DST, &own->output},
+                                       {cpu_dnnl_scales_argument(operation->scaling), &scales}));
 }
 
 void cpu_build_int8(struct cpu_program *program, uint32_t number)
@@ -160,15 +155,15 @@ void cpu_build_int8(struct cpu_program *program, uint32_t number)
                                   .summand = 1};
 
     own->source = program->nodes[node->inputs[0]].output;
-    struct cpu_operation operation = {
-        .kind = CPU_CONVOLUTION,
-        .pass = dnnl_forward_inference,
-        .source = cpu_any(&model->dnnl, own->source.layout),
-        .weight = cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any),
-        .target = cpu_any(&model->dnnl, pixels_of(program, number, type)),
-        .bias = cpu_plain(&model->dnnl, 1, &channels),
-        .window = cpu_window(node),
-        .scaling = &scaling};
+    struct cpu_operation operation = cpu_operation_of(node);
+    operation.pass = dnnl_forward_inference;
+    operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
+    operation.source = cpu_any(&model->dnnl, own->source.layout);
+    operation.weight =
+        cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any);
+    operation.target = cpu_any(&model->dnnl, pixels_of(program, number, type));
+    operation.bias = cpu_plain(&model->dnnl, 1, &channels);
+    operation.scaling = &scaling;
     if (own->summand) {
         own->output = summand_of(program, own->summand, step);
         operation.target = own->output.layout;

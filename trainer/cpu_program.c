@@ -20,22 +20,12 @@ enum { LINE_FLOATS = 16 };
 /* Can the node's primitive also compute the ReLU that follows? */
 static bool takes_relu(const struct graph *graph, uint32_t number)
 {
-    switch (graph->nodes[number].kind) {
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-    case GRAPH_BATCH_NORM:
-    case GRAPH_ADD:
-        return graph_only_consumer(graph, number, GRAPH_RELU) != 0;
-    case GRAPH_INPUT:
-    case GRAPH_RELU:
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-    case GRAPH_CONCAT:
-    case GRAPH_LRN:
-    case GRAPH_DROPOUT:
-        break;
-    }
-    return false;
+    static const bool takes[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
+                                                  [GRAPH_FULLY_CONNECTED] = true,
+                                                  [GRAPH_BATCH_NORM] = true,
+                                                  [GRAPH_ADD] = true};
+
+    return takes[graph->nodes[number].kind] && graph_only_consumer(graph, number, GRAPH_RELU);
 }
 
 /* With running statistics, BN is a factor and an offset per channel: folded into the weights and
@@ -137,8 +127,6 @@ static void forget_nodes(struct cpu_program *program)
     }
     free(program->nodes);
     program->nodes = NULL;
-    dnnl_primitive_attr_destroy(program->attributes);
-    program->attributes = NULL;
 }
 
 /* Assign offsets in the arena and in the program's own memory. */
@@ -179,7 +167,6 @@ static void build(struct cpu_program *program)
         program->code = -ENOMEM;
         return;
     }
-    program->attributes = cpu_attributes(program, 0, NULL, 0);
     program->scratch = cpu_add_buffer(program, CPU_ARENA, 0, NULL);
     look_at_graph(program);
     if (program->code)

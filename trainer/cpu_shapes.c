@@ -39,34 +39,38 @@ struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct c
     return images;
 }
 
-struct cpu_window cpu_window(const struct graph_node *node)
+static dnnl_alg_kind_t algorithm_of(const struct graph_node *node)
 {
-    const struct graph_window *window = &node->window;
-
-    return (struct cpu_window){
-        .strides = {window->stride, window->stride},
-        .sides = {window->height, window->width},
-        .before = {window->pad_top, window->pad_left},
-        .behind = {window->pad_bottom, window->pad_right},
-    };
-}
-
-struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
-                             const struct cpu_layout *layout)
-{
-    return (struct cpu_operation){.kind = CPU_LRN,
-                                  .pass = pass,
-                                  .source = layout,
-                                  .size = node->window.height,
-                                  .alpha = (float)node->lrn_alpha,
-                                  .beta = (float)node->lrn_beta,
-                                  .k = (float)node->lrn_k};
-}
-
-dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node)
-{
+    if (node->kind == GRAPH_RELU)
+        return dnnl_eltwise_relu;
     if (node->kind == GRAPH_MAX_POOL)
         return dnnl_pooling_max;
     return node->window.count_padding ? dnnl_pooling_avg_include_padding
                                       : dnnl_pooling_avg_exclude_padding;
+}
+
+struct cpu_operation cpu_operation_of(const struct graph_node *node)
+{
+    static const enum cpu_operation_kind kinds[] = {[GRAPH_CONVOLUTION] = CPU_CONVOLUTION,
+                                                    [GRAPH_FULLY_CONNECTED] = CPU_INNER_PRODUCT,
+                                                    [GRAPH_BATCH_NORM] = CPU_NORM,
+                                                    [GRAPH_RELU] = CPU_ELTWISE,
+                                                    [GRAPH_MAX_POOL] = CPU_POOL,
+                                                    [GRAPH_AVERAGE_POOL] = CPU_POOL,
+                                                    [GRAPH_LRN] = CPU_LRN,
+                                                    [GRAPH_ADD] = CPU_ADD};
+    const struct graph_window *window = &node->window;
+
+    return (struct cpu_operation){.kind = kinds[node->kind],
+                                  .algorithm = algorithm_of(node),
+                                  .window = {.strides = {window->stride, window->stride},
+                                             .sides = {window->height, window->width},
+                                             .before = {window->pad_top, window->pad_left},
+                                             .behind = {window->pad_bottom, window->pad_right}},
+                                  .epsilon = (float)node->epsilon,
+                                  .flags = dnnl_use_scale | dnnl_use_shift,
+                                  .size = window->height,
+                                  .alpha = (float)node->lrn_alpha,
+                                  .beta = (float)node->lrn_beta,
+                                  .k = (float)node->lrn_k};
 }

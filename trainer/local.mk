@@ -31,7 +31,7 @@ endif
 
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
-	trainer/cpu_layouts.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_int8.c trainer/cpu_peaks.c trainer/cpu_program.c trainer/cpu_schedule.c trainer/cpu_shapes.c \
+	trainer/cpu_layouts.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_int8.c trainer/cpu_operations.c trainer/cpu_peaks.c trainer/cpu_program.c trainer/cpu_schedule.c trainer/cpu_shapes.c \
 	trainer/cpu_threads.c
 if DNNL_IS_3
 libiobench_a_SOURCES += trainer/cpu_dnnl3.c
