@@ -158,6 +158,11 @@ int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offse
     return 0;
 }
 
+void catalog_set_layout(struct catalog *catalog, uint64_t layout)
+{
+    catalog->shards[catalog->shard_count - 1].layout = layout;
+}
+
 void catalog_set_label(struct catalog *catalog, int32_t label)
 {
     catalog->shards[catalog->shard_count - 1].label = label;

@@ -31,6 +31,8 @@ enum { CATALOG_UNREAD_NAMED = 3 };
 enum shard_flags {
     SHARD_ZLIB = 1, /* whole file compressed: extents are offsets of the inflated stream, */
     SHARD_GZIP = 2, /* and only reading in order is possible */
+    SHARD_ZSTD = 4,
+    SHARD_COMPRESSED = SHARD_ZLIB | SHARD_GZIP | SHARD_ZSTD,
 };
 
 struct shard {
@@ -41,7 +43,8 @@ struct shard {
     uint64_t first_record;
     uint64_t record_count;
     uint32_t flags;
-    int32_t label; /* of all its samples if the path determines it (plain files); else -1 */
+    int32_t label;   /* of all its samples if the path determines it (plain files); else -1 */
+    uint64_t layout; /* private to the format: how its records are laid out; else 0 */
 };
 
 /* A defect found while indexing. The handler returns 0 to continue (verify), else a negative errno
@@ -88,8 +91,9 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
 /* Add a record to the current shard. An empty record, or one outside its shard, is a fault: the
  * handler given to format_catalog() decides whether indexing continues without it. */
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
-void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
-/* Mark the shard begun last as compressed: SHARD_ZLIB or SHARD_GZIP. */
+void catalog_set_label(struct catalog *catalog, int32_t label);    /* of the shard begun last */
+void catalog_set_layout(struct catalog *catalog, uint64_t layout); /* of the shard begun last */
+/* Mark the shard begun last as compressed: one of SHARD_COMPRESSED. */
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags);
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);

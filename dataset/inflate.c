@@ -3,7 +3,9 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "dataset/catalog.h"
 #include "dataset/store.h"
+#include "dataset/zstd_stream.h"
 
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
@@ -14,12 +16,14 @@ enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024, FREE_BYTES = 64 << 20 }
 
 struct inflate {
     struct store_file *file;
-    enum inflate_wrapper wrapper;
+    uint32_t compression; /* one of SHARD_COMPRESSED */
     uint64_t file_offset; /* end of the input buffer */
     uint64_t stream_offset;
-    uint64_t times; /* largest allowed ratio of stream size to file size; 0: any */
-    bool end;       /* of the file */
-    struct inflate_state state;
+    uint64_t times;             /* largest allowed ratio of stream size to file size; 0: any */
+    bool end;                   /* of the file */
+    struct inflate_state state; /* its input buffer serves zstd, too */
+    struct zstd_stream *zstd;
+    bool frame_complete; /* of zstd */
     uint8_t input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
 
@@ -31,26 +35,28 @@ static void begin_member(struct inflate *inflate)
     uint32_t avail_in = state->avail_in;
 
     isal_inflate_init(state);
-    state->crc_flag = inflate->wrapper == INFLATE_GZIP ? ISAL_GZIP : ISAL_ZLIB;
+    state->crc_flag = inflate->compression == SHARD_GZIP ? ISAL_GZIP : ISAL_ZLIB;
     state->next_in = next_in;
     state->avail_in = avail_in;
 }
 
-int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper)
+int inflate_reopen(struct inflate *inflate, const char *path, uint32_t compression)
 {
     store_close(inflate->file, false);
     int code = store_open(path, STORE_READ, &inflate->file);
     if (code)
         return code;
-    inflate->wrapper = wrapper;
+    inflate->compression = compression & SHARD_COMPRESSED;
     inflate->file_offset = inflate->stream_offset = inflate->times = 0;
-    inflate->end = false;
+    inflate->end = inflate->frame_complete = false;
     inflate->state.avail_in = 0;
+    if (inflate->compression == SHARD_ZSTD)
+        return zstd_stream_begin(&inflate->zstd);
     begin_member(inflate);
     return 0;
 }
 
-struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code)
+struct inflate *inflate_open(const char *path, uint32_t compression, int *code)
 {
     struct inflate *inflate = memory_zeroed(sizeof *inflate);
 
@@ -58,7 +64,7 @@ struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int
         *code = -ENOMEM;
         return NULL;
     }
-    *code = inflate_reopen(inflate, path, wrapper);
+    *code = inflate_reopen(inflate, path, compression);
     if (*code) {
         inflate_close(inflate);
         return NULL;
@@ -71,6 +77,7 @@ void inflate_close(struct inflate *inflate)
     if (!inflate)
         return;
     store_close(inflate->file, false);
+    zstd_stream_free(inflate->zstd);
     free(inflate);
 }
 
@@ -102,11 +109,41 @@ static const char *what_is_wrong(int result)
                                                : "damaged compressed data";
 }
 
+/* As inflate_some(). */
+static int64_t zstd_some(struct inflate *inflate, uint8_t *to, uint32_t count)
+{
+    struct inflate_state *state = &inflate->state;
+    size_t used, made;
+
+    for (;;) {
+        if (state->avail_in == 0 && !inflate->end) {
+            int code = fill(inflate);
+            if (code)
+                return code;
+        }
+        if (state->avail_in == 0 && inflate->frame_complete)
+            return 0;
+        const char *wrong = zstd_stream_step(inflate->zstd, state->next_in, state->avail_in, &used,
+                                             to, count, &made, &inflate->frame_complete);
+        if (wrong)
+            return damaged(inflate, wrong);
+        state->next_in += used;
+        state->avail_in -= (uint32_t)used;
+        inflate->stream_offset += made;
+        if (made > 0)
+            return (int64_t)made;
+        if (inflate->end && used == 0 && !inflate->frame_complete)
+            return damaged(inflate, "truncated compressed file");
+    }
+}
+
 /* Inflate up to count bytes into to. Returns 0 only at the end of the stream. */
 static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count)
 {
     struct inflate_state *state = &inflate->state;
 
+    if (inflate->compression == SHARD_ZSTD)
+        return zstd_some(inflate, to, count);
     for (;;) {
         if (state->avail_in == 0 && !inflate->end) {
             int code = fill(inflate);
@@ -115,7 +152,7 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         }
         bool complete = state->block_state == ISAL_BLOCK_FINISH;
         if (complete && state->avail_in > 0) {
-            if (inflate->wrapper == INFLATE_ZLIB)
+            if (inflate->compression == SHARD_ZLIB)
                 return damaged(inflate, "trailing bytes after the compressed data");
             begin_member(inflate);
         } else if (complete) {

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inflate: read a gzip or zlib file as an inflated stream, from the start. Knows nothing of the
- * stream's contents. One thread per file; memory is fixed (about half a MiB). */
+ * inflate: read a compressed file as an inflated stream, from the start. Knows nothing of the
+ * stream's contents. One thread per file; memory is fixed (about half a MiB; the window of zstd, at
+ * most 128 MiB, besides). */
 #ifndef IOBENCH_DATASET_INFLATE_H
 #define IOBENCH_DATASET_INFLATE_H
 
 #include <stdint.h>
 
-enum inflate_wrapper {
-    INFLATE_GZIP, /* RFC 1952; several members follow each other as one stream */
-    INFLATE_ZLIB, /* RFC 1950 */
-};
-
 struct inflate;
 
-/* Returns NULL with a reason and *code. */
-struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code);
+/* compression: SHARD_GZIP (RFC 1952) or SHARD_ZSTD (RFC 8878), whose members or frames follow each
+ * other as one stream, or SHARD_ZLIB (RFC 1950). Other flags are ignored. Returns NULL with a
+ * reason and *code. */
+struct inflate *inflate_open(const char *path, uint32_t compression, int *code);
 /* Reopen for another file, or the same file from its start; allocates only what opening a file
  * needs. Returns 0 or a negative errno with a reason. */
-int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper);
+int inflate_reopen(struct inflate *inflate, const char *path, uint32_t compression);
 void inflate_close(struct inflate *inflate); /* NULL is fine */
 
 /* Read, or skip if to is NULL, the next count bytes. Returns their number, fewer only at the end of

@@ -11,8 +11,14 @@ libiobench_a_SOURCES += \
 	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \
-	dataset/sidecar.c dataset/sidecar.h
+	dataset/sidecar.c dataset/sidecar.h \
+	dataset/zstd_stream.h
 
 if HAVE_NFS
 libiobench_a_SOURCES += dataset/store_nfs.c dataset/nfs_link.c dataset/nfs_link.h dataset/libnfs.h
+endif
+if HAVE_ZSTD
+libiobench_a_SOURCES += dataset/zstd_stream.c
+else
+libiobench_a_SOURCES += dataset/zstd_absent.c
 endif

@@ -6,7 +6,7 @@
  *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
  *  56  u32 left out       60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
- *      u64 records, u32 flags, i32 label, u32 path length, path (relative to root)
+ *      u64 records, u32 flags, i32 label, u32 path length, u64 layout, path (relative to root)
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
  */
 #include "dataset/sidecar.h"
@@ -34,8 +34,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION = 3, /* version 2 recorded neither samples left out nor truncated ends */
-    SHARD_BYTES = 44,    /* without the path */
+    SIDECAR_VERSION =
+        4,            /* version 3 had no layouts, 2 neither samples left out nor truncated ends */
+    SHARD_BYTES = 52, /* without the path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */
 };
@@ -148,6 +149,7 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
         bytes_put_le32(to + 32, shard->flags);
         bytes_put_le32(to + 36, (uint32_t)shard->label);
         bytes_put_le32(to + 40, (uint32_t)path_bytes);
+        bytes_put_le64(to + 44, shard->layout);
         memcpy(to + SHARD_BYTES, path, path_bytes);
         to += SHARD_BYTES + path_bytes;
     }
@@ -314,6 +316,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
         .record_count = bytes_le64(row + 24),
         .flags = bytes_le32(row + 32),
         .label = (int32_t)bytes_le32(row + 36),
+        .layout = bytes_le64(row + 44),
     };
     free(name);
     if (!shard->path)
@@ -322,7 +325,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
         status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
-    if (shard->flags & (SHARD_ZLIB | SHARD_GZIP))
+    if (shard->flags & SHARD_COMPRESSED)
         catalog->compressed = true;
     else if (shard->stream_bytes != shard->bytes)
         return damaged(path, "wrong length of a shard");

@@ -10,5 +10,6 @@ extern const struct format_ops format_shards;
 extern const struct format_ops format_lmdb;
 extern const struct format_ops format_tar;
 extern const struct format_ops format_files;
+extern const struct format_ops format_mds;
 
 #endif

@@ -3,6 +3,11 @@
 #include "formats/plugins.h"
 
 const struct plugin *const format_registry[] = {
-    &format_recordio.plugin, &format_shards.plugin, &format_lmdb.plugin,
-    &format_tar.plugin,      &format_files.plugin,  NULL,
+    &format_recordio.plugin,
+    &format_shards.plugin,
+    &format_lmdb.plugin,
+    &format_tar.plugin,
+    &format_files.plugin,
+    &format_mds.plugin,
+    NULL,
 };

@@ -251,8 +251,7 @@ static int walk_compressed(const struct tfrecord_settings *settings, struct scan
                            struct catalog *catalog, uint32_t flags)
 {
     int code = 0;
-    struct inflate *stream =
-        inflate_open(scanner->path, flags == SHARD_GZIP ? INFLATE_GZIP : INFLATE_ZLIB, &code);
+    struct inflate *stream = inflate_open(scanner->path, flags, &code);
 
     if (!stream)
         return code;

@@ -116,6 +116,6 @@ int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
     const struct extent *extent = catalog_extent(cursor->catalog, record);
     const struct shard *shard = &cursor->catalog->shards[extent->shard];
 
-    return shard->flags & (SHARD_ZLIB | SHARD_GZIP) ? read_inflated(cursor, extent, buffer)
-                                                    : read_plain(cursor, extent, buffer);
+    return shard->flags & SHARD_COMPRESSED ? read_inflated(cursor, extent, buffer)
+                                           : read_plain(cursor, extent, buffer);
 }

@@ -71,6 +71,8 @@ static void count_extents(const struct catalog *catalog, struct inspection *insp
             inspection->compression = "gzip";
         else if (catalog->shards[i].flags & SHARD_ZLIB)
             inspection->compression = "zlib";
+        else if (catalog->shards[i].flags & SHARD_ZSTD)
+            inspection->compression = "zstd";
     }
     for (uint64_t i = 0; i < catalog->record_count; i++)
         histogram_add(&inspection->size_bytes, catalog_extent(catalog, i)->bytes);

@@ -69,12 +69,11 @@ static int prepare_stream(struct handle *handle, uint64_t offset)
 
     if (handle->remote && inflate_stream_offset(handle->remote) <= offset)
         return 0;
-    enum inflate_wrapper wrapper = handle->shard_flags & SHARD_GZIP ? INFLATE_GZIP : INFLATE_ZLIB;
     if (store_stat(path, &now) || now.bytes != handle->bytes || now.mtime_ns != handle->mtime_ns)
         return -ESTALE;
     if (handle->remote)
-        return inflate_reopen(handle->remote, path, wrapper);
-    handle->remote = inflate_open(path, wrapper, &code);
+        return inflate_reopen(handle->remote, path, handle->shard_flags);
+    handle->remote = inflate_open(path, handle->shard_flags, &code);
     return code;
 }
 
@@ -137,7 +136,7 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
     if (code)
         return code;
     traits->in_order = true;
-    snprintf(traits->engine, sizeof traits->engine, "gzip and zlib streams on %u threads",
+    snprintf(traits->engine, sizeof traits->engine, "compressed streams on %u threads",
              io_pool_threads(reader->pool));
     return 0;
 }
@@ -186,7 +185,7 @@ static void inflate_reader_wake(void *state)
 
 const struct reader_ops reader_inflate = {
     .plugin = {.name = "inflate",
-               .summary = "inflates shards compressed as a whole (gzip, zlib), in order only",
+               .summary = "inflates shards compressed as a whole (gzip, zlib, zstd), in order only",
                .options = inflate_options,
                .settings_size = sizeof(struct inflate_settings),
                .state_size = sizeof(struct inflate_reader)},

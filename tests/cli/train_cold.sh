@@ -57,7 +57,7 @@ print(eval(sys.argv[2]))' "$@"
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --format shards
 gzip compressed/train*
 expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data compressed --batch-size 10
-says "gzip and zlib streams"
+says "compressed streams"
 
 # ---- cold, and verified as by run ----
 [ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"

@@ -11,6 +11,7 @@ FUZZ_REPLAYS = \
 	tests/fuzz/replay_jpeg \
 	tests/fuzz/replay_lmdb \
 	tests/fuzz/replay_tar \
+	tests/fuzz/replay_mds \
 	tests/fuzz/replay_telemetry \
 	tests/fuzz/replay_image_check \
 	tests/fuzz/replay_jobfile \
@@ -54,6 +55,8 @@ tests_fuzz_replay_lmdb_SOURCES = tests/fuzz/fuzz_lmdb.c $(FUZZ_REPLAY) tests/fuz
 tests_fuzz_replay_lmdb_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_tar_SOURCES = tests/fuzz/fuzz_tar.c $(FUZZ_REPLAY) tests/fuzz/fuzz_format.h
 tests_fuzz_replay_tar_LDADD = $(LIBIOBENCH_LIBS)
+tests_fuzz_replay_mds_SOURCES = tests/fuzz/fuzz_mds.c $(FUZZ_REPLAY) tests/fuzz/fuzz_format.h
+tests_fuzz_replay_mds_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c $(FUZZ_REPLAY)
 tests_fuzz_replay_telemetry_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_image_check_SOURCES = tests/fuzz/fuzz_image_check.c $(FUZZ_REPLAY)

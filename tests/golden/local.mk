@@ -12,6 +12,20 @@ EXTRA_DIST += \
 	tests/golden/recordio/train.rec
 
 EXTRA_DIST += \
+	tests/golden/make_mds.py \
+	tests/golden/mds.manifest \
+	tests/golden/mds/columns/index.json \
+	tests/golden/mds/columns/shard.00000.mds \
+	tests/golden/mds/pil/index.json \
+	tests/golden/mds/pil/shard.00000.mds \
+	tests/golden/mds/plain/index.json \
+	tests/golden/mds/plain/shard.00000.mds \
+	tests/golden/mds/plain/shard.00001.mds \
+	tests/golden/mds/zstd/index.json \
+	tests/golden/mds/zstd/shard.00000.mds.zstd \
+	tests/golden/mds/zstd/shard.00001.mds.zstd
+
+EXTRA_DIST += \
 	tests/golden/make_tfrecord.py \
 	tests/golden/tfrecord.manifest \
 	tests/golden/tfrecord/imagenet/train-00000-of-00002 \

@@ -34,6 +34,11 @@ tests_unit_test_tar_SOURCES = tests/unit/test_tar.c tests/unit/folder.h tests/un
 tests_unit_test_tar_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_tar_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_mds
+tests_unit_test_mds_SOURCES = tests/unit/test_mds.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_mds_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
+tests_unit_test_mds_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_ops
 tests_unit_test_ops_SOURCES = tests/unit/test_ops.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_ops_LDADD = $(UNIT_LIBS)

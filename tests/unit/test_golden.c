@@ -61,8 +61,7 @@ static uint8_t *load_record(const struct shard *shard, const struct extent *exte
 
     assert_non_null(bytes);
     if (shard->flags) {
-        struct inflate *stream = inflate_open(
-            shard->path, shard->flags & SHARD_GZIP ? INFLATE_GZIP : INFLATE_ZLIB, &code);
+        struct inflate *stream = inflate_open(shard->path, shard->flags, &code);
         assert_non_null(stream);
         assert_int_equal(inflate_read(stream, NULL, extent->offset), extent->offset);
         assert_int_equal(inflate_read(stream, bytes, extent->bytes), extent->bytes);

@@ -2,6 +2,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
+#include "dataset/catalog.h"
 #include "dataset/inflate.h"
 #include "base/random.h"
 #include "readers/reader.h"
@@ -75,7 +76,7 @@ static void any_step_gives_the_stream(void **unused)
     (void)unused;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int code;
-        struct inflate *stream = inflate_open(folder_path("1"), INFLATE_GZIP, &code);
+        struct inflate *stream = inflate_open(folder_path("1"), SHARD_GZIP, &code);
         uint64_t at = 0;
         assert_non_null(stream);
         for (int64_t count; (count = inflate_read(stream, got, steps[i])) > 0;) {
@@ -106,17 +107,17 @@ static void members_are_joined(void **unused)
     }
     folder_write("members", packed, used);
     int code;
-    struct inflate *stream = inflate_open(folder_path("members"), INFLATE_GZIP, &code);
+    struct inflate *stream = inflate_open(folder_path("members"), SHARD_GZIP, &code);
     assert_non_null(stream);
     assert_int_equal(inflate_read(stream, got, STREAM_BYTES), at);
     assert_memory_equal(got, content[0], at);
     inflate_close(stream);
 }
 
-static int64_t read_all(const char *name, enum inflate_wrapper wrapper)
+static int64_t read_all(const char *name, uint32_t compression)
 {
     int code;
-    struct inflate *stream = inflate_open(folder_path(name), wrapper, &code);
+    struct inflate *stream = inflate_open(folder_path(name), compression, &code);
 
     if (!stream)
         return code;
@@ -131,25 +132,25 @@ static void damage_is_found(void **unused)
 
     (void)unused;
     for (int gzip = 0; gzip < 2; gzip++) {
-        enum inflate_wrapper wrapper = gzip ? INFLATE_GZIP : INFLATE_ZLIB;
+        uint32_t compression = gzip ? SHARD_GZIP : SHARD_ZLIB;
         size_t used = pack(packed, sizeof packed, content[0], 4000, gzip);
         for (size_t cut = 0; cut < used; cut += cut < 30 || cut > used - 30 ? 1 : 91) {
             folder_write("cut", packed, cut);
-            assert_int_equal(read_all("cut", wrapper), -EBADMSG);
+            assert_int_equal(read_all("cut", compression), -EBADMSG);
         }
         for (size_t at = gzip ? 10 : 2; at < used; at += at < 30 || at > used - 30 ? 1 : 91) {
             packed[at] ^= 0x20;
             folder_write("flipped", packed, used);
-            assert_int_equal(read_all("flipped", wrapper), -EBADMSG);
+            assert_int_equal(read_all("flipped", compression), -EBADMSG);
             packed[at] ^= 0x20;
         }
         memcpy(packed + used, "junk", 4);
         folder_write("behind", packed, used + 4);
-        assert_int_equal(read_all("behind", wrapper), -EBADMSG);
+        assert_int_equal(read_all("behind", compression), -EBADMSG);
         folder_write("whole", packed, used);
-        assert_int_equal(read_all("whole", wrapper), 4000);
+        assert_int_equal(read_all("whole", compression), 4000);
     }
-    assert_int_equal(read_all("absent", INFLATE_GZIP), -ENOENT);
+    assert_int_equal(read_all("absent", SHARD_GZIP), -ENOENT);
 }
 
 /* ---- the reader ---- */

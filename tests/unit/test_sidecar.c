@@ -213,7 +213,7 @@ static void lies_are_found(void **unused)
 /* Save the index of the set with another name for its first shard and correct CRCs. */
 static void save_with_name(const char *name)
 {
-    const size_t at = 64 + 4 + strlen("made") + 44;
+    const size_t at = 64 + 4 + strlen("made") + 52;
     char *bytes;
     size_t count;
 

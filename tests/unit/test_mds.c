@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MDS sets: compressed, damaged, with odd columns. What MosaicML Streaming wrote is read in
+ * test_golden; here those files are damaged. */
+#include "tests/unit/folder.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "dataset/inflate.h"
+#include "formats/format.h"
+
+#include <errno.h>
+
+static struct catalog *catalog_of(const char *path, const char *format, int *code)
+{
+    struct plugin_choice choice;
+    struct catalog *catalog = NULL;
+
+    fail_clear();
+    assert_int_equal(plugin_choose("format", format_registry, format, &choice), 0);
+    *code = format_catalog(&choice, path, false, NULL, &catalog);
+    plugin_release(&choice);
+    return catalog;
+}
+
+static void refuses(const char *path, const char *format, int wanted, const char *words)
+{
+    int code;
+    struct catalog *catalog = catalog_of(path, format, &code);
+
+    if (code != wanted || !strstr(fail_reason(), words))
+        fail_msg("%d, %s; wanted %d, %s", code, fail_reason(), wanted, words);
+    assert_null(catalog);
+}
+
+/* Copy a file of the golden sets. */
+static void copy(const char *from, const char *to, size_t bytes_at_most)
+{
+    char *path = file_join(GOLDEN "/mds", from), *bytes;
+    size_t count;
+
+    assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
+    folder_write(to, bytes, count < bytes_at_most ? count : bytes_at_most);
+    free(bytes);
+    free(path);
+}
+
+static void zstd_equals_plain(void **unused)
+{
+    int code, plain_code;
+    struct catalog *zstd = catalog_of(GOLDEN "/mds/zstd", "mds", &code);
+    struct catalog *plain = catalog_of(GOLDEN "/mds/plain", "mds", &plain_code);
+    uint8_t buffer[2][4096];
+
+    (void)unused;
+    assert_int_equal(plain_code, 0);
+    if (!zstd) { /* a build without libzstd says so */
+        assert_int_equal(code, -ENOTSUP);
+        assert_non_null(strstr(fail_reason(), "libzstd-dev"));
+    }
+    for (uint64_t i = 0; zstd && i < plain->record_count; i++) {
+        const struct extent *of_plain = catalog_extent(plain, i),
+                            *of_zstd = catalog_extent(zstd, i);
+        struct inflate *stream = inflate_open(zstd->shards[of_zstd->shard].path, SHARD_ZSTD, &code);
+        struct store_file *file;
+        assert_non_null(stream);
+        assert_int_equal(of_zstd->bytes, of_plain->bytes);
+        assert_int_equal(inflate_read(stream, NULL, of_zstd->offset), of_zstd->offset);
+        assert_int_equal(inflate_read(stream, buffer[0], of_zstd->bytes), of_zstd->bytes);
+        inflate_close(stream);
+        assert_int_equal(store_open(plain->shards[of_plain->shard].path, STORE_READ, &file), 0);
+        assert_int_equal(store_read_at(file, buffer[1], of_plain->bytes, of_plain->offset),
+                         of_plain->bytes);
+        store_close(file, false);
+        assert_memory_equal(buffer[0], buffer[1], of_plain->bytes);
+    }
+    catalog_destroy(zstd);
+    catalog_destroy(plain);
+}
+
+static void damaged_shards(void **unused)
+{
+    char *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(file_load(GOLDEN "/mds/columns/shard.00000.mds", 1 << 20, &bytes, &count), 0);
+    copy("columns/index.json", "index.json", SIZE_MAX);
+    for (size_t cut = 0; cut < count; cut += cut < 400 ? 1 : 97) {
+        int code;
+        copy("columns/shard.00000.mds", "shard.00000.mds", cut);
+        struct catalog *catalog = catalog_of(test_folder, "mds", &code);
+        if (catalog || code >= 0 || !*fail_reason())
+            fail_msg("cut at %zu: %d", cut, code);
+    }
+    for (size_t at = 0; at < 400; at++) { /* the head, bit by bit: refused, or all in the file */
+        int code;
+        bytes[at] ^= (char)(1 << at % 8);
+        folder_write("shard.00000.mds", bytes, count);
+        bytes[at] ^= (char)(1 << at % 8);
+        struct catalog *catalog = catalog_of(test_folder, "mds", &code);
+        for (uint64_t i = 0; catalog && i < catalog->record_count; i++)
+            assert_true(catalog_extent(catalog, i)->offset + catalog_extent(catalog, i)->bytes <=
+                        count);
+        assert_true(catalog || *fail_reason());
+        catalog_destroy(catalog);
+    }
+    bytes[0]--; /* one sample fewer: its offsets then begin before the columns */
+    folder_write("shard.00000.mds", bytes, count);
+    int code;
+    assert_null(catalog_of(test_folder, "mds", &code));
+    free(bytes);
+    copy("zstd/index.json", "index.json", SIZE_MAX);
+    copy("zstd/shard.00000.mds.zstd", "shard.00000.mds.zstd", 600);
+    copy("zstd/shard.00001.mds.zstd", "shard.00001.mds.zstd", SIZE_MAX);
+    assert_null(catalog_of(test_folder, "mds", &code));
+    assert_true(code == -EBADMSG || code == -ENOTSUP);
+}
+
+static void put_index(const char *shard)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "{\"shards\": [{\"column_encodings\": [\"str\"], \"format\": \"mds\", \"version\": 2, "
+             "%s}]}",
+             shard);
+    folder_put("index.json", text);
+}
+
+static void lists_that_lie(void **unused)
+{
+    (void)unused;
+    copy("pil/shard.00000.mds", "shard.00000.mds", SIZE_MAX);
+    put_index("\"raw_data\": {\"basename\": \"shard.00000.mds\"}, \"samples\": 7");
+    refuses(test_folder, "mds", -EBADMSG, "6 samples, but index.json says 7");
+    put_index("\"raw_data\": {\"basename\": \"shard.00001.mds\"}, \"samples\": 6");
+    refuses(test_folder, "mds", -ENOENT, "shard.00001.mds is missing");
+    put_index("\"raw_data\": {\"basename\": \"shard.00001.mds\"}, \"zip_data\": {\"basename\": "
+              "\"shard.00001.mds.br\"}");
+    refuses(test_folder, "mds", -ENOTSUP, "compressed other than by zstd");
+    static const char *const outside[] = {"/etc/passwd", "../x.mds", "a/../../x", "", "./", "a//b"};
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "\"raw_data\": {\"basename\": \"%s\"}", outside[i]);
+        put_index(text);
+        refuses(test_folder, "mds", -EBADMSG, "no name below the folder");
+    }
+    folder_put("index.json", "{\"shards\": [{\"format\": \"json\", \"version\": 2}]}");
+    refuses(test_folder, "mds", -ENOTSUP, "json version 2, expected mds version 2");
+    folder_put("index.json", "{\"shards\": []}");
+    refuses(test_folder, "mds", -EBADMSG, "no shards");
+    folder_put("index.json", "{\"shards\": [");
+    refuses(test_folder, "mds", -EBADMSG, "index.json: line 1");
+}
+
+static void columns_by_name(void **unused)
+{
+    int code;
+
+    (void)unused;
+    struct catalog *catalog = catalog_of(GOLDEN "/mds/columns", "mds:label=z", &code);
+    struct plugin_choice choice;
+    assert_int_equal(code, 0);
+    assert_int_equal(plugin_choose("format", format_registry, "mds", &choice), 0);
+    for (uint64_t i = 0; i < catalog->record_count; i++) { /* z is -i: no class */
+        const struct extent *extent = catalog_extent(catalog, i);
+        uint8_t record[4096];
+        struct store_file *file;
+        struct sample sample;
+        assert_int_equal(store_open(catalog->shards[0].path, STORE_READ, &file), 0);
+        assert_int_equal(store_read_at(file, record, extent->bytes, extent->offset), extent->bytes);
+        store_close(file, false);
+        assert_int_equal(
+            format_parse(&choice, &catalog->shards[0], record, extent->bytes, 0, NULL, &sample), 0);
+        assert_int_equal(sample.label, i ? -1 : 0);
+        bytes_put_le32(record, UINT32_MAX); /* the size of the caption */
+        assert_int_equal(
+            format_parse(&choice, &catalog->shards[0], record, extent->bytes, 0, NULL, &sample),
+            -EBADMSG);
+    }
+    plugin_release(&choice);
+    catalog_destroy(catalog);
+    refuses(GOLDEN "/mds/columns", "mds:label=caption", -ENOTSUP, "holds no integers");
+    refuses(GOLDEN "/mds/columns", "mds:label=none", -ENOTSUP, "no column none");
+    refuses(GOLDEN "/mds/columns", "mds:image=z", -ENOTSUP, "has a fixed size");
+    refuses(GOLDEN "/mds/columns", "mds:image=none", -ENOTSUP, "no column none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zstd_equals_plain),
+        cmocka_unit_test(damaged_shards),
+        cmocka_unit_test(lists_that_lie),
+        cmocka_unit_test(columns_by_name),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
