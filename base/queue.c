@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Invariant: entries[head .. head + count) modulo capacity are queued. */
@@ -17,12 +18,13 @@ struct queue {
     uint32_t capacity, head, count;
     struct stall pop, push; /* waiters are counted to avoid needless signals */
     bool woken, closed, cancelled;
-    void *entries[];
+    size_t entry_bytes;
+    char entries[];
 };
 
-struct queue *queue_create(uint32_t capacity)
+struct queue *queue_create(uint32_t capacity, size_t entry_bytes)
 {
-    struct queue *queue = memory_zeroed(sizeof *queue + capacity * sizeof *queue->entries);
+    struct queue *queue = memory_zeroed(sizeof *queue + capacity * entry_bytes);
 
     if (!queue)
         return NULL;
@@ -34,6 +36,7 @@ struct queue *queue_create(uint32_t capacity)
     pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&queue->not_full, NULL);
     queue->capacity = capacity;
+    queue->entry_bytes = entry_bytes;
     return queue;
 }
 
@@ -67,8 +70,15 @@ static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, str
     return now;
 }
 
-int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
+static char *entry_at(struct queue *queue, uint32_t index)
 {
+    return queue->entries +
+           (index < queue->capacity ? index : index - queue->capacity) * queue->entry_bytes;
+}
+
+int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
+{
+    const char *next = entries;
     int result = 0;
 
     pthread_mutex_lock(&queue->lock);
@@ -81,8 +91,8 @@ int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
         }
         uint32_t pushed = 0;
         while (count > 0 && queue->count < queue->capacity) {
-            uint32_t tail = queue->head + queue->count;
-            queue->entries[tail < queue->capacity ? tail : tail - queue->capacity] = *entries++;
+            memcpy(entry_at(queue, queue->head + queue->count), next, queue->entry_bytes);
+            next += queue->entry_bytes;
             queue->count++;
             count--;
             pushed++;
@@ -96,12 +106,12 @@ int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
     return result;
 }
 
-int queue_push(struct queue *queue, void *entry)
+int queue_push(struct queue *queue, const void *entry)
 {
-    return queue_push_many(queue, &entry, 1);
+    return queue_push_many(queue, entry, 1);
 }
 
-static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t now_ns,
+static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t now_ns,
                      uint64_t until_ns)
 {
     int popped = 0;
@@ -115,7 +125,8 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
         popped = -ECANCELED;
     } else {
         while (queue->count > 0 && (uint32_t)popped < max) {
-            entries[popped++] = queue->entries[queue->head];
+            memcpy((char *)entries + (size_t)popped++ * queue->entry_bytes,
+                   entry_at(queue, queue->head), queue->entry_bytes);
             queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
             queue->count--;
         }
@@ -129,12 +140,12 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
     return popped;
 }
 
-int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
+int queue_pop_many(struct queue *queue, void *entries, uint32_t max, bool wait)
 {
     return pop_until(queue, entries, max, 0, wait ? FOR_EVER : 0);
 }
 
-int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns)
+int queue_pop_within(struct queue *queue, void *entries, uint32_t max, uint64_t wait_ns)
 {
     uint64_t now_ns = wait_ns ? clock_now_ns() : 0;
 

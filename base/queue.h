@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue: a bounded queue of pointers, any number of producers and consumers.
+ * queue: a bounded queue of values of one size, any number of producers and consumers.
  *
  * It records how long each side waited, the only measure of which stage is the bottleneck. Moving
  * many entries costs one lock. Cancelling wakes everybody: pushes and pops then return -ECANCELED
@@ -10,6 +10,7 @@
 #define IOBENCH_BASE_QUEUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct queue;
@@ -21,18 +22,18 @@ struct queue_waits {
 };
 
 /* capacity: entries, at least 1. Returns NULL with a reason. */
-struct queue *queue_create(uint32_t capacity);
+struct queue *queue_create(uint32_t capacity, size_t entry_bytes);
 void queue_destroy(struct queue *queue);
 
 /* Push all `count` entries in order, waiting while full. Returns 0 or -ECANCELED. */
-int queue_push_many(struct queue *queue, void *const *entries, uint32_t count);
-int queue_push(struct queue *queue, void *entry);
+int queue_push_many(struct queue *queue, const void *entries, uint32_t count);
+int queue_push(struct queue *queue, const void *entry);
 
 /* Pop 1 to max entries; waits for the first unless `wait` is false. Returns the count; 0 if closed
  * and empty (or empty and !wait); -ECANCELED. */
-int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait);
+int queue_pop_many(struct queue *queue, void *entries, uint32_t max, bool wait);
 /* The same, waiting at most wait_ns, then returning 0. */
-int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns);
+int queue_pop_within(struct queue *queue, void *entries, uint32_t max, uint64_t wait_ns);
 
 /* Make the waiting pop return 0, or keep the next one from waiting. For one consumer. */
 void queue_wake(struct queue *queue);

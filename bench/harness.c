@@ -68,8 +68,7 @@ static int measure(const struct catalog *catalog, const char *shuffle, double *s
         code = job_choose(&job, &plugins);
     if (code)
         return code;
-    struct engine_config site = {
-        .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 1};
+    struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
     struct engine *engine = engine_create(&site, &result);
     code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
     if (code == 0)

@@ -173,8 +173,7 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
         return code;
     if (!reader)
         plugins.reader = (struct plugin_choice){.plugin = &delayed_ops.plugin};
-    struct engine_config site = {
-        .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 1};
+    struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
     struct engine *engine = engine_create(&site, &result);
     code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
     if (code == 0) {

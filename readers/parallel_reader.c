@@ -37,7 +37,8 @@ struct parallel {
 
 /* Submit requests from the inbox until the reader is full. group[*at .. *count) have been popped
  * but not submitted. */
-static int submit_group(struct io_thread *io, void **group, uint32_t *at, uint32_t *count)
+static int submit_group(struct io_thread *io, struct read_request **group, uint32_t *at,
+                        uint32_t *count)
 {
     if (*at == *count) {
         int popped = queue_pop_many(io->inbox, group, GROUP, io->reader.in_flight == 0);
@@ -63,15 +64,14 @@ static int refuse(struct io_thread *io, struct read_request *request)
     if (request->buffer && !io->parallel->in_order)
         request->region += io->number * io->parallel->regions; /* the caller's numbering */
     request->result = -EAGAIN;
-    return queue_push(io->parallel->done, request);
+    return queue_push(io->parallel->done, &request);
 }
 
 /* Run until the inbox is closed and nothing is in flight. The thread waits for reads only after it
  * has set `waits` and looked at the inbox again, so a later request wakes it. */
 static int serve(struct io_thread *io)
 {
-    void *group[GROUP];
-    struct read_request *done[GROUP];
+    struct read_request *group[GROUP], *done[GROUP];
     uint32_t at = 0, count = 0;
 
     for (;;) {
@@ -93,7 +93,7 @@ static int serve(struct io_thread *io)
         else if (reaped == 0)
             flag_set(&io->waits);
         for (int i = 0; i < reaped; i++) {
-            code = queue_push(io->parallel->done, done[i]);
+            code = queue_push(io->parallel->done, &done[i]);
             if (code)
                 return code;
         }
@@ -103,7 +103,7 @@ static int serve(struct io_thread *io)
 /* The caller may release pages and wake this reader until it closes the inbox. */
 static void wait_for_end(struct io_thread *io)
 {
-    void *group[GROUP];
+    struct read_request *group[GROUP];
 
     while (queue_pop_many(io->inbox, group, GROUP, true) > 0)
         continue;
@@ -116,7 +116,7 @@ static int io_thread_body(void *argument)
 
     numa_run_on(settings->numa, io->number % settings->numa->count);
     int code = reader_open(&io->reader, settings->reader, &io->config);
-    queue_push(io->parallel->opened, code ? NULL : io);
+    queue_push(io->parallel->opened, &code);
     if (code == 0) {
         code = serve(io);
         if (code)
@@ -151,20 +151,19 @@ static int start_thread(struct parallel *parallel, uint32_t number,
 {
     struct io_thread *io = &parallel->threads[number];
     char name[16];
-    void *opened;
 
     *io = (struct io_thread){.parallel = parallel, .number = number, .config = *config};
     io->config.regions += number * parallel->regions;
     io->config.region_count = parallel->regions;
-    io->inbox = queue_create(config->depth);
+    io->inbox = queue_create(config->depth, sizeof(struct read_request *));
     if (!io->inbox)
         return -ENOMEM;
     snprintf(name, sizeof name, "loader%u", number % 1000u);
     int code = thread_start(&io->thread, name, io_thread_body, io);
     if (code)
         return code;
-    queue_pop_many(parallel->opened, &opened, 1, true);
-    return opened ? 0 : thread_join(&io->thread);
+    queue_pop_many(parallel->opened, &code, 1, true);
+    return code ? thread_join(&io->thread) : 0;
 }
 
 /* "; 2 I/O threads on NUMA nodes 0, 1" */
@@ -189,8 +188,8 @@ static int parallel_open(void *state, const void *chosen, const struct reader_co
 
     parallel->settings = chosen;
     parallel->regions = config->region_count / parallel->settings->count;
-    parallel->opened = queue_create(1);
-    parallel->done = queue_create(config->depth);
+    parallel->opened = queue_create(1, sizeof(int));
+    parallel->done = queue_create(config->depth, sizeof(struct read_request *));
     parallel->threads = memory_array(parallel->settings->count, sizeof *parallel->threads);
     if (!parallel->opened || !parallel->done || !parallel->threads)
         return -ENOMEM;
@@ -217,7 +216,7 @@ static void parallel_close(void *state)
 static int hand_over(struct io_thread *io, struct read_request *request)
 {
     io->has_new = true;
-    return queue_push(io->inbox, request);
+    return queue_push(io->inbox, &request);
 }
 
 static int parallel_submit(void *state, struct read_request *request)
@@ -246,13 +245,9 @@ static void wake_threads(struct parallel *parallel)
 static int parallel_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct parallel *parallel = state;
-    void *group[GROUP];
 
     wake_threads(parallel);
-    int count = queue_pop_within(parallel->done, group, max < GROUP ? max : GROUP, wait_ns);
-
-    for (int i = 0; i < count; i++)
-        done[i] = group[i];
+    int count = queue_pop_within(parallel->done, done, max, wait_ns);
     if (count >= 0)
         return count;
     int code = end_threads(parallel);

@@ -24,7 +24,6 @@ struct batches_config {
     uint32_t batch_size, buffers;
     size_t row_bytes;
     void *rows; /* buffers x batch_size x row_bytes, the trainer's; NULL when row_bytes is 0 */
-    uint64_t epochs_max;
 };
 
 #define BATCHES_PATIENCE_NS UINT64_C(100000000)

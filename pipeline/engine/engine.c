@@ -150,7 +150,6 @@ static void create_loader(struct engine *engine, uint64_t memory_bytes)
         .read = &job->read,
         .order = &job->order,
         .memory_bytes = memory_bytes,
-        .epochs_max = engine->config.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
         .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
@@ -208,7 +207,6 @@ static int build(struct engine *engine, struct result *result)
         .buffers = buffers,
         .row_bytes = row_bytes,
         .rows = engine->rows,
-        .epochs_max = engine->config.epochs_max,
     });
     if (!engine->batches)
         return -ENOMEM;
@@ -315,13 +313,10 @@ static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, i
  * and with its clock running. */
 static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
 {
-    const bool is_first = epoch->epoch == engine->resume.epoch;
-
     if (!engine->config.job->order.overlap_epochs)
-        loader_begin(engine->loader, epoch->epoch);
-    for (uint64_t next = epoch->epoch;
-         engine->config.job->order.overlap_epochs && is_first && next <= last; next++)
-        loader_begin(engine->loader, next);
+        loader_begin(engine->loader, epoch->epoch, epoch->epoch);
+    else if (epoch->epoch == engine->resume.epoch)
+        loader_begin(engine->loader, epoch->epoch, last);
 }
 
 static int take_batches(struct engine *engine, const struct engine_hooks *hooks,

@@ -17,7 +17,6 @@ struct engine_config {
     const struct job *job;
     const struct job_plugins *plugins;
     const struct catalog *catalog;
-    uint64_t epochs_max;
     struct ranks *ranks; /* NULL: a single process. Time-outs apply from the start of a run
                             (job->silence_ns) */
     const struct trainer

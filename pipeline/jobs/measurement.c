@@ -142,13 +142,12 @@ static int carry_out(struct measurement *measurement, struct result_run *run)
     return code;
 }
 
-int measurement_make_engine(struct measurement *measurement, uint64_t epochs)
+int measurement_make_engine(struct measurement *measurement)
 {
     struct session *session = &measurement->session;
     const struct engine_config config = {.job = session->job,
                                          .plugins = &measurement->plugins,
                                          .catalog = measurement->catalog,
-                                         .epochs_max = epochs,
                                          .ranks = session->ranks,
                                          .meter = recorder_meter(session->recorder),
                                          .recorder = session->recorder};
@@ -166,7 +165,7 @@ int measurement_next(struct measurement *measurement, uint64_t turn)
         ranks_meet(measurement->session.ranks, session_enter_limit(&measurement->session), NULL);
 
     if (code == 0 && !measurement->engine)
-        code = measurement_make_engine(measurement, measurement->session.job->epochs);
+        code = measurement_make_engine(measurement);
     if (code)
         return code;
     struct result_run *run = &result->runs[result->run_count];
@@ -216,7 +215,7 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     if (code)
         return code;
     const struct engine_config config = {
-        .job = &job, .plugins = &plugins, .catalog = measurement->catalog, .epochs_max = 1};
+        .job = &job, .plugins = &plugins, .catalog = measurement->catalog};
     struct engine *engine = engine_create(&config, &scratch);
     code = engine ? engine_run(engine, 1, &hooks, &run, &scratch) : -ENOMEM;
     engine_destroy(engine);

@@ -26,7 +26,7 @@ int measurement_open(struct measurement *measurement);
 /* Measure the same loop without storage and decoding. The figures go to the result. */
 int measurement_calibrate(struct measurement *measurement);
 /* Create the engine, which checks the memory that the job needs. */
-int measurement_make_engine(struct measurement *measurement, uint64_t epochs);
+int measurement_make_engine(struct measurement *measurement);
 /* Carry out the next run; result->runs has room for it. turn: its position among the runs of all
  * jobs. */
 int measurement_next(struct measurement *measurement, uint64_t turn);

@@ -146,7 +146,6 @@ int input_open(struct network_input *input, struct training *training, uint64_t 
     const struct engine_config config = {.job = &input->job,
                                          .plugins = &input->plugins,
                                          .catalog = input->catalog,
-                                         .epochs_max = epochs,
                                          .ranks = input->ranks,
                                          .trainer = &input->trainer,
                                          .meter = input->meter,

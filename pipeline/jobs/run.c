@@ -268,6 +268,6 @@ int run_dry(const struct job *job, struct ranks *ranks, const struct run_observe
     *result = (struct result){.job = job, .valid = true};
     int code = measurement_open(&measurement);
     if (code == 0)
-        code = measurement_make_engine(&measurement, 1);
+        code = measurement_make_engine(&measurement);
     return measurement_close(&measurement, code);
 }

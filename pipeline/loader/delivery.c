@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/loader/delivery.h"
 
-#include <assert.h>
 #include <errno.h>
 
 int delivery_create(struct delivery *delivery, uint32_t fetches)
 {
-    *delivery =
-        (struct delivery){.ready = queue_create(fetches), .returned = queue_create(fetches)};
+    *delivery = (struct delivery){.ready = queue_create(fetches, sizeof(struct fetch *)),
+                                  .returned = queue_create(fetches, sizeof(struct fetch *))};
     return delivery->ready && delivery->returned ? 0 : -ENOMEM;
 }
 
@@ -27,7 +26,7 @@ void delivery_reset(struct delivery *delivery)
 
 int delivery_push(struct delivery *delivery)
 {
-    void *group[FETCH_GROUP];
+    struct fetch *group[FETCH_GROUP];
     int pushed = 0;
 
     for (;;) {
@@ -49,19 +48,9 @@ int delivery_push(struct delivery *delivery)
     }
 }
 
-static int pop(struct queue *queue, struct fetch **fetches, uint32_t max, bool wait)
-{
-    void *group[FETCH_GROUP];
-    int count = queue_pop_many(queue, group, max < FETCH_GROUP ? max : FETCH_GROUP, wait);
-
-    for (int i = 0; i < count; i++)
-        fetches[i] = group[i];
-    return count;
-}
-
 int delivery_collect(struct delivery *delivery, struct fetch **fetches, bool wait)
 {
-    int count = pop(delivery->returned, fetches, FETCH_GROUP, wait);
+    int count = queue_pop_many(delivery->returned, fetches, FETCH_GROUP, wait);
 
     if (count > 0)
         delivery->outstanding -= (uint32_t)count;
@@ -72,19 +61,4 @@ void delivery_cancel(struct delivery *delivery)
 {
     queue_cancel(delivery->ready);
     queue_cancel(delivery->returned);
-}
-
-int delivery_acquire(struct delivery *delivery, struct fetch **fetches, uint32_t max)
-{
-    return pop(delivery->ready, fetches, max, true);
-}
-
-void delivery_release(struct delivery *delivery, struct fetch *const *fetches, uint32_t count)
-{
-    void *group[FETCH_GROUP];
-
-    assert(count <= FETCH_GROUP);
-    for (uint32_t i = 0; i < count; i++)
-        group[i] = fetches[i];
-    queue_push_many(delivery->returned, group, count);
 }

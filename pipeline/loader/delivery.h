@@ -3,8 +3,7 @@
  * delivery: passes drawn records to the workers in draw order and takes them back.
  *
  * A draw leaves once its bytes are there and all earlier draws have left. Knows neither storage nor
- * plans. Workers call delivery_acquire() and delivery_release(); all else runs on the loader's
- * thread.
+ * plans. Workers use the queues; all else runs on the loader's thread.
  */
 #ifndef IOBENCH_PIPELINE_LOADER_DELIVERY_H
 #define IOBENCH_PIPELINE_LOADER_DELIVERY_H
@@ -32,9 +31,5 @@ int delivery_push(struct delivery *delivery);
 int delivery_collect(struct delivery *delivery, struct fetch **fetches, bool wait);
 /* Wake every waiting thread; the calls of all then return -ECANCELED. Any thread. */
 void delivery_cancel(struct delivery *delivery);
-
-/* See loader_acquire() and loader_release(). */
-int delivery_acquire(struct delivery *delivery, struct fetch **fetches, uint32_t max);
-void delivery_release(struct delivery *delivery, struct fetch *const *fetches, uint32_t count);
 
 #endif

@@ -256,7 +256,7 @@ void flow_drop_slots(struct flow *flow)
 
 void flow_release(struct flow *flow, struct fetch *const *fetches, uint32_t count)
 {
-    delivery_release(&flow->delivery, fetches, count);
+    queue_push_many(flow->delivery.returned, fetches, count);
     if (flag_get(&flow->wants_returned) && flag_test_and_clear(&flow->wants_returned))
         reader_wake(&flow->inflight.reader);
 }

@@ -30,7 +30,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { EPOCHS_AHEAD = 8 }; /* epochs begun whose figures have not been requested */
+enum { EPOCHS_AHEAD = 8 }; /* epochs ended whose figures have not been requested */
+
+struct epochs {
+    uint64_t next, end;
+};
 
 struct loader {
     struct loader_config config;
@@ -40,15 +44,13 @@ struct loader {
     struct flow flow;
     struct plan_prefetch prefetch;
     bool plan_is_cut;    /* the epoch ends before its plan does */
-    uint64_t next_epoch; /* + 1: popped from `epochs`, its order is being made; 0: none */
+    struct epochs ahead; /* popped from `epochs` and not begun */
+    bool is_requested;   /* the order of the first of them */
 
-    struct queue *epochs;           /* epoch + 1, from loader_begin() */
-    struct queue *opened;           /* one entry: the reader was opened, or failed to */
-    struct queue *closing;          /* one entry: no worker holds a fetch any more */
-    struct queue *ended;            /* figures of completed epochs */
-    struct loader_figures *figures; /* a ring of epochs_ahead entries */
-    uint64_t epochs_run;
-    uint32_t epochs_ahead;
+    struct queue *epochs;  /* from loader_begin() */
+    struct queue *opened;  /* one entry: 0 once the reader was opened, or why not */
+    struct queue *closing; /* closed once no worker holds a fetch any more */
+    struct queue *ended;   /* figures of completed epochs */
 };
 
 /* ---- epochs ---- */
@@ -82,20 +84,24 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
  * that was cut short is drained instead: it holds records that will never be drawn. */
 static bool may_go_on(const struct loader *loader)
 {
-    return loader->next_epoch && window_is_done(&loader->flow.window) && !loader->plan_is_cut &&
+    return loader->is_requested && window_is_done(&loader->flow.window) && !loader->plan_is_cut &&
            plan_prefetch_is_ready(&loader->prefetch);
+}
+
+/* Returns false if there is no further epoch, or none yet and !wait. */
+static bool look_ahead(struct loader *loader, bool wait)
+{
+    return loader->ahead.next < loader->ahead.end ||
+           queue_pop_many(loader->epochs, &loader->ahead, 1, wait) == 1;
 }
 
 /* Request the next epoch's order as soon as that epoch is begun. */
 static void prefetch_order(struct loader *loader)
 {
-    void *entry;
-
-    if (!loader->config.next_plan || loader->next_epoch ||
-        queue_pop_many(loader->epochs, &entry, 1, false) != 1)
+    if (!loader->config.next_plan || loader->is_requested || !look_ahead(loader, false))
         return;
-    loader->next_epoch = (uint64_t)(uintptr_t)entry;
-    plan_prefetch_request(&loader->prefetch, loader->next_epoch - 1);
+    loader->is_requested = true;
+    plan_prefetch_request(&loader->prefetch, loader->ahead.next);
 }
 
 static int run_epoch(struct loader *loader, uint64_t epoch)
@@ -115,22 +121,9 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
         flow_drop_slots(&loader->flow); /* of a plan that was cut short */
         inflight_end_epoch(&loader->flow.inflight);
     }
-    struct loader_figures *figures = &loader->figures[loader->epochs_run++ % loader->epochs_ahead];
-    *figures = inflight_take_figures(&loader->flow.inflight);
-    queue_push(loader->ended, figures);
+    const struct loader_figures figures = inflight_take_figures(&loader->flow.inflight);
+    queue_push(loader->ended, &figures);
     return 0;
-}
-
-/* Returns false after the last epoch. */
-static bool next_epoch(struct loader *loader, uint64_t *epoch)
-{
-    void *entry = (void *)(uintptr_t)loader->next_epoch;
-
-    loader->next_epoch = 0;
-    if (!entry && queue_pop_many(loader->epochs, &entry, 1, true) != 1)
-        return false;
-    *epoch = (uint64_t)(uintptr_t)entry - 1;
-    return true;
 }
 
 static int open_reader(struct loader *loader)
@@ -167,13 +160,13 @@ static int open_reader(struct loader *loader)
 static int loader_body(void *argument)
 {
     struct loader *loader = argument;
-    uint64_t epoch;
-    void *entry;
-
     int code = open_reader(loader);
-    queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
-    while (code == 0 && next_epoch(loader, &epoch))
-        code = run_epoch(loader, epoch);
+
+    queue_push(loader->opened, &code);
+    while (code == 0 && look_ahead(loader, true)) {
+        loader->is_requested = false;
+        code = run_epoch(loader, loader->ahead.next++);
+    }
     if (code) {
         loader_cancel(loader);
         loader->config.sink.cancel(loader->config.sink.state);
@@ -181,7 +174,7 @@ static int loader_body(void *argument)
         queue_close(loader->flow.delivery.ready);
     }
     plan_prefetch_stop(&loader->prefetch);
-    queue_pop_many(loader->closing, &entry, 1, true);
+    queue_pop_many(loader->closing, &(int){0}, 1, true);
     if (code == 0)
         code = flow_collect(&loader->flow, false); /* releases the last mapped pages */
     reader_close(&loader->flow.inflight.reader);
@@ -196,17 +189,11 @@ static int create_parts(struct loader *loader)
     const struct loader_config *config = &loader->config;
     int code = flow_create(&loader->flow, config, &loader->numa);
 
-    loader->epochs_ahead =
-        config->epochs_max < EPOCHS_AHEAD ? (uint32_t)config->epochs_max : EPOCHS_AHEAD;
-    loader->epochs = queue_create(loader->epochs_ahead);
-    loader->opened = queue_create(1);
-    loader->closing = queue_create(1);
-    loader->ended = queue_create(loader->epochs_ahead);
-    loader->figures = memory_array(loader->epochs_ahead, sizeof *loader->figures);
-    if (!loader->epochs || !loader->opened || !loader->closing || !loader->ended ||
-        !loader->figures)
-        return -ENOMEM;
-    return code;
+    loader->epochs = queue_create(1, sizeof(struct epochs));
+    loader->opened = queue_create(1, sizeof(int));
+    loader->closing = queue_create(1, sizeof(int));
+    loader->ended = queue_create(EPOCHS_AHEAD, sizeof(struct loader_figures));
+    return loader->epochs && loader->opened && loader->closing && loader->ended ? code : -ENOMEM;
 }
 
 struct loader *loader_create(const struct loader_config *config)
@@ -237,14 +224,11 @@ void loader_destroy(struct loader *loader)
     queue_destroy(loader->opened);
     queue_destroy(loader->closing);
     queue_destroy(loader->ended);
-    free(loader->figures);
     free(loader);
 }
 
 int loader_start(struct loader *loader)
 {
-    void *answer;
-
     if (loader->flow.arenas.held)
         return fail(ETIMEDOUT, "reads of an earlier run are still in flight: check the storage");
     flow_reset(&loader->flow);
@@ -252,12 +236,13 @@ int loader_start(struct loader *loader)
     queue_reset(loader->opened);
     queue_reset(loader->closing);
     queue_reset(loader->ended);
-    loader->epochs_run = loader->next_epoch = 0;
+    loader->ahead = (struct epochs){0};
+    loader->is_requested = false;
     int code = thread_start(&loader->thread, "loader", loader_body, loader);
     if (code)
         return code;
-    queue_pop_many(loader->opened, &answer, 1, true);
-    return (intptr_t)answer == 1 ? 0 : loader_join(loader);
+    queue_pop_many(loader->opened, &code, 1, true);
+    return code ? loader_join(loader) : 0;
 }
 
 const struct reader_traits *loader_traits(const struct loader *loader)
@@ -265,9 +250,9 @@ const struct reader_traits *loader_traits(const struct loader *loader)
     return &loader->flow.inflight.reader.traits;
 }
 
-void loader_begin(struct loader *loader, uint64_t epoch)
+void loader_begin(struct loader *loader, uint64_t first, uint64_t last)
 {
-    queue_push(loader->epochs, (void *)(uintptr_t)(epoch + 1));
+    queue_push(loader->epochs, &(struct epochs){first, last + 1});
 }
 
 void loader_finish(struct loader *loader)
@@ -284,13 +269,13 @@ void loader_cancel(struct loader *loader)
 
 int loader_join(struct loader *loader)
 {
-    queue_push(loader->closing, NULL);
+    queue_close(loader->closing);
     return thread_join(&loader->thread);
 }
 
 int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max)
 {
-    return delivery_acquire(&loader->flow.delivery, fetches, max);
+    return queue_pop_many(loader->flow.delivery.ready, fetches, max, true);
 }
 
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count)
@@ -300,12 +285,7 @@ void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_
 
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 {
-    void *entry;
-
-    if (queue_pop_many(loader->ended, &entry, 1, true) != 1)
-        return false;
-    *figures = *(const struct loader_figures *)entry;
-    return true;
+    return queue_pop_many(loader->ended, figures, 1, true) == 1;
 }
 
 struct loader_totals loader_totals(const struct loader *loader)

@@ -26,8 +26,8 @@ void loader_destroy(struct loader *loader);
 /* Start the thread and open the reader on it. Returns 0 or a negative errno with a reason. */
 int loader_start(struct loader *loader);
 const struct reader_traits *loader_traits(const struct loader *loader);
-/* Queue an epoch of this run. Several may be queued. */
-void loader_begin(struct loader *loader, uint64_t epoch);
+/* Begin these epochs once those begun before have ended. */
+void loader_begin(struct loader *loader, uint64_t first, uint64_t last);
 /* No more epochs follow: loader_acquire() returns 0 once everything is delivered. */
 void loader_finish(struct loader *loader);
 void loader_cancel(struct loader *loader);

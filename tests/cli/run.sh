@@ -81,6 +81,9 @@ if [ -w /dev/full ]; then
     err "/dev/full"
 fi
 
+# More overlapping epochs than the loader can be ahead.
+try 0 "$@" --decode none --runs 1 --epochs 40 --overlap-epochs --batch-size 10
+
 # Decoders that run epochs ahead of a slow trainer: each epoch has its own samples and digest.
 # On a machine without a free processor the replayed steps are late, which is DEGRADED and exit 1.
 "$IOBENCH" "$@" --runs 1 --epochs 4 --overlap-epochs --batch-size 10 --prefetch 30 --digest \

@@ -282,8 +282,8 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     struct plan_scope scope = {.catalog = bench->catalog, .seed = 3, .ranks = 1};
     assert_int_equal(plan_open(&bench->plan, &bench->shuffle, &scope), 0);
     assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
-    bench->batches = batches_create(
-        &(struct batches_config){.batch_size = BATCH, .buffers = SLOTS, .epochs_max = 4});
+    bench->batches =
+        batches_create(&(struct batches_config){.batch_size = BATCH, .buffers = SLOTS});
     bench->read = (struct read_settings){.loaders = loaders,
                                          .iodepth = depth,
                                          .block_bytes = block_bytes,
@@ -301,7 +301,6 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
         .read = &bench->read,
         .order = &bench->order,
         .memory_bytes = memory_bytes,
-        .epochs_max = 4,
         .alignment = 4096,
     });
     assert_non_null(bench->loader);
@@ -338,7 +337,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
     const uint32_t draws = limit_samples ? (uint32_t)limit_samples : RECORDS;
 
     if (!overlap)
-        loader_begin(bench->loader, epoch);
+        loader_begin(bench->loader, epoch, epoch);
     while (count < draws) {
         int taken =
             loader_acquire(bench->loader, fetches, draws - count < 7 ? draws - (uint32_t)count : 7);
@@ -380,8 +379,8 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
 
     batches_reset(bench->batches);
     assert_int_equal(loader_start(bench->loader), 0);
-    for (uint64_t epoch = 0; overlap && epoch < epochs; epoch++)
-        loader_begin(bench->loader, epoch);
+    if (overlap)
+        loader_begin(bench->loader, 0, epochs - 1);
     for (uint64_t epoch = 0; epoch < epochs; epoch++) {
         struct loader_figures figures;
         errors += drain_epoch(bench, epoch);
@@ -493,8 +492,7 @@ static void an_order_that_cannot_be_made_ends_the_run(void **unused)
         bench_open(&bench, 8, 65536, 0, false);
         batches_reset(bench.batches);
         assert_int_equal(loader_start(bench.loader), 0);
-        for (uint64_t epoch = 0; epoch < 4; epoch++)
-            loader_begin(bench.loader, epoch);
+        loader_begin(bench.loader, 0, 3);
         while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
             loader_release(bench.loader, fetches, (uint32_t)count);
         assert_int_equal(count, -ECANCELED);
@@ -568,7 +566,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     storage.bad_offset = catalog_extent(bench.catalog, RECORDS / SHARDS + 7)->offset;
     batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
-    loader_begin(bench.loader, 0);
+    loader_begin(bench.loader, 0, 0);
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(count, -ECANCELED);
@@ -594,7 +592,7 @@ static void a_broken_reader_ends_the_run(void **unused)
         storage.reads_until_broken = n;
         batches_reset(bench.batches);
         assert_int_equal(loader_start(bench.loader), 0);
-        loader_begin(bench.loader, 0);
+        loader_begin(bench.loader, 0, 0);
         while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
             loader_release(bench.loader, fetches, (uint32_t)count);
         assert_int_equal(loader_join(bench.loader), -EIO);
@@ -617,7 +615,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     bench_open(&bench, 8, 65536, 2 << 20, false);
     batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
-    loader_begin(bench.loader, 0);
+    loader_begin(bench.loader, 0, 0);
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(loader_join(bench.loader), -ENOMEM);

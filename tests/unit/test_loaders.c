@@ -115,7 +115,7 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
         fail_msg("%s", fail_reason());
     plugins.format = *format;
     struct engine_config site = {
-        .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 2, .trainer = &trainer};
+        .job = &job, .plugins = &plugins, .catalog = catalog, .trainer = &trainer};
     seen = into;
     memset(seen, 0, sizeof *seen);
     struct engine *engine = engine_create(&site, &result);

@@ -46,7 +46,7 @@ static int consume(void *argument)
 
 static void every_entry_arrives_once(void **unused)
 {
-    struct queue *queue = queue_create(16);
+    struct queue *queue = queue_create(16, sizeof(void *));
     struct side producers[PRODUCERS], consumers[CONSUMERS];
     struct thread makers[PRODUCERS] = {0}, takers[CONSUMERS] = {0};
     uintptr_t sum = 0, count = 0;
@@ -75,13 +75,13 @@ static void every_entry_arrives_once(void **unused)
 
 static void order_is_kept_with_one_producer(void **unused)
 {
-    struct queue *queue = queue_create(3);
+    struct queue *queue = queue_create(3, sizeof(void *));
     void *got[8];
     uintptr_t next = 0;
 
     (void)unused;
     for (uintptr_t i = 0; i < 100; i++) {
-        assert_int_equal(queue_push(queue, (void *)i), 0);
+        assert_int_equal(queue_push(queue, &i), 0);
         if (i % 3 == 2)
             for (int n = queue_pop_many(queue, got, 8, false), k = 0; k < n; k++)
                 assert_int_equal((uintptr_t)got[k], next++);
@@ -92,7 +92,7 @@ static void order_is_kept_with_one_producer(void **unused)
 
 static void cancel_wakes_everybody(void **unused)
 {
-    struct queue *queue = queue_create(1);
+    struct queue *queue = queue_create(1, sizeof(void *));
     struct side side = {.queue = queue};
     struct thread taker = {0};
     void *entry = NULL;
@@ -101,9 +101,27 @@ static void cancel_wakes_everybody(void **unused)
     assert_int_equal(thread_start(&taker, "taker", consume, &side), 0);
     queue_cancel(queue);
     assert_int_equal(thread_join(&taker), -ECANCELED);
-    assert_int_equal(queue_push(queue, entry), -ECANCELED);
+    assert_int_equal(queue_push(queue, &entry), -ECANCELED);
     queue_reset(queue);
-    assert_int_equal(queue_push(queue, entry), 0);
+    assert_int_equal(queue_push(queue, &entry), 0);
+    queue_destroy(queue);
+}
+
+/* Entries keep all their bytes, also where a group wraps around the end. */
+static void values_of_any_size(void **unused)
+{
+    struct wide {
+        char bytes[13];
+    } in[4] = {{"one"}, {"two"}, {"three"}, {"twelve bytes"}}, out[4] = {0};
+    struct queue *queue = queue_create(4, sizeof *in);
+
+    (void)unused;
+    assert_int_equal(queue_push_many(queue, in, 3), 0);
+    assert_int_equal(queue_pop_many(queue, out, 2, false), 2);
+    assert_int_equal(queue_push_many(queue, in + 1, 3), 0);
+    assert_int_equal(queue_pop_many(queue, out, 4, false), 4);
+    assert_string_equal(out[0].bytes, "three");
+    assert_memory_equal(out + 1, in + 1, 3 * sizeof *in);
     queue_destroy(queue);
 }
 
@@ -115,7 +133,7 @@ static int wake(void *queue)
 
 static void a_pop_waits_no_longer_than_asked(void **unused)
 {
-    struct queue *queue = queue_create(1);
+    struct queue *queue = queue_create(1, sizeof(void *));
     void *got = NULL, *entry = &got;
     const uint64_t start_ns = clock_now_ns();
 
@@ -123,7 +141,7 @@ static void a_pop_waits_no_longer_than_asked(void **unused)
     assert_int_equal(queue_pop_within(queue, &got, 1, 1000000), 0);
     assert_true(queue_waits(queue).pop_wait_ns >= 1000000);
     assert_true(queue_waits(queue).pop_wait_ns <= clock_now_ns() - start_ns);
-    assert_int_equal(queue_push(queue, entry), 0);
+    assert_int_equal(queue_push(queue, &entry), 0);
     assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_C(3600000000000)), 1);
     assert_ptr_equal(got, entry);
     assert_int_equal(queue_pop_within(queue, &got, 1, 0), 0);
@@ -132,7 +150,7 @@ static void a_pop_waits_no_longer_than_asked(void **unused)
 
 static void a_wake_ends_one_pop(void **unused)
 {
-    struct queue *queue = queue_create(1);
+    struct queue *queue = queue_create(1, sizeof(void *));
     struct thread thread = {0};
     void *got = NULL, *entry = &got;
 
@@ -142,7 +160,7 @@ static void a_wake_ends_one_pop(void **unused)
     assert_int_equal(thread_start(&thread, "waker", wake, queue), 0);
     assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 0);
     assert_int_equal(thread_join(&thread), 0);
-    assert_int_equal(queue_push(queue, entry), 0);
+    assert_int_equal(queue_push(queue, &entry), 0);
     queue_wake(queue);
     assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 1);
     queue_destroy(queue);
@@ -172,6 +190,7 @@ int main(void)
         cmocka_unit_test(order_is_kept_with_one_producer),
         cmocka_unit_test(cancel_wakes_everybody),
         cmocka_unit_test(a_pop_waits_no_longer_than_asked),
+        cmocka_unit_test(values_of_any_size),
         cmocka_unit_test(a_wake_ends_one_pop),
     };
 

@@ -192,8 +192,8 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     snprintf(text, sizeof text, storage.keeps_last ? "none" : "buffer:%d", SLOTS);
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, text, &shuffle), 0);
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
-    struct batches *batches = batches_create(
-        &(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH, .epochs_max = 1});
+    struct batches *batches =
+        batches_create(&(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH});
     const struct read_settings read = {
         .loaders = loaders, .iodepth = DEPTH, .block_bytes = 4096, .io_timeout_ns = io_timeout_ns};
     struct loader *loader = loader_create(&(struct loader_config){
@@ -204,13 +204,12 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
         .read = &read,
         .order = &(struct order_settings){0},
         .memory_bytes = loader_memory_needed(catalog, &plan.traits, &read, 0).least_bytes,
-        .epochs_max = 1,
         .alignment = 512,
     });
     assert_non_null(loader);
     batches_reset(batches);
     assert_int_equal(loader_start(loader), 0);
-    loader_begin(loader, 0);
+    loader_begin(loader, 0, 0);
     *records = count_records(loader, batches, catalog);
     int code = loader_join(loader);
     loader_destroy(loader);

@@ -90,8 +90,7 @@ static void check(const char *reader, const char *shuffle, const char *decoder, 
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
     assert_int_equal(plugin_choose("format", format_registry, "recordio", &plugins.format), 0);
-    struct engine_config site = {
-        .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 3};
+    struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
     struct engine *engine = engine_create(&site, &result);
     count_at = 0;
     if (!engine || engine_run(engine, 3, &hooks, &run, &result))

@@ -114,7 +114,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
 
     assert_int_equal(plan_open(&plan, shuffle, scope), 0);
     struct batches *batches =
-        batches_create(&(struct batches_config){.batch_size = 64, .buffers = 3, .epochs_max = 1});
+        batches_create(&(struct batches_config){.batch_size = 64, .buffers = 3});
     struct loader *loader = loader_create(&(struct loader_config){
         .catalog = catalog,
         .reader = &reader,
@@ -123,12 +123,11 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
         .read = &(struct read_settings){.iodepth = DEPTH, .block_bytes = terms->read_bytes},
         .order = &(struct order_settings){.window = terms->window},
         .memory_bytes = terms->memory_bytes,
-        .epochs_max = 1,
         .alignment = 4096,
     });
     asked_count = 0;
     assert_int_equal(loader_start(loader), 0);
-    loader_begin(loader, 0);
+    loader_begin(loader, 0, 0);
     take_all(loader, terms->kept);
     assert_true(loader_epoch_figures(loader, &figures));
     assert_int_equal(loader_join(loader), 0);
