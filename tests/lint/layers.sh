@@ -32,46 +32,32 @@ room_allowed() {
     esac
 }
 
-lint_rooms() {
-    for path in $(FOLDERS=pipeline sources '*.c' '*.h'); do
-        room=${path#pipeline/}
-        room=${room%/*}
-        # shellcheck disable=SC2046 # one line of names
-        may=$(echo "$room" $(room_allowed "$room"))
-        code "$path" | sed -n 's|^[ \t]*#[ \t]*include[ \t]*"pipeline/\([^"]*\)".*|\1|p' |
-            while read -r header; do
-                case " $may " in
-                *" ${header%%/*} "*) continue ;;
-                esac
-                echo "$path: includes \"pipeline/$header\": $room may use: $may"
-            done
+# judge CALL TEXT: of lines "FILE ROOM HEADER ROOM_OF_HEADER" print a fault where CALL, given ROOM,
+# does not name the room of the header.
+judge() {
+    sort -k2 | while read -r path room header of; do
+        if [ "$room" != "${previous-}" ]; then
+            # shellcheck disable=SC2046 # one line of names
+            may=$(echo "$room" $($1 "$room"))
+            previous=$room
+        fi
+        case " $may " in
+        *" $of "*) continue ;;
+        esac
+        echo "$path: includes \"$header\": $2$room may use: $may"
     done
 }
 
-# decode/baseline/ is a library of its own.
-lint_library() {
-    for path in $(FOLDERS=decode/baseline sources '*.c' '*.h'); do
-        code "$path" | sed -n 's|^[ \t]*#[ \t]*include[ \t]*"\([^"]*\)".*|\1|p' |
-            grep -v '^decode/baseline/' | sed "s|.*|$path: includes \"&\": it must build alone|"
-    done
-}
-
+# shellcheck disable=SC2046 # file names have no blanks
 lint() {
-    lint_rooms
-    lint_library
-    for folder in $FOLDERS; do
-        # shellcheck disable=SC2046 # one line of names
-        may=$(echo "$folder" $(allowed "$folder"))
-        for path in $(FOLDERS=$folder sources '*.c' '*.h' '*.cu'); do
-            code "$path" | sed -n 's/^[ \t]*#[ \t]*include[ \t]*"\([^"]*\)".*/\1/p' |
-                while read -r header; do
-                    case " $may " in
-                    *" ${header%%/*} "*) continue ;; # folder/file.h
-                    esac
-                    echo "$path: includes \"$header\": write folder/file.h; $folder may use: $may"
-                done
-        done
-    done
+    includes $(sources '*.c' '*.h' '*.cu') >"$LINT_TMP/includes"
+    sed -n 's|^pipeline/\([^ ]*\)/[^ ]* pipeline/\([^/ ]*\).*|& \1 \2|p; t; s|^pipeline/\([^ /]*\) pipeline/\([^/ ]*\).*|& \1 \2|p' \
+        "$LINT_TMP/includes" | awk '{ print $1, $3, $2, $4 }' | judge room_allowed ''
+    # decode/baseline/ is a library of its own.
+    sed -n 's|^\(decode/baseline/[^ ]*\) \(.*\)|\1 \2|p' "$LINT_TMP/includes" |
+        awk '$2 !~ /^decode\/baseline\// { print $1 ": includes \"" $2 "\": it must build alone" }'
+    awk '{ from = $1; sub(/\/.*/, "", from); to = $2; if (!sub(/\/.*/, "", to)) to = "-"; print $1, from, $2, to }' \
+        "$LINT_TMP/includes" | judge allowed 'write folder/file.h; '
 }
 
 bad base/x.c '#include "dataset/catalog.h"'

@@ -4,20 +4,22 @@
 . "$(dirname "$0")/lint.sh"
 
 lint() {
-    for path in $(sources '*.c' '*.h' '*.cu'); do
-        awk -v path="$path" -v function_lines=80 -v file_lines=700 '
-            /^{/ { start = NR }
-            /^}/ && start {
-                if (NR - start + 1 > function_lines)
-                    printf "%s:%d: a function of %d lines (at most %d)\n", path, start,
-                        NR - start + 1, function_lines
-                start = 0
-            }
-            END {
-                if (NR > file_lines)
-                    printf "%s: %d lines (at most %d)\n", path, NR, file_lines
-            }' "$path"
-    done
+    # shellcheck disable=SC2046 # file names have no blanks
+    awk -v function_lines=80 -v file_lines=700 '
+        FNR == 1 { start = 0 }
+        /^{/ { start = FNR }
+        /^}/ && start {
+            if (FNR - start + 1 > function_lines)
+                printf "%s:%d: a function of %d lines (at most %d)\n", FILENAME, start,
+                    FNR - start + 1, function_lines
+            start = 0
+        }
+        { lines[FILENAME] = FNR }
+        END {
+            for (path in lines)
+                if (lines[path] > file_lines)
+                    printf "%s: %d lines (at most %d)\n", path, lines[path], file_lines
+        }' $(sources '*.c' '*.h' '*.cu') /dev/null
 }
 
 bad base/x.c "int x(void)

@@ -38,9 +38,12 @@ texts() {
     done
 }
 
-# Print C without comments, and with empty strings and characters; line numbers are unchanged.
-code() {
-    awk '
+# Copy C to $LINT_TMP/code, without comments and with empty strings and characters; line numbers are
+# unchanged. One process for all files.
+strip() {
+    printf '%s\n' "$@" | sed "s|[^/]*$||; s|^|$LINT_TMP/code/|" | sort -u | xargs mkdir -p
+    awk -v to="$LINT_TMP/code/" '
+    FNR == 1 { if (path) close(path); path = to FILENAME; inside = 0 }
     {
         line = $0; out = ""
         while (length(line)) {
@@ -60,17 +63,29 @@ code() {
                 line = substr(line, RLENGTH + 1); out = out mark mark
             } else { out = out line; line = "" }
         }
-        print out
-    }' "$1"
+        print out >path
+    }' "$@"
+}
+
+# code_lines REGEX FILE...: print "FILE:LINE:CODE" for each line of code that matches.
+code_lines() {
+    regex=$1
+    shift
+    [ $# -gt 0 ] || return 0
+    strip "$@"
+    (cd "$LINT_TMP/code" && grep -nHsE -- "$regex" "$@")
 }
 
 # grep_code REGEX MESSAGE FILE...: a fault for each line of code that matches.
 grep_code() {
     regex=$1 message=$2
     shift 2
-    for path; do
-        code "$path" | grep -nE -- "$regex" | sed "s|^\([0-9]*\):.*|$path:\1: $message|"
-    done
+    code_lines "$regex" "$@" | sed "s|^\([^:]*:[0-9]*\):.*|\1: $message|"
+}
+
+# includes FILE...: print "FILE HEADER" for each header included by name in quotes.
+includes() {
+    code_lines '^[ \t]*#[ \t]*include[ \t]*"' "$@" | sed 's|^\([^:]*\):[^"]*"\([^"]*\)".*|\1 \2|'
 }
 
 tree_of() {

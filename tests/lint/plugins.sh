@@ -19,25 +19,41 @@ MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode fabric formats pack ranks
 done | sort -u)
 [ "$(echo "$MEMBERS" | wc -l)" -ge 30 ] || { echo "the plug-ins are not found"; exit 1; }
 
+echo "$MEMBERS" >"$LINT_TMP/members"
+
 literals() {
     # shellcheck disable=SC2046 # file names have no blanks
-    echo "$MEMBERS" | while read -r folder name; do
-        grep -nHE "\"${name}[\":]" $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
-            grep -vE "^$folder/|\.fallback = |\.plugin = \{|^[^:]*:[0-9]*: *(/\*|\*)" |
-            if echo "$name" | grep -qxE "$WORDS"; then
-                grep -E "(cmp|find|choose|set)\([^;]*${FAMILY}[^;]*\"$name|${FAMILY}[a-z_.>-]* = [^;]*\"$name|\{\"$FAMILY\", \"$name"
-            else
-                cat
-            fi | sed "s|^\([^:]*:[0-9]*\):.*|\1: \"$name\" is known to $folder/ alone: give its ops a trait|"
-    done
+    grep -nHE '"[a-z0-9-]+[":]' $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
+        grep -vE '\.fallback = |\.plugin = \{|^[^:]*:[0-9]*: *(/\*|\*)' |
+        awk -v words="^($WORDS)\$" -v family="$FAMILY" '
+        NR == FNR { folder[NR] = $1; name[NR] = $2; members = NR; next }
+        {
+            match($0, /^[^:]*:[0-9]*/)
+            place = substr($0, 1, RLENGTH)
+            for (i = 1; i <= members; i++) {
+                literal = "\"" name[i]
+                if (index($0, literal "\"") + index($0, literal ":") == 0 || index($0, folder[i] "/") == 1)
+                    continue
+                if (name[i] ~ words &&
+                    $0 !~ "(cmp|find|choose|set)[(][^;]*" family "[^;]*" literal &&
+                    $0 !~ family "[a-z_.>-]* = [^;]*" literal &&
+                    $0 !~ "[{]\"" family "\", " literal)
+                    continue
+                print place ": " literal "\" is known to " folder[i] "/ alone: give its ops a trait"
+            }
+        }' "$LINT_TMP/members" -
 }
 
 lint() {
     literals
-    for path in $(FOLDERS=$JOINING sources '*.c' '*.h'); do
-        grep -nE '#include "[a-z]+/plugins.h"' "$path" | grep -v "\"${path%%/*}/" |
-            sed "s|^\([0-9]*\):.*|$path:\1: the list of members is its family's alone|"
-    done
+    # shellcheck disable=SC2046 # file names have no blanks
+    grep -nHE '#include "[a-z]+/plugins.h"' $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
+        awk -F: '{
+            folder = $1
+            sub(/\/.*/, "", folder)
+            if (!index($3, "\"" folder "/"))
+                print $1 ":" $2 ": the list of members is its family'"'"'s alone"
+        }'
 }
 
 bad pipeline/jobs/x.c 'if (strcmp(plugins->reader.plugin->name, "null") == 0)'

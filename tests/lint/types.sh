@@ -5,9 +5,10 @@
 . "$(dirname "$0")/lint.sh"
 
 lint() {
-    for path in $(FOLDERS=$(echo " $FOLDERS " | sed 's/ bench / /; s/ tests / /') sources '*.c' '*.h'); do
-        code "$path" | sed -nE "s|^[ \t]*(static \|const )*(struct\|union\|enum) ([a-z][a-z0-9_]*) \{.*|\3 $path|p"
-    done | sort | awk '
+    # shellcheck disable=SC2046 # file names have no blanks
+    code_lines '^[ \t]*(static |const )*(struct|union|enum) [a-z][a-z0-9_]* \{' \
+        $(FOLDERS=$(echo " $FOLDERS " | sed 's/ bench / /; s/ tests / /') sources '*.c' '*.h') |
+        sed -E 's/^([^:]*):[^{]* ([a-z][a-z0-9_]*) \{.*/\2 \1/' | sort | awk '
         $1 == name { print $2 ": " $1 " is the name of another type in " file }
         { name = $1; file = $2 }'
 }
