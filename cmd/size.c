@@ -74,6 +74,21 @@ static const struct option_spec size_options[] = {
      .reach = OPTION_WRITES, .implied = "-",
      .summary = "write a job file that passes where the storage suffices; to standard output "
                 "without FILE"},
+    {"measure", 0, OPTION_TEXT, offsetof(struct size_settings, measure), .metavar = "PATH",
+     .reach = OPTION_READS_SET, .section = "Measured storage",
+     .summary = "measure how a storage serves random reads of this file, or of all files in this "
+                "folder, by size and reads in flight; under mpirun by all ranks at once"},
+    {"read-sizes", 0, OPTION_TEXT, offsetof(struct size_settings, read_sizes),
+     .fallback = "4k,32k,256k,1m,4m", .metavar = "SIZE[,SIZE...]",
+     .summary = "sizes of reads, multiples of 4 KiB"},
+    {"depths", 0, OPTION_TEXT, offsetof(struct size_settings, depths), .fallback = "1,4,16,64,256",
+     .metavar = "N[,N...]", .summary = "reads in flight of a rank"},
+    {"measure-time", 0, OPTION_DURATION, offsetof(struct size_settings, measure_ns),
+     .fallback = "200ms", .minimum = 1e-3, .maximum = 3600,
+     .summary = "time of each size and depth in each of five rounds"},
+    {"save", 0, OPTION_TEXT, offsetof(struct size_settings, save), .metavar = "FILE",
+     .reach = OPTION_WRITES,
+     .summary = "write the profile for --storage; - is standard output instead of the table"},
     {0},
 };
 
@@ -240,6 +255,12 @@ static int size_run(const struct invocation *invocation)
     const struct size_settings *settings = invocation->settings;
     int code = 0;
 
+    if (settings->measure) {
+        if (!settings->simulate && invocation->count == 0)
+            return size_measure(invocation);
+        fail(EINVAL, "--measure goes alone: then --simulate --storage FILE");
+        return command_misused(invocation);
+    }
     if (settings->simulate && invocation->count == 0)
         return size_cluster(invocation);
     if (settings->simulate) {
@@ -290,13 +311,16 @@ const struct command command_size = {
         "and how many nodes like those measured that takes. Nodes scale only as far as storage and "
         "network do: measure with as many as there will be, with mpirun or srun. Storage that "
         "feeds fewer GPUs per node than a node has is too slow. With --simulate, no result is "
-        "needed: a cluster of profiles ('iobench list profiles') is simulated, batch by batch.",
+        "needed: a cluster of profiles ('iobench list profiles') is simulated, batch by batch. "
+        "With --measure, a storage is measured for such a profile.",
     .examples = "iobench size --gpus 64 --gpu h200\tneeds of 64 H200\n"
                 "iobench size result.json --gpus 64\tand how many the measured storage feeds\n"
                 "iobench size --simulate --gpus 8,64,512 --storage nfs-100g,nvme-9550\ttwo "
                 "storages compared\n"
                 "iobench size --simulate --recording job.jsonl --recorded-gpus 8 --gpus 64\ta job "
-                "of your own on 64 GPUs\n",
+                "of your own on 64 GPUs\n"
+                "iobench size --measure /mnt/set --save own.ini\tmeasure a storage, for --simulate "
+                "--storage own.ini\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
     .operands_exist = true,

@@ -27,12 +27,15 @@ struct size_settings {
     uint64_t recorded_gpus;
     uint64_t draws, seed;
     char *chart, *acceptance;
+    char *measure, *read_sizes, *depths, *save; /* of a storage */
+    uint64_t measure_ns;
 };
 
 /* Parse "8,64,512". Returns the number of counts, or -EINVAL with a reason. */
 int size_counts(const char *text, double *counts);
 
-/* Returns enum command_exit. */
+/* Return enum command_exit. */
+int size_measure(const struct invocation *invocation);
 int size_cluster(const struct invocation *invocation);
 
 #endif

@@ -250,6 +250,23 @@ static json_t *inputs_json(const struct sizing_inputs *inputs)
     return object;
 }
 
+static json_t *curve_json(const struct sizing_curve *curve)
+{
+    json_t *points = json_array();
+
+    for (unsigned i = 0; i < curve->count; i++)
+        for (unsigned k = 0; k < curve->rows[i].count; k++) {
+            const struct sizing_curve_row *row = &curve->rows[i];
+            json_t *point = json_object();
+            json_object_set_new(point, "read_bytes", json_number(row->read_bytes));
+            json_object_set_new(point, "depth", json_number(row->depths[k]));
+            json_object_set_new(point, "bytes_per_s", json_number(row->bytes_per_s[k].value));
+            json_object_set_new(point, "spread", json_number(row->bytes_per_s[k].spread));
+            json_array_append_new(points, point);
+        }
+    return points;
+}
+
 static json_t *rates_json(const struct sizing_rates *rates)
 {
     json_t *object = json_object();
@@ -331,6 +348,7 @@ static json_t *case_json(const struct size_case *cluster)
     json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
     json_object_set_new(object, "upgrades", upgrades_json(answer));
     json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));
+    json_object_set_new(object, "curve", curve_json(&cluster->inputs.curve));
     return object;
 }
 

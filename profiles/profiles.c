@@ -99,6 +99,13 @@ const char *profiles_text(const struct ini *ini, const char *section, const char
     return entry ? entry->value : NULL;
 }
 
+double quantity_deviation(const struct quantity *quantity)
+{
+    static const double ninety = 1.6449; /* standard deviations that contain 90% */
+
+    return log1p(quantity->spread) / ninety;
+}
+
 int quantity_parse(const char *text, struct quantity *quantity)
 {
     char *end;

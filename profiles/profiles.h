@@ -33,6 +33,8 @@ struct quantity {
     double value, spread; /* spread: 0.1 */
 };
 
+/* Return the standard deviation of its logarithm: values are log-normal, 90% within the spread. */
+double quantity_deviation(const struct quantity *quantity);
 /* Returns 0 or -EINVAL without a reason. */
 int quantity_parse(const char *text, struct quantity *quantity);
 /* Value of a key; 0 if there is none. Shipped figures are checked by a test. */

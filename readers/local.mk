@@ -8,6 +8,7 @@ libiobench_a_SOURCES += \
 	readers/zero_copy.c readers/zero_copy.h \
 	readers/io_pool.c readers/io_pool.h \
 	readers/rate.c readers/rate.h \
+	readers/service.c readers/service.h \
 	readers/waker.c readers/waker.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c
 

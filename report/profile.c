@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-const char report_profile_mark[] = "# Made by iobench run: profile\n";
+const char report_profile_mark[] = "# Made by iobench: profile\n";
 
 /* "1.2e+09 +-3%": the interval of the runs, where there are several. */
 static void put_rate(FILE *stream, const char *key, const struct stats_summary *rate, double scale)

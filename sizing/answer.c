@@ -150,6 +150,7 @@ static void double_part(struct sizing_plant *plant, enum sizing_part part)
     case SIZING_PART_STORAGE:
         plant->of[SIZING_STORAGE_RATE] *= 2;
         plant->of[SIZING_STORAGE_WRITE_RATE] *= 2;
+        plant->storages *= 2;
         break;
     case SIZING_PART_READS:
         plant->of[SIZING_STORAGE_READS] *= 2;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off: one row each */
@@ -57,6 +58,8 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
                                       "between checkpoints; 0: Young's"},
 };
 /* clang-format on */
+
+static const char curve_prefix[] = "curve-";
 
 /* Default share of a node's memory that caches data, without cache-bytes=. */
 static const double cache_share = 0.75;
@@ -111,6 +114,22 @@ static int find_alias(const char *section, const char *key, struct quantity *qua
     return -1;
 }
 
+/* "curve-65536=1:12e6, 4:40e6" of [storage]. */
+static int apply_curve(struct sizing_inputs *inputs, const struct ini *profile,
+                       const struct ini_entry *entry)
+{
+    char *end;
+    const double read_bytes = strtod(entry->key + sizeof curve_prefix - 1, &end);
+
+    if (*end || !entry->value || sizing_curve_parse(&inputs->curve, read_bytes, entry->value))
+        return fail(EINVAL,
+                    "%s:%u: %s: expected rates by ascending depth, as in curve-65536=1:12e6 +-5%%, "
+                    "4:40e6; at most %d sizes and %d depths",
+                    profile->path, entry->line, entry->key, SIZING_CURVE_SIZES,
+                    SIZING_CURVE_DEPTHS);
+    return 0;
+}
+
 static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, const char *section,
                        const struct ini_entry *entry)
 {
@@ -125,6 +144,9 @@ static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, 
                         entry->line, entry->value);
         return 0;
     }
+    if (strcmp(section, "storage") == 0 &&
+        strncmp(entry->key, curve_prefix, sizeof curve_prefix - 1) == 0)
+        return apply_curve(inputs, profile, entry);
     if (!entry->value || quantity_parse(entry->value, &quantity))
         return fail(EINVAL, "%s:%u: %s: expected a number, as in 14e9 or 14e9 +-10%%",
                     profile->path, entry->line, entry->key);
@@ -173,13 +195,15 @@ int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
 }
 
 /* Local disks: multiply by the number of nodes. */
-static void scale_storage(const struct sizing_inputs *inputs, struct sizing_plant *plant)
+static void set_storage(const struct sizing_inputs *inputs, struct sizing_plant *plant)
 {
     static const int figures[] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE,
                                   SIZING_STORAGE_READS};
 
-    for (size_t i = 0; inputs->is_node_storage && i < sizeof figures / sizeof *figures; i++)
-        plant->of[figures[i]] *= plant->nodes;
+    plant->curve = inputs->curve.count ? &inputs->curve : NULL;
+    plant->storages = inputs->is_node_storage ? plant->nodes : 1;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        plant->of[figures[i]] *= plant->storages;
 }
 
 struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, double nodes)
@@ -188,22 +212,23 @@ struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, doub
 
     for (int i = 0; i < SIZING_INPUT_COUNT; i++)
         plant.of[i] = inputs->of[i].value;
-    scale_storage(inputs, &plant);
+    set_storage(inputs, &plant);
     return plant;
 }
 
 struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
                                        struct random *random)
 {
-    static const double ninety = 1.6449; /* standard deviations that contain 90% */
     struct sizing_plant plant = {.nodes = nodes};
 
     for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
         const struct quantity *quantity = &inputs->of[i];
         plant.of[i] = quantity->value;
         if (quantity->spread > 0)
-            plant.of[i] *= exp(log1p(quantity->spread) / ninety * random_normal(random));
+            plant.of[i] *= exp(quantity_deviation(quantity) * random_normal(random));
     }
-    scale_storage(inputs, &plant);
+    set_storage(inputs, &plant);
+    if (inputs->curve.count)
+        plant.curve_deviations = random_normal(random);
     return plant;
 }

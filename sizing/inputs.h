@@ -7,7 +7,7 @@
 #define IOBENCH_SIZING_INPUTS_H
 
 #include "base/random.h"
-#include "profiles/profiles.h"
+#include "sizing/curve.h"
 
 enum sizing_input {
     SIZING_GPU_RATE, /* samples/s of one GPU, fed from memory */
@@ -54,13 +54,17 @@ enum sizing_input {
 
 struct sizing_inputs {
     struct quantity of[SIZING_INPUT_COUNT];
-    int is_node_storage; /* storage figures are per node (local disks) */
+    struct sizing_curve curve; /* of the storage; may be empty */
+    int is_node_storage;       /* storage figures are per node (local disks) */
 };
 
 /* One value for each input. */
 struct sizing_plant {
     double of[SIZING_INPUT_COUNT];
     double nodes;
+    const struct sizing_curve *curve; /* of one storage, the inputs'; NULL: none */
+    double storages;                  /* like that one: a disk in each node, or an upgrade */
+    double curve_deviations;
 };
 
 struct sizing_input_row {

@@ -68,6 +68,43 @@ grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(c
 
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
+# A measured storage: its curve has all sizes and depths, a rate each, and the simulation uses it.
+head -c 1000000 /dev/urandom >file
+measure() {
+    "$IOBENCH" size --measure "$@" --measure-time 1ms
+}
+measure file --read-sizes 4k,64k,1m --depths 1,2,8 --save measured.ini >out || die "not measured"
+grep -c "KiB  *[128]  *[0-9.,]*  *[0-9.,]*  *[0-9.]*%$" out >count
+[ "$(cat count)" = 6 ] || die "not 2 sizes that fit the file x 3 depths: $(cat out)"
+measure file --read-sizes 4k --depths 1 --save measured.ini >/dev/null || die "an older profile was not replaced"
+mkdir -p tree/below && cp file tree/below && cp file tree/file
+measure tree --read-sizes 4k,64k --depths 1,2,8 --save - >tree.ini || die "no folder"
+grep -Eq '^curve-65536=1:[0-9.e+]+( \+-[0-9.e+]+%)?, 2:[0-9].*, 8:[0-9]' tree.ini || die "no curve: $(cat tree.ini)"
+"$IOBENCH" size --simulate --gpus 8 --storage tree.ini --json=tree.json || die "the curve is refused"
+python3 - <<'END' || die "the curve was read wrongly"
+import json, re
+text, case = open("tree.ini").read(), json.load(open("tree.json"))["cases"][0]
+assert [(p["read_bytes"], p["depth"]) for p in case["curve"]] == [(s, d) for s in (4096, 65536) for d in (1, 2, 8)]
+best = max(p["bytes_per_s"] for p in case["curve"])
+assert abs(case["inputs"]["storage read-bytes-per-s"]["value"] / best - 1) < 1e-3
+at = next(p for p in case["curve"] if (p["read_bytes"], p["depth"]) == (65536, 8))["bytes_per_s"]
+sample = case["inputs"]["data sample-bytes"]["value"]
+assert abs(case["rates_samples_per_s"]["read latency"] * sample / at - 1) < 1e-3, case["rates_samples_per_s"]
+END
+echo "# mine" >precious
+for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-sizes 100" "file --depths 0" \
+    "file --read-sizes 1g" "missing" "file --simulate"; do
+    # shellcheck disable=SC2086 # words
+    ! measure $wrong >out 2>err || die "accepted: $wrong"
+    [ -s err ] || die "no reason: $wrong"
+done
+[ "$(cat precious)" = "# mine" ] || die "a foreign file is gone"
+for wrong in "curve-4096=4:1e6, 1:2e6" "curve-4096=" "curve-x=1:1" "curve-4096=0:1"; do
+    printf '[storage]\nsource=us\n%s\n' "$wrong" >bad.ini
+    ! "$IOBENCH" size --simulate --storage bad.ini >out 2>err || die "accepted: $wrong"
+    grep -q "bad.ini:3: curve-" err || die "$(cat err)"
+done
+
 # The goal in a job file decides.
 "$IOBENCH" size --simulate --gpus 8 --acceptance=accept.ini || die "no acceptance test"
 grep -q "^require-rate=" accept.ini || die "no goal"

@@ -58,3 +58,7 @@ tests_unit_test_ring_faults_SOURCES = tests/unit/test_ring_faults.c $(READER_SET
 tests_unit_test_ring_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uring_enter
 tests_unit_test_ring_faults_LDADD = $(UNIT_LIBS)
 endif
+
+UNIT_TESTS += tests/unit/test_service
+tests_unit_test_service_SOURCES = tests/unit/test_service.c tests/unit/unit.h
+tests_unit_test_service_LDADD = $(UNIT_LIBS)

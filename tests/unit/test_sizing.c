@@ -113,6 +113,69 @@ static void queues_matter_where_parts_are_equal(void **unused)
     assert_true(deep > 1.02 * shallow);
 }
 
+/* Points are returned as they are; between them logarithms are interpolated; beyond them fewer
+ * reads get less, smaller reads as many, and nothing gets more. */
+static void a_curve_by_hand(void **unused)
+{
+    struct sizing_curve curve = {0};
+
+    (void)unused;
+    assert_true(isinf(sizing_curve_rate(&curve, 4096, 1, 0)));
+    assert_int_equal(sizing_curve_parse(&curve, 65536, "1:160e6, 4:640e6 +-10%,16:640e6"), 0);
+    assert_int_equal(sizing_curve_parse(&curve, 4096, " 1:10e6,16:90e6"), 0);
+    assert_near(sizing_curve_rate(&curve, 65536, 4, 0), 640e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 65536, 2, 0), 320e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 65536, 0.5, 0), 80e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 65536, 1000, 0), 640e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 4096, 4, 0), 30e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 16384, 1, 0), 40e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 1024, 1, 0), 2.5e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 1 << 20, 16, 0), 640e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 65536, 4, 1.6449), 704e6, 1e-12);
+    assert_near(sizing_curve_rate(&curve, 65536, 16, 1.6449), 640e6, 1e-12);
+    static const char *const wrong[] = {"",      "1",       "0:5",    "4:1e6,4:2e6", "4:1e6,1:2e6",
+                                        "1:-1",  "1:0",     "1:nan",  "1:1e6;2:2e6", "1:1e6 +-x%",
+                                        "x:1e6", "1:1e6,,", "1: 5 x", "inf:1",       NULL};
+    for (int i = 0; wrong[i]; i++)
+        if (sizing_curve_parse(&curve, 512, wrong[i]) == 0)
+            fail_msg("accepted: '%s'", wrong[i]);
+    assert_int_equal(curve.count, 2);
+}
+
+/* The curve of one storage is shared by the reads of all nodes, or each node has its own; two such
+ * storages serve twice the reads. */
+static void a_curve_limits_the_plant(void **unused)
+{
+    struct sizing_inputs inputs;
+    struct ini ini;
+
+    (void)unused;
+    assert_int_equal(
+        profiles_parse("t", "[storage]\nsource=t\nscope=job\ncurve-1e6=1:100e6, 100:10e9\n", &ini),
+        0);
+    sizing_inputs_start(&inputs);
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, NULL), 0);
+    ini_release(&ini);
+    inputs.of[SIZING_READ_BYTES].value = 1e6;
+    inputs.of[SIZING_SAMPLE_BYTES].value = 1e6;
+    inputs.of[SIZING_GPU_RATE].value = 1e6;
+    inputs.of[SIZING_DEPTH].value = 5;
+    struct sizing_plant plant = sizing_plant_stated(&inputs, 4);
+    struct sizing_rates rates = sizing_rates(&plant, 0);
+    assert_int_equal(rates.limit, SIZING_PART_DEPTH);
+    assert_near(rates.of[SIZING_PART_DEPTH], 2000, 1e-9); /* 20 reads in flight */
+    assert_near(rates.of[SIZING_PART_STORAGE], 10000, 1e-9);
+    assert_near(simulate(&plant).samples_per_s, 2000, 0.01);
+    plant.of[SIZING_DEPTH] = 50; /* 200 in flight: the last point */
+    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 10000, 1e-9);
+    plant.storages = 2;
+    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 20000, 1e-9);
+    inputs.is_node_storage = 1;
+    plant = sizing_plant_stated(&inputs, 4);
+    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 4 * 500, 1e-9);
+    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 4 * 10000, 1e-9);
+}
+
 /* One batch is ready and one in the step: decoding and computing take 0.1 s each, in parallel. */
 static void a_batch_is_decoded_during_a_step(void **unused)
 {
@@ -330,6 +393,8 @@ int main(void)
         cmocka_unit_test(an_epoch_smaller_than_a_batch),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
+        cmocka_unit_test(a_curve_by_hand),
+        cmocka_unit_test(a_curve_limits_the_plant),
         cmocka_unit_test(a_batch_is_decoded_during_a_step),
         cmocka_unit_test(more_is_never_slower),
         cmocka_unit_test(caches_by_epoch_and_order),
