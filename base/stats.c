@@ -16,6 +16,11 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void stats_sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+}
+
 static double median_of_sorted(const double *values, size_t count)
 {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -82,7 +87,7 @@ static struct stats_summary summarise(const double *values, size_t count, double
         return summary;
     }
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    stats_sort(sorted, count);
     summary.minimum = summary.low = sorted[0];
     summary.maximum = summary.high = sorted[count - 1];
     summary.median = median_of_sorted(sorted, count);

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/trend.h"
 
+#include "base/stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 enum { EXACT_MAX = 30, SLOPES_MAX = 2000 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare_doubles);
+    stats_sort(values, count);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 

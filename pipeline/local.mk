@@ -5,7 +5,6 @@ libiobench_a_SOURCES += \
 	pipeline/settings/job_options.h \
 	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
-	pipeline/result/accelerators.h \
 	pipeline/result/compare.c \
 	pipeline/result/findings.c \
 	pipeline/result/findings.h \

@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "pipeline/result/accelerators.h"
+#include "trainer/accelerator.h"
 #include "report/mlperf.h"
 #include "report/ranks.h"
 
@@ -540,7 +540,7 @@ static json_t *feeds_of(double samples_per_s)
     for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
         json_t *object = json_object();
         put_text(object, "gpu", gpu->title);
-        put_real(object, "count", accelerators_count(gpu, samples_per_s));
+        put_real(object, "count", accelerator_count(gpu, samples_per_s));
         put_real(object, "gpu_samples_per_s", gpu->mixed_samples_per_s);
         put_text(object, "source", gpu->mixed_source);
         json_array_append_new(feeds, object);

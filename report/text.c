@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/json.h"
-#include "pipeline/result/accelerators.h"
+#include "trainer/accelerator.h"
 #include "report/mlperf.h"
 #include "report/ranks.h"
 #include "report/words.h"
@@ -212,7 +212,7 @@ static void print_feeds(const struct text_page *page)
          gpu++)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
-            words_rate(accelerators_count(gpu, summary->samples_per_s.median), count), gpu->title);
+            words_rate(accelerator_count(gpu, summary->samples_per_s.median), count), gpu->title);
     const char *source = summary->limit == RESULT_LIMIT_RATE ? ", at --limit-rate"
                          : summary->memory_record_bytes > summary->all.record_bytes / 2
                              ? ", from the page cache"

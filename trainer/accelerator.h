@@ -30,6 +30,12 @@ struct accelerator {
 /* The GPUs of profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
 const struct accelerator *accelerator_table(void);
 
+/* Return how many of them a rate of samples keeps busy. */
+static inline double accelerator_count(const struct accelerator *gpu, double samples_per_s)
+{
+    return samples_per_s / gpu->mixed_samples_per_s;
+}
+
 /* Returns NULL with a reason if the name is unknown. */
 const struct accelerator *accelerator_find(const char *name);
 /* By precision: "fp32", "tf32", "fp16", "bf16" or "int8"; 0: unsupported. */

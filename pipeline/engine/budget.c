@@ -10,6 +10,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+struct budget {
+    uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
+    uint64_t available_bytes;
+};
+
 uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom)
 {
@@ -77,24 +82,29 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
 }
 
 /* Warn if memory is too short for the requested window. */
-static void note_window(const struct budget_config *config, const struct budget *budget,
-                        struct result *result)
+static void note_window(const struct budget_config *config, struct result *result)
 {
     const struct read_settings *read = config->read;
     const struct coalesce wanted =
         loader_reads(config->catalog, UINT64_MAX, read, config->order->window);
     char memory[32], needed[32];
 
-    if (!config->order->window || budget->reads.window == wanted.window)
+    if (!config->order->window || result->reads.window == wanted.window)
         return;
     result_notice(
         result,
         "--window %u: record memory of %s holds windows of %u records; it takes --memory "
         "%s",
-        wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
-        budget->reads.window,
+        wanted.window, bytes_text(result->memory_bytes, memory, sizeof memory),
+        result->reads.window,
         bytes_text(coalesce_memory_bytes(config->catalog, wanted.window, read->block_bytes), needed,
                    sizeof needed));
+}
+
+static uint64_t total_bytes(const struct budget *budget)
+{
+    return budget->records_bytes + budget->tables_bytes + budget->batches_bytes +
+           budget->decode_bytes;
 }
 
 /* With a limit above the size of the data set nothing is evicted. */
@@ -114,7 +124,7 @@ static void note_limit(const struct budget_config *config, const struct budget *
                       "cache",
                       limit);
     else if (limit_bytes >= set_bytes &&
-             limit_bytes - set_bytes >= budget_total_bytes(budget) + config->held_bytes)
+             limit_bytes - set_bytes >= total_bytes(budget) + config->held_bytes)
         result_notice(result,
                       "--memory-limit %s has no effect: the data set of %s fits into it, and later "
                       "epochs can be read out of memory; give less than the set",
@@ -145,24 +155,17 @@ static int check_limit(const struct budget_config *config, uint64_t records_byte
                 direct ? "" : ", and as much in the page cache");
 }
 
-uint64_t budget_total_bytes(const struct budget *budget)
-{
-    return budget->records_bytes + budget->tables_bytes + budget->batches_bytes +
-           budget->decode_bytes;
-}
-
 static int check_total(const struct budget *budget, const char *cause)
 {
-    const uint64_t total_bytes = budget_total_bytes(budget);
     char total[32], available[32], records[32], tables[32], batches[32], decode[32];
 
-    if (total_bytes <= budget->available_bytes)
+    if (total_bytes(budget) <= budget->available_bytes)
         return 0;
     return fail(ENOMEM,
                 "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s), "
                 "and %s allows %s: give less to --memory, --shuffle, --batch-size, --prefetch or "
                 "--decode-threads",
-                bytes_text(total_bytes, total, sizeof total),
+                bytes_text(total_bytes(budget), total, sizeof total),
                 bytes_text(budget->records_bytes, records, sizeof records),
                 bytes_text(budget->tables_bytes, tables, sizeof tables),
                 bytes_text(budget->batches_bytes, batches, sizeof batches),
@@ -170,29 +173,36 @@ static int check_total(const struct budget *budget, const char *cause)
                 bytes_text(budget->available_bytes, available, sizeof available));
 }
 
-int budget_make(const struct budget_config *config, struct budget *budget, struct result *result)
+static int divide(const struct budget_config *config, struct budget *budget, struct result *result)
 {
     struct headroom headroom;
 
-    *budget = (struct budget){
-        .batches_bytes = config->batches_bytes,
-        .decode_bytes = config->workers * config->catalog->record_bytes_max,
-    };
     budget->available_bytes =
         budget_available_bytes(config->cold, config->ranks, config->held_bytes, &headroom);
     int code = check_total(budget, headroom.cause); /* too much even without records? */
     if (code)
         return code;
-    budget->records_bytes = choose_records(config, budget, result);
+    budget->records_bytes = result->memory_bytes = choose_records(config, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
-    budget->reads =
+    result->reads =
         loader_reads(config->catalog, budget->records_bytes, config->read, config->order->window);
-    note_window(config, budget, result);
+    note_window(config, result);
     budget->tables_bytes =
-        loader_tables_bytes(&budget->reads, config->plan, budget->records_bytes,
+        loader_tables_bytes(&result->reads, config->plan, budget->records_bytes,
                             config->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
     note_limit(config, budget, result);
     code = check_limit(config, budget->records_bytes);
     return code ? code : check_total(budget, headroom.cause);
+}
+
+int budget_make(const struct budget_config *config, struct result *result)
+{
+    struct budget budget = {.batches_bytes = config->batches_bytes,
+                            .decode_bytes = config->workers * config->catalog->record_bytes_max};
+    int code = divide(config, &budget, result);
+
+    result->memory_needed_bytes = total_bytes(&budget);
+    result->memory_available_bytes = budget.available_bytes;
+    return code;
 }

@@ -10,7 +10,6 @@
 #include "dataset/catalog.h"
 #include "pipeline/settings/job.h"
 #include "pipeline/result/result.h"
-#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 struct budget_config {
@@ -26,20 +25,13 @@ struct budget_config {
     uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
-struct budget {
-    uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
-    uint64_t available_bytes;
-    struct coalesce reads; /* how the loader coalesces reads in this memory */
-};
-
 /* Return the memory still available to this rank: its share of the machine's or of the control
  * group's memory, or the rest of --memory-limit. *headroom names which of these decides. */
 uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom);
 
-/* Returns 0, or -ENOMEM with a reason that gives both figures. Either way fills *budget as far as
- * it got. */
-int budget_make(const struct budget_config *config, struct budget *budget, struct result *result);
-uint64_t budget_total_bytes(const struct budget *budget);
+/* Divide the memory, see result->memory_bytes and the following; either way fills *result as far as
+ * it got. Returns 0, or -ENOMEM with a reason that gives both figures. */
+int budget_make(const struct budget_config *config, struct result *result);
 
 #endif

@@ -183,12 +183,6 @@ struct written {
     struct batch_account account;
 };
 
-/* Times of a group, for the live counters. */
-struct group_times {
-    uint64_t buffer_wait_ns; /* waiting for a batch to open: the trainer is behind */
-    uint64_t busy_ns;        /* parsing and decoding */
-};
-
 static void announce(struct worker *worker, struct written *written)
 {
     const struct decoders_config *config = &worker->decoders->config;
@@ -198,8 +192,9 @@ static void announce(struct worker *worker, struct written *written)
     batches_done(config->batches, written->batch, written->rows, &written->account);
 }
 
+/* *waited_ns: for batches to open, as the trainer is behind. */
 static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
-                         struct group_times *times, struct written *written)
+                         uint64_t *waited_ns, struct written *written)
 {
     const struct decoders_config *config = &worker->decoders->config;
 
@@ -210,7 +205,7 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
             announce(worker, written);
             *written = (struct written){.batch = own};
         }
-        int code = batches_wait_open(config->batches, fetches[i]->address, &times->buffer_wait_ns);
+        int code = batches_wait_open(config->batches, fetches[i]->address, waited_ns);
         if (code == 0)
             code = work_on(worker, fetches[i], &written->account);
         if (code)
@@ -221,37 +216,30 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
     return 0;
 }
 
-static void count_times(struct meter *meter, const struct group_times *times, uint64_t waited_ns)
-{
-    meter_add(meter, METER_DECODE_RECORD_NS, waited_ns);
-    meter_add(meter, METER_DECODE_BATCH_NS, times->buffer_wait_ns);
-    meter_add(meter, METER_DECODE_BUSY_NS, times->busy_ns);
-}
-
 static int worker_body(void *argument)
 {
     struct worker *worker = argument;
-    struct decoders *decoders = worker->decoders;
+    const struct decoders_config *config = &worker->decoders->config;
     struct fetch *fetches[GROUP_MAX];
     uint64_t end_ns = clock_now_ns();
     int taken;
 
-    while ((taken = loader_acquire(decoders->config.loader, fetches, worker->group)) > 0) {
-        struct group_times times = {0};
+    while ((taken = loader_acquire(config->loader, fetches, worker->group)) > 0) {
         struct written written;
-        uint64_t start_ns = clock_now_ns();
-        int code = work_on_group(worker, fetches, (uint32_t)taken, &times, &written);
-        uint64_t waited_ns = start_ns - end_ns;
+        uint64_t start_ns = clock_now_ns(), waited_ns = 0;
+        meter_add(config->meter, METER_DECODE_RECORD_NS, start_ns - end_ns);
+        int code = work_on_group(worker, fetches, (uint32_t)taken, &waited_ns, &written);
         end_ns = clock_now_ns();
-        times.busy_ns = end_ns - start_ns - times.buffer_wait_ns;
-        count_times(decoders->config.meter, &times, waited_ns);
+        const uint64_t busy_ns = end_ns - start_ns - waited_ns;
+        meter_add(config->meter, METER_DECODE_BATCH_NS, waited_ns);
+        meter_add(config->meter, METER_DECODE_BUSY_NS, busy_ns);
         if (code) {
-            loader_cancel(decoders->config.loader);
-            batches_cancel(decoders->config.batches);
+            loader_cancel(config->loader);
+            batches_cancel(config->batches);
             return code;
         }
         announce(worker, &written);
-        uint64_t fitting = group_ns * (uint32_t)taken / (times.busy_ns + 1);
+        uint64_t fitting = group_ns * (uint32_t)taken / (busy_ns + 1);
         worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
     }
     return taken;
@@ -265,22 +253,19 @@ struct decoders *decoders_create(const struct decoders_config *config)
         return NULL;
     decoders->config = *config;
     decoders->workers = memory_array(config->workers, sizeof *decoders->workers);
-    if (!decoders->workers) {
-        decoders_destroy(decoders);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < config->workers; i++) {
+    bool good = decoders->workers != NULL;
+    for (uint32_t i = 0; good && i < config->workers; i++) {
         struct worker *worker = &decoders->workers[i];
         worker->decoders = decoders;
         worker->decoder_open = true;
         worker->scratch.capacity = config->catalog->record_bytes_max;
         worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
-        if (!worker->scratch.bytes || decoder_open(&worker->decoder, config->decoder)) {
-            decoders_destroy(decoders);
-            return NULL;
-        }
+        good = worker->scratch.bytes && decoder_open(&worker->decoder, config->decoder) == 0;
     }
-    return decoders;
+    if (good)
+        return decoders;
+    decoders_destroy(decoders);
+    return NULL;
 }
 
 void decoders_destroy(struct decoders *decoders)

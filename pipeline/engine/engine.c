@@ -111,30 +111,6 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
     return 0;
 }
 
-/* Check all memory before allocating any. */
-static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
-{
-    const struct job *job = engine->config.job;
-    struct budget budget;
-    int code = budget_make(&(struct budget_config){.read = &job->read,
-                                                   .order = &job->order,
-                                                   .cold = &job->cold,
-                                                   .catalog = engine->config.catalog,
-                                                   .plan = &engine->plan.traits,
-                                                   .ranks = engine->config.ranks,
-                                                   .direct = engine->config.plugins->direct,
-                                                   .workers = engine->workers,
-                                                   .batches_bytes = batches_bytes,
-                                                   .held_bytes = engine->held_bytes},
-                           &budget, result);
-
-    result->memory_bytes = budget.records_bytes;
-    result->reads = budget.reads;
-    result->memory_needed_bytes = budget_total_bytes(&budget);
-    result->memory_available_bytes = budget.available_bytes;
-    return code;
-}
-
 static void create_loader(struct engine *engine, uint64_t memory_bytes)
 {
     const struct job *job = engine->config.job;
@@ -194,7 +170,19 @@ static int build(struct engine *engine, struct result *result)
     engine->workers = choose_workers(engine);
     result->slots = engine->plan.traits.slots;
     result->threads = engine->workers;
-    code = make_budget(engine, row_bytes * job->batch_size * buffers, result);
+    /* Check all memory before allocating any. */
+    code =
+        budget_make(&(struct budget_config){.read = &job->read,
+                                            .order = &job->order,
+                                            .cold = &job->cold,
+                                            .catalog = engine->config.catalog,
+                                            .plan = &engine->plan.traits,
+                                            .ranks = engine->config.ranks,
+                                            .direct = plugins->direct,
+                                            .workers = engine->workers,
+                                            .batches_bytes = row_bytes * job->batch_size * buffers,
+                                            .held_bytes = engine->held_bytes},
+                    result);
     if (code || job->dry_run)
         return code;
     code = open_trainer(engine, row_bytes, buffers);

@@ -63,17 +63,31 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
+/* Find a line of the first CPU. */
+static bool find_cpu(const char *key, char *value, size_t bytes)
+{
+    char line[8192];
+    FILE *file = file_stream_kernel("/proc/cpuinfo");
+    bool found = false;
+
+    while (file && !found && fgets(line, sizeof line, file)) {
+        const char *colon = strstr(line, ": ");
+        found = colon && strncmp(line, key, strlen(key)) == 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (found)
+            snprintf(value, bytes, "%s", colon + 2);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
 /* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. */
 static bool in_virtual_machine(void)
 {
-    char *text;
-    size_t bytes;
+    char flags[8192];
 
-    if (file_load("/proc/cpuinfo", (size_t)4 << 20, &text, &bytes))
-        return false;
-    bool found = strstr(text, " hypervisor") != NULL;
-    free(text);
-    return found;
+    return find_cpu("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
 }
 
 /* A loop device reads its file through the page cache of the underlying file system: a second
@@ -232,24 +246,6 @@ void witness_after(struct witness *witness, struct result_bytes *device)
                  : "it bypasses the kernel's file systems, which do not count it");
 }
 
-static void read_cpu_name(char *name, size_t bytes)
-{
-    char line[256];
-    FILE *file = file_stream_kernel("/proc/cpuinfo");
-
-    snprintf(name, bytes, "unknown");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(name, bytes, "%s", colon + 2);
-            break;
-        }
-    }
-    if (file)
-        fclose(file);
-}
-
 void witness_environment(const struct witness *witness, struct environment *environment)
 {
     struct utsname names;
@@ -277,7 +273,8 @@ void witness_environment(const struct witness *witness, struct environment *envi
     snprintf(environment->host, sizeof environment->host, "%s", names.nodename);
     snprintf(environment->kernel, sizeof environment->kernel, "%.70s %.70s", names.sysname,
              names.release);
-    read_cpu_name(environment->cpu, sizeof environment->cpu);
+    if (!find_cpu("model name", environment->cpu, sizeof environment->cpu))
+        snprintf(environment->cpu, sizeof environment->cpu, "unknown");
     snprintf(environment->clock_source, sizeof environment->clock_source, "%s", clock_source());
     snprintf(environment->sandbox, sizeof environment->sandbox, "none");
     if (landlock_is_on())

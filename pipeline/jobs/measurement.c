@@ -182,7 +182,7 @@ void measurement_suspend(struct measurement *measurement)
 {
     engine_destroy(measurement->engine);
     measurement->engine = NULL;
-    session_leave_limit(&measurement->session);
+    memory_limit_leave(&measurement->session.limit);
 }
 
 /* ---- calibration ---- */

@@ -33,11 +33,6 @@ int session_enter_limit(struct session *session)
     return memory_limit_enter(&session->limit, &telemetry_roots_usual, bytes);
 }
 
-void session_leave_limit(struct session *session)
-{
-    memory_limit_leave(&session->limit);
-}
-
 int session_open(struct session *session, int code)
 {
     struct result *result = session->result;
@@ -71,7 +66,7 @@ void session_close(struct session *session, int code)
     session->result->timeline = recorder_finish(session->recorder, code);
     session->ranks->silence_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
-    session_leave_limit(session);
+    memory_limit_leave(&session->limit);
 }
 
 int session_make_cold(struct session *session, const struct job_plugins *plugins,

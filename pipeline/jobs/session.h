@@ -30,10 +30,8 @@ int session_watch(struct session *session, const struct catalog *catalog);
 /* Stop telemetry, put its timeline into the result, and undo the rest. code: the job's status. */
 void session_close(struct session *session, int code);
 
-/* Enter the memory limit unless already inside, or leave it. Used between the runs of several jobs.
- */
+/* Enter the memory limit unless already inside. */
 int session_enter_limit(struct session *session);
-void session_leave_limit(struct session *session);
 
 /* Before a run: drop and inspect caches as the job asks, see validity_make_cold(). */
 int session_make_cold(struct session *session, const struct job_plugins *plugins,

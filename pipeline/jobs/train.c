@@ -24,15 +24,17 @@ struct training_run {
     struct train_result *result;
     struct training network;
     struct network_input learn, evaluate;
+    const struct network_input *current; /* of the two */
     char *checkpoint_path;
     uint64_t start_ns; /* start of the first step, moved back by the time before a resume */
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported */
 };
 
-static int report_progress(const struct training_run *training, const struct network_input *input,
-                           const struct result_epoch *epoch, uint64_t draws)
+static int tick(void *context, const struct result_epoch *epoch, uint64_t draws)
 {
+    const struct training_run *training = context;
+    const struct network_input *input = training->current;
     const struct train_observer *observer = training->observer;
 
     if (observer->progress)
@@ -42,25 +44,12 @@ static int report_progress(const struct training_run *training, const struct net
     return session_check(&training->session);
 }
 
-static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    const struct training_run *training = context;
-
-    return report_progress(training, &training->learn, so_far, draws);
-}
-
-static int evaluation_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    const struct training_run *training = context;
-
-    return report_progress(training, &training->evaluate, so_far, draws);
-}
-
 static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct training_run *training = context;
 
     code = session_before_epoch(&training->session, epoch, code);
+    training->current = &training->learn;
     input_forget(&training->learn);
     if (training->start_ns == 0)
         training->start_ns = clock_now_ns();
@@ -72,10 +61,11 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
 /* Each rank evaluates its share; all ranks get the sums. */
 static int evaluate(struct training_run *training, struct train_epoch *row)
 {
-    const struct engine_hooks hooks = {.tick = evaluation_tick, .context = training};
+    const struct engine_hooks hooks = {.tick = tick, .context = training};
     struct network_input *input = &training->evaluate;
     const uint64_t start_ns = clock_now_ns();
 
+    training->current = input;
     input_forget(input);
     input->run.epoch_count = input->run.row_epochs = 0;
     input->run.epochs_run = 0;

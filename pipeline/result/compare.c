@@ -3,48 +3,30 @@
 #include "pipeline/result/result.h"
 
 #include "base/memory.h"
+#include "base/stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef double (*figure)(const struct result_rank *rank, int phase);
+enum figure { RATE, WALL_S, BARRIER_S, WORK_S, PHASE_S /* and the phases after the first */ };
 
-static double samples_per_s(const struct result_rank *rank, int phase)
+static double value_of(const struct result_rank *rank, int figure)
 {
-    (void)phase;
-    return result_epoch_samples_per_s(&rank->total);
-}
+    const struct result_epoch *total = &rank->total;
 
-static double wall_s(const struct result_rank *rank, int phase)
-{
-    (void)phase;
-    return (double)rank->total.wall_ns * 1e-9;
-}
-
-static double barrier_s(const struct result_rank *rank, int phase)
-{
-    (void)phase;
-    return (double)(rank->total.start_barrier_ns + rank->total.stop_barrier_ns) * 1e-9;
-}
-
-/* Time at work without the exchange, in which each rank waits for the slowest. */
-static double work_s(const struct result_rank *rank, int phase)
-{
-    (void)phase;
-    return (double)(rank->total.wall_ns - rank->total.exchange_ns) * 1e-9;
-}
-
-static double phase_s(const struct result_rank *rank, int phase)
-{
-    return (double)result_epoch_phase_ns(&rank->total, (enum result_phase)phase) * 1e-9;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return a < b ? -1 : a > b;
+    switch (figure) {
+    case RATE:
+        return result_epoch_samples_per_s(total);
+    case WALL_S:
+        return (double)total->wall_ns * 1e-9;
+    case BARRIER_S:
+        return (double)(total->start_barrier_ns + total->stop_barrier_ns) * 1e-9;
+    case WORK_S: /* without the exchange, in which each rank waits for the slowest */
+        return (double)(total->wall_ns - total->exchange_ns) * 1e-9;
+    default:
+        return (double)result_epoch_phase_ns(total, (enum result_phase)(figure - PHASE_S)) * 1e-9;
+    }
 }
 
 struct comparing {
@@ -54,11 +36,11 @@ struct comparing {
 };
 
 /* The median of an even count is the lower of the two, so it belongs to a real rank. */
-static struct result_spread spread_of(const struct comparing *all, figure take, int phase)
+static struct result_spread spread_of(const struct comparing *all, int figure)
 {
     for (uint32_t i = 0; i < all->count; i++)
-        all->values[i] = take(&all->ranks[i], phase);
-    qsort(all->values, all->count, sizeof *all->values, by_value);
+        all->values[i] = value_of(&all->ranks[i], figure);
+    stats_sort(all->values, all->count);
     return (struct result_spread){.minimum = all->values[0],
                                   .median = all->values[(all->count - 1) / 2],
                                   .maximum = all->values[all->count - 1]};
@@ -67,19 +49,19 @@ static struct result_spread spread_of(const struct comparing *all, figure take, 
 static void name_straggler(const struct comparing *all, struct result_comparison *comparison)
 {
     const struct result_rank *last = &all->ranks[0];
-    const double median = spread_of(all, work_s, 0).median;
+    const double median = spread_of(all, WORK_S).median;
     double most = 0;
 
     for (uint32_t i = 1; i < all->count; i++)
-        if (work_s(&all->ranks[i], 0) > work_s(last, 0))
+        if (value_of(&all->ranks[i], WORK_S) > value_of(last, WORK_S))
             last = &all->ranks[i];
     comparison->straggler = last->rank;
     comparison->straggler_limit = last->total.limit;
     memcpy(comparison->straggler_host, last->host, sizeof last->host);
     if (median > 0)
-        comparison->behind_percent = 100 * (work_s(last, 0) / median - 1);
+        comparison->behind_percent = 100 * (value_of(last, WORK_S) / median - 1);
     for (int phase = 0; phase < RESULT_PHASES; phase++) {
-        double lost = phase_s(last, phase) - comparison->phase_s[phase].median;
+        double lost = value_of(last, PHASE_S + phase) - comparison->phase_s[phase].median;
         if (phase != RESULT_PHASE_EXCHANGE && lost > most) {
             most = lost;
             comparison->behind_phase = (enum result_phase)phase;
@@ -97,11 +79,11 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
         comparison->nodes += ranks[i].leads;
-    comparison->samples_per_s = spread_of(&all, samples_per_s, 0);
-    comparison->wall_s = spread_of(&all, wall_s, 0);
-    comparison->barrier_s = spread_of(&all, barrier_s, 0);
+    comparison->samples_per_s = spread_of(&all, RATE);
+    comparison->wall_s = spread_of(&all, WALL_S);
+    comparison->barrier_s = spread_of(&all, BARRIER_S);
     for (int phase = 0; phase < RESULT_PHASES; phase++)
-        comparison->phase_s[phase] = spread_of(&all, phase_s, phase);
+        comparison->phase_s[phase] = spread_of(&all, PHASE_S + phase);
     name_straggler(&all, comparison);
     free(all.values);
     return 0;

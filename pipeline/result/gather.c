@@ -180,7 +180,8 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
         sum->beneath_bytes += device->beneath_bytes;
 }
 
-void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
+/* Merge one epoch of `count` ranks. */
+static void merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
                          uint32_t count, struct result_epoch *merged)
 {
     const struct result_epoch *slowest = each[0];
@@ -197,15 +198,15 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
             slowest = each[i];
     }
     result_epoch_average(merged, count);
-    for (uint32_t i = 0; i < count; i++)
+    merged->first_batch_ns = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (each[i]->steady_ns == 0)
             merged->steady_samples = merged->steady_ns = 0;
-    merged->wall_ns = slowest->wall_ns;
-    merged->limit = slowest->limit;
-    merged->first_batch_ns = 0;
-    for (uint32_t i = 0; i < count; i++)
         if (each[i]->first_batch_ns > merged->first_batch_ns)
             merged->first_batch_ns = each[i]->first_batch_ns;
+    }
+    merged->wall_ns = slowest->wall_ns;
+    merged->limit = slowest->limit;
 }
 
 /* Return a rank's total over its epochs; its bottleneck is that of the longest epoch. */
@@ -264,7 +265,7 @@ static void merge_run(const void *reports, size_t bytes, uint32_t ranks,
     for (uint32_t k = 0; k < run->epoch_count; k++) {
         for (uint32_t i = 0; i < ranks; i++)
             each[i] = &report_at(reports, bytes, i)->epochs[k];
-        gather_merge_epochs(each, run->ranks, ranks, &run->epochs[k]);
+        merge_epochs(each, run->ranks, ranks, &run->epochs[k]);
     }
 }
 

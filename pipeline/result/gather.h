@@ -21,8 +21,4 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch);
 
-/* Merge one epoch of `count` ranks into *merged. Used by gather_run() and its test. */
-void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
-                         uint32_t count, struct result_epoch *merged);
-
 #endif

@@ -262,21 +262,10 @@ void result_run_add(struct result_run *run, const struct result_epoch *epoch)
 
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase)
 {
-    switch (phase) {
-    case RESULT_PHASE_WAIT:
-        return epoch->wait_ns;
-    case RESULT_PHASE_UPLOAD:
-        return epoch->upload_ns;
-    case RESULT_PHASE_COMPUTE:
-        return epoch->compute_ns;
-    case RESULT_PHASE_EXCHANGE:
-        return epoch->exchange_ns;
-    case RESULT_PHASE_UPDATE:
-        return epoch->update_ns;
-    case RESULT_PHASES:
-        break;
-    }
-    return 0;
+    const uint64_t phases[RESULT_PHASES] = {epoch->wait_ns, epoch->upload_ns, epoch->compute_ns,
+                                            epoch->exchange_ns, epoch->update_ns};
+
+    return phases[phase];
 }
 
 /* Return a run as one long epoch. */
