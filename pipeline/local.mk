@@ -25,8 +25,6 @@ libiobench_a_SOURCES += \
 	pipeline/loader/blocks.c \
 	pipeline/loader/blocks.h \
 	pipeline/loader/config.h \
-	pipeline/loader/delivery.c \
-	pipeline/loader/delivery.h \
 	pipeline/loader/fetch.h \
 	pipeline/loader/flow.c \
 	pipeline/loader/flow.h \

@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "trainer/accelerator.h"
 #include "report/mlperf.h"
 #include "report/ranks.h"
 

@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/json.h"
-#include "trainer/accelerator.h"
 #include "report/mlperf.h"
 #include "report/ranks.h"
 #include "report/words.h"

@@ -25,17 +25,20 @@ int flow_create(struct flow *flow, const struct loader_config *config, const str
         code = blocks_create(&flow->blocks, flow->window.fetch_count, &flow->arenas,
                              &flow->inflight, config->read->on_error == JOB_ERROR_SKIP);
     if (code == 0)
-        code = delivery_create(&flow->delivery, flow->window.fetch_count);
-    if (code == 0)
         code = arenas_create(&flow->arenas, config->memory_bytes, config->alignment,
                              read_io_threads(config->read), numa);
-    return code;
+    if (code)
+        return code;
+    flow->ready = queue_create(flow->window.fetch_count, sizeof(struct fetch *));
+    flow->returned = queue_create(flow->window.fetch_count, sizeof(struct fetch *));
+    return flow->ready && flow->returned ? 0 : -ENOMEM;
 }
 
 void flow_destroy(struct flow *flow)
 {
     arenas_destroy(&flow->arenas);
-    delivery_destroy(&flow->delivery);
+    queue_destroy(flow->ready);
+    queue_destroy(flow->returned);
     blocks_destroy(&flow->blocks);
     window_destroy(&flow->window);
     inflight_destroy(&flow->inflight);
@@ -47,7 +50,10 @@ void flow_reset(struct flow *flow)
     window_reset(&flow->window);
     inflight_reset(&flow->inflight, flow->config->read->rate_limit_bytes);
     blocks_reset(&flow->blocks);
-    delivery_reset(&flow->delivery);
+    flow->draws = (struct draw_list){0};
+    flow->outstanding = 0;
+    queue_reset(flow->ready);
+    queue_reset(flow->returned);
     flag_clear(&flow->wants_returned);
 }
 
@@ -64,7 +70,8 @@ int flow_collect(struct flow *flow, bool wait)
     struct fetch *group[FETCH_GROUP];
     int count;
 
-    while ((count = delivery_collect(&flow->delivery, group, wait)) > 0) {
+    while ((count = queue_pop_many(flow->returned, group, FETCH_GROUP, wait)) > 0) {
+        flow->outstanding -= (uint32_t)count;
         for (int i = 0; i < count; i++)
             drop(flow, group[i]);
         wait = false;
@@ -80,7 +87,7 @@ static int submit_run(struct flow *flow)
     struct coalesce_run run = window_next(window, false);
     int code = blocks_submit(&flow->blocks, &run, window_fetches(window));
 
-    if (code == 0 && flow->inflight.reader.in_flight == 0 && flow->delivery.outstanding == 0) {
+    if (code == 0 && flow->inflight.reader.in_flight == 0 && flow->outstanding == 0) {
         run = window_next(window, true);
         code = blocks_submit(&flow->blocks, &run, window_fetches(window));
     }
@@ -101,7 +108,7 @@ static int submit(struct flow *flow, bool *blocked)
     if (submitted < 0)
         return submitted;
     while (!blocks->refused && !blocks->starved && inflight_has_room(&flow->inflight)) {
-        int code = window_is_empty(window) ? window_fill(window, &flow->delivery.draws) : 0;
+        int code = window_is_empty(window) ? window_fill(window, &flow->draws) : 0;
         if (code)
             return code;
         if (window_is_empty(window)) {
@@ -136,6 +143,30 @@ static int reap(struct flow *flow, uint64_t wait_ns)
     return count;
 }
 
+/* Deliver READY draws up to the first that is not. Returns their count or -ECANCELED. */
+static int deliver(struct flow *flow)
+{
+    struct fetch *group[FETCH_GROUP];
+    int pushed = 0;
+
+    for (;;) {
+        struct fetch *fetch;
+        uint32_t count = 0;
+        while (count < FETCH_GROUP && (fetch = flow->draws.first) && fetch->state == FETCH_READY) {
+            flow->draws.first = fetch->next_drawn;
+            fetch->state = FETCH_DELIVERED;
+            group[count++] = fetch;
+        }
+        if (count == 0)
+            return pushed;
+        flow->outstanding += count;
+        int code = queue_push_many(flow->ready, group, count);
+        if (code)
+            return code;
+        pushed += (int)count;
+    }
+}
+
 int flow_turn(struct flow *flow, bool *blocked)
 {
     int code = flow_collect(flow, false);
@@ -147,7 +178,7 @@ int flow_turn(struct flow *flow, bool *blocked)
     int reaped = reap(flow, 0);
     if (reaped < 0)
         return reaped;
-    int delivered = delivery_push(&flow->delivery);
+    int delivered = deliver(flow);
     if (delivered < 0)
         return delivered;
     return submitted > 0 || reaped > 0 || delivered > 0;
@@ -167,22 +198,21 @@ static int wait_for_workers(struct flow *flow)
 /* Returned memory, files or mappings would let another read begin. */
 static bool can_use_returned(const struct flow *flow)
 {
-    return flow->delivery.outstanding > 0 &&
-           (flow->inflight.reader.traits.zero_copy ||
-            (!flow->inflight.is_full && !window_is_done(&flow->window)));
+    return flow->outstanding > 0 && (flow->inflight.reader.traits.zero_copy ||
+                                     (!flow->inflight.is_full && !window_is_done(&flow->window)));
 }
 
 /* Reads are in flight; returned fetches end the wait. */
 static int wait_for_reads(struct flow *flow, uint64_t wait_ns)
 {
-    const uint64_t outstanding = flow->delivery.outstanding;
+    const uint64_t outstanding = flow->outstanding;
     int code = 0;
 
     if (can_use_returned(flow)) {
         flag_set(&flow->wants_returned);
         code = flow_collect(flow, false); /* fetches returned before the flag was seen */
     }
-    if (code == 0 && flow->delivery.outstanding == outstanding)
+    if (code == 0 && flow->outstanding == outstanding)
         code = reap(flow, wait_ns);
     flag_clear(&flow->wants_returned);
     return code;
@@ -198,7 +228,7 @@ static int make_room(struct flow *flow)
         for (uint64_t i = 0; i < flow->window.slot_count; i++)
             if (flow->window.slots[i])
                 blocks_unmap(blocks, flow->window.slots[i]);
-        for (struct fetch *fetch = flow->delivery.draws.first; fetch; fetch = fetch->next_drawn)
+        for (struct fetch *fetch = flow->draws.first; fetch; fetch = fetch->next_drawn)
             blocks_unmap(blocks, fetch);
     }
     return blocks->releases > before ? 0 : blocks_fail_starved(blocks, flow->config->memory_bytes);
@@ -234,7 +264,7 @@ int flow_wait(struct flow *flow, bool blocked)
                    : fail(EDEADLK, "the %s reader refuses reads with none in flight",
                           flow->config->reader->plugin->name);
     }
-    if (flow->delivery.outstanding > 0)
+    if (flow->outstanding > 0)
         return wait_for_workers(flow);
     return flow->blocks.starved ? make_room(flow) : fail_stuck(flow);
 }
@@ -242,7 +272,7 @@ int flow_wait(struct flow *flow, bool blocked)
 bool flow_is_drained(const struct flow *flow)
 {
     return window_is_done(&flow->window) && flow->inflight.reader.in_flight == 0 &&
-           !flow->blocks.refused && !flow->delivery.draws.first;
+           !flow->blocks.refused && !flow->draws.first;
 }
 
 void flow_drop_slots(struct flow *flow)
@@ -256,7 +286,7 @@ void flow_drop_slots(struct flow *flow)
 
 void flow_release(struct flow *flow, struct fetch *const *fetches, uint32_t count)
 {
-    queue_push_many(flow->delivery.returned, fetches, count);
+    queue_push_many(flow->returned, fetches, count);
     if (flag_get(&flow->wants_returned) && flag_test_and_clear(&flow->wants_returned))
         reader_wake(&flow->inflight.reader);
 }

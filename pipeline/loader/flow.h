@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flow: moves records from the plan to the workers and takes them back.
+ * flow: moves records from the plan to the workers, in draw order, and takes them back.
  *
- * Joins window, blocks, reads in flight and delivery: one turn of the loader's loop, and its waits.
- * Knows neither threads nor where epochs come from. The loader's thread, unless a line says
+ * Joins window, blocks and reads in flight: one turn of the loader's loop, and its waits. A draw
+ * leaves once its bytes are there and all earlier draws have left. Knows neither threads nor where
+ * epochs come from. The loader's thread, unless a line says
  * otherwise.
  */
 #ifndef IOBENCH_PIPELINE_LOADER_FLOW_H
 #define IOBENCH_PIPELINE_LOADER_FLOW_H
 
 #include "base/atomic.h"
+#include "base/queue.h"
 #include "pipeline/loader/arenas.h"
 #include "pipeline/loader/blocks.h"
 #include "pipeline/loader/config.h"
-#include "pipeline/loader/delivery.h"
 #include "pipeline/loader/inflight.h"
 #include "pipeline/loader/window.h"
 
@@ -23,7 +24,10 @@ struct flow {
     struct window window;
     struct inflight inflight;
     struct blocks blocks;
-    struct delivery delivery;
+    struct draw_list draws;     /* not delivered yet */
+    uint64_t outstanding;       /* fetches delivered and not returned */
+    struct queue *ready;        /* fetches to workers, in draw order */
+    struct queue *returned;     /* and back */
     struct flag wants_returned; /* it waits for the reader, but could use a returned fetch */
 };
 

@@ -171,7 +171,7 @@ static int loader_body(void *argument)
         loader_cancel(loader);
         loader->config.sink.cancel(loader->config.sink.state);
     } else {
-        queue_close(loader->flow.delivery.ready);
+        queue_close(loader->flow.ready);
     }
     plan_prefetch_stop(&loader->prefetch);
     queue_pop_many(loader->closing, &(int){0}, 1, true);
@@ -263,7 +263,8 @@ void loader_finish(struct loader *loader)
 void loader_cancel(struct loader *loader)
 {
     queue_cancel(loader->epochs);
-    delivery_cancel(&loader->flow.delivery);
+    queue_cancel(loader->flow.ready);
+    queue_cancel(loader->flow.returned);
     queue_cancel(loader->ended);
 }
 
@@ -275,7 +276,7 @@ int loader_join(struct loader *loader)
 
 int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max)
 {
-    return queue_pop_many(loader->flow.delivery.ready, fetches, max, true);
+    return queue_pop_many(loader->flow.ready, fetches, max, true);
 }
 
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count)
@@ -302,7 +303,7 @@ struct loader_waits loader_waits(struct loader *loader)
 {
     return (struct loader_waits){
         .storage_ns = inflight_wait_ns(&loader->flow.inflight),
-        .memory_ns = queue_waits(loader->flow.delivery.returned).pop_wait_ns,
-        .records_ns = queue_waits(loader->flow.delivery.ready).pop_wait_ns,
+        .memory_ns = queue_waits(loader->flow.returned).pop_wait_ns,
+        .records_ns = queue_waits(loader->flow.ready).pop_wait_ns,
     };
 }

@@ -38,7 +38,7 @@ int loader_join(struct loader *loader);
 /* Workers: take up to max fetches in draw order. Returns their count, 0 at the end, or -ECANCELED.
  */
 int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max);
-/* Workers: return up to FETCH_GROUP fetches. */
+/* Workers: return fetches. */
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count);
 
 /* Wait for the end of the oldest epoch not yet waited for. Returns false if the run was cancelled.

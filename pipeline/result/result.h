@@ -16,6 +16,7 @@
 #include "pipeline/result/timeline.h"
 #include "ranks/ranks.h"
 #include "shuffle/coalesce.h"
+#include "trainer/accelerator.h"
 #include "trainer/trainer.h"
 
 #include <stdbool.h>
