@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
 
 void *memory_zeroed(size_t bytes)
 {
@@ -33,13 +34,17 @@ void *memory_array(size_t count, size_t size)
 
 void *memory_pages(size_t bytes)
 {
+    /* Huge pages where they fit: 512 times fewer faults, and fewer misses of the TLB. */
+    const bool huge = bytes >= HUGE_BYTES;
     void *memory = NULL;
-    int code = posix_memalign(&memory, PAGE_BYTES, bytes ? bytes : 1);
+    int code = posix_memalign(&memory, huge ? HUGE_BYTES : PAGE_BYTES, bytes ? bytes : 1);
 
     if (code) {
         fail(code, "out of memory: %zu bytes", bytes);
         return NULL;
     }
+    if (huge)
+        madvise(memory, bytes / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
     return memory;
 }
 
