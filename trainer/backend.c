@@ -14,12 +14,15 @@
 const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
 const float backend_deviation[3] = {58.395f, 57.12f, 57.375f};
 
+const struct backend_ops *backend_ops_of(const struct plugin *plugin)
+{
+    return (const struct backend_ops *)(const void *)plugin; /* plugin is the first member */
+}
+
 /* NULL with a reason. */
 static const struct backend_ops *ops_of(const struct plugin_choice *choice)
 {
-    const struct backend_ops *ops = (const struct backend_ops *)(const void *)choice->plugin;
-
-    return ops->module ? ops->module() : ops;
+    return backend_ops_of(module_plugin(&backend_ops_of(choice->plugin)->place, choice->plugin));
 }
 
 int backend_open(struct backend *backend, const struct plugin_choice *choice,

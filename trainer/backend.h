@@ -11,6 +11,7 @@
 #define IOBENCH_TRAINER_BACKEND_H
 
 #include "base/plugin.h"
+#include "trainer/module.h"
 #include "trainer/schedule.h"
 
 #include <stdbool.h>
@@ -110,9 +111,7 @@ struct backend_pass {
 
 struct backend_ops {
     struct plugin plugin;
-    /* Of a backend that computes on a device, in a module: the ops to call, with the same settings;
-     * the members below are then NULL. NULL with a reason. */
-    const struct backend_ops *(*module)(void);
+    struct module_place place; /* of a backend that computes on a device: the rest is there */
     int (*open)(void *state, const void *settings, const struct backend_config *config);
     void (*close)(void *state);
     /* Canonical layout; statistics: mean[channels], variance[channels] of each BN in node order.
@@ -148,6 +147,7 @@ struct backend_ops {
 };
 
 extern const struct plugin *const backend_registry[];
+const struct backend_ops *backend_ops_of(const struct plugin *plugin);
 
 /* ---- the wrapper: the only caller of ops. It holds both sides to the contract. ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend's front end: its options, and loading the module iobench-cuda.so. A program
- * built with CUDA therefore starts on machines without it.
+ * The cuda backend's front end: its options; the backend is in the module iobench-cuda.so. A
+ * program built with CUDA therefore starts on machines without it.
  */
 #include "trainer/plugins.h"
 
@@ -15,8 +15,6 @@
 #include "trainer/lifetimes.h"
 #include "trainer/module.h"
 #include "trainer/quantise.h"
-
-#include <errno.h>
 
 static const char *const precisions[] = {
     [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};
@@ -66,24 +64,17 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)calibration_check,
     (any_function)schedule_add,
     (any_function)schedule_add_update,
+    (any_function)ranks_gather,
+    (any_function)ranks_meet,
+    (any_function)ranks_share,
+    (any_function)ranks_unshare,
+    (any_function)ranks_memory_of,
+    (any_function)ranks_called_off,
 };
-
-static const struct backend_ops *module_ops(void)
-{
-    const struct backend_ops *ops = module_find(&module_cuda, "iobench_backend_cuda");
-
-    if (ops && ops->plugin.settings_size != sizeof(struct cuda_settings)) {
-        fail(EINVAL, "iobench-cuda.so is from another build: install both together");
-        return NULL;
-    }
-    return ops;
-}
 
 static int cuda_usable(void)
 {
-    const struct backend_ops *ops = module_ops();
-
-    return ops ? plugin_usable(&ops->plugin) : -ENODEV;
+    return module_usable(&backend_cuda.place, &backend_cuda.plugin);
 }
 
 const struct backend_ops backend_cuda = {
@@ -93,5 +84,5 @@ const struct backend_ops backend_cuda = {
                .options = cuda_options,
                .settings_size = sizeof(struct cuda_settings),
                .usable = cuda_usable},
-    .module = module_ops,
+    .place = {&module_cuda, "iobench_backend_cuda"},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of the cuda backend: parsed by the program, used by its module. */
+ * The options of the cuda backend and of the p2p exchange: parsed by the program, used by the
+ * module. */
 #ifndef IOBENCH_TRAINER_CUDA_SETTINGS_H
 #define IOBENCH_TRAINER_CUDA_SETTINGS_H
 
@@ -18,6 +19,12 @@ struct cuda_settings {
     uint64_t tournament; /* cuDNN engines timed per layer */
     int fusion;          /* enum cuda_fusion */
     char *plans;         /* file of chosen plans; "none" */
+};
+
+enum p2p_shape { P2P_RING, P2P_TREE };
+
+struct p2p_settings {
+    int shape; /* enum p2p_shape */
 };
 
 #endif

@@ -20,11 +20,18 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
                              strcmp(text, "auto") == 0 ? usual(ranks) : text, &exchange->choice);
     if (code)
         return code;
-    exchange->ops = (const struct exchange_ops *)(const void *)exchange->choice.plugin;
-    code = plugin_usable(exchange->choice.plugin);
-    if (code == 0 && ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
-        code = fail(EINVAL, "exchange none: %u ranks would each train alone", ranks->place.ranks);
-    return code;
+    const struct plugin *plugin = exchange->choice.plugin;
+    exchange->ops = (const struct exchange_ops *)(const void *)plugin;
+    code = plugin_usable(plugin);
+    if (code)
+        return code;
+    plugin = module_plugin(&exchange->ops->place, plugin);
+    exchange->ops = (const struct exchange_ops *)(const void *)plugin;
+    if (!plugin)
+        return -ENODEV;
+    if (ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
+        return fail(EINVAL, "exchange none: %u ranks would each train alone", ranks->place.ranks);
+    return 0;
 }
 
 /* Arenas can be summed only if all ranks use the same layout. */

@@ -41,9 +41,9 @@ endif
 endif
 
 if HAVE_NCCL
-libiobench_a_SOURCES += trainer/cuda/exchange_nccl.c
+libiobench_a_SOURCES += trainer/exchange_nccl.c
 module_PROGRAMS += iobench-nccl.so
-iobench_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
+iobench_nccl_so_SOURCES = trainer/cuda/nccl.c \
 	trainer/cuda/runtime.c trainer/cuda/runtime.h
 iobench_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
@@ -52,14 +52,14 @@ iobench_nccl_so_LDADD = $(NCCL_LIBS)
 endif
 
 if HAVE_CUDA
-libiobench_a_SOURCES += trainer/backend_cuda.c trainer/cuda/exchange_p2p.c trainer/cuda_settings.h
+libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
 	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
 	trainer/cuda/cuda.c trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
 	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/int8.h \
 	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/memory.c \
 	trainer/cuda/memory.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
-	trainer/cuda/observe.h trainer/cuda/passes.h trainer/cuda/peer.c trainer/cuda/peer.h \
+	trainer/cuda/observe.h trainer/cuda/p2p.c trainer/cuda/passes.h \
 	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/schedule.c trainer/cuda/schedule.h \
 	trainer/cuda/step.c trainer/cuda/step.h
 DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c \

@@ -124,7 +124,7 @@ static bool find_file(const char *name, char *path, size_t bytes)
     return access(path, R_OK) == 0;
 }
 
-const void *module_find(const struct module *module, const char *symbol)
+static const void *module_find(const struct module *module, const char *symbol)
 {
     const char *named = getenv(module->variable);
     char path[PLACE_BYTES], folder[PLACE_BYTES];
@@ -158,4 +158,22 @@ const void *module_find(const struct module *module, const char *symbol)
     if (!found)
         fail(EINVAL, "%s lacks %s", path, symbol);
     return found;
+}
+
+const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)
+{
+    const struct plugin *found = place->module ? module_find(place->module, place->symbol) : front;
+
+    if (found && found->settings_size != front->settings_size) {
+        fail(EINVAL, "%s is from another build: install both together", place->module->file);
+        return NULL;
+    }
+    return found;
+}
+
+int module_usable(const struct module_place *place, const struct plugin *front)
+{
+    const struct plugin *found = module_plugin(place, front);
+
+    return found ? plugin_usable(found) : -ENODEV;
 }

@@ -6,11 +6,22 @@
 #ifndef IOBENCH_TRAINER_MODULE_H
 #define IOBENCH_TRAINER_MODULE_H
 
+#include "base/plugin.h"
+
 struct module;
 
 extern const struct module module_cuda, module_nccl; /* iobench-cuda.so, iobench-nccl.so */
 
-/* Return the address of a symbol, or NULL with a reason. The module stays loaded. */
-const void *module_find(const struct module *module, const char *symbol);
+/* Where the ops of a plug-in are if it is the front end of a module; module NULL: it is not. */
+struct module_place {
+    const struct module *module;
+    const char *symbol;
+};
+
+/* Return the plug-in to call instead of `front`, with the same settings; `front` itself if it is no
+ * front end. NULL with a reason. The module stays loaded. */
+const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front);
+/* The plugin.usable() of a front end. */
+int module_usable(const struct module_place *place, const struct plugin *front);
 
 #endif

@@ -104,8 +104,6 @@ static int open_backend(struct training *training)
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
-    const struct backend_ops *ops =
-        (const struct backend_ops *)(const void *)training->choice.plugin;
     const struct graph_cost cost = graph_cost(training->graph);
     const uint64_t need_bytes =
         3 * sizeof(float) * cost.parameters + config->batch_size * cost.activation_bytes;
@@ -113,7 +111,7 @@ static int check_memory(const struct training *training)
         memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];
 
-    if (ops->module)
+    if (backend_ops_of(training->choice.plugin)->place.module)
         return 0;
     bytes_text(need_bytes, need, sizeof need);
     if (config->memory_bytes && memory_resident_bytes() + need_bytes > config->memory_bytes)

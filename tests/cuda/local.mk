@@ -15,7 +15,7 @@ tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
 # Ranks in host memory, with our own library in place of NCCL.
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/emulated_nccl.so
-tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
+tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c \
 	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC

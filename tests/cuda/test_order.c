@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "trainer/backend.h"
-#include "trainer/cuda/nccl.h"
+#include "trainer/exchange.h"
 #include "trainer/quantise.h"
 
 #include <dlfcn.h>
@@ -48,32 +48,22 @@ static struct graph *network(void)
 /* ---- NCCL's part, with one rank ---- */
 
 struct sums {
-    const struct nccl_ops *ops; /* NULL: none */
-    void *state;
+    struct ranks ranks;
+    struct exchange exchange; /* ops NULL: none */
 };
-
-static int add_up(void *context, uint64_t done)
-{
-    const struct sums *sums = context;
-
-    return sums->ops->ready(sums->state, done);
-}
 
 static void open_sums(struct sums *sums, struct backend *backend)
 {
     struct backend_memory memory;
-    struct nccl_site config = {.ranks = 1};
 
     backend_memory(backend, &memory);
-    config.exchange = (struct exchange_config){.gradients = memory.gradients,
-                                               .on_device = true,
-                                               .stream = memory.stream,
-                                               .floats = backend->config.graph->parameter_floats,
-                                               .buckets = BUCKETS};
-    sums->state = calloc(1, sums->ops->state_size);
-    assert_non_null(sums->state);
-    must(sums->ops->identify(config.id));
-    must(sums->ops->open(sums->state, &config));
+    must(exchange_open(&sums->exchange,
+                       &(struct exchange_config){.ranks = &sums->ranks,
+                                                 .gradients = memory.gradients,
+                                                 .on_device = true,
+                                                 .stream = memory.stream,
+                                                 .floats = backend->config.graph->parameter_floats,
+                                                 .buckets = BUCKETS}));
 }
 
 /* ---- a job ---- */
@@ -88,10 +78,11 @@ struct job {
     float *host; /* an arena of parameters */
 };
 
-static void start(struct job *job, const char *text, bool late, bool on_host,
-                  const struct nccl_ops *nccl)
+static void start(struct job *job, const char *text, bool late, bool on_host, bool nccl)
 {
-    *job = (struct job){.graph = network(), .sums.ops = nccl};
+    *job = (struct job){.graph = network(), .sums.ranks = ranks_alone()};
+    if (nccl)
+        must(exchange_choose(&job->sums.exchange, "nccl", &job->sums.ranks));
     const struct backend_config config = {.graph = job->graph,
                                           .batch_size = BATCH,
                                           .training = true,
@@ -99,8 +90,8 @@ static void start(struct job *job, const char *text, bool late, bool on_host,
                                           .gradients_on_host = on_host,
                                           .exchanged_by_host = on_host,
                                           .late = late,
-                                          .enqueue = nccl ? add_up : NULL,
-                                          .enqueue_context = &job->sums};
+                                          .enqueue = nccl ? exchange_ready : NULL,
+                                          .enqueue_context = &job->sums.exchange};
 
     must(plugin_choose("backend", backend_registry, text, &job->choice));
     must(backend_open(&job->backend, &job->choice, &config));
@@ -116,12 +107,11 @@ static void start(struct job *job, const char *text, bool late, bool on_host,
 
 static void stop(struct job *job)
 {
-    if (job->sums.ops) {
-        must(job->sums.ops->finish(job->sums.state));
+    if (job->sums.exchange.state) {
+        must(exchange_finish(&job->sums.exchange));
         backend_forget(&job->backend);
-        job->sums.ops->close(job->sums.state, false);
+        exchange_close(&job->sums.exchange, false);
     }
-    free(job->sums.state);
     backend_release(&job->backend, job->rows);
     backend_close(&job->backend);
     plugin_release(&job->choice);
@@ -183,7 +173,7 @@ static void catch_up(struct job *job)
     must(code);
 }
 
-static void learn(const char *text, bool late, bool on_host, const struct nccl_ops *nccl)
+static void learn(const char *text, bool late, bool on_host, bool nccl)
 {
     struct backend_loss loss;
     struct job job;
@@ -209,15 +199,15 @@ static void learn(const char *text, bool late, bool on_host, const struct nccl_o
 static void uploads_ahead(void **unused)
 {
     (void)unused;
-    learn("cuda:fp32,plans=none,ahead=2", true, false, NULL);
-    learn("cuda:fp16,plans=none,ahead=1,graph=no", true, false, NULL);
+    learn("cuda:fp32,plans=none,ahead=2", true, false, false);
+    learn("cuda:fp16,plans=none,ahead=1,graph=no", true, false, false);
 }
 
 static void gradients_on_the_host(void **unused)
 {
     (void)unused;
-    learn("cuda:fp32,plans=none", false, true, NULL);
-    learn("cuda:fp32,plans=none,ahead=2", true, true, NULL);
+    learn("cuda:fp32,plans=none", false, true, false);
+    learn("cuda:fp32,plans=none,ahead=2", true, true, false);
 }
 
 static void what_nodes_put_out(void **unused)
@@ -262,10 +252,8 @@ static void sums_on_another_stream(void **unused)
     (void)unused;
     if (!module)
         skip(); /* there is no NCCL to build with */
-    const struct nccl_ops *nccl = dlsym(module, "iobench_nccl");
-    assert_non_null(nccl);
-    learn("cuda:fp32,plans=none,ahead=2", true, false, nccl);
-    learn("cuda:fp32,plans=none,graph=no", false, false, nccl);
+    learn("cuda:fp32,plans=none,ahead=2", true, false, true);
+    learn("cuda:fp32,plans=none,graph=no", false, false, true);
 }
 
 int main(void)

@@ -4,8 +4,8 @@
 # which members may be NULL.
 . "$(dirname "$0")/lint.sh"
 
-# Wrappers, and plug-ins that forward calls to a module or a peer with its own table.
-WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|fabric/transport|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
+# Wrappers.
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|fabric/transport|trainer/(trainer|backend|exchange))\.c$'
 FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks|transport)'
 
 lint() {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The module of the nccl exchange.
+ * The nccl exchange, the module iobench-nccl.so: sums over the GPUs of all ranks on a stream of its
+ * own, ordered with the backend's by events. A captured step contains both.
  *
  * If buckets overlap with compute, NCCL gets few multiprocessors, since each one it holds is lost
  * to the convolutions; with a single bucket nothing else runs, and NCCL takes as many as it wants.
  */
-#include "trainer/cuda/nccl.h"
-
 #include "base/fail.h"
+#include "base/memory.h"
 #include "trainer/buckets.h"
 #include "trainer/cuda/runtime.h"
+#include "trainer/exchange.h"
 
 #include <errno.h>
 #include <nccl.h>
-#include <string.h>
+#include <stdlib.h>
 
 enum { OVERLAPPED_CTAS_MAX = 16 };
 
 struct nccl_state {
-    struct nccl_site site;
+    struct exchange_config config;
     struct buckets buckets;
     ncclComm_t ranks;
     void *registered;
@@ -27,7 +28,7 @@ struct nccl_state {
 };
 
 extern const char iobench_module_version[];
-extern const struct nccl_ops iobench_nccl;
+extern const struct exchange_ops iobench_exchange_nccl;
 const char iobench_module_version[] = PACKAGE_VERSION;
 
 static int check(const struct nccl_state *nccl, ncclResult_t status, const char *what)
@@ -39,29 +40,40 @@ static int check(const struct nccl_state *nccl, ncclResult_t status, const char 
                 more && *more ? "; " : "", more ? more : "");
 }
 
-static int nccl_identify(uint8_t id[NCCL_ID_BYTES])
+/* The identity that the first rank creates, before NCCL is initialised. */
+static int share_identity(struct ranks *ranks, ncclUniqueId *id)
 {
-    ncclUniqueId made;
+    ncclUniqueId *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = all ? 0 : -ENOMEM;
 
-    _Static_assert(sizeof made == NCCL_ID_BYTES, "an identity's size");
-    int code = check(NULL, ncclGetUniqueId(&made), "make an identity");
-    memcpy(id, &made, sizeof made);
+    if (code == 0 && ranks->place.rank == 0)
+        code = check(NULL, ncclGetUniqueId(id), "make an identity");
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, id, sizeof *id, all);
+    if (code == 0)
+        *id = all[0];
+    free(all);
     return code;
 }
 
-static int nccl_open(void *state, const struct nccl_site *site)
+static int nccl_open(void *state, const void *settings, const struct exchange_config *config)
 {
     struct nccl_state *nccl = state;
-    const struct exchange_config *where = &site->exchange;
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclUniqueId id;
+    const struct ranks_place *place = &config->ranks->place;
+    ncclConfig_t limits = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id = {0};
 
-    nccl->site = *site;
-    nccl->buckets = buckets_of(where->floats, where->buckets);
+    (void)settings;
+    if (!config->on_device)
+        return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
+    nccl->config = *config;
+    nccl->buckets = buckets_of(config->floats, config->buckets);
     if (nccl->buckets.count > 1)
-        config.maxCTAs = OVERLAPPED_CTAS_MAX;
-    memcpy(&id, site->id, sizeof id);
-    int code = runtime_use(where->device);
+        limits.maxCTAs = OVERLAPPED_CTAS_MAX;
+    int code = share_identity(config->ranks, &id);
+    if (code == 0)
+        code = runtime_use(config->device);
     if (code == 0)
         code = runtime_stream_create(&nccl->stream);
     if (code == 0)
@@ -69,11 +81,12 @@ static int nccl_open(void *state, const struct nccl_site *site)
     if (code == 0)
         code = check(
             nccl,
-            ncclCommInitRankConfig(&nccl->ranks, (int)site->ranks, id, (int)site->rank, &config),
+            ncclCommInitRankConfig(&nccl->ranks, (int)place->ranks, id, (int)place->rank, &limits),
             "join the other ranks");
     /* Registered buffers are summed without a copy; if that is not supported, NCCL copies. */
-    if (code == 0 && ncclCommRegister(nccl->ranks, where->gradients,
-                                      where->floats * sizeof *where->gradients, &nccl->registered))
+    if (code == 0 &&
+        ncclCommRegister(nccl->ranks, config->gradients, config->floats * sizeof *config->gradients,
+                         &nccl->registered))
         nccl->registered = NULL;
     return code;
 }
@@ -107,12 +120,12 @@ static int order(const struct nccl_state *nccl, void *before, void *after)
 static int nccl_ready(void *state, uint64_t done)
 {
     struct nccl_state *nccl = state;
-    void *compute = nccl->site.exchange.stream;
+    void *compute = nccl->config.stream;
     uint64_t start, count;
     int code = 0;
 
     while (code == 0 && buckets_next(&nccl->buckets, done, &start, &count)) {
-        float *part = nccl->site.exchange.gradients + start;
+        float *part = nccl->config.gradients + start;
         code = order(nccl, compute, nccl->stream);
         if (code == 0)
             code = check(
@@ -137,9 +150,9 @@ static int nccl_finish(void *state)
     return code ? code : check(nccl, status, "add up gradients");
 }
 
-const struct nccl_ops iobench_nccl = {
-    .state_size = sizeof(struct nccl_state),
-    .identify = nccl_identify,
+const struct exchange_ops iobench_exchange_nccl = {
+    .plugin = {.name = "nccl", .state_size = sizeof(struct nccl_state)},
+    .on_stream = true,
     .open = nccl_open,
     .close = nccl_close,
     .ready = nccl_ready,

@@ -9,78 +9,59 @@
  * each round a rank adds the part that its lower neighbour completed last, until each has the sum
  * of one part; then the sums circulate. Either way all ranks end with the same bits.
  */
-#include "trainer/plugins.h"
-
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/option.h"
+#include "kernels/device.h"
 #include "trainer/buckets.h"
-#include "trainer/cuda/peer.h"
-#include "trainer/module.h"
+#include "trainer/cuda/runtime.h"
+#include "trainer/cuda_settings.h"
+#include "trainer/exchange.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum p2p_shape { P2P_RING, P2P_TREE };
-
-struct p2p_settings {
-    int shape;
-};
 
 struct p2p_state {
     struct exchange_config config;
     enum p2p_shape shape;
-    const struct peer_ops *ops;
-    void *peer;
+    void *stream;
+    float *copied; /* copy of another rank's floats, to be added */
     void **theirs; /* per rank; NULL: this rank, or a rank that it does not read */
     struct buckets parts;
     struct ranks_memory turns; /* one gate per rank: rounds it has finished */
     uint64_t turn;
 };
 
-static const char *const shapes[] = {[P2P_RING] = "ring", [P2P_TREE] = "tree", NULL};
-
-static const struct option_spec p2p_options[] = {
-    {"shape", 0, OPTION_CHOICE, offsetof(struct p2p_settings, shape), .fallback = "ring",
-     .choices = shapes, .summary = "which ranks copy from each other"},
-    {0},
-};
-
-static int p2p_usable(void)
-{
-    return module_find(&module_cuda, "iobench_peer") ? 0 : -ENODEV;
-}
+extern const struct exchange_ops iobench_exchange_p2p;
 
 /* ---- opening ---- */
 
-/* Let the other ranks map this one's gradients. */
-struct peer_handle {
+struct handle {
     uint8_t bytes[RUNTIME_HANDLE_BYTES];
 };
 
-static int open_own(struct p2p_state *p2p, struct peer_handle *mine)
+/* Let the other ranks map this one's gradients. */
+static int open_own(struct p2p_state *p2p, struct handle *mine)
 {
     const struct exchange_config *config = &p2p->config;
-    const struct peer_site where = {
-        .floats = config->gradients, .count = config->floats, .device = config->device};
 
     if (!config->on_device)
         return fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
                             "--exchange mpi");
     if (config->ranks->place.nodes > 1)
         return fail(EINVAL, "exchange p2p works within one host: use --exchange nccl");
-    p2p->ops = module_find(&module_cuda, "iobench_peer");
-    if (!p2p->ops)
-        return -ENODEV;
-    p2p->peer = memory_zeroed(p2p->ops->state_size);
+    int code = runtime_use(config->device);
+    if (code == 0)
+        code = runtime_stream_create(&p2p->stream);
+    if (code == 0)
+        code = runtime_share(config->gradients, mine->bytes);
+    if (code)
+        return code;
+    p2p->copied = runtime_allocate(config->floats * sizeof *p2p->copied);
     p2p->theirs = memory_array(config->ranks->place.ranks, sizeof *p2p->theirs);
-    if (!p2p->peer || !p2p->theirs)
-        return -ENOMEM;
-    return p2p->ops->open(p2p->peer, &where, mine->bytes);
+    return p2p->copied && p2p->theirs ? 0 : -ENOMEM;
 }
 
 /* A ring reads one neighbour, a tree several. */
@@ -94,14 +75,14 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
     return apart != 0 && (apart & (apart - 1)) == 0;
 }
 
-static int reach_others(struct p2p_state *p2p, const struct peer_handle *all)
+static int reach_others(struct p2p_state *p2p, const struct handle *all)
 {
     const uint32_t ranks = p2p->config.ranks->place.ranks;
     int code = 0;
 
     for (uint32_t i = 0; i < ranks && code == 0; i++)
         if (reads(p2p, i))
-            code = p2p->ops->reach(all[i].bytes, &p2p->theirs[i]);
+            code = runtime_reach(all[i].bytes, &p2p->theirs[i]);
     return code;
 }
 
@@ -109,8 +90,8 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
-    struct peer_handle mine = {0};
-    struct peer_handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    struct handle mine = {0};
+    struct handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
@@ -157,6 +138,19 @@ static int end_turn(struct p2p_state *p2p)
     return code;
 }
 
+/* Copy floats of another rank into this one's, or add them. Returns when done. */
+static int pull(const struct p2p_state *p2p, uint32_t other, uint64_t start, uint64_t count,
+                bool adds)
+{
+    float *ours = p2p->config.gradients + start;
+    int code = runtime_copy_peer(adds ? p2p->copied : ours, p2p->config.device, p2p->theirs[other],
+                                 start * sizeof *ours, count * sizeof *ours, p2p->stream);
+
+    if (code == 0 && adds)
+        code = device_sum(DEVICE_FP32, count, ours, p2p->copied, false, ours, p2p->stream);
+    return code ? code : runtime_wait(p2p->stream);
+}
+
 static int tree(struct p2p_state *p2p)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
@@ -166,14 +160,14 @@ static int tree(struct p2p_state *p2p)
 
     for (; apart < ranks && code == 0; apart *= 2) {
         if (rank % (2 * apart) == 0 && rank + apart < ranks)
-            code = p2p->ops->pull(p2p->peer, p2p->theirs[rank + apart], 0, floats, true);
+            code = pull(p2p, rank + apart, 0, floats, true);
         if (code == 0)
             code = end_turn(p2p);
     }
     while (apart > 1 && code == 0) {
         apart /= 2;
         if (rank % (2 * apart) == apart)
-            code = p2p->ops->pull(p2p->peer, p2p->theirs[rank - apart], 0, floats, false);
+            code = pull(p2p, rank - apart, 0, floats, false);
         if (code == 0)
             code = end_turn(p2p);
     }
@@ -181,7 +175,7 @@ static int tree(struct p2p_state *p2p)
 }
 
 /* A part of the ring; the last parts of a small arena may be empty. */
-static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
+static int pull_part(const struct p2p_state *p2p, uint32_t part, bool adds)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
 
@@ -189,8 +183,8 @@ static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
     if (part >= p2p->parts.count)
         return 0;
     const uint64_t start = buckets_start(&p2p->parts, part);
-    return p2p->ops->pull(p2p->peer, p2p->theirs[(rank + ranks - 1) % ranks], start,
-                          buckets_start(&p2p->parts, part + 1) - start, adds);
+    return pull(p2p, (rank + ranks - 1) % ranks, start,
+                buckets_start(&p2p->parts, part + 1) - start, adds);
 }
 
 static int ring(struct p2p_state *p2p)
@@ -214,14 +208,13 @@ static void p2p_close(void *state, bool failed)
 
     for (uint32_t i = 0; p2p->theirs && i < p2p->config.ranks->place.ranks; i++)
         if (p2p->theirs[i])
-            p2p->ops->leave(p2p->theirs[i]);
+            runtime_leave(p2p->theirs[i]);
     if (p2p->turns.start && !failed)
         end_turn(p2p); /* no rank still reads memory about to be freed */
-    if (p2p->peer)
-        p2p->ops->close(p2p->peer);
+    runtime_release(p2p->copied);
+    runtime_stream_destroy(p2p->stream);
     ranks_unshare(&p2p->turns);
     free(p2p->theirs);
-    free(p2p->peer);
 }
 
 /* Gradients on a device are final once its step is done. */
@@ -239,13 +232,10 @@ static int p2p_finish(void *state)
     return p2p->shape == P2P_TREE ? tree(p2p) : ring(p2p);
 }
 
-const struct exchange_ops exchange_p2p = {
+const struct exchange_ops iobench_exchange_p2p = {
     .plugin = {.name = "p2p",
-               .summary = "copies between the GPUs of a host after the backward pass",
-               .options = p2p_options,
                .settings_size = sizeof(struct p2p_settings),
-               .state_size = sizeof(struct p2p_state),
-               .usable = p2p_usable},
+               .state_size = sizeof(struct p2p_state)},
     .on_device = true,
     .open = p2p_open,
     .close = p2p_close,
