@@ -1,30 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/step.h"
 
-/* ---- both passes ---- */
+/* A kernel whose arguments are all in the step: at->FIELD, run->model, run->stream. */
+#define KERNEL(NAME, FIELD, OPERATION, FUNCTION, ...)                                  \
+    static int launch_##NAME(const struct cuda_run *run, const struct cuda_step *step) \
+    {                                                                                  \
+        const __typeof__(step->FIELD) *at = &step->FIELD;                              \
+        return FUNCTION(__VA_ARGS__, run->stream);                                     \
+    }                                                                                  \
+    const struct cuda_kernel cuda_kernel_##NAME = {OPERATION, #FUNCTION, launch_##NAME}
 
-static int launch_input(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_normalise(&step->input.to, run->pass->rows, step->input.output, run->stream);
-}
-
-static int launch_sum(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_sum(step->sum.type, step->sum.count, step->sum.a, step->sum.b, step->sum.relu,
-                      step->sum.output, run->stream);
-}
-
-static int launch_dropout(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_dropout(&step->dropout.pixels, step->dropout.plane, step->dropout.key,
-                          step->dropout.rate, step->dropout.input, step->dropout.output,
-                          run->stream);
-}
-
-static int launch_copy(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_copy_part(&step->copy.part, step->copy.from, step->copy.to, run->stream);
-}
+/* clang-format off */
+KERNEL(input, input, "normalise images", device_normalise, &at->to, run->pass->rows, at->output);
+KERNEL(bias, affine, "bias", device_affine, &at->pixels, &at->with, at->x, at->y);
+KERNEL(affine, affine, "BN", device_affine, &at->pixels, &at->with, at->x, at->y);
+KERNEL(sum, sum, "sum", device_sum, at->type, at->count, at->a, at->b, at->relu, at->output);
+KERNEL(gradient_sum, sum, "sum of gradients", device_sum, at->type, at->count, at->a, at->b,
+       at->relu, at->output);
+KERNEL(statistics, statistics, "BN statistics", device_norm_statistics, &at->pixels, &at->norm,
+       at->x, run->model->partial);
+KERNEL(norm_finish, statistics, "BN statistics", device_norm_finish, &at->pixels, &at->norm,
+       at->sums, at->squares);
+KERNEL(norm_infer, statistics, "BN coefficients", device_norm_infer, at->pixels.channels,
+       &at->norm);
+KERNEL(norm_backward, norm_backward, "BN gradient sums", device_norm_backward, &at->pixels,
+       &at->norm, &at->gradient, at->x, cuda_unscale(run->model), at->d_gamma, at->d_beta, at->abc,
+       run->model->partial);
+KERNEL(norm_parameters, norm_parameters, "BN parameter gradients", device_norm_parameters,
+       at->channels, at->gamma, at->beta, cuda_unscale(run->model), at->d_gamma, at->d_beta);
+KERNEL(norm_apply, norm_apply, "BN gradient", device_norm_backward_apply, &at->pixels, at->abc,
+       at->dz, at->x, at->d_input);
+KERNEL(relu_backward, relu_backward, "ReLU gradient", device_relu_backward, at->type, at->count,
+       at->output, at->d_output, at->d_input);
+KERNEL(bias_gradient, bias_gradient, "bias gradient", device_bias_gradient, &at->pixels,
+       at->d_output, cuda_unscale(run->model), at->d_bias, run->model->partial);
+KERNEL(gradient, gradient, "weight gradient to FP32", device_gradient, run->model->type, at->count,
+       at->channels, at->padded, at->from, cuda_unscale(run->model), at->to);
+KERNEL(stem, stem, "BN, ReLU, max-pool", device_stem, &at->window, at->type, at->scale, at->bias,
+       at->x, at->output, at->winners);
+KERNEL(stem_backward, stem_backward, "BN, ReLU, max-pool gradient", device_stem_backward,
+       &at->window, at->type, &at->norm, at->winners, at->x, at->d_output, at->d_other, at->dz,
+       cuda_unscale(run->model), at->d_gamma, at->d_beta, at->abc, run->model->partial);
+KERNEL(max_pool, pool, "max-pool", device_max_pool, &at->window, at->type, at->from, at->to,
+       at->winners);
+KERNEL(max_pool_backward, pool, "max-pool gradient", device_max_pool_backward, &at->window,
+       at->type, at->winners, at->from, at->to);
+KERNEL(average_pool, pool, "average-pool", device_average_pool, &at->window, at->type, at->from,
+       at->to);
+KERNEL(average_pool_backward, pool, "average-pool gradient", device_average_pool_backward,
+       &at->window, at->type, at->from, at->to);
+KERNEL(lrn, lrn, "LRN", device_lrn, &at->lrn, at->type, at->input, at->output);
+KERNEL(lrn_backward, lrn, "LRN gradient", device_lrn_backward, &at->lrn, at->type, at->input,
+       at->d_output, at->output);
+KERNEL(dropout, dropout, "dropout", device_dropout, &at->pixels, at->plane, at->key, at->rate,
+       at->input, at->output);
+KERNEL(dropout_backward, dropout, "dropout gradient", device_dropout, &at->pixels, at->plane,
+       at->key, at->rate, at->input, at->output);
+KERNEL(join, copy, "concatenation", device_copy_part, &at->part, at->from, at->to);
+KERNEL(split, copy, "concatenation gradient", device_copy_part, &at->part, at->from, at->to);
+KERNEL(quantise, quantise, "to INT8", device_quantise, at->type, at->count, at->from, at->step,
+       at->to);
+KERNEL(dequantise, quantise, "from INT8", device_dequantise, at->type, at->count, at->from,
+       at->step, at->to);
+KERNEL(observe, observe, "magnitudes", device_magnitudes, at->type, at->count, at->values,
+       at->magnitudes, run->model->scratch);
+/* clang-format on */
 
 /* ---- convolutions ---- */
 
@@ -70,130 +110,20 @@ static int launch_convolution(const struct cuda_run *run, const struct cuda_step
     return device_convolution(window, shape->type, input, weights, output, run->stream);
 }
 
-static int launch_gradient(const struct cuda_run *run, const struct cuda_step *step)
+#define CONVOLUTION(NAME, OPERATION, PLAIN) \
+    const struct cuda_kernel cuda_kernel_##NAME = {OPERATION, #PLAIN, launch_convolution}
+
+CONVOLUTION(convolution, "convolution", device_convolution);
+CONVOLUTION(convolution_int8, "INT8 convolution", device_convolution_int8);
+CONVOLUTION(data, "input gradient", device_convolution_data);
+CONVOLUTION(weight, "weight gradient", device_convolution_weight);
+
+bool cuda_step_convolves(const struct cuda_step *step)
 {
-    return device_gradient(run->model->type, step->gradient.count, step->gradient.channels,
-                           step->gradient.padded, step->gradient.from, cuda_unscale(run->model),
-                           step->gradient.to, run->stream);
+    return step->kernel->launch == launch_convolution;
 }
 
-static int launch_bias_gradient(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_bias_gradient(&step->bias_gradient.pixels, step->bias_gradient.d_output,
-                                cuda_unscale(run->model), step->bias_gradient.d_bias,
-                                run->model->partial, run->stream);
-}
-
-/* ---- normalisation ---- */
-
-static int launch_affine(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_affine(&step->affine.pixels, &step->affine.with, step->affine.x, step->affine.y,
-                         run->stream);
-}
-
-static int launch_statistics(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_statistics(&step->statistics.pixels, &step->statistics.norm,
-                                  step->statistics.x, run->model->partial, run->stream);
-}
-
-static int launch_norm_finish(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_finish(&step->statistics.pixels, &step->statistics.norm,
-                              step->statistics.sums, step->statistics.squares, run->stream);
-}
-
-static int launch_norm_infer(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_infer(step->statistics.pixels.channels, &step->statistics.norm, run->stream);
-}
-
-static int launch_norm_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_backward(
-        &step->norm_backward.pixels, &step->norm_backward.norm, &step->norm_backward.gradient,
-        step->norm_backward.x, cuda_unscale(run->model), step->norm_backward.d_gamma,
-        step->norm_backward.d_beta, step->norm_backward.abc, run->model->partial, run->stream);
-}
-
-static int launch_norm_parameters(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_parameters(step->norm_parameters.channels, step->norm_parameters.gamma,
-                                  step->norm_parameters.beta, cuda_unscale(run->model),
-                                  step->norm_parameters.d_gamma, step->norm_parameters.d_beta,
-                                  run->stream);
-}
-
-static int launch_norm_apply(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_norm_backward_apply(&step->norm_apply.pixels, step->norm_apply.abc,
-                                      step->norm_apply.dz, step->norm_apply.x,
-                                      step->norm_apply.d_input, run->stream);
-}
-
-static int launch_relu_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_relu_backward(step->relu_backward.type, step->relu_backward.count,
-                                step->relu_backward.output, step->relu_backward.d_output,
-                                step->relu_backward.d_input, run->stream);
-}
-
-/* ---- pools and LRN ---- */
-
-static int launch_stem(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_stem(&step->stem.window, step->stem.type, step->stem.scale, step->stem.bias,
-                       step->stem.x, step->stem.output, step->stem.winners, run->stream);
-}
-
-static int launch_stem_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_stem_backward(
-        &step->stem_backward.window, step->stem_backward.type, &step->stem_backward.norm,
-        step->stem_backward.winners, step->stem_backward.x, step->stem_backward.d_output,
-        step->stem_backward.d_other, step->stem_backward.dz, cuda_unscale(run->model),
-        step->stem_backward.d_gamma, step->stem_backward.d_beta, step->stem_backward.abc,
-        run->model->partial, run->stream);
-}
-
-static int launch_max_pool(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_max_pool(&step->pool.window, step->pool.type, step->pool.from, step->pool.to,
-                           step->pool.winners, run->stream);
-}
-
-static int launch_max_pool_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_max_pool_backward(&step->pool.window, step->pool.type, step->pool.winners,
-                                    step->pool.from, step->pool.to, run->stream);
-}
-
-static int launch_average_pool(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_average_pool(&step->pool.window, step->pool.type, step->pool.from, step->pool.to,
-                               run->stream);
-}
-
-static int launch_average_pool_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_average_pool_backward(&step->pool.window, step->pool.type, step->pool.from,
-                                        step->pool.to, run->stream);
-}
-
-static int launch_lrn(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_lrn(&step->lrn.lrn, step->lrn.type, step->lrn.input, step->lrn.output,
-                      run->stream);
-}
-
-static int launch_lrn_backward(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_lrn_backward(&step->lrn.lrn, step->lrn.type, step->lrn.input, step->lrn.d_output,
-                               step->lrn.output, run->stream);
-}
-
-/* ---- loss, INT8, exchange ---- */
+/* ---- loss and exchange ---- */
 
 static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
 {
@@ -216,23 +146,7 @@ static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
                                run->stream);
 }
 
-static int launch_quantise(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_quantise(step->quantise.type, step->quantise.count, step->quantise.from,
-                           step->quantise.step, step->quantise.to, run->stream);
-}
-
-static int launch_dequantise(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_dequantise(step->quantise.type, step->quantise.count, step->quantise.from,
-                             step->quantise.step, step->quantise.to, run->stream);
-}
-
-static int launch_observe(const struct cuda_run *run, const struct cuda_step *step)
-{
-    return device_magnitudes(step->observe.type, step->observe.count, step->observe.values,
-                             step->observe.magnitudes, run->model->scratch, run->stream);
-}
+const struct cuda_kernel cuda_kernel_loss = {"loss", "device_cross_entropy", launch_loss};
 
 /* An exchange joins the stream, and the graph captured from it. */
 static int launch_ready(const struct cuda_run *run, const struct cuda_step *step)
@@ -253,50 +167,4 @@ static int launch_ready(const struct cuda_run *run, const struct cuda_step *step
     return code;
 }
 
-/* ---- the table ---- */
-
-#define KERNEL(NAME, OPERATION, KERNEL_NAME, LAUNCH) \
-    const struct cuda_kernel cuda_kernel_##NAME = {OPERATION, KERNEL_NAME, LAUNCH}
-
-KERNEL(input, "normalise images", "device_normalise", launch_input);
-KERNEL(convolution, "convolution", "device_convolution", launch_convolution);
-KERNEL(convolution_int8, "INT8 convolution", "device_convolution_int8", launch_convolution);
-KERNEL(bias, "bias", "device_affine", launch_affine);
-KERNEL(statistics, "BN statistics", "device_norm_statistics", launch_statistics);
-KERNEL(norm_finish, "BN statistics", "device_norm_finish", launch_norm_finish);
-KERNEL(norm_infer, "BN coefficients", "device_norm_infer", launch_norm_infer);
-KERNEL(affine, "BN", "device_affine", launch_affine);
-KERNEL(sum, "sum", "device_sum", launch_sum);
-KERNEL(stem, "BN, ReLU, max-pool", "device_stem", launch_stem);
-KERNEL(max_pool, "max-pool", "device_max_pool", launch_max_pool);
-KERNEL(average_pool, "average-pool", "device_average_pool", launch_average_pool);
-KERNEL(lrn, "LRN", "device_lrn", launch_lrn);
-KERNEL(dropout, "dropout", "device_dropout", launch_dropout);
-KERNEL(join, "concatenation", "device_copy_part", launch_copy);
-KERNEL(loss, "loss", "device_cross_entropy", launch_loss);
-KERNEL(quantise, "to INT8", "device_quantise", launch_quantise);
-KERNEL(dequantise, "from INT8", "device_dequantise", launch_dequantise);
-KERNEL(observe, "magnitudes", "device_magnitudes", launch_observe);
-KERNEL(gradient_sum, "sum of gradients", "device_sum", launch_sum);
-KERNEL(weight, "weight gradient", "device_convolution_weight", launch_convolution);
-KERNEL(gradient, "weight gradient to FP32", "device_gradient", launch_gradient);
-KERNEL(data, "input gradient", "device_convolution_data", launch_convolution);
-KERNEL(bias_gradient, "bias gradient", "device_bias_gradient", launch_bias_gradient);
-KERNEL(relu_backward, "ReLU gradient", "device_relu_backward", launch_relu_backward);
-KERNEL(norm_backward, "BN gradient sums", "device_norm_backward", launch_norm_backward);
-KERNEL(norm_parameters, "BN parameter gradients", "device_norm_parameters", launch_norm_parameters);
-KERNEL(norm_apply, "BN gradient", "device_norm_backward_apply", launch_norm_apply);
-KERNEL(stem_backward, "BN, ReLU, max-pool gradient", "device_stem_backward", launch_stem_backward);
-KERNEL(max_pool_backward, "max-pool gradient", "device_max_pool_backward",
-       launch_max_pool_backward);
-KERNEL(average_pool_backward, "average-pool gradient", "device_average_pool_backward",
-       launch_average_pool_backward);
-KERNEL(lrn_backward, "LRN gradient", "device_lrn_backward", launch_lrn_backward);
-KERNEL(dropout_backward, "dropout gradient", "device_dropout", launch_dropout);
-KERNEL(split, "concatenation gradient", "device_copy_part", launch_copy);
-KERNEL(ready, "gradients ready", "exchange", launch_ready);
-
-bool cuda_step_convolves(const struct cuda_step *step)
-{
-    return step->kernel->launch == launch_convolution;
-}
+const struct cuda_kernel cuda_kernel_ready = {"gradients ready", "exchange", launch_ready};
