@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "trainer/cuda/compile.h"
 #include "trainer/cuda/int8_model.h"
-#include "trainer/cuda/schedule.h"
 
 #include <errno.h>
 #include <jansson.h>

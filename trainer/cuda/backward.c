@@ -3,8 +3,8 @@
  * The backward pass, block by block from the last. Each user of an output adds a gradient to its
  * list; most steps can sum two gradients themselves.
  */
+#include "trainer/cuda/build.h"
 #include "trainer/cuda/fuse.h"
-#include "trainer/cuda/passes.h"
 
 /* ---- gradients of outputs ---- */
 
@@ -15,15 +15,10 @@ static void add_up(struct cuda_builder *builder, const struct cuda_block *own, u
     const uint32_t node = own->end;
 
     while (value->gradient_count > most && !builder->code) {
-        struct cuda_step step = cuda_step_of(&cuda_kernel_gradient_sum, node);
-        const uint32_t sum = cuda_add_tensor(builder, node);
-        step.sum.type = builder->model->type;
-        step.sum.count = cuda_numbers_of(builder, node);
-        cuda_reads(&step, &step.sum.a, value->gradients[value->gradient_count - 2]);
-        cuda_reads(&step, &step.sum.b, value->gradients[value->gradient_count - 1]);
-        cuda_writes(&step, &step.sum.output, sum);
-        cuda_add_step(builder, &step);
-        value->gradients[--value->gradient_count - 1] = sum;
+        const uint32_t sum = cuda_add_tensor(builder, node), last = --value->gradient_count;
+        cuda_add_sum(builder, &cuda_kernel_gradient_sum, node, false, value->gradients[last - 1],
+                     value->gradients[last], sum);
+        value->gradients[last - 1] = sum;
     }
 }
 
@@ -308,29 +303,18 @@ static void add_pool(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
     const uint32_t whole = whole_gradient(builder, own);
-    struct cuda_step step = cuda_step_of(
-        max ? &cuda_kernel_max_pool_backward : &cuda_kernel_average_pool_backward, own->node);
 
-    step.pool.window = cuda_window_of(builder, own->node);
-    step.pool.type = builder->model->type;
-    cuda_reads(&step, &step.pool.from, whole);
-    cuda_reads(&step, &step.pool.winners, cuda_value(builder, own)->winners);
-    cuda_writes(&step, &step.pool.to, input_gradient(builder, own));
-    cuda_add_step(builder, &step);
+    cuda_add_pool(
+        builder, max ? &cuda_kernel_max_pool_backward : &cuda_kernel_average_pool_backward,
+        own->node, whole, input_gradient(builder, own), cuda_value(builder, own)->winners);
 }
 
 static void add_lrn(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const uint32_t whole = whole_gradient(builder, own);
-    struct cuda_step step = cuda_step_of(&cuda_kernel_lrn_backward, own->node);
 
-    step.lrn.lrn =
-        graph_kernel_lrn(&builder->model->graph->nodes[own->node], builder->program->count);
-    step.lrn.type = builder->model->type;
-    cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
-    cuda_reads(&step, &step.lrn.d_output, whole);
-    cuda_writes(&step, &step.lrn.output, input_gradient(builder, own));
-    cuda_add_step(builder, &step);
+    cuda_add_lrn(builder, &cuda_kernel_lrn_backward, own->node, cuda_input(builder, own, 0), whole,
+                 input_gradient(builder, own));
 }
 
 static void add_dropout(struct cuda_builder *builder, const struct cuda_block *own)

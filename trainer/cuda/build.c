@@ -119,21 +119,6 @@ struct device_part cuda_part_of(const struct cuda_builder *builder, const struct
                                 .to_channels = channels};
 }
 
-void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
-                      uint32_t input, uint32_t output)
-{
-    const struct graph_node *row = &builder->model->graph->nodes[node];
-    struct cuda_step step = cuda_step_of(kernel, node);
-
-    step.dropout.pixels = cuda_pixels_of(builder, node);
-    step.dropout.plane = row->shape.height * row->shape.width;
-    step.dropout.key = cuda_dropout_key(builder->model, node);
-    step.dropout.rate = row->dropout_rate;
-    cuda_reads(&step, &step.dropout.input, input);
-    cuda_writes(&step, &step.dropout.output, output);
-    cuda_add_step(builder, &step);
-}
-
 uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node)
 {
     return builder->program->count * cuda_numbers(builder->model, node);
@@ -150,4 +135,62 @@ void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t 
 
     if (builder->blocks.rows[block].needs_gradient && !builder->code)
         value->gradients[value->gradient_count++] = gradient;
+}
+
+/* ---- steps of both passes ---- */
+
+void cuda_add_sum(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                  bool relu, uint32_t a, uint32_t b, uint32_t output)
+{
+    struct cuda_step step = cuda_step_of(kernel, node);
+
+    step.sum.type = builder->model->type;
+    step.sum.count = cuda_numbers_of(builder, node);
+    step.sum.relu = relu;
+    cuda_reads(&step, &step.sum.a, a);
+    cuda_reads(&step, &step.sum.b, b);
+    cuda_writes(&step, &step.sum.output, output);
+    cuda_add_step(builder, &step);
+}
+
+void cuda_add_pool(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                   uint32_t from, uint32_t to, uint32_t winners)
+{
+    struct cuda_step step = cuda_step_of(kernel, node);
+    const bool finds = kernel == &cuda_kernel_max_pool;
+
+    step.pool.window = cuda_window_of(builder, node);
+    step.pool.type = builder->model->type;
+    cuda_reads(&step, &step.pool.from, from);
+    (finds ? cuda_writes : cuda_reads)(&step, &step.pool.winners, winners);
+    cuda_writes(&step, &step.pool.to, to);
+    cuda_add_step(builder, &step);
+}
+
+void cuda_add_lrn(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                  uint32_t input, uint32_t d_output, uint32_t output)
+{
+    struct cuda_step step = cuda_step_of(kernel, node);
+
+    step.lrn.lrn = graph_kernel_lrn(&builder->model->graph->nodes[node], builder->program->count);
+    step.lrn.type = builder->model->type;
+    cuda_reads(&step, &step.lrn.input, input);
+    cuda_reads(&step, &step.lrn.d_output, d_output);
+    cuda_writes(&step, &step.lrn.output, output);
+    cuda_add_step(builder, &step);
+}
+
+void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                      uint32_t input, uint32_t output)
+{
+    const struct graph_node *row = &builder->model->graph->nodes[node];
+    struct cuda_step step = cuda_step_of(kernel, node);
+
+    step.dropout.pixels = cuda_pixels_of(builder, node);
+    step.dropout.plane = row->shape.height * row->shape.width;
+    step.dropout.key = cuda_dropout_key(builder->model, node);
+    step.dropout.rate = row->dropout_rate;
+    cuda_reads(&step, &step.dropout.input, input);
+    cuda_writes(&step, &step.dropout.output, output);
+    cuda_add_step(builder, &step);
 }

@@ -66,10 +66,24 @@ struct device_part cuda_part_of(const struct cuda_builder *builder, const struct
 
 /* The output of a block's n-th input. */
 uint32_t cuda_input(const struct cuda_builder *builder, const struct cuda_block *block, uint32_t n);
-/* Dropout or its backward pass, which are the same. */
-void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
-                      uint32_t input, uint32_t output);
 /* Add a gradient of a block's output to those still to be summed. */
 void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t gradient);
+
+/* ---- steps of both passes; tensors that a pass does not have are CUDA_NONE ---- */
+
+void cuda_add_sum(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                  bool relu, uint32_t a, uint32_t b, uint32_t output);
+void cuda_add_pool(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                   uint32_t from, uint32_t to, uint32_t winners);
+void cuda_add_lrn(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                  uint32_t input, uint32_t d_output, uint32_t output);
+void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                      uint32_t input, uint32_t output);
+
+/* ---- forward.c, backward.c: blocks into steps ---- */
+
+/* Visit the blocks in order, or in reverse after that; each has one function per pass. */
+void cuda_emit_forward(struct cuda_builder *builder);
+void cuda_emit_backward(struct cuda_builder *builder);
 
 #endif

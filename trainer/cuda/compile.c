@@ -5,7 +5,6 @@
 #include "trainer/cuda/fuse.h"
 #include "trainer/cuda/int8.h"
 #include "trainer/cuda/observe.h"
-#include "trainer/cuda/passes.h"
 
 #include <errno.h>
 #include <stdlib.h>

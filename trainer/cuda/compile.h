@@ -10,5 +10,8 @@
 
 /* NULL with a reason. Destroy it with cuda_program_destroy(). */
 struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
+/* List the steps, as trainer/schedule.h describes them, for a GPU that need not be present. */
+int cuda_schedule(const void *settings, const struct schedule_request *request,
+                  struct schedule *schedule);
 
 #endif

@@ -11,7 +11,6 @@
 #include "trainer/cuda/flight.h"
 #include "trainer/cuda/int8_model.h"
 #include "trainer/cuda/observe.h"
-#include "trainer/cuda/schedule.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -290,7 +289,7 @@ static int cuda_update(void *state, const struct backend_update *update)
 
 static void *cuda_batches(void *state, size_t bytes)
 {
-    return cuda_pin(&((struct cuda_state *)state)->model.memory, bytes);
+    return cuda_pin(&((struct cuda_state *)state)->model, bytes);
 }
 
 static void cuda_forget_batches(void *state, void *memory)
@@ -315,9 +314,9 @@ static void cuda_memory(void *state, struct backend_memory *memory)
         .layout = LAYOUT,
         .activation_bytes = cuda->arena_bytes,
         .workspace_bytes = model->workspace_bytes,
-        .device_bytes = model->memory.device_bytes + cuda->arena_bytes + model->workspace_bytes,
+        .device_bytes = model->device_bytes + cuda->arena_bytes + model->workspace_bytes,
         .batch_bytes = cuda->flights.slot_bytes,
-        .pinned_bytes = model->memory.pinned_bytes};
+        .pinned_bytes = model->pinned_bytes};
 }
 
 const struct backend_ops iobench_backend_cuda = {

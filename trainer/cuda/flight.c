@@ -40,14 +40,14 @@ int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model)
     if (!flights->slots || !flights->flights)
         return -ENOMEM;
     for (uint32_t i = 0; i < flights->slot_count && code == 0; i++) {
-        flights->slots[i].rows = cuda_allocate(&model->memory, flights->rows_bytes);
-        flights->slots[i].header = cuda_allocate(&model->memory, model->header_bytes);
+        flights->slots[i].rows = cuda_allocate(model, flights->rows_bytes);
+        flights->slots[i].header = cuda_allocate(model, model->header_bytes);
         code = flights->slots[i].rows && flights->slots[i].header ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; i <= flights->slot_count && code == 0; i++) {
         struct cuda_flight *flight = &flights->flights[i];
-        flight->staged = cuda_pin(&model->memory, model->header_bytes);
-        flight->report = cuda_pin(&model->memory, sizeof *flight->report);
+        flight->staged = cuda_pin(model, model->header_bytes);
+        flight->report = cuda_pin(model, sizeof *flight->report);
         code = flight->staged && flight->report ? 0 : -ENOMEM;
         for (int k = 0; k < CUDA_MOMENTS && code == 0; k++)
             code = runtime_event_create(&flight->moments[k]);

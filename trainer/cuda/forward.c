@@ -3,12 +3,11 @@
 #include "trainer/cuda/fuse.h"
 #include "trainer/cuda/int8.h"
 #include "trainer/cuda/observe.h"
-#include "trainer/cuda/passes.h"
 
-static uint32_t set_value(struct cuda_builder *builder, const struct cuda_block *block,
-                          uint32_t buffer)
+/* Add a tensor for a block's output. */
+static uint32_t add_output(struct cuda_builder *builder, const struct cuda_block *block)
 {
-    return cuda_value(builder, block)->buffer = buffer;
+    return cuda_value(builder, block)->buffer = cuda_add_tensor(builder, block->node);
 }
 
 static void add_input(struct cuda_builder *builder, const struct cuda_block *own)
@@ -28,7 +27,7 @@ static void add_input(struct cuda_builder *builder, const struct cuda_block *own
         step.input.to.mean[c] = backend_mean[c];
         step.input.to.deviation[c] = backend_deviation[c];
     }
-    cuda_writes(&step, &step.input.output, set_value(builder, own, cuda_add_tensor(builder, 0)));
+    cuda_writes(&step, &step.input.output, add_output(builder, own));
     cuda_add_step(builder, &step);
 }
 
@@ -58,16 +57,8 @@ static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t
 
 static void add_plain_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    struct cuda_step step = cuda_step_of(&cuda_kernel_sum, own->node);
-
-    step.sum.type = builder->model->type;
-    step.sum.count = cuda_numbers_of(builder, own->node);
-    step.sum.relu = own->relu;
-    cuda_reads(&step, &step.sum.a, cuda_input(builder, own, 0));
-    cuda_reads(&step, &step.sum.b, cuda_input(builder, own, 1));
-    cuda_writes(&step, &step.sum.output,
-                set_value(builder, own, cuda_add_tensor(builder, own->node)));
-    cuda_add_step(builder, &step);
+    cuda_add_sum(builder, &cuda_kernel_sum, own->node, own->relu, cuda_input(builder, own, 0),
+                 cuda_input(builder, own, 1), add_output(builder, own));
 }
 
 static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block *own)
@@ -86,8 +77,7 @@ static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block
     }
     cuda_reads(&step, &step.affine.x, cuda_input(builder, own, 0));
     cuda_reads(&step, &with->other, cuda_input(builder, own, 1));
-    cuda_writes(&step, &step.affine.y,
-                set_value(builder, own, cuda_add_tensor(builder, own->node)));
+    cuda_writes(&step, &step.affine.y, add_output(builder, own));
     cuda_add_step(builder, &step);
 }
 
@@ -137,7 +127,7 @@ static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_bloc
     add_statistics(builder, user->norms[0], user->inputs[0]);
     if (step->convolution.shape.fusion & DNN_ADDED)
         cuda_reads(step, &step->convolution.tensors.at[DNN_OTHER], cuda_input(builder, user, 1));
-    return set_value(builder, user, cuda_add_tensor(builder, user->node));
+    return add_output(builder, user);
 }
 
 /* The input: unchanged, or what the preceding BN or sum reads; the sum's output is stored. */
@@ -154,8 +144,7 @@ static void read_input(struct cuda_builder *builder, const struct cuda_block *ow
     if (!(fusion & DNN_SUMMED))
         return;
     cuda_reads(step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
-    cuda_writes(step, &at[DNN_SUM],
-                set_value(builder, before, cuda_add_tensor(builder, before->node)));
+    cuda_writes(step, &at[DNN_SUM], add_output(builder, before));
 }
 
 /* Bias and ReLU in place. */
@@ -182,9 +171,8 @@ static void add_convolution(struct cuda_builder *builder, const struct cuda_bloc
 
     step.convolution.shape =
         cuda_shape(model, builder->program->count, own->node, DNN_FORWARD, fusion);
-    const uint32_t output = fusion & DNN_SCALED
-                                ? apply_after(builder, own, &step)
-                                : set_value(builder, own, cuda_add_tensor(builder, own->node));
+    const uint32_t output =
+        fusion & DNN_SCALED ? apply_after(builder, own, &step) : add_output(builder, own);
     cuda_fused_rows(model, fusion, cuda_row(builder, own->inputs[0])->norms,
                     cuda_norm_after(&builder->blocks, own), tensors);
     if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
@@ -204,42 +192,29 @@ static void add_pool(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
     struct cuda_value *value = cuda_value(builder, own);
-    struct cuda_step step =
-        cuda_step_of(max ? &cuda_kernel_max_pool : &cuda_kernel_average_pool, own->node);
 
-    step.pool.window = cuda_window_of(builder, own->node);
-    step.pool.type = builder->model->type;
-    value->buffer = cuda_add_tensor(builder, own->node);
+    add_output(builder, own);
     if (max)
         value->winners = cuda_add_buffer(builder, cuda_numbers_of(builder, own->node));
-    cuda_reads(&step, &step.pool.from, cuda_input(builder, own, 0));
-    cuda_writes(&step, &step.pool.to, value->buffer);
-    cuda_writes(&step, &step.pool.winners, value->winners);
-    cuda_add_step(builder, &step);
+    cuda_add_pool(builder, max ? &cuda_kernel_max_pool : &cuda_kernel_average_pool, own->node,
+                  cuda_input(builder, own, 0), value->buffer, value->winners);
 }
 
 static void add_lrn(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    struct cuda_step step = cuda_step_of(&cuda_kernel_lrn, own->node);
-
-    step.lrn.lrn =
-        graph_kernel_lrn(&builder->model->graph->nodes[own->node], builder->program->count);
-    step.lrn.type = builder->model->type;
-    cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
-    cuda_writes(&step, &step.lrn.output,
-                set_value(builder, own, cuda_add_tensor(builder, own->node)));
-    cuda_add_step(builder, &step);
+    cuda_add_lrn(builder, &cuda_kernel_lrn, own->node, cuda_input(builder, own, 0), CUDA_NONE,
+                 add_output(builder, own));
 }
 
 static void add_dropout(struct cuda_builder *builder, const struct cuda_block *own)
 {
     cuda_add_dropout(builder, &cuda_kernel_dropout, own->node, cuda_input(builder, own, 0),
-                     set_value(builder, own, cuda_add_tensor(builder, own->node)));
+                     add_output(builder, own));
 }
 
 static void add_join(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const uint32_t output = set_value(builder, own, cuda_add_tensor(builder, own->node));
+    const uint32_t output = add_output(builder, own);
     uint32_t offset = 0;
 
     for (uint32_t i = 0; i < own->input_count; i++) {

@@ -76,7 +76,7 @@ int cuda_int8_open(struct cuda_model *model)
         return code;
     for (uint32_t i = 0; i < graph->node_count; i++)
         bytes += model->quantised[i].in_int8 ? bytes_of(model, i) : 0;
-    char *next = model->int8_memory = cuda_allocate(&model->memory, bytes);
+    char *next = model->int8_memory = cuda_allocate(model, bytes);
     if (!next)
         return -ENOMEM;
     for (uint32_t i = 0; i < graph->node_count; i++) {

@@ -55,6 +55,22 @@ static uint64_t aligned(uint64_t bytes)
 
 /* ---- memory ---- */
 
+void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
+{
+    void *allocated = runtime_allocate(bytes);
+
+    model->device_bytes += allocated ? bytes : 0;
+    return allocated;
+}
+
+void *cuda_pin(struct cuda_model *model, uint64_t bytes)
+{
+    void *pinned = runtime_pin(bytes);
+
+    model->pinned_bytes += pinned ? bytes : 0;
+    return pinned;
+}
+
 /* Allocate the compute copies in one piece. */
 static int make_copies(struct cuda_model *model)
 {
@@ -68,7 +84,7 @@ static int make_copies(struct cuda_model *model)
         if (needs_copy(model, &graph->parameters[i]))
             bytes += aligned(copy_numbers(model, &graph->parameters[i]) *
                              device_type_bytes(model->type));
-    model->compute_memory = cuda_allocate(&model->memory, bytes);
+    model->compute_memory = cuda_allocate(model, bytes);
     if (!model->compute_memory)
         return -ENOMEM;
     int code = runtime_zero(model->compute_memory, bytes, model->runtime.stream);
@@ -125,7 +141,7 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
 /* Device memory; NULL after an error, the first of which is kept. */
 static void *allocate(struct cuda_model *model, uint64_t bytes, int *code)
 {
-    void *memory = *code ? NULL : cuda_allocate(&model->memory, bytes);
+    void *memory = *code ? NULL : cuda_allocate(model, bytes);
 
     if (*code == 0 && !memory)
         *code = -ENOMEM;
@@ -195,7 +211,7 @@ static int make_slots(struct cuda_model *model)
     model->per_image = allocate(model, batch * sizeof *model->per_image, &code);
     model->report = allocate(model, sizeof *model->report, &code);
     model->logits = allocate(model, logits_bytes, &code);
-    model->logits_result = code ? NULL : cuda_pin(&model->memory, logits_bytes);
+    model->logits_result = code ? NULL : cuda_pin(model, logits_bytes);
     return model->logits_result ? 0 : -ENOMEM;
 }
 
@@ -271,7 +287,7 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
     model->partial = floats(model, model->partial_floats, &code);
     if (code == 0 && config->training && config->gradients_on_host) {
-        model->host_gradients = cuda_pin(&model->memory, graph->parameter_floats * sizeof(float));
+        model->host_gradients = cuda_pin(model, graph->parameter_floats * sizeof(float));
         code = model->host_gradients ? 0 : -ENOMEM;
     }
     if (code == 0)

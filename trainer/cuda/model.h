@@ -13,7 +13,6 @@
 #include "kernels/device.h"
 #include "trainer/backend.h"
 #include "trainer/cuda/dnn.h"
-#include "trainer/cuda/memory.h"
 #include "trainer/cuda/runtime.h"
 #include "trainer/cuda_settings.h"
 #include "trainer/quantise.h"
@@ -50,7 +49,7 @@ struct cuda_model {
     struct dnn *dnn;
     enum device_type type;
     uint32_t image_channels;
-    struct cuda_memory memory; /* without the programs' arena and workspace */
+    uint64_t device_bytes, pinned_bytes; /* allocated; without the programs' arena and workspace */
     float *parameters, *gradients, *momenta, *statistics;
     float *host_gradients; /* pinned; NULL unless the config wants them */
     void **compute;        /* of each parameter: what layers read */
@@ -105,6 +104,11 @@ int cuda_model_save(const struct cuda_model *model, float *parameters, float *mo
 int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
                        const struct backend_config *config);
 void cuda_model_outline_free(struct cuda_model *model);
+
+/* Allocate device memory or pinned host memory, and count it. NULL with a reason; free it with
+ * runtime_release() or runtime_unpin(). */
+void *cuda_allocate(struct cuda_model *model, uint64_t bytes);
+void *cuda_pin(struct cuda_model *model, uint64_t bytes);
 
 /* ---- shapes and addresses of a node ---- */
 

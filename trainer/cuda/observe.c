@@ -17,8 +17,8 @@ int cuda_observe_open(struct cuda_model *model)
 
     if (!model->config.calibration)
         return 0;
-    model->magnitudes = cuda_allocate(&model->memory, bytes_of(model));
-    model->scratch = cuda_allocate(&model->memory, sizeof *model->scratch);
+    model->magnitudes = cuda_allocate(model, bytes_of(model));
+    model->scratch = cuda_allocate(model, sizeof *model->scratch);
     if (!model->magnitudes || !model->scratch)
         return -ENOMEM;
     int code = runtime_zero(model->magnitudes, bytes_of(model), stream);

@@ -38,12 +38,12 @@ extern const struct exchange_ops iobench_exchange_p2p;
 
 /* ---- opening ---- */
 
-struct handle {
+struct p2p_handle {
     uint8_t bytes[RUNTIME_HANDLE_BYTES];
 };
 
 /* Let the other ranks map this one's gradients. */
-static int open_own(struct p2p_state *p2p, struct handle *mine)
+static int open_own(struct p2p_state *p2p, struct p2p_handle *mine)
 {
     const struct exchange_config *config = &p2p->config;
 
@@ -75,7 +75,7 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
     return apart != 0 && (apart & (apart - 1)) == 0;
 }
 
-static int reach_others(struct p2p_state *p2p, const struct handle *all)
+static int reach_others(struct p2p_state *p2p, const struct p2p_handle *all)
 {
     const uint32_t ranks = p2p->config.ranks->place.ranks;
     int code = 0;
@@ -90,8 +90,8 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
-    struct handle mine = {0};
-    struct handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    struct p2p_handle mine = {0};
+    struct p2p_handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/schedule.h"
+#include "trainer/cuda/compile.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/compile.h"
 #include "trainer/cuda/int8_model.h"
 
 #include <errno.h>
