@@ -4,7 +4,9 @@
  * decoding can keep up with GPUs that are not present.
  *
  * A sleep ends tens of microseconds late. The excess is subtracted from the next step, so that the
- * sum of all steps is exact without spinning: decode workers need the CPU.
+ * sum of all steps is exact without spinning: decode workers need the CPU. They also have it when
+ * this thread comes to start the next step, milliseconds late where they outnumber the cores. A GPU
+ * has work queued: a step begins when its batch is ready and the step before has ended.
  *
  * In an open loop a batch is due every step time / load. Batches that are late do not delay the
  * ones after them, so their lateness adds up while storage is too slow, and is not hidden by
@@ -45,6 +47,7 @@ struct replay_state {
     struct profile profile;
     uint64_t step; /* next step of the profile */
     int64_t overslept_ns;
+    uint64_t end_ns;  /* of the step before */
     double open_load; /* 0: closed loop */
     uint64_t due_ns;  /* open loop: of the next batch */
 };
@@ -147,19 +150,32 @@ static int open_step(struct replay_state *replay, const struct trainer_batch *ba
     return 0;
 }
 
+/* Return when a GPU would begin the step, at most one step ago. */
+static uint64_t begin_ns(const struct replay_state *replay, const struct trainer_batch *batch,
+                         uint64_t now_ns, uint64_t nominal_ns)
+{
+    const uint64_t begin = batch->ready_ns > replay->end_ns ? batch->ready_ns : replay->end_ns;
+
+    if (batch->step == 0 || begin > now_ns) /* epochs start when this thread does */
+        return now_ns;
+    return now_ns - begin > nominal_ns ? now_ns - nominal_ns : begin;
+}
+
 static int replay_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct replay_state *replay = state;
 
     if (replay->open_load > 0)
         return open_step(replay, batch, times);
-    uint64_t start = clock_now_ns();
-    int64_t nominal = (int64_t)next_step_ns(replay, batch->count);
-    int64_t wanted = nominal - replay->overslept_ns;
+    const int64_t nominal = (int64_t)next_step_ns(replay, batch->count);
+    const int64_t wanted = nominal - replay->overslept_ns;
+    const uint64_t now = clock_now_ns(), start = begin_ns(replay, batch, now, (uint64_t)nominal);
 
-    if (wanted > 0)
+    if (wanted > 0 && start + (uint64_t)wanted > now)
         clock_sleep_until_ns(start + (uint64_t)wanted);
-    times->compute_ns = clock_now_ns() - start;
+    replay->end_ns = clock_now_ns();
+    times->compute_ns = replay->end_ns - start;
+    times->wait_ns -= now - start < times->wait_ns ? now - start : times->wait_ns;
     replay->overslept_ns = (int64_t)times->compute_ns - wanted;
     times->nominal_ns = (uint64_t)nominal;
     if (replay->overslept_ns > nominal) /* do not catch up after the machine stalled */
