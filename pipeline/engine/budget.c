@@ -11,18 +11,22 @@
 #include <stdio.h>
 
 struct budget {
+    const struct job *job;
+    const struct catalog *catalog;
+    const struct plan_traits *plan;
+    bool direct;
     uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
-    uint64_t available_bytes;
+    uint64_t held_bytes, available_bytes;
 };
 
-uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
-                                uint64_t held_bytes, struct headroom *headroom)
+uint64_t budget_available_bytes(const struct engine_config *config, uint64_t held_bytes,
+                                struct headroom *headroom)
 {
-    const uint64_t limit_bytes = cold->memory_limit_bytes;
+    const uint64_t limit_bytes = config->job->cold.memory_limit_bytes;
     const uint64_t held = held_bytes < limit_bytes ? held_bytes : limit_bytes;
 
     headroom_find(headroom, "/proc", "/sys");
-    headroom->available_bytes /= ranks ? ranks->place.local_ranks : 1;
+    headroom->available_bytes /= config->ranks ? config->ranks->place.local_ranks : 1;
     if (limit_bytes && limit_bytes - held < headroom->available_bytes) {
         headroom->available_bytes = limit_bytes - held;
         headroom->cause = "--memory-limit";
@@ -33,9 +37,9 @@ uint64_t budget_available_bytes(const struct cold_settings *cold, const struct r
 /* The share that records get. Under --memory-limit a buffered read in flight is charged twice, for
  * its record memory and for its page cache, which the kernel cannot reclaim until it is filled: the
  * kernel kills the process instead. */
-static uint64_t records_share_bytes(const struct budget_config *config, const struct budget *budget)
+static uint64_t records_share_bytes(const struct budget *budget)
 {
-    const bool twice = config->cold->memory_limit_bytes && !config->direct;
+    const bool twice = budget->job->cold.memory_limit_bytes && !budget->direct;
     const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
     const uint64_t left_bytes =
         budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
@@ -43,12 +47,11 @@ static uint64_t records_share_bytes(const struct budget_config *config, const st
     return left_bytes / (twice ? 4 : 2);
 }
 
-static uint64_t choose_records(const struct budget_config *config, const struct budget *budget,
-                               struct result *result)
+static uint64_t choose_records(const struct budget *budget, struct result *result)
 {
-    const struct read_settings *read = config->read;
+    const struct read_settings *read = &budget->job->read;
     struct loader_memory need =
-        loader_memory_needed(config->catalog, config->plan, read, config->order->window);
+        loader_memory_needed(budget->catalog, budget->plan, read, budget->job->order.window);
     char least[32], given[32];
 
     if (read->memory_bytes) {
@@ -60,17 +63,17 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             config->order->shuffle, (unsigned long long)config->plan->slots, least, given);
+             budget->job->order.shuffle, (unsigned long long)budget->plan->slots, least, given);
         return 0;
     }
-    uint64_t share = records_share_bytes(config, budget);
+    uint64_t share = records_share_bytes(budget);
     if (need.least_bytes > share) {
         bytes_text(need.least_bytes, least, sizeof least);
         bytes_text(share, given, sizeof given);
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             config->order->shuffle, (unsigned long long)config->plan->slots, least, given,
+             budget->job->order.shuffle, (unsigned long long)budget->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
@@ -82,14 +85,14 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
 }
 
 /* Warn if memory is too short for the requested window. */
-static void note_window(const struct budget_config *config, struct result *result)
+static void note_window(const struct budget *budget, struct result *result)
 {
-    const struct read_settings *read = config->read;
+    const struct read_settings *read = &budget->job->read;
     const struct coalesce wanted =
-        loader_reads(config->catalog, UINT64_MAX, read, config->order->window);
+        loader_reads(budget->catalog, UINT64_MAX, read, budget->job->order.window);
     char memory[32], needed[32];
 
-    if (!config->order->window || result->reads.window == wanted.window)
+    if (!budget->job->order.window || result->reads.window == wanted.window)
         return;
     result_notice(
         result,
@@ -97,7 +100,7 @@ static void note_window(const struct budget_config *config, struct result *resul
         "%s",
         wanted.window, bytes_text(result->memory_bytes, memory, sizeof memory),
         result->reads.window,
-        bytes_text(coalesce_memory_bytes(config->catalog, wanted.window, read->block_bytes), needed,
+        bytes_text(coalesce_memory_bytes(budget->catalog, wanted.window, read->block_bytes), needed,
                    sizeof needed));
 }
 
@@ -108,23 +111,22 @@ static uint64_t total_bytes(const struct budget *budget)
 }
 
 /* With a limit above the size of the data set nothing is evicted. */
-static void note_limit(const struct budget_config *config, const struct budget *budget,
-                       struct result *result)
+static void note_limit(const struct budget *budget, struct result *result)
 {
-    const uint64_t limit_bytes = config->cold->memory_limit_bytes;
-    const uint64_t set_bytes = catalog_data_bytes(config->catalog);
+    const uint64_t limit_bytes = budget->job->cold.memory_limit_bytes;
+    const uint64_t set_bytes = catalog_data_bytes(budget->catalog);
     char limit[32], set[32];
 
     if (!limit_bytes)
         return;
     bytes_text(limit_bytes, limit, sizeof limit);
-    if (config->direct)
+    if (budget->direct)
         result_notice(result,
                       "--memory-limit %s has no effect on direct reads: they do not use the page "
                       "cache",
                       limit);
     else if (limit_bytes >= set_bytes &&
-             limit_bytes - set_bytes >= total_bytes(budget) + config->held_bytes)
+             limit_bytes - set_bytes >= total_bytes(budget) + budget->held_bytes)
         result_notice(result,
                       "--memory-limit %s has no effect: the data set of %s fits into it, and later "
                       "epochs can be read out of memory; give less than the set",
@@ -132,26 +134,26 @@ static void note_limit(const struct budget_config *config, const struct budget *
 }
 
 /* Above the limit the kernel would kill the process without a message. */
-static int check_limit(const struct budget_config *config, uint64_t records_bytes)
+static int check_limit(const struct budget *budget)
 {
-    const bool direct = config->direct;
-    const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
+    const bool direct = budget->direct;
+    const uint64_t pages_bytes = direct ? 0 : budget->records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
-    if (!config->cold->memory_limit_bytes ||
-        config->held_bytes + config->batches_bytes + records_bytes + pages_bytes <=
-            config->cold->memory_limit_bytes / 4 * 3)
+    if (!budget->job->cold.memory_limit_bytes ||
+        budget->held_bytes + budget->batches_bytes + budget->records_bytes + pages_bytes <=
+            budget->job->cold.memory_limit_bytes / 4 * 3)
         return 0;
-    if (config->held_bytes)
+    if (budget->held_bytes)
         snprintf(network, sizeof network, "the network takes %s, ",
-                 bytes_text(config->held_bytes, held, sizeof held));
+                 bytes_text(budget->held_bytes, held, sizeof held));
     return fail(ENOMEM,
                 "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
-                bytes_text(config->cold->memory_limit_bytes, limit, sizeof limit), network,
-                bytes_text(config->batches_bytes, batches, sizeof batches),
-                bytes_text(records_bytes, records, sizeof records),
+                bytes_text(budget->job->cold.memory_limit_bytes, limit, sizeof limit), network,
+                bytes_text(budget->batches_bytes, batches, sizeof batches),
+                bytes_text(budget->records_bytes, records, sizeof records),
                 direct ? "" : ", and as much in the page cache");
 }
 
@@ -173,35 +175,42 @@ static int check_total(const struct budget *budget, const char *cause)
                 bytes_text(budget->available_bytes, available, sizeof available));
 }
 
-static int divide(const struct budget_config *config, struct budget *budget, struct result *result)
+static int divide(struct budget *budget, const char *cause, struct result *result)
 {
-    struct headroom headroom;
+    const struct job *job = budget->job;
+    int code = check_total(budget, cause); /* too much even without records? */
 
-    budget->available_bytes =
-        budget_available_bytes(config->cold, config->ranks, config->held_bytes, &headroom);
-    int code = check_total(budget, headroom.cause); /* too much even without records? */
     if (code)
         return code;
-    budget->records_bytes = result->memory_bytes = choose_records(config, budget, result);
+    budget->records_bytes = result->memory_bytes = choose_records(budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
     result->reads =
-        loader_reads(config->catalog, budget->records_bytes, config->read, config->order->window);
-    note_window(config, result);
+        loader_reads(budget->catalog, budget->records_bytes, &job->read, job->order.window);
+    note_window(budget, result);
     budget->tables_bytes =
-        loader_tables_bytes(&result->reads, config->plan, budget->records_bytes,
-                            config->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
-    note_limit(config, budget, result);
-    code = check_limit(config, budget->records_bytes);
-    return code ? code : check_total(budget, headroom.cause);
+        loader_tables_bytes(&result->reads, budget->plan, budget->records_bytes,
+                            budget->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
+    note_limit(budget, result);
+    code = check_limit(budget);
+    return code ? code : check_total(budget, cause);
 }
 
-int budget_make(const struct budget_config *config, struct result *result)
+int budget_make(const struct engine_config *config, const struct plan_traits *plan,
+                uint32_t workers, uint64_t batches_bytes, uint64_t held_bytes,
+                struct result *result)
 {
-    struct budget budget = {.batches_bytes = config->batches_bytes,
-                            .decode_bytes = config->workers * config->catalog->record_bytes_max};
-    int code = divide(config, &budget, result);
+    struct headroom headroom;
+    struct budget budget = {.job = config->job,
+                            .catalog = config->catalog,
+                            .plan = plan,
+                            .direct = config->plugins->direct,
+                            .batches_bytes = batches_bytes,
+                            .decode_bytes = workers * config->catalog->record_bytes_max,
+                            .held_bytes = held_bytes};
 
+    budget.available_bytes = budget_available_bytes(config, held_bytes, &headroom);
+    int code = divide(&budget, headroom.cause, result);
     result->memory_needed_bytes = total_bytes(&budget);
     result->memory_available_bytes = budget.available_bytes;
     return code;

@@ -31,7 +31,10 @@ struct worker {
 };
 
 struct decoders {
-    struct decoders_config config;
+    const struct engine_config *config;
+    struct loader *loader;
+    struct batches *batches;
+    uint32_t count;
     bool parses; /* records have bytes, and a stage needs them parsed */
     struct worker *workers;
 };
@@ -80,21 +83,22 @@ struct decode_source decoders_source(const struct sample *sample)
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
-    const struct decoders_config *config = &worker->decoders->config;
+    const struct engine_config *config = worker->decoders->config;
     struct sample sample;
 
     const struct shard *shard =
         &config->catalog->shards[catalog_extent(config->catalog, fetch->record)->shard];
-    int code = format_parse(config->format, shard, fetch->bytes, fetch->length,
-                            FORMAT_ODD_LABELS | (config->decode->check_crc ? 0 : FORMAT_SKIP_CRC),
-                            &worker->scratch, &sample);
+    int code =
+        format_parse(&config->plugins->format, shard, fetch->bytes, fetch->length,
+                     FORMAT_ODD_LABELS | (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC),
+                     &worker->scratch, &sample);
     if (code)
         return code;
     *parsed = sample;
     struct decode_source source = decoders_source(&sample);
-    struct view view = view_of_record(config->seed, fetch->epoch, fetch->record);
+    struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
     code = decoder_decode(&worker->decoder, &source, &view, row);
-    if (code >= 0 && config->decode->digest)
+    if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
     return code ? fail_image(&sample, shard, code) : 0;
 }
@@ -114,7 +118,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 }
 
 /* Prefix the reason with the record's file, offset and number. */
-static int fail_record(const struct decoders_config *config, const struct fetch *fetch, int code)
+static int fail_record(const struct engine_config *config, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(config->catalog, fetch->record);
     char reason[FAIL_REASON_BYTES];
@@ -131,7 +135,7 @@ static int fail_record(const struct decoders_config *config, const struct fetch 
 /* Note this thread's last reason as a finding. */
 static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
-    fail_record(&worker->decoders->config, fetch, -EBADMSG);
+    fail_record(worker->decoders->config, fetch, -EBADMSG);
     findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
 }
 
@@ -150,9 +154,9 @@ static void note_oddities(struct worker *worker, const struct fetch *fetch,
 /* Decode one record into its row. Returns 0, or -errno to stop the run. */
 static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
 {
-    const struct decoders_config *config = &worker->decoders->config;
-    int32_t *label = batches_label(config->batches, fetch->address);
-    void *row = batches_row(config->batches, fetch->address);
+    const struct engine_config *config = worker->decoders->config;
+    int32_t *label = batches_label(worker->decoders->batches, fetch->address);
+    void *row = batches_row(worker->decoders->batches, fetch->address);
 
     struct sample sample = {.label = -1};
     int code = fetch->code;
@@ -167,7 +171,7 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
         return 0;
     }
     code = fail_record(config, fetch, code);
-    if (config->read->on_error != JOB_ERROR_SKIP)
+    if (config->job->read.on_error != JOB_ERROR_SKIP)
         return code;
     account->skipped++;
     findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
@@ -185,57 +189,59 @@ struct written {
 
 static void announce(struct worker *worker, struct written *written)
 {
-    const struct decoders_config *config = &worker->decoders->config;
+    struct meter *meter = worker->decoders->config->meter;
 
-    meter_add(config->meter, METER_RECORD_BYTES, written->account.record_bytes);
-    meter_add(config->meter, METER_RECORD_COUNT, written->account.samples);
-    batches_done(config->batches, written->batch, written->rows, &written->account);
+    meter_add(meter, METER_RECORD_BYTES, written->account.record_bytes);
+    meter_add(meter, METER_RECORD_COUNT, written->account.samples);
+    batches_done(worker->decoders->batches, written->batch, written->rows, &written->account);
 }
 
 /* *waited_ns: for batches to open, as the trainer is behind. */
 static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
                          uint64_t *waited_ns, struct written *written)
 {
-    const struct decoders_config *config = &worker->decoders->config;
+    const struct decoders *decoders = worker->decoders;
+    const uint64_t batch_size = decoders->config->job->batch_size;
 
-    *written = (struct written){.batch = fetches[0]->address / config->batch_size};
+    *written = (struct written){.batch = fetches[0]->address / batch_size};
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t own = fetches[i]->address / config->batch_size;
+        uint64_t own = fetches[i]->address / batch_size;
         if (own != written->batch) {
             announce(worker, written);
             *written = (struct written){.batch = own};
         }
-        int code = batches_wait_open(config->batches, fetches[i]->address, waited_ns);
+        int code = batches_wait_open(decoders->batches, fetches[i]->address, waited_ns);
         if (code == 0)
             code = work_on(worker, fetches[i], &written->account);
         if (code)
             return code;
         written->rows++;
     }
-    loader_release(config->loader, fetches, count);
+    loader_release(decoders->loader, fetches, count);
     return 0;
 }
 
 static int worker_body(void *argument)
 {
     struct worker *worker = argument;
-    const struct decoders_config *config = &worker->decoders->config;
+    const struct decoders *decoders = worker->decoders;
+    struct meter *meter = decoders->config->meter;
     struct fetch *fetches[GROUP_MAX];
     uint64_t end_ns = clock_now_ns();
     int taken;
 
-    while ((taken = loader_acquire(config->loader, fetches, worker->group)) > 0) {
+    while ((taken = loader_acquire(decoders->loader, fetches, worker->group)) > 0) {
         struct written written;
         uint64_t start_ns = clock_now_ns(), waited_ns = 0;
-        meter_add(config->meter, METER_DECODE_RECORD_NS, start_ns - end_ns);
+        meter_add(meter, METER_DECODE_RECORD_NS, start_ns - end_ns);
         int code = work_on_group(worker, fetches, (uint32_t)taken, &waited_ns, &written);
         end_ns = clock_now_ns();
         const uint64_t busy_ns = end_ns - start_ns - waited_ns;
-        meter_add(config->meter, METER_DECODE_BATCH_NS, waited_ns);
-        meter_add(config->meter, METER_DECODE_BUSY_NS, busy_ns);
+        meter_add(meter, METER_DECODE_BATCH_NS, waited_ns);
+        meter_add(meter, METER_DECODE_BUSY_NS, busy_ns);
         if (code) {
-            loader_cancel(config->loader);
-            batches_cancel(config->batches);
+            loader_cancel(decoders->loader);
+            batches_cancel(decoders->batches);
             return code;
         }
         announce(worker, &written);
@@ -245,22 +251,25 @@ static int worker_body(void *argument)
     return taken;
 }
 
-struct decoders *decoders_create(const struct decoders_config *config)
+struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
+                                 struct loader *loader, struct batches *batches)
 {
     struct decoders *decoders = memory_zeroed(sizeof *decoders);
 
     if (!decoders)
         return NULL;
-    decoders->config = *config;
-    decoders->workers = memory_array(config->workers, sizeof *decoders->workers);
+    *decoders =
+        (struct decoders){.config = config, .loader = loader, .batches = batches, .count = workers};
+    decoders->workers = memory_array(workers, sizeof *decoders->workers);
     bool good = decoders->workers != NULL;
-    for (uint32_t i = 0; good && i < config->workers; i++) {
+    for (uint32_t i = 0; good && i < workers; i++) {
         struct worker *worker = &decoders->workers[i];
         worker->decoders = decoders;
         worker->decoder_open = true;
         worker->scratch.capacity = config->catalog->record_bytes_max;
         worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
-        good = worker->scratch.bytes && decoder_open(&worker->decoder, config->decoder) == 0;
+        good =
+            worker->scratch.bytes && decoder_open(&worker->decoder, &config->plugins->decoder) == 0;
     }
     if (good)
         return decoders;
@@ -272,7 +281,7 @@ void decoders_destroy(struct decoders *decoders)
 {
     if (!decoders)
         return;
-    for (uint32_t i = 0; decoders->workers && i < decoders->config.workers; i++) {
+    for (uint32_t i = 0; decoders->workers && i < decoders->count; i++) {
         if (decoders->workers[i].decoder_open)
             decoder_close(&decoders->workers[i].decoder);
         free(decoders->workers[i].scratch.bytes);
@@ -293,17 +302,18 @@ int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 
 int decoders_start(struct decoders *decoders, bool no_bytes)
 {
-    decoders->parses =
-        !no_bytes && (decoders->config.decode->check_crc || decoders->config.decode->digest ||
-                      decoders->workers[0].decoder.traits.reads_image);
-    for (uint32_t i = 0; i < decoders->config.workers; i++) {
+    const struct decode_settings *decode = &decoders->config->job->decode;
+
+    decoders->parses = !no_bytes && (decode->check_crc || decode->digest ||
+                                     decoders->workers[0].decoder.traits.reads_image);
+    for (uint32_t i = 0; i < decoders->count; i++) {
+        struct worker *worker = &decoders->workers[i];
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
-        decoders->workers[i].group = decoders->parses ? 1 : GROUP_MAX;
-        decoders->workers[i].figures = (struct decoders_figures){0};
-        decoders->workers[i].decoder.figures = (struct decode_figures){0};
-        int code =
-            thread_start(&decoders->workers[i].thread, name, worker_body, &decoders->workers[i]);
+        worker->group = decoders->parses ? 1 : GROUP_MAX;
+        worker->figures = (struct decoders_figures){0};
+        worker->decoder.figures = (struct decode_figures){0};
+        int code = thread_start(&worker->thread, name, worker_body, worker);
         if (code)
             return code;
     }
@@ -315,7 +325,7 @@ int decoders_join(struct decoders *decoders)
     char reason[FAIL_REASON_BYTES] = "";
     int first = 0;
 
-    for (uint32_t i = 0; i < decoders->config.workers; i++) {
+    for (uint32_t i = 0; i < decoders->count; i++) {
         int code = thread_join(&decoders->workers[i].thread);
         if (code && (first == 0 || first == -ECANCELED)) {
             first = code;
@@ -328,7 +338,7 @@ int decoders_join(struct decoders *decoders)
 void decoders_figures(struct decoders *decoders, struct decoders_figures *figures)
 {
     *figures = (struct decoders_figures){0};
-    for (uint32_t i = 0; i < decoders->config.workers; i++) {
+    for (uint32_t i = 0; i < decoders->count; i++) {
         const struct worker *worker = &decoders->workers[i];
         findings_add(&figures->findings, &worker->figures.findings);
         decode_figures_add(&figures->decode, &worker->decoder.figures);

@@ -6,31 +6,16 @@
 #ifndef IOBENCH_PIPELINE_ENGINE_DECODERS_H
 #define IOBENCH_PIPELINE_ENGINE_DECODERS_H
 
-#include "base/plugin.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/engine/batches.h"
+#include "pipeline/engine/config.h"
 #include "pipeline/result/findings.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/settings/settings.h"
 
 #include <stdbool.h>
 
 struct decoders;
-
-struct decoders_config {
-    const struct catalog *catalog;
-    const struct plugin_choice *format, *decoder;
-    struct loader *loader;
-    struct batches *batches;
-    uint32_t workers;
-    uint32_t batch_size;
-    uint64_t seed;
-    const struct read_settings
-        *read; /* with JOB_ERROR_SKIP a bad record is an empty row, label -1 */
-    const struct decode_settings *decode;
-    struct meter *meter; /* counts what the decode threads do; NULL: nothing is counted */
-};
 
 /* Sums over all decode threads since decoders_start(). Samples and bytes are counted per batch
  * (struct batch_account). */
@@ -39,7 +24,10 @@ struct decoders_figures {
     struct findings findings;
 };
 
-struct decoders *decoders_create(const struct decoders_config *config); /* NULL with a reason */
+/* config: must outlive the decoders. With JOB_ERROR_SKIP a bad record is an empty row, label -1.
+ * Returns NULL with a reason. */
+struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
+                                 struct loader *loader, struct batches *batches);
 void decoders_destroy(struct decoders *decoders);
 /* Return the image of a sample as decoders take it. */
 struct decode_source decoders_source(const struct sample *sample);

@@ -42,8 +42,7 @@ static uint64_t available_bytes(const struct engine *engine)
 {
     struct headroom headroom;
 
-    return budget_available_bytes(&engine->config.job->cold, engine->config.ranks,
-                                  engine->held_bytes, &headroom);
+    return budget_available_bytes(&engine->config, engine->held_bytes, &headroom);
 }
 
 static uint32_t choose_workers(const struct engine *engine)
@@ -134,26 +133,6 @@ static void create_loader(struct engine *engine, uint64_t memory_bytes)
     });
 }
 
-static void create_decoders(struct engine *engine)
-{
-    const struct job *job = engine->config.job;
-    const struct job_plugins *plugins = engine->config.plugins;
-
-    engine->decoders = decoders_create(&(struct decoders_config){
-        .catalog = engine->config.catalog,
-        .format = &plugins->format,
-        .decoder = &plugins->decoder,
-        .loader = engine->loader,
-        .batches = engine->batches,
-        .workers = engine->workers,
-        .batch_size = (uint32_t)job->batch_size,
-        .seed = job->order.seed,
-        .read = &job->read,
-        .decode = &job->decode,
-        .meter = engine->config.meter,
-    });
-}
-
 static int build(struct engine *engine, struct result *result)
 {
     const struct job *job = engine->config.job;
@@ -171,18 +150,8 @@ static int build(struct engine *engine, struct result *result)
     result->slots = engine->plan.traits.slots;
     result->threads = engine->workers;
     /* Check all memory before allocating any. */
-    code =
-        budget_make(&(struct budget_config){.read = &job->read,
-                                            .order = &job->order,
-                                            .cold = &job->cold,
-                                            .catalog = engine->config.catalog,
-                                            .plan = &engine->plan.traits,
-                                            .ranks = engine->config.ranks,
-                                            .direct = plugins->direct,
-                                            .workers = engine->workers,
-                                            .batches_bytes = row_bytes * job->batch_size * buffers,
-                                            .held_bytes = engine->held_bytes},
-                    result);
+    code = budget_make(&engine->config, &engine->plan.traits, engine->workers,
+                       row_bytes * job->batch_size * buffers, engine->held_bytes, result);
     if (code || job->dry_run)
         return code;
     code = open_trainer(engine, row_bytes, buffers);
@@ -201,7 +170,8 @@ static int build(struct engine *engine, struct result *result)
     create_loader(engine, result->memory_bytes);
     if (!engine->loader)
         return -ENOMEM;
-    create_decoders(engine);
+    engine->decoders =
+        decoders_create(&engine->config, engine->workers, engine->loader, engine->batches);
     engine->account = (struct account){
         .loader = engine->loader,
         .batches = engine->batches,

@@ -6,24 +6,11 @@
 #ifndef IOBENCH_PIPELINE_ENGINE_ENGINE_H
 #define IOBENCH_PIPELINE_ENGINE_ENGINE_H
 
-#include "pipeline/result/recorder.h"
+#include "pipeline/engine/config.h"
 #include "pipeline/result/result.h"
 #include "shuffle/plan.h"
-#include "trainer/trainer.h"
 
 struct engine;
-
-struct engine_config {
-    const struct job *job;
-    const struct job_plugins *plugins;
-    const struct catalog *catalog;
-    struct ranks *ranks; /* NULL: a single process. Time-outs apply from the start of a run
-                            (job->silence_ns) */
-    const struct trainer
-        *trainer;              /* open, owned by the caller; NULL: the plug-in named by the job */
-    struct meter *meter;       /* counts what the stages do; NULL: nothing is counted */
-    struct recorder *recorder; /* marks epochs and their phases; NULL: nothing is marked */
-};
 
 /* Return the scope of this job's plans. */
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
