@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "kernels/kernels.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -193,6 +194,42 @@ void backend_memory(struct backend *backend, struct backend_memory *memory)
     *memory = (struct backend_memory){0};
     backend->ops->memory(backend->state, memory);
 }
+
+/* ---- what backends in host memory share ---- */
+
+struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss)
+{
+    return (struct backend_loss){.count = count,
+                                 .loss = loss->loss,
+                                 .correct = loss->correct,
+                                 .correct_top5 = loss->correct_top5,
+                                 .counted = loss->counted};
+}
+
+void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
+                         const struct backend_update *update, uint64_t first, uint64_t end)
+{
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        uint64_t from = parameter->offset, to = from + parameter->count;
+        const double decay = parameter->decays ? update->decay : 0;
+        if (update->recipe == BACKEND_SGD) {
+            from = from > first ? from : first;
+            to = to < end ? to : end;
+            if (from < to)
+                kernel_sgd(to - from, update->rate, update->momentum, decay, update->gradient_scale,
+                           arenas->gradients + from, arenas->parameters + from,
+                           arenas->momenta + from);
+        } else if (from >= first && from < end) {
+            kernel_lars(to - from, update->rate, update->rate_before, update->momentum, decay,
+                        parameter->decays ? update->eta : 0, update->gradient_scale,
+                        arenas->gradients + from, arenas->parameters + from,
+                        arenas->momenta + from);
+        }
+    }
+}
+
+/* ---- schedules ---- */
 
 static int ignore_gradients(void *context, uint64_t done)
 {

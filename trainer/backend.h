@@ -187,12 +187,23 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
 void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
+
+/* ---- for members of the family ---- */
+
+struct kernel_loss;
+struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss);
+/* Update floats [first, end) of arenas in host memory; LARS needs whole parameters and updates
+ * those that begin in the range. */
+void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
+                         const struct backend_update *update, uint64_t first, uint64_t end);
 /* Load initial weights; if request->passes, also run one batch of random images, call warmed_up(),
  * then run and update request->passes times. update_ns: mean time of an update. For ops.schedule()
  * only. */
 int backend_rehearse(const struct backend_ops *ops, void *state,
                      const struct schedule_request *request, int (*warmed_up)(void *state),
                      double *update_ns);
+
+/* ---- choosing ---- */
 
 /* text: "NAME[:OPTIONS]" or "auto", the first in the registry that works here; precision NULL: the
  * backend's default. Returns 0, or -EINVAL with a reason. Call plugin_release() in either case. */

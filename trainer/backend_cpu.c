@@ -287,50 +287,6 @@ static int cpu_run(void *state, const struct backend_pass *pass, struct backend_
     return code;
 }
 
-struct update_work {
-    const struct cpu_model *model;
-    const struct backend_update *update;
-};
-
-/* Update floats [first, end) of the arena; LARS needs whole parameters and updates those that begin
- * in the range. */
-static void update_part(const void *context, uint64_t first, uint64_t end)
-{
-    const struct update_work *work = context;
-    const struct cpu_model *model = work->model;
-    const struct backend_update *update = work->update;
-
-    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
-        const struct graph_parameter *parameter = &model->graph->parameters[i];
-        uint64_t from = parameter->offset, to = from + parameter->count;
-        double decay = parameter->decays ? update->decay : 0;
-        if (update->recipe == BACKEND_SGD) {
-            from = from > first ? from : first;
-            to = to < end ? to : end;
-            if (from < to)
-                kernel_sgd(to - from, update->rate, update->momentum, decay, update->gradient_scale,
-                           model->gradients + from, model->parameters + from,
-                           model->momenta + from);
-        } else if (from >= first && from < end) {
-            kernel_lars(to - from, update->rate, update->rate_before, update->momentum, decay,
-                        parameter->decays ? update->eta : 0, update->gradient_scale,
-                        model->gradients + from, model->parameters + from, model->momenta + from);
-        }
-    }
-}
-
-static int cpu_update(void *state, const struct backend_update *update)
-{
-    struct cpu_state *cpu = state;
-    struct cpu_model *model = &cpu->model;
-
-    omp_set_num_threads((int)cpu->config.threads);
-    cpu_share(model->graph->parameter_floats, LINE_FLOATS, update_part,
-              &(struct update_work){model, update});
-    model->parameter_version++;
-    return 0;
-}
-
 /* Hash of the parameters' layouts. */
 static uint64_t layout_of(const struct cpu_model *model)
 {
@@ -354,6 +310,31 @@ static void cpu_memory(void *state, struct backend_memory *memory)
                                       .activation_bytes = cpu->arena_bytes};
     for (const struct cpu_program *program = cpu->programs; program; program = program->next)
         memory->workspace_bytes += program->kept_bytes;
+}
+
+struct update_work {
+    const struct graph *graph;
+    const struct backend_update *update;
+    struct backend_memory arenas;
+};
+
+static void update_part(const void *context, uint64_t first, uint64_t end)
+{
+    const struct update_work *work = context;
+
+    backend_update_host(work->graph, &work->arenas, work->update, first, end);
+}
+
+static int cpu_update(void *state, const struct backend_update *update)
+{
+    struct cpu_state *cpu = state;
+    struct update_work work = {.graph = cpu->config.graph, .update = update};
+
+    cpu_memory(state, &work.arenas);
+    omp_set_num_threads((int)cpu->config.threads);
+    cpu_share(work.graph->parameter_floats, LINE_FLOATS, update_part, &work);
+    cpu->model.parameter_version++;
+    return 0;
 }
 
 /* ---- the schedule ---- */

@@ -149,7 +149,7 @@ static void copy(float *to, const float *from, uint64_t count)
 }
 
 /* A following BN scales whole channels, so rounding is the same with or without it. */
-static int round_weights(struct reference *reference)
+static void round_weights(struct reference *reference)
 {
     const struct graph *graph = reference->graph;
 
@@ -159,21 +159,8 @@ static int round_weights(struct reference *reference)
             continue;
         const struct graph_parameter *weight = &graph->parameters[graph->nodes[i].weight];
         const uint32_t channels = graph->nodes[i].shape.channels;
-        const uint64_t count = weight->count / channels;
-        float *rows = reference->rounded + weight->offset;
-        int8_t *quantised = memory_array(weight->count, 1);
-        float *steps = memory_array(channels, sizeof *steps);
-        if (quantised && steps)
-            quantise_weights(channels, count, rows, quantised, steps);
-        for (uint64_t j = 0; quantised && steps && j < weight->count; j++)
-            rows[j] = (float)quantised[j] * steps[j / count];
-        bool failed = !quantised || !steps;
-        free(quantised);
-        free(steps);
-        if (failed)
-            return -ENOMEM;
+        quantise_round(channels, weight->count / channels, reference->rounded + weight->offset);
     }
-    return 0;
 }
 
 static int reference_load(void *state, const float *parameters, const float *momenta,
@@ -186,7 +173,9 @@ static int reference_load(void *state, const float *parameters, const float *mom
     if (reference->config.training)
         copy(reference->momenta, momenta, graph->parameter_floats);
     copy(reference->statistics, statistics, graph->statistic_floats);
-    return reference->rounded ? round_weights(reference) : 0;
+    if (reference->rounded)
+        round_weights(reference);
+    return 0;
 }
 
 static int reference_save(void *state, float *parameters, float *momenta, float *statistics,
@@ -205,15 +194,6 @@ static int reference_save(void *state, float *parameters, float *momenta, float 
 }
 
 /* ---- steps ---- */
-
-static struct backend_loss loss_of(uint32_t count, struct kernel_loss loss)
-{
-    return (struct backend_loss){.count = count,
-                                 .loss = loss.loss,
-                                 .correct = loss.correct,
-                                 .correct_top5 = loss.correct_top5,
-                                 .counted = loss.counted};
-}
 
 static int reference_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
@@ -235,33 +215,11 @@ static int reference_run(void *state, const struct backend_pass *pass, struct ba
             batch->count, graph->classes, logits, batch->labels, pass->label_smoothing,
             pass->learns ? reference->d_values[graph->node_count - 1] : NULL);
     schedule_lap(reference_timer(reference, graph->node_count), &since_ns);
-    *loss = loss_of(batch->count, found);
+    *loss = backend_loss_of(batch->count, &found);
     if (!pass->learns)
         return 0;
     memset(reference->gradients, 0, graph->parameter_floats * sizeof(float));
     return reference_backward(reference, batch, pass->ready, pass->context);
-}
-
-static int reference_update(void *state, const struct backend_update *update)
-{
-    struct reference *reference = state;
-    const struct graph *graph = reference->graph;
-
-    for (uint32_t i = 0; i < graph->parameter_count; i++) {
-        const struct graph_parameter *parameter = &graph->parameters[i];
-        const float *gradient = reference->gradients + parameter->offset;
-        float *weight = reference->parameters + parameter->offset;
-        float *momenta = reference->momenta + parameter->offset;
-        const double decay = parameter->decays ? update->decay : 0;
-        if (update->recipe == BACKEND_SGD)
-            kernel_sgd(parameter->count, update->rate, update->momentum, decay,
-                       update->gradient_scale, gradient, weight, momenta);
-        else
-            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
-                        decay, parameter->decays ? update->eta : 0, update->gradient_scale,
-                        gradient, weight, momenta);
-    }
-    return 0;
 }
 
 static void reference_memory(void *state, struct backend_memory *memory)
@@ -274,6 +232,16 @@ static void reference_memory(void *state, struct backend_memory *memory)
                                       .statistics = reference->statistics,
                                       .workspace_bytes = reference->workspace_bytes,
                                       .activation_bytes = reference->arena_bytes};
+}
+
+static int reference_update(void *state, const struct backend_update *update)
+{
+    struct reference *reference = state;
+    struct backend_memory arenas;
+
+    reference_memory(reference, &arenas);
+    backend_update_host(reference->graph, &arenas, update, 0, reference->graph->parameter_floats);
+    return 0;
 }
 
 /* ---- the schedule ---- */

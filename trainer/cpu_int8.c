@@ -6,11 +6,6 @@
  */
 #include "trainer/cpu.h"
 
-#include "base/memory.h"
-
-#include <errno.h>
-#include <stdlib.h>
-
 /* A node's output in NHWC, which INT8 convolutions prefer. */
 static const struct cpu_layout *pixels_of(const struct cpu_program *program, uint32_t number,
                                           dnnl_data_type_t type)
@@ -83,21 +78,16 @@ static struct int8_weights find_weights(struct cpu_program *program, uint32_t nu
     struct int8_weights made = {.quantised = cpu_add_constant(program, weight->count),
                                 .factors = cpu_add_constant(program, channels * sizeof(float)),
                                 .bias = cpu_add_constant(program, channels * sizeof(float))};
-    float *folded = memory_array(weight->count, sizeof *folded);
 
-    if (!folded && !program->code)
-        program->code = -ENOMEM;
-    if (!program->code) {
-        graph_fold_norm(graph, number, norm, model->parameters, model->statistics,
-                        model->parameters + weight->offset, folded, made.bias);
-        quantise_weights(channels, weight->count / channels, folded, made.quantised, made.factors);
-    }
+    if (!program->code)
+        program->code = quantise_layer(graph, number, norm, model->parameters, model->statistics,
+                                       model->parameters + weight->offset, made.quantised,
+                                       made.factors, made.bias);
     for (uint32_t i = 0; !program->code && i < channels; i++) {
         made.factors[i] *= step_in;
         made.bias[i] /= CPU_SCALES_TAKE_BIAS ? made.factors[i] : unit;
         made.factors[i] /= unit;
     }
-    free(folded);
     return made;
 }
 

@@ -354,10 +354,7 @@ static void find_loss(const struct cpu_program *program, const struct cpu_step *
     const struct kernel_loss found = kernel_cross_entropy(
         program->count, classes, logits, pass->batch->labels, pass->label_smoothing,
         program->training ? program->buffers[step->target].address : NULL);
-    loss->loss = found.loss;
-    loss->correct = found.correct;
-    loss->correct_top5 = found.correct_top5;
-    loss->counted = found.counted;
+    *loss = backend_loss_of(program->count, &found);
 }
 
 static int run_step(const struct cpu_program *program, const struct cpu_step *step,

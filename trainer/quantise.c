@@ -125,18 +125,49 @@ float quantise_value(float value, float step)
     return nearest(value, step) * step;
 }
 
+static float step_of(const float *row, uint64_t count)
+{
+    float largest = 0;
+
+    for (uint64_t i = 0; i < count; i++)
+        largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
+    return largest > 0 ? largest / QUANTISE_MOST : 1;
+}
+
 void quantise_weights(uint32_t channels, uint64_t count, const float *weights, int8_t *quantised,
                       float *steps)
 {
     for (uint32_t c = 0; c < channels; c++) {
         const float *row = weights + c * count;
-        float largest = 0;
-        for (uint64_t i = 0; i < count; i++)
-            largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
-        steps[c] = largest > 0 ? largest / QUANTISE_MOST : 1;
+        steps[c] = step_of(row, count);
         for (uint64_t i = 0; i < count; i++)
             quantised[c * count + i] = (int8_t)nearest(row[i], steps[c]);
     }
+}
+
+void quantise_round(uint32_t channels, uint64_t count, float *weights)
+{
+    for (uint32_t c = 0; c < channels; c++) {
+        const float step = step_of(weights + c * count, count);
+        for (uint64_t i = c * count; i < (c + 1) * count; i++)
+            weights[i] = quantise_value(weights[i], step);
+    }
+}
+
+int quantise_layer(const struct graph *graph, uint32_t convolution, uint32_t norm,
+                   const float *parameters, const float *statistics, const float *weight,
+                   int8_t *quantised, float *steps, float *bias)
+{
+    const uint32_t channels = graph->nodes[convolution].shape.channels;
+    const uint64_t count = graph->parameters[graph->nodes[convolution].weight].count;
+    float *folded = memory_array(count, sizeof *folded);
+
+    if (!folded)
+        return -ENOMEM;
+    graph_fold_norm(graph, convolution, norm, parameters, statistics, weight, folded, bias);
+    quantise_weights(channels, count / channels, folded, quantised, steps);
+    free(folded);
+    return 0;
 }
 
 /* ---- a network ---- */

@@ -33,6 +33,13 @@ uint32_t quantise_bins_kept(const uint64_t *counts);
 /* weights: rows of `count`, one per output channel. steps: `channels`. */
 void quantise_weights(uint32_t channels, uint64_t count, const float *weights, int8_t *quantised,
                       float *steps);
+/* Round them to what quantise_weights() represents. */
+void quantise_round(uint32_t channels, uint64_t count, float *weights);
+/* The weights of a convolution with a BN folded in, and the bias; arguments as graph_fold_norm().
+ */
+int quantise_layer(const struct graph *graph, uint32_t convolution, uint32_t norm,
+                   const float *parameters, const float *statistics, const float *weight,
+                   int8_t *quantised, float *steps, float *bias);
 /* The nearest representable value. */
 float quantise_value(float value, float step);
 

@@ -101,40 +101,30 @@ static void node_forward(const struct pass *pass, uint32_t number)
     case GRAPH_INPUT:
         return;
     case GRAPH_CONVOLUTION:
-        kernel_convolution(&window, input, part(reference, parameters, node->weight),
-                           part(reference, reference->parameters, node->bias), output,
-                           reference->workspace);
-        return;
+        return kernel_convolution(&window, input, part(reference, parameters, node->weight),
+                                  part(reference, reference->parameters, node->bias), output,
+                                  reference->workspace);
     case GRAPH_BATCH_NORM:
-        batch_norm_forward(pass, number);
-        return;
+        return batch_norm_forward(pass, number);
     case GRAPH_RELU:
-        kernel_relu(count, input, output);
-        return;
+        return kernel_relu(count, input, output);
     case GRAPH_MAX_POOL:
-        kernel_max_pool(&window, input, output);
-        return;
+        return kernel_max_pool(&window, input, output);
     case GRAPH_AVERAGE_POOL:
-        kernel_average_pool(&window, input, output);
-        return;
+        return kernel_average_pool(&window, input, output);
     case GRAPH_ADD:
-        kernel_add(count, input, reference->values[node->inputs[1]], output);
-        return;
+        return kernel_add(count, input, reference->values[node->inputs[1]], output);
     case GRAPH_CONCAT:
-        concat_forward(pass, node, output);
-        return;
+        return concat_forward(pass, node, output);
     case GRAPH_FULLY_CONNECTED:
-        kernel_fully_connected(
+        return kernel_fully_connected(
             pass->images, graph_node_floats(input_of(reference, node)), graph_node_floats(node),
             input, part(reference, reference->parameters, node->weight),
             part(reference, reference->parameters, node->bias), output, reference->workspace);
-        return;
     case GRAPH_LRN:
-        kernel_lrn(&lrn, input, output);
-        return;
+        return kernel_lrn(&lrn, input, output);
     case GRAPH_DROPOUT:
-        dropout_forward(pass, number);
-        return;
+        return dropout_forward(pass, number);
     }
 }
 
@@ -241,34 +231,26 @@ static void node_backward(const struct pass *pass, uint32_t number)
         return;
     case GRAPH_CONVOLUTION:
     case GRAPH_FULLY_CONNECTED:
-        weights_backward(pass, number);
-        return;
+        return weights_backward(pass, number);
     case GRAPH_BATCH_NORM:
-        batch_norm_backward(pass, number);
-        return;
+        return batch_norm_backward(pass, number);
     case GRAPH_RELU:
-        kernel_relu_backward(count, reference->values[number], d_output, d_input);
-        return;
+        return kernel_relu_backward(count, reference->values[number], d_output, d_input);
     case GRAPH_MAX_POOL:
-        kernel_max_pool_backward(&window, input, d_output, d_input);
-        return;
+        return kernel_max_pool_backward(&window, input, d_output, d_input);
     case GRAPH_AVERAGE_POOL:
-        kernel_average_pool_backward(&window, d_output, d_input);
-        return;
+        return kernel_average_pool_backward(&window, d_output, d_input);
     case GRAPH_ADD:
         kernel_accumulate(count, d_output, d_input);
         kernel_accumulate(count, d_output, reference->d_values[node->inputs[1]]);
         return;
     case GRAPH_CONCAT:
-        concat_backward(pass, node, d_output);
-        return;
+        return concat_backward(pass, node, d_output);
     case GRAPH_LRN:
-        kernel_lrn_backward(&lrn, input, d_output, d_input);
-        return;
+        return kernel_lrn_backward(&lrn, input, d_output, d_input);
     case GRAPH_DROPOUT:
-        kernel_dropout_backward(count, pass_key(pass, number), node->dropout_rate, d_output,
-                                d_input);
-        return;
+        return kernel_dropout_backward(count, pass_key(pass, number), node->dropout_rate, d_output,
+                                       d_input);
     }
 }
 

@@ -79,27 +79,19 @@ static void absorb_norms(struct maker *maker, uint32_t sum)
 
 static void absorb(struct maker *maker, uint32_t node)
 {
-    if (is_kept(maker, node))
+    static const bool takes_relu[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
+                                                       [GRAPH_FULLY_CONNECTED] = true,
+                                                       [GRAPH_BATCH_NORM] = true,
+                                                       [GRAPH_ADD] = true};
+    const enum graph_kind kind = maker->graph->nodes[node].kind;
+
+    if (is_kept(maker, node) || !takes_relu[kind])
         return;
-    switch (maker->graph->nodes[node].kind) {
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        return absorb_relu(maker, node);
-    case GRAPH_BATCH_NORM:
-        absorb_relu(maker, node);
-        return absorb_pool(maker, node);
-    case GRAPH_ADD:
+    absorb_relu(maker, node);
+    if (kind == GRAPH_BATCH_NORM)
+        absorb_pool(maker, node);
+    if (kind == GRAPH_ADD)
         absorb_norms(maker, node);
-        return absorb_relu(maker, node);
-    case GRAPH_INPUT:
-    case GRAPH_RELU:
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-    case GRAPH_CONCAT:
-    case GRAPH_LRN:
-    case GRAPH_DROPOUT:
-        return;
-    }
 }
 
 static int look_at_graph(struct maker *maker)
@@ -136,28 +128,20 @@ int cuda_blocks_append(struct cuda_blocks *blocks, const struct cuda_block *bloc
 
 static enum cuda_block_kind kind_of(const struct maker *maker, uint32_t node)
 {
-    switch (maker->graph->nodes[node].kind) {
-    case GRAPH_INPUT:
-        break;
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        return CUDA_BLOCK_CONVOLUTION;
-    case GRAPH_BATCH_NORM:
-        return maker->nodes[node].pool != CUDA_NO_NODE ? CUDA_BLOCK_STEM : CUDA_BLOCK_SUM;
-    case GRAPH_RELU:
-    case GRAPH_ADD:
-        return CUDA_BLOCK_SUM;
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-        return CUDA_BLOCK_POOL;
-    case GRAPH_CONCAT:
-        return CUDA_BLOCK_JOIN;
-    case GRAPH_LRN:
-        return CUDA_BLOCK_LRN;
-    case GRAPH_DROPOUT:
-        return CUDA_BLOCK_DROPOUT;
-    }
-    return CUDA_BLOCK_INPUT;
+    static const enum cuda_block_kind kinds[] = {[GRAPH_INPUT] = CUDA_BLOCK_INPUT,
+                                                 [GRAPH_CONVOLUTION] = CUDA_BLOCK_CONVOLUTION,
+                                                 [GRAPH_FULLY_CONNECTED] = CUDA_BLOCK_CONVOLUTION,
+                                                 [GRAPH_BATCH_NORM] = CUDA_BLOCK_SUM,
+                                                 [GRAPH_RELU] = CUDA_BLOCK_SUM,
+                                                 [GRAPH_ADD] = CUDA_BLOCK_SUM,
+                                                 [GRAPH_MAX_POOL] = CUDA_BLOCK_POOL,
+                                                 [GRAPH_AVERAGE_POOL] = CUDA_BLOCK_POOL,
+                                                 [GRAPH_CONCAT] = CUDA_BLOCK_JOIN,
+                                                 [GRAPH_LRN] = CUDA_BLOCK_LRN,
+                                                 [GRAPH_DROPOUT] = CUDA_BLOCK_DROPOUT};
+
+    return maker->nodes[node].pool != CUDA_NO_NODE ? CUDA_BLOCK_STEM
+                                                   : kinds[maker->graph->nodes[node].kind];
 }
 
 /* The side of a sum that passes through a BN comes first. */

@@ -128,24 +128,21 @@ static int fill(const struct cuda_model *model, uint32_t number, const float *pa
     float *scale = (void *)(filled + aligned(count));
     float *bias = (void *)(filled + aligned(count) + vector);
     float *last = (void *)(filled + aligned(count) + 2 * vector);
-    float *folded = memory_array(count, sizeof *folded);
     int8_t *quantised = memory_array(count, 1);
+    int code = quantised ? quantise_layer(graph, number, chain.norm, parameters, statistics,
+                                          parameters + graph->parameters[node->weight].offset,
+                                          quantised, scale, bias)
+                         : -ENOMEM;
 
-    if (folded && quantised) {
-        graph_fold_norm(graph, number, chain.norm, parameters, statistics,
-                        parameters + graph->parameters[node->weight].offset, folded, bias);
-        quantise_weights(channels, count / channels, folded, quantised, scale);
+    if (code == 0)
         put_channels_last(node, count, quantised, (int8_t *)filled);
-    }
-    bool failed = !folded || !quantised;
     for (uint32_t i = 0; i < channels; i++) {
         scale[i] *= step_in / between;
         bias[i] /= between;
         last[i] = between / unit;
     }
-    free(folded);
     free(quantised);
-    return failed ? -ENOMEM : 0;
+    return code;
 }
 
 int cuda_int8_load(struct cuda_model *model)
