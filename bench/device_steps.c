@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     uint64_t start_ns = clock_now_ns(), steps = 0;
 
     must(network && batch ? 0 : -EINVAL);
-    struct graph *graph = network->build(network->side, network->classes);
+    struct graph *graph = network_build(network, network->side, network->classes);
     must(graph ? 0 : -EINVAL);
     open_backend(&backend, &choice, argv[1], graph, batch);
     const struct images images = make_images(&backend, network, batch);

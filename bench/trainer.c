@@ -283,7 +283,7 @@ static int run_case(struct bench *bench, const char *name, uint32_t side, uint32
     const struct network *network = network_find(name);
     int code = 0;
 
-    if (!network || !(bench->graph = network->build(side, network->classes)))
+    if (!network || !(bench->graph = network_build(network, side, network->classes)))
         return -EINVAL;
     bench->batch_size = batch_size;
     omp_set_num_threads((int)bench->threads);

@@ -74,7 +74,7 @@ static json_t *members_of(const struct family *family)
 /* Returns false if out of memory. */
 static bool network_cost(const struct network *network, struct graph_cost *cost)
 {
-    struct graph *graph = network->build(network->side, network->classes);
+    struct graph *graph = network_build(network, network->side, network->classes);
 
     if (graph)
         *cost = graph_cost(graph);

@@ -397,7 +397,7 @@ static int plan_run(const struct invocation *invocation)
     } else {
         const uint64_t side = settings->side ? settings->side : view.network->side;
         const uint64_t classes = settings->classes ? settings->classes : view.network->classes;
-        struct graph *graph = view.network->build((uint32_t)side, (uint32_t)classes);
+        struct graph *graph = network_build(view.network, (uint32_t)side, (uint32_t)classes);
         status =
             make_plan(settings, &backend, graph, &view) ? command_failed(invocation) : COMMAND_OK;
         schedule_free(&view.schedule);

@@ -15,32 +15,6 @@
 
 static const double bn_epsilon = 1e-5, bn_momentum = 0.1;
 
-struct graph *graph_create(struct graph_shape input, uint32_t classes)
-{
-    struct graph *graph = memory_zeroed(sizeof *graph);
-
-    if (!graph)
-        return NULL;
-    graph->classes = classes;
-    /* Element 0 exists from the start: it is returned in place of a rejected node. */
-    if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes") ||
-        memory_room(&graph->parameters, 0, sizeof *graph->parameters, "parameters")) {
-        graph_destroy(graph);
-        return NULL;
-    }
-    graph->nodes[graph->node_count++] = (struct graph_node){
-        .name = "input",
-        .kind = GRAPH_INPUT,
-        .shape = input,
-        .groups = 1,
-        .weight = UINT32_MAX,
-        .bias = UINT32_MAX,
-        .gamma = UINT32_MAX,
-        .beta = UINT32_MAX,
-    };
-    return graph;
-}
-
 void graph_destroy(struct graph *graph)
 {
     if (!graph)
@@ -83,12 +57,30 @@ static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *
                                 .bias = UINT32_MAX,
                                 .gamma = UINT32_MAX,
                                 .beta = UINT32_MAX};
-    memcpy(node->inputs, inputs, input_count * sizeof *inputs);
+    for (uint32_t i = 0; i < input_count; i++)
+        node->inputs[i] = inputs[i];
     if (name)
         snprintf(node->name, sizeof node->name, "%s", name);
     else
         snprintf(node->name, sizeof node->name, "node%u", number);
     return number;
+}
+
+struct graph *graph_create(struct graph_shape input, uint32_t classes)
+{
+    struct graph *graph = memory_zeroed(sizeof *graph);
+
+    if (!graph)
+        return NULL;
+    graph->classes = classes;
+    /* Element 0 exists from the start: it is returned in place of a rejected node. */
+    if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes") ||
+        memory_room(&graph->parameters, 0, sizeof *graph->parameters, "parameters")) {
+        graph_destroy(graph);
+        return NULL;
+    }
+    add_node(graph, GRAPH_INPUT, "input", NULL, 0, input);
+    return graph;
 }
 
 /* Add a node with another node's shape. */
@@ -118,6 +110,18 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
     snprintf(parameter->name, sizeof parameter->name, "%s.%s", graph->nodes[node].name,
              names[kind]);
     return number;
+}
+
+/* Weights and bias of a node; it starts as in He et al. 2015. */
+static void add_weight(struct graph *graph, uint32_t number, uint64_t fan_in, bool bias)
+{
+    const uint32_t channels = graph->nodes[number].shape.channels;
+    const uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, fan_in * channels);
+
+    graph->parameters[weight].deviation = sqrt(2.0 / (double)fan_in);
+    graph->nodes[number].weight = weight;
+    if (bias)
+        graph->nodes[number].bias = add_parameter(graph, number, GRAPH_BIAS, channels);
 }
 
 /* Output size of a window along one side, or 0 if it does not fit. */
@@ -160,12 +164,7 @@ uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input
     uint32_t number = add_node(graph, GRAPH_CONVOLUTION, name, &input, 1, shape);
     graph->nodes[number].window = window;
     graph->nodes[number].groups = groups;
-    uint64_t fan_in = (uint64_t)in / groups * window.height * window.width;
-    uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, fan_in * channels);
-    graph->parameters[weight].deviation = sqrt(2.0 / (double)fan_in); /* He et al. 2015 */
-    graph->nodes[number].weight = weight;
-    if (bias)
-        graph->nodes[number].bias = add_parameter(graph, number, GRAPH_BIAS, channels);
+    add_weight(graph, number, (uint64_t)in / groups * window.height * window.width, bias);
     return number;
 }
 
@@ -253,13 +252,10 @@ uint32_t graph_fully_connected(struct graph *graph, const char *name, uint32_t i
     uint64_t in = (uint64_t)from.channels * from.height * from.width;
     uint32_t number = add_node(graph, GRAPH_FULLY_CONNECTED, name, &input, 1,
                                (struct graph_shape){channels, 1, 1});
-    uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, in * channels);
 
-    /* The classifier starts small; hidden layers start like convolutions. */
-    graph->parameters[weight].deviation =
-        channels == graph->classes ? 0.01 : sqrt(2.0 / (double)in);
-    graph->nodes[number].weight = weight;
-    graph->nodes[number].bias = add_parameter(graph, number, GRAPH_BIAS, channels);
+    add_weight(graph, number, in, true);
+    if (channels == graph->classes) /* the classifier starts small */
+        graph->parameters[graph->nodes[number].weight].deviation = 0.01;
     return number;
 }
 

@@ -168,8 +168,8 @@ struct network {
     const char *source; /* paper or model definition of the shapes */
     uint32_t side;      /* of the square input image it was designed for */
     uint32_t classes;
-    /* Build for any supported side; otherwise -EINVAL with a reason. */
-    struct graph *(*build)(uint32_t side, uint32_t classes);
+    void (*build)(struct graph *graph, const uint32_t *depths); /* add all nodes after the input */
+    uint32_t depths[6]; /* blocks or layers per stage, if the network has stages; ends with 0 */
     /* Published values to check against: parameters (exact for `classes`), forward GMACs. */
     uint64_t published_parameters;
     double published_gmacs;
@@ -180,5 +180,7 @@ struct network {
 
 extern const struct network *const network_registry[]; /* NULL-terminated */
 const struct network *network_find(const char *name);  /* NULL with a reason that lists all names */
+/* For any supported side; otherwise NULL with a reason. */
+struct graph *network_build(const struct network *network, uint32_t side, uint32_t classes);
 
 #endif

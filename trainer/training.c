@@ -137,7 +137,7 @@ static int open_alone(struct training *training)
 
     if (code)
         return code;
-    training->graph = config->network->build(config->side, config->classes);
+    training->graph = network_build(config->network, config->side, config->classes);
     if (!training->graph)
         return -EINVAL;
     code = check_memory(training);

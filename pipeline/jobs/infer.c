@@ -184,7 +184,7 @@ static int look_at_images(struct inference *inference)
     const uint32_t batch_size =
         job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
     struct training_config config = config_of(job, batch_size);
-    struct graph *graph = job->network->build(job->side, job->classes);
+    struct graph *graph = network_build(job->network, job->side, job->classes);
 
     if (!graph)
         return -EINVAL;

@@ -151,7 +151,7 @@ static void learn_alone(const char *network, uint32_t count, float *weights)
 static int compare(const char *network, uint32_t ranks, uint32_t shares, double tolerance,
                    const float *together)
 {
-    struct graph *graph = network_find(network)->build(SIDE, CLASSES);
+    struct graph *graph = network_build(network_find(network), SIDE, CLASSES);
     float *alone = memory_array(graph->parameter_floats, sizeof *alone);
     double most = 0, difference = 0;
 

@@ -23,7 +23,7 @@ enum { BATCH = 64, SHAPES_MAX = 64 };
 /* The distinct convolutions of the network; the image has 8 channels. */
 static uint32_t convolutions(struct kernel_window *shapes)
 {
-    struct graph *graph = network_find("resnet50")->build(224, 1000);
+    struct graph *graph = network_build(network_find("resnet50"), 224, 1000);
     struct cuda_model model = {.graph = graph, .type = DEVICE_FP16, .image_channels = 8};
     uint32_t count = 0;
 

@@ -153,7 +153,7 @@ struct course {
 
 static void set_out(struct course *course, const char *backend, struct backend_config config)
 {
-    *course = (struct course){.graph = network_find("lenet")->build(SIDE, CLASSES)};
+    *course = (struct course){.graph = network_build(network_find("lenet"), SIDE, CLASSES)};
     float *weights = calloc(course->graph->parameter_floats, sizeof *weights);
 
     config.graph = course->graph;

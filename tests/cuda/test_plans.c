@@ -83,7 +83,7 @@ static void nothing_is_in_vain(const struct cuda_program *program, const struct 
 static uint32_t compile(struct dnn *dnn, const struct network *network, int precision,
                         uint32_t batch, uint64_t *arena_bytes)
 {
-    struct graph *graph = network->build(network->side, network->classes);
+    struct graph *graph = network_build(network, network->side, network->classes);
     struct cuda_model model;
     uint32_t found = 0;
 
@@ -209,7 +209,7 @@ static double traffic(const struct graph *graph, uint32_t capability, int fusion
 /* ResNet-50 on an H200: what fusion saves in memory traffic, as counted by hand in docs/gpu.md. */
 static void a_schedule_counts_what_is_moved(void **unused)
 {
-    struct graph *graph = network_find("resnet50")->build(224, 1000);
+    struct graph *graph = network_build(network_find("resnet50"), 224, 1000);
     double flops, same;
     const double fused_bytes = traffic(graph, 90, CUDA_FUSE_AUTO, &flops);
     const double unfused_bytes = traffic(graph, 90, CUDA_FUSE_NONE, &same);
@@ -241,7 +241,7 @@ static void nothing_is_fused_unasked(void **unused)
  * expected here. */
 static void int8_runs_through(void **unused)
 {
-    struct graph *graph = network_find("resnet50")->build(224, 1000);
+    struct graph *graph = network_build(network_find("resnet50"), 224, 1000);
     struct dnn *dnn = open_for(90, NULL);
     float *ranges = calloc(graph->node_count, sizeof *ranges);
     uint32_t layers = 0, sums = 0, changes = 0;
@@ -277,7 +277,7 @@ static void int8_runs_through(void **unused)
 /* A max-pool after BN and ReLU is no part of a stem where those are in an INT8 convolution. */
 static void int8_keeps_every_pool(void **unused)
 {
-    struct graph *graph = network_find("inception-v3")->build(299, 1000);
+    struct graph *graph = network_build(network_find("inception-v3"), 299, 1000);
     float *ranges = calloc(graph->node_count, sizeof *ranges);
     uint32_t pools = 0, computed = 0;
     struct cuda_model model;

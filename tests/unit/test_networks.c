@@ -14,7 +14,7 @@ static void parameters_and_operations_are_as_published(void **unused)
     (void)unused;
     for (const struct network *const *n = network_registry; *n; n++) {
         const struct network *network = *n;
-        struct graph *graph = network->build(network->side, network->classes);
+        struct graph *graph = network_build(network, network->side, network->classes);
         if (!graph)
             fail_msg("%s: %s", network->name, fail_reason());
         struct graph_cost cost = graph_cost(graph);
@@ -37,7 +37,7 @@ static void parameters_and_operations_are_as_published(void **unused)
 static void training_costs_three_times_forward_but_for_the_image(void **unused)
 {
     const struct network *network = network_find("resnet50");
-    struct graph *graph = network->build(224, 1000);
+    struct graph *graph = network_build(network, 224, 1000);
     struct graph_cost cost = graph_cost(graph);
 
     (void)unused;
@@ -49,7 +49,7 @@ static void training_costs_three_times_forward_but_for_the_image(void **unused)
 static void parameters_lie_in_backward_order(void **unused)
 {
     const struct network *network = network_find("resnet50");
-    struct graph *graph = network->build(64, 10);
+    struct graph *graph = network_build(network, 64, 10);
 
     (void)unused;
     assert_non_null(graph);
@@ -67,7 +67,7 @@ static void parameters_lie_in_backward_order(void **unused)
 static void starting_values_are_as_asked(void **unused)
 {
     const struct network *network = network_find("tiny");
-    struct graph *graph = network->build(32, 10);
+    struct graph *graph = network_build(network, 32, 10);
     float *values = calloc(graph->parameter_floats, sizeof *values);
     float *again = calloc(graph->parameter_floats, sizeof *again);
 
@@ -99,7 +99,7 @@ static void starting_values_are_as_asked(void **unused)
 static void a_network_that_does_not_fit_is_refused(void **unused)
 {
     (void)unused;
-    assert_null(network_find("vgg16")->build(16, 10));
+    assert_null(network_build(network_find("vgg16"), 16, 10));
     assert_non_null(strstr(fail_reason(), "window does not fit"));
     assert_null(network_find("nonesuch"));
     assert_non_null(strstr(fail_reason(), "resnet50"));

@@ -90,7 +90,7 @@ static void plain_networks_learn_slowly(void **unused)
                  .rate,
              points[i].rate);
     for (const struct network *const *network = network_registry; *network; network++) {
-        struct graph *graph = (*network)->build((*network)->side, (*network)->classes);
+        struct graph *graph = network_build(*network, (*network)->side, (*network)->classes);
         bool normalises = false;
         for (uint32_t i = 0; i < graph->node_count; i++)
             normalises |= graph->nodes[i].kind == GRAPH_BATCH_NORM;

@@ -153,7 +153,7 @@ static inline void training_update(struct training *training, const struct backe
 static inline struct graph *training_graph(const char *network, uint32_t side, uint32_t classes)
 {
     const struct network *found = network_find(network);
-    struct graph *graph = found ? found->build(side, classes) : NULL;
+    struct graph *graph = found ? network_build(found, side, classes) : NULL;
 
     if (!graph)
         fail_msg("%s: %s", network, fail_reason());

@@ -18,12 +18,9 @@ static uint32_t conv(struct graph *graph, const char *name, uint32_t input, uint
     return graph_relu(graph, graph_convolution(graph, name, input, channels, window, groups, true));
 }
 
-static struct graph *build(uint32_t side, uint32_t classes)
+static void build(struct graph *graph, const uint32_t *depths)
 {
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
-
-    if (!graph)
-        return NULL;
+    (void)depths;
     uint32_t x = norm_pool(graph, conv(graph, "conv1", 0, 96, graph_square(11, 4, 2), 1));
     x = norm_pool(graph, conv(graph, "conv2", x, 256, graph_square(5, 1, 2), 2));
     x = conv(graph, "conv3", x, 384, graph_square(3, 1, 1), 1);
@@ -32,8 +29,7 @@ static struct graph *build(uint32_t side, uint32_t classes)
     x = graph_max_pool(graph, x, graph_square(3, 2, 0));
     x = graph_dropout(graph, graph_relu(graph, graph_fully_connected(graph, "fc6", x, 4096)), 0.5);
     x = graph_dropout(graph, graph_relu(graph, graph_fully_connected(graph, "fc7", x, 4096)), 0.5);
-    graph_fully_connected(graph, "fc8", x, classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc8", x, graph->classes);
 }
 
 const struct network network_alexnet = {

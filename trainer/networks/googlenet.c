@@ -48,7 +48,7 @@ static uint32_t inception(struct graph *graph, uint32_t x, const struct googlene
     return graph_concat(graph, parts, 4);
 }
 
-static struct graph *build(uint32_t side, uint32_t classes)
+static void build(struct graph *graph, const uint32_t *depths)
 {
     static const struct googlenet_widths blocks[] = {
         {"3a", 64, 96, 128, 16, 32, 32},     {"3b", 128, 128, 192, 32, 96, 64},
@@ -57,10 +57,8 @@ static struct graph *build(uint32_t side, uint32_t classes)
         {"4e", 256, 160, 320, 32, 128, 128}, {"5a", 256, 160, 320, 32, 128, 128},
         {"5b", 384, 192, 384, 48, 128, 128},
     };
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
 
-    if (!graph)
-        return NULL;
+    (void)depths;
     uint32_t x = networks_conv_relu(graph, "conv1", 0, 64, graph_square(7, 2, 3));
     x = graph_lrn(graph, pool_up(graph, x), 5, 1e-4, 0.75, 1);
     x = networks_conv_relu(graph, "conv2_reduce", x, 64, graph_square(1, 1, 0));
@@ -72,8 +70,7 @@ static struct graph *build(uint32_t side, uint32_t classes)
             x = pool_up(graph, x);
     }
     x = graph_dropout(graph, graph_global_pool(graph, x), 0.4);
-    graph_fully_connected(graph, "fc", x, classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc", x, graph->classes);
 }
 
 const struct network network_googlenet = {

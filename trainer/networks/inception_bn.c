@@ -46,7 +46,7 @@ static uint32_t block(struct graph *graph, uint32_t x, const struct inception_wi
     return graph_concat(graph, parts, count);
 }
 
-static struct graph *build(uint32_t side, uint32_t classes)
+static void build(struct graph *graph, const uint32_t *depths)
 {
     static const struct inception_widths blocks[] = {
         {"3a", 64, 64, 64, 64, 96, 32, false},       {"3b", 64, 64, 96, 64, 96, 64, false},
@@ -55,10 +55,8 @@ static struct graph *build(uint32_t side, uint32_t classes)
         {"4d", 96, 128, 192, 160, 192, 128, false},  {"4e", 0, 128, 192, 192, 256, 0, true},
         {"5a", 352, 192, 320, 160, 224, 128, false}, {"5b", 352, 192, 320, 192, 224, 128, true},
     };
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
 
-    if (!graph)
-        return NULL;
+    (void)depths;
     uint32_t x = networks_conv_bn_relu(graph, "conv1", 0, 64, graph_square(7, 2, 3));
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
     x = networks_conv_bn_relu(graph, "conv2_reduce", x, 64, graph_square(1, 1, 0));
@@ -66,8 +64,7 @@ static struct graph *build(uint32_t side, uint32_t classes)
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
     for (int i = 0; i < 10; i++)
         x = block(graph, x, &blocks[i]);
-    graph_fully_connected(graph, "fc", graph_global_pool(graph, x), classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc", graph_global_pool(graph, x), graph->classes);
 }
 
 const struct network network_inception_bn = {

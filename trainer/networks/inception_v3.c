@@ -97,13 +97,11 @@ static uint32_t block_8(struct graph *graph, const char *name, uint32_t x)
     return graph_concat(graph, parts, 6);
 }
 
-static struct graph *build(uint32_t side, uint32_t classes)
+static void build(struct graph *graph, const uint32_t *depths)
 {
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
     struct builder stem = {graph, "stem", 0};
 
-    if (!graph)
-        return NULL;
+    (void)depths;
     uint32_t x = conv(&stem, 0, 32, graph_square(3, 2, 0));
     x = conv(&stem, x, 32, graph_square(3, 1, 0));
     x = same(&stem, x, 64, 3, 3);
@@ -123,8 +121,7 @@ static struct graph *build(uint32_t side, uint32_t classes)
     x = block_8(graph, "mixed7b", x);
     x = block_8(graph, "mixed7c", x);
     x = graph_dropout(graph, graph_global_pool(graph, x), 0.5);
-    graph_fully_connected(graph, "fc", x, classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc", x, graph->classes);
 }
 
 const struct network network_inception_v3 = {

@@ -5,19 +5,15 @@
  */
 #include "trainer/networks/networks.h"
 
-static struct graph *build(uint32_t side, uint32_t classes)
+static void build(struct graph *graph, const uint32_t *depths)
 {
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
-
-    if (!graph)
-        return NULL;
+    (void)depths;
     uint32_t x = graph_convolution(graph, "conv1", 0, 20, graph_square(5, 1, 0), 1, true);
     x = graph_max_pool(graph, x, graph_square(2, 2, 0));
     x = graph_convolution(graph, "conv2", x, 50, graph_square(5, 1, 0), 1, true);
     x = graph_max_pool(graph, x, graph_square(2, 2, 0));
     x = graph_relu(graph, graph_fully_connected(graph, "fc1", x, 500));
-    graph_fully_connected(graph, "fc2", x, classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc2", x, graph->classes);
 }
 
 const struct network network_lenet = {

@@ -22,7 +22,4 @@ uint32_t networks_conv_relu(struct graph *graph, const char *name, uint32_t inpu
 /* A window of h x w with "same" padding for odd sides, stride 1. */
 struct graph_window networks_same(uint32_t height, uint32_t width);
 
-/* Seal the graph; on error destroy it and return NULL with the reason. */
-struct graph *networks_finish(struct graph *graph);
-
 #endif

@@ -31,12 +31,3 @@ struct graph_window networks_same(uint32_t height, uint32_t width)
                                  .pad_left = width / 2,
                                  .pad_right = width / 2};
 }
-
-struct graph *networks_finish(struct graph *graph)
-{
-    if (graph && graph_seal(graph)) {
-        graph_destroy(graph);
-        return NULL;
-    }
-    return graph;
-}

@@ -34,3 +34,16 @@ const struct network *network_find(const char *name)
     nearest_fail(&nearest, EINVAL, "unknown network");
     return NULL;
 }
+
+struct graph *network_build(const struct network *network, uint32_t side, uint32_t classes)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
+
+    if (!graph)
+        return NULL;
+    network->build(graph, network->depths);
+    if (graph_seal(graph) == 0)
+        return graph;
+    graph_destroy(graph);
+    return NULL;
+}

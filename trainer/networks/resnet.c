@@ -51,68 +51,41 @@ static uint32_t basic(struct graph *graph, const char *block, uint32_t input, ui
 typedef uint32_t (*block_builder)(struct graph *graph, const char *block, uint32_t input,
                                   uint32_t width, uint32_t stride);
 
-static struct graph *finish(struct graph *graph, uint32_t input, uint32_t classes,
-                            block_builder block, uint32_t width, const uint32_t *depths,
-                            uint32_t stages)
+/* Stages of `depths` blocks, the end after the last one. */
+static void finish(struct graph *graph, uint32_t x, block_builder block, uint32_t width,
+                   const uint32_t *depths)
 {
-    uint32_t x = input;
-
-    for (uint32_t stage = 0; stage < stages; stage++)
+    for (uint32_t stage = 0; depths[stage]; stage++)
         for (uint32_t i = 0; i < depths[stage]; i++) {
             char name[GRAPH_NAME_BYTES];
             snprintf(name, sizeof name, "stage%u.block%u", stage + 1, i + 1);
             x = block(graph, name, x, width << stage, stage > 0 && i == 0 ? 2 : 1);
         }
-    graph_fully_connected(graph, "fc", graph_global_pool(graph, x), classes);
-    return networks_finish(graph);
+    graph_fully_connected(graph, "fc", graph_global_pool(graph, x), graph->classes);
 }
 
 /* The stem is a 7x7 convolution with stride 2 and a max pool. */
-static struct graph *imagenet_form(uint32_t side, uint32_t classes, uint32_t width,
-                                   const uint32_t *depths)
+static void build_imagenet(struct graph *graph, const uint32_t *depths)
 {
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
+    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 64, graph_square(7, 2, 3)));
 
-    if (!graph)
-        return NULL;
-    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, width, graph_square(7, 2, 3)));
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
-    return finish(graph, x, classes, bottleneck, width, depths, 4);
+    finish(graph, x, bottleneck, 64, depths);
 }
 
-static struct graph *build_resnet50(uint32_t side, uint32_t classes)
+static uint32_t small_stem(struct graph *graph)
 {
-    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 4, 6, 3});
+    return graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
 }
 
-static struct graph *build_resnet101(uint32_t side, uint32_t classes)
+static void build_cifar(struct graph *graph, const uint32_t *depths)
 {
-    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 4, 23, 3});
+    finish(graph, small_stem(graph), basic, 16, depths);
 }
 
-static struct graph *build_resnet152(uint32_t side, uint32_t classes)
+static void build_tiny(struct graph *graph, const uint32_t *depths)
 {
-    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 8, 36, 3});
-}
-
-static struct graph *build_resnet110(uint32_t side, uint32_t classes)
-{
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
-
-    if (!graph)
-        return NULL;
-    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
-    return finish(graph, x, classes, basic, 16, (const uint32_t[]){18, 18, 18}, 3);
-}
-
-static struct graph *build_tiny(uint32_t side, uint32_t classes)
-{
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
-
-    if (!graph)
-        return NULL;
-    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
-    return finish(graph, x, classes, bottleneck, 16, (const uint32_t[]){1, 1, 1, 1}, 4);
+    finish(graph, small_stem(graph), bottleneck, 16, depths);
 }
 
 const struct network network_resnet50 = {
@@ -121,7 +94,8 @@ const struct network network_resnet50 = {
     .source = "He et al. 2016; stride in the 3x3 convolution",
     .side = 224,
     .classes = 1000,
-    .build = build_resnet50,
+    .build = build_imagenet,
+    .depths = {3, 4, 6, 3},
     .published_parameters = 25557032, /* torchvision resnet50 */
     .published_gmacs = 4.089,
 };
@@ -132,7 +106,8 @@ const struct network network_resnet101 = {
     .source = "He et al. 2016; stride in the 3x3 convolution",
     .side = 224,
     .classes = 1000,
-    .build = build_resnet101,
+    .build = build_imagenet,
+    .depths = {3, 4, 23, 3},
     .published_parameters = 44549160, /* torchvision resnet101 */
     .published_gmacs = 7.801,
 };
@@ -143,7 +118,8 @@ const struct network network_resnet152 = {
     .source = "He et al. 2016; stride in the 3x3 convolution",
     .side = 224,
     .classes = 1000,
-    .build = build_resnet152,
+    .build = build_imagenet,
+    .depths = {3, 8, 36, 3},
     .published_parameters = 60192808, /* torchvision resnet152 */
     .published_gmacs = 11.514,
 };
@@ -154,7 +130,8 @@ const struct network network_resnet110 = {
     .source = "He et al. 2016, section 4.2; projection short cuts",
     .side = 32,
     .classes = 10,
-    .build = build_resnet110,
+    .build = build_cifar,
+    .depths = {18, 18, 18},
     .published_parameters = 1730714, /* 1.7 M in table 6; counted with projections */
     .published_gmacs = 0.255,
 };
@@ -166,4 +143,5 @@ const struct network network_tiny = {
     .side = 32,
     .classes = 10,
     .build = build_tiny,
+    .depths = {1, 1, 1, 1},
 };

@@ -6,14 +6,11 @@
 
 #include <stdio.h>
 
-static struct graph *build(uint32_t side, uint32_t classes, const uint32_t *depths)
+static void build(struct graph *graph, const uint32_t *depths)
 {
     static const uint32_t widths[] = {64, 128, 256, 512, 512};
-    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
     uint32_t x = 0;
 
-    if (!graph)
-        return NULL;
     for (uint32_t stage = 0; stage < 5; stage++) {
         for (uint32_t i = 0; i < depths[stage]; i++) {
             char name[GRAPH_NAME_BYTES];
@@ -24,18 +21,7 @@ static struct graph *build(uint32_t side, uint32_t classes, const uint32_t *dept
     }
     x = graph_dropout(graph, graph_relu(graph, graph_fully_connected(graph, "fc6", x, 4096)), 0.5);
     x = graph_dropout(graph, graph_relu(graph, graph_fully_connected(graph, "fc7", x, 4096)), 0.5);
-    graph_fully_connected(graph, "fc8", x, classes);
-    return networks_finish(graph);
-}
-
-static struct graph *build_16(uint32_t side, uint32_t classes)
-{
-    return build(side, classes, (const uint32_t[]){2, 2, 3, 3, 3});
-}
-
-static struct graph *build_19(uint32_t side, uint32_t classes)
-{
-    return build(side, classes, (const uint32_t[]){2, 2, 4, 4, 4});
+    graph_fully_connected(graph, "fc8", x, graph->classes);
 }
 
 const struct network network_vgg16 = {
@@ -44,7 +30,8 @@ const struct network network_vgg16 = {
     .source = "Simonyan and Zisserman 2015, configuration D",
     .side = 224,
     .classes = 1000,
-    .build = build_16,
+    .build = build,
+    .depths = {2, 2, 3, 3, 3},
     .plain_batch = 256,
     .published_parameters = 138357544, /* torchvision vgg16 */
     .published_gmacs = 15.470,
@@ -56,7 +43,8 @@ const struct network network_vgg19 = {
     .source = "Simonyan and Zisserman 2015, configuration E",
     .side = 224,
     .classes = 1000,
-    .build = build_19,
+    .build = build,
+    .depths = {2, 2, 4, 4, 4},
     .plain_batch = 256,
     .published_parameters = 143667240, /* torchvision vgg19 */
     .published_gmacs = 19.632,
