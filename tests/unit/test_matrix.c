@@ -178,6 +178,10 @@ static void check_format(const struct plugin *plugin)
     assert_int_equal(plugin_choose("format", format_registry, plugin->name, &format), 0);
     uint32_t most = 0;
     char *unused_path = NULL;
+    if (!format_of(plugin)->shard_path) { /* read only */
+        plugin_release(&format);
+        return;
+    }
     int limit = format_of(plugin)->shard_path(folder, 0, 0, &unused_path);
     most = limit > 0 ? (uint32_t)limit : 4;
     free(unused_path);
