@@ -46,9 +46,9 @@ struct track {
 };
 
 struct inflate_reader {
+    struct io_pool *pool; /* first, for the operations of io_pool.h */
     const struct catalog *catalog;
     struct track *tracks; /* one per shard */
-    struct io_pool *pool;
 };
 
 /* ---- on the threads ---- */
@@ -163,24 +163,13 @@ static int inflate_reader_submit(void *state, struct read_request *request)
             "%s: offset %llu of the inflated stream: compressed shards have no random "
             "access; use --shuffle none or buffer:N, or `iobench pack` to make plain shards",
             shard->path, (unsigned long long)request->offset);
-    int code = io_pool_submit(reader->pool, request);
+    int code = io_pool_submit(reader, request);
     if (code)
         return code;
     if (back || track->begin == UINT64_MAX)
         track->begin = request->offset;
     track->next = request->offset + request->bytes;
     return 0;
-}
-
-static int inflate_reader_reap(void *state, struct read_request **done, uint32_t max,
-                               uint64_t wait_ns)
-{
-    return io_pool_reap(((struct inflate_reader *)state)->pool, done, max, wait_ns);
-}
-
-static void inflate_reader_wake(void *state)
-{
-    io_pool_wake(((struct inflate_reader *)state)->pool);
 }
 
 const struct reader_ops reader_inflate = {
@@ -194,6 +183,6 @@ const struct reader_ops reader_inflate = {
     .open = inflate_reader_open,
     .close = inflate_reader_close,
     .submit = inflate_reader_submit,
-    .reap = inflate_reader_reap,
-    .wake = inflate_reader_wake,
+    .reap = io_pool_reap,
+    .wake = io_pool_wake,
 };

@@ -225,8 +225,14 @@ void io_pool_destroy(struct io_pool *pool)
     free(pool);
 }
 
-int io_pool_submit(struct io_pool *pool, struct read_request *request)
+static struct io_pool *pool_of(void *state)
 {
+    return *(struct io_pool **)state;
+}
+
+int io_pool_submit(void *state, struct read_request *request)
+{
+    struct io_pool *pool = pool_of(state);
     struct io_task *task = pool->free_tasks;
 
     if (!task && pool->abandoned == pool->task_count)
@@ -359,8 +365,9 @@ static void wait_for_done(struct io_pool *pool, uint64_t until_ns)
     pool->reaper_waits = false;
 }
 
-int io_pool_reap(struct io_pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns)
+int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
+    struct io_pool *pool = pool_of(state);
     uint64_t until_ns = wait_ns ? clock_now_ns() + wait_ns : 0;
     uint32_t count;
 
@@ -380,15 +387,19 @@ int io_pool_reap(struct io_pool *pool, struct read_request **done, uint32_t max,
     return (int)count;
 }
 
-void io_pool_release(struct io_pool *pool, struct read_request *request)
+void io_pool_release(void *state, struct read_request *request)
 {
+    struct io_pool *pool = pool_of(state);
+
     pthread_mutex_lock(&pool->lock);
     handles_release(&pool->handles, request->mapping);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void io_pool_wake(struct io_pool *pool)
+void io_pool_wake(void *state)
 {
+    struct io_pool *pool = pool_of(state);
+
     pthread_mutex_lock(&pool->lock);
     pool->woken = true;
     if (pool->reaper_waits)

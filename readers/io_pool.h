@@ -59,10 +59,10 @@ int io_pool_create(struct io_pool **pool, const struct io_pool_settings *setting
 void io_pool_destroy(struct io_pool *pool);
 uint32_t io_pool_threads(const struct io_pool *pool);
 
-/* See struct reader_ops. */
-int io_pool_submit(struct io_pool *pool, struct read_request *request);
-int io_pool_reap(struct io_pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns);
-void io_pool_release(struct io_pool *pool, struct read_request *request);
-void io_pool_wake(struct io_pool *pool);
+/* See struct reader_ops. state: a reader's, whose first member is its struct io_pool *. */
+int io_pool_submit(void *state, struct read_request *request);
+int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
+void io_pool_release(void *state, struct read_request *request);
+void io_pool_wake(void *state);
 
 #endif

@@ -50,9 +50,9 @@ struct database {
 };
 
 struct lmdb_state {
+    struct io_pool *pool; /* first, for the operations of io_pool.h */
     const struct catalog *catalog;
     struct database *databases; /* one per shard */
-    struct io_pool *pool;
     int pagemap;
 };
 
@@ -222,22 +222,7 @@ static int lmdb_submit(void *state, struct read_request *request)
     struct lmdb_state *lmdb = state;
 
     request->buffer = (void *)(uintptr_t)(lmdb->databases[request->shard].base + request->offset);
-    return io_pool_submit(lmdb->pool, request);
-}
-
-static int lmdb_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
-{
-    return io_pool_reap(((struct lmdb_state *)state)->pool, done, max, wait_ns);
-}
-
-static void lmdb_release(void *state, struct read_request *request)
-{
-    io_pool_release(((struct lmdb_state *)state)->pool, request);
-}
-
-static void lmdb_wake(void *state)
-{
-    io_pool_wake(((struct lmdb_state *)state)->pool);
+    return io_pool_submit(lmdb, request);
 }
 
 const struct reader_ops reader_lmdb = {
@@ -249,7 +234,7 @@ const struct reader_ops reader_lmdb = {
     .open = lmdb_open,
     .close = lmdb_close,
     .submit = lmdb_submit,
-    .reap = lmdb_reap,
-    .wake = lmdb_wake,
-    .release = lmdb_release,
+    .reap = io_pool_reap,
+    .wake = io_pool_wake,
+    .release = io_pool_release,
 };

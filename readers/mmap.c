@@ -37,7 +37,7 @@ static const struct option_spec mmap_options[] = {
 };
 
 struct mmap_state {
-    struct io_pool *pool;
+    struct io_pool *pool; /* first, for the operations of io_pool.h */
     int pagemap;
 };
 
@@ -95,26 +95,6 @@ static void mmap_close(void *state)
         close(mmap_state->pagemap);
 }
 
-static int mmap_submit(void *state, struct read_request *request)
-{
-    return io_pool_submit(((struct mmap_state *)state)->pool, request);
-}
-
-static int mmap_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
-{
-    return io_pool_reap(((struct mmap_state *)state)->pool, done, max, wait_ns);
-}
-
-static void mmap_release(void *state, struct read_request *request)
-{
-    io_pool_release(((struct mmap_state *)state)->pool, request);
-}
-
-static void mmap_wake(void *state)
-{
-    io_pool_wake(((struct mmap_state *)state)->pool);
-}
-
 const struct reader_ops reader_mmap = {
     .plugin = {.name = "mmap",
                .summary = "zero-copy reads of mapped files, through the page cache",
@@ -123,8 +103,8 @@ const struct reader_ops reader_mmap = {
                .state_size = sizeof(struct mmap_state)},
     .open = mmap_open,
     .close = mmap_close,
-    .submit = mmap_submit,
-    .reap = mmap_reap,
-    .wake = mmap_wake,
-    .release = mmap_release,
+    .submit = io_pool_submit,
+    .reap = io_pool_reap,
+    .wake = io_pool_wake,
+    .release = io_pool_release,
 };

@@ -35,7 +35,7 @@ static const struct option_spec pread_options[] = {
 };
 
 struct pread_state {
-    struct io_pool *pool;
+    struct io_pool *pool; /* first, for the operations of io_pool.h */
 };
 
 void pread_task(struct io_task *task)
@@ -89,21 +89,6 @@ static void pread_close(void *state)
     io_pool_destroy(((struct pread_state *)state)->pool);
 }
 
-static int pread_submit(void *state, struct read_request *request)
-{
-    return io_pool_submit(((struct pread_state *)state)->pool, request);
-}
-
-static int pread_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
-{
-    return io_pool_reap(((struct pread_state *)state)->pool, done, max, wait_ns);
-}
-
-static void pread_wake(void *state)
-{
-    io_pool_wake(((struct pread_state *)state)->pool);
-}
-
 const struct reader_ops reader_pread = {
     .plugin = {.name = "pread",
                .summary = "blocking reads on a pool of threads; works everywhere",
@@ -112,7 +97,7 @@ const struct reader_ops reader_pread = {
                .state_size = sizeof(struct pread_state)},
     .open = pread_open,
     .close = pread_close,
-    .submit = pread_submit,
-    .reap = pread_reap,
-    .wake = pread_wake,
+    .submit = io_pool_submit,
+    .reap = io_pool_reap,
+    .wake = io_pool_wake,
 };

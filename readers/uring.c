@@ -185,7 +185,7 @@ static int uring_submit(void *state, struct read_request *request)
     struct uring_op *op = uring->free_ops;
 
     if (uring->pool)
-        return io_pool_submit(uring->pool, request);
+        return io_pool_submit(&uring->pool, request);
     if (!op && uring->busy == 0)
         return fail(ETIMEDOUT, "storage not responding: the last %u reads timed out",
                     uring->abandoned);
@@ -361,7 +361,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
     const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
 
     if (uring->pool)
-        return io_pool_reap(uring->pool, done, max, wait_ns);
+        return io_pool_reap(&uring->pool, done, max, wait_ns);
     for (;;) {
         uint64_t left_ns = until_ns - now_ns;
         if (uring->config->timeout_ns && left_ns > look_ns)
@@ -387,7 +387,7 @@ static void uring_wake(void *state)
     struct uring *uring = state;
 
     if (uring->pool)
-        io_pool_wake(uring->pool);
+        io_pool_wake(&uring->pool);
     else
         waker_wake(&uring->waker);
 }

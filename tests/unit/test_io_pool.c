@@ -60,16 +60,16 @@ static bool used_a_thread(struct io_pool *pool, uint64_t offset, int *result)
     struct read_request request = {.offset = offset, .bytes = PIECE, .needed = PIECE}, *done;
     uint64_t before = counter_get(&with_a_thread);
 
-    assert_int_equal(io_pool_submit(pool, &request), 0);
-    int count = io_pool_reap(pool, &done, 1, 0);
+    assert_int_equal(io_pool_submit(&pool, &request), 0);
+    int count = io_pool_reap(&pool, &done, 1, 0);
     if (count == 0)
-        count = io_pool_reap(pool, &done, 1, PATIENCE_NS);
+        count = io_pool_reap(&pool, &done, 1, PATIENCE_NS);
     assert_int_equal(count, 1);
     *result = request.result;
     if (request.result >= 0) {
         assert_int_equal(request.result, PIECE);
         assert_memory_equal(request.data, set.content[0] + offset, PIECE);
-        io_pool_release(pool, &request);
+        io_pool_release(&pool, &request);
     }
     return counter_get(&with_a_thread) > before;
 }
