@@ -18,6 +18,20 @@ static bool is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+int outputs_write(const char *path, struct text_stream *stream)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int code = text_stream_take(stream, &text, &bytes);
+
+    if (code == 0 && is_stdout(path))
+        fwrite(text, 1, bytes, stdout);
+    else if (code == 0)
+        code = report_write_file(path, text, bytes);
+    free(text);
+    return code;
+}
+
 int outputs_check_path(const char *path, const char *begin)
 {
     if (!path || is_stdout(path) || file_is_stream(path))

@@ -34,6 +34,10 @@ int outputs_check_path(const char *path, const char *begin);
 /* Check that no output is an operand of the command. Returns 0, or -EEXIST with a reason. */
 int outputs_check_operands(const struct invocation *invocation);
 
+/* Close the stream and write its text to the file, or for "-" to standard output. Returns 0 or
+ * -errno. */
+int outputs_write(const char *path, struct text_stream *stream);
+
 int outputs_open(struct outputs *outputs, size_t jobs);
 /* Add a result to the files named by its job and write them. Returns 0 or -errno. */
 int outputs_add(struct outputs *outputs, const struct result *result,

@@ -288,21 +288,13 @@ static int write_profile(const struct result *result, const struct summary *summ
 {
     const char *path = result->job->output.profile;
     struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
 
     if (!path)
         return 0;
     if (text_stream_open(&stream))
         return -ENOMEM;
-    report_profile(stream.stream, result, summary);
-    int code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0 && strcmp(path, "-") == 0)
-        fwrite(text, 1, bytes, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
-    return code;
+    report_profile(stream.stream, result, summary, NULL);
+    return outputs_write(path, &stream);
 }
 
 /* Print a job's result. A job that failed before its first run has no table, but its files say that

@@ -2,6 +2,7 @@
  * The acceptance test of a simulated cluster: a job file with the figures to reach. */
 #include "base/text_stream.h"
 #include "checkpoint/model.h"
+#include "cmd/outputs.h"
 #include "cmd/size_page.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -114,8 +115,6 @@ static void write_checkpoint(FILE *file, const struct size_case *cluster)
 int size_page_acceptance(const struct size_case *cluster, const char *path)
 {
     struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
 
     if (text_stream_open(&stream))
         return -ENOMEM;
@@ -123,11 +122,5 @@ int size_page_acceptance(const struct size_case *cluster, const char *path)
     write_reads(stream.stream, cluster);
     write_fabric(stream.stream, &cluster->answer);
     write_checkpoint(stream.stream, cluster);
-    int code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0 && strcmp(path, "-") == 0)
-        fwrite(text, 1, bytes, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
-    return code;
+    return outputs_write(path, &stream);
 }

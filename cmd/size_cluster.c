@@ -76,6 +76,32 @@ static int add_recording(const struct size_settings *settings, struct size_case 
     return 0;
 }
 
+/* Figures that override the other profiles, and names of what they describe. */
+static int add_own_figures(const struct size_settings *settings, struct size_case *cluster)
+{
+    const struct {
+        const char *section;
+        char *title;
+    } named[] = {{"network", cluster->network},
+                 {"gpu", cluster->gpu},
+                 {"node", cluster->node},
+                 {"storage", cluster->storage}};
+    struct ini ini;
+
+    if (!settings->profile)
+        return 0;
+    int code = profiles_load("profile", settings->profile, settings->profiles, &ini);
+    if (code == 0)
+        code = sizing_inputs_apply(&cluster->inputs, &ini, NULL);
+    for (size_t i = 0; code == 0 && i < sizeof named / sizeof *named; i++) {
+        const char *text = profiles_text(&ini, named[i].section, "title");
+        if (text)
+            snprintf(named[i].title, SIZE_TITLE_BYTES, "%s", escape_shown(text));
+    }
+    ini_release(&ini);
+    return code;
+}
+
 static int describe(const struct size_settings *settings, const char *storage,
                     struct size_case *cluster)
 {
@@ -103,7 +129,7 @@ static int describe(const struct size_settings *settings, const char *storage,
     if (code == 0 && settings->recording)
         code = add_recording(settings, cluster);
     if (code == 0)
-        code = add_profile(settings, "profile", settings->profile, NULL, inputs, NULL);
+        code = add_own_figures(settings, cluster);
     if (settings->rate > 0)
         inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
     set_sample_size(settings, inputs);

@@ -352,8 +352,6 @@ static int save(const struct storage_survey *survey)
 {
     const char *path = survey->settings->save;
     struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
 
     if (!path || strcmp(path, "-") != 0)
         print_table(survey);
@@ -362,13 +360,7 @@ static int save(const struct storage_survey *survey)
     if (text_stream_open(&stream))
         return -ENOMEM;
     write_profile(stream.stream, survey);
-    int code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0 && strcmp(path, "-") == 0)
-        fwrite(text, 1, bytes, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
-    return code;
+    return outputs_write(path, &stream);
 }
 
 static void on_signal(int number)

@@ -84,6 +84,9 @@ static const struct option_spec train_options[] = {
     {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write one CSV row per epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(JOB),
+    {"profile", 0, OPTION_TEXT, JOB_FIELD(JOB, output.profile), .metavar = "FILE",
+     .reach = OPTION_WRITES,
+     .summary = "write network, step and data as measured, as a profile for 'iobench size'"},
     {0},
 };
 #undef JOB

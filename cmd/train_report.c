@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "report/ranks.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -194,6 +195,39 @@ static int write_files(const struct train_job *job, const struct train_result *r
     return code;
 }
 
+/* Return samples/s of a rank in an epoch without waits for batches and other ranks. */
+static double rank_rate(const struct result *result, const struct result_epoch *epoch)
+{
+    const uint64_t busy_ns = epoch->compute_ns + epoch->upload_ns + epoch->update_ns;
+
+    return busy_ns ? (double)epoch->samples / result->ranks / ((double)busy_ns * 1e-9) : 0;
+}
+
+static int write_profile(const struct train_job *job, const struct train_result *result,
+                         const struct summary *summary)
+{
+    double *rates = memory_array(result->epoch_count + 1, sizeof *rates);
+    struct text_stream stream;
+
+    if (!rates || text_stream_open(&stream)) {
+        free(rates);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < result->epoch_count; i++)
+        rates[i] = rank_rate(&result->result, &result->epochs[i].io);
+    const struct report_trained trained = {
+        .network = job->network->name,
+        .gpu = result->backend,
+        .batch = (double)job->job.batch_size,
+        .parameters = (double)result->cost.parameters,
+        .gradient_bytes = (double)result->cost.parameters * sizeof(float),
+        .samples_per_s = stats_summarise(rates, result->epoch_count),
+    };
+    free(rates);
+    report_profile(stream.stream, &result->result, summary, &trained);
+    return outputs_write(job->job.output.profile, &stream);
+}
+
 /* ---- the end ---- */
 
 static void print_end(const struct train_job *job, const struct train_result *result,
@@ -222,6 +256,8 @@ int train_report_end(const struct train_job *job, const struct train_result *res
         code = write_files(job, result, summary);
     const bool complete = result->result.valid && summary && summary->all.skipped == 0 &&
                           !*result->result.degraded_reason;
+    if (code == 0 && complete && job->job.output.profile && summary->all.samples)
+        code = write_profile(job, result, summary);
     free(summary);
     return code ? code : !complete;
 }

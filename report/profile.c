@@ -26,14 +26,10 @@ static void put_source(FILE *stream, const struct result *result, const struct s
             summary_limit_name(summary->limit));
 }
 
-void report_profile(FILE *stream, const struct result *result, const struct summary *summary)
+static void put_storage(FILE *stream, const struct result *result, const struct summary *summary,
+                        double amplification)
 {
-    const struct result_epoch *all = &summary->all;
-    const double amplification = (double)all->request_bytes / (double)all->record_bytes;
-    const bool is_storage = summary->limit == RESULT_LIMIT_STORAGE;
-
-    fputs(report_profile_mark, stream);
-    fputs(is_storage
+    fputs(summary->limit == RESULT_LIMIT_STORAGE
               ? "# Storage was the bottleneck: read-bytes-per-s is what it gives.\n"
               : "# Storage was not the bottleneck: read-bytes-per-s is what was asked of it.\n",
           stream);
@@ -43,6 +39,31 @@ void report_profile(FILE *stream, const struct result *result, const struct summ
         put_rate(stream, "client-bytes-per-s", &summary->bytes_per_s,
                  amplification / result->nodes);
     put_source(stream, result, summary);
+}
+
+static void put_trained(FILE *stream, const struct result *result, const struct summary *summary,
+                        const struct report_trained *trained)
+{
+    fprintf(stream, "[network]\ntitle=%s\n", escape_shown(trained->network));
+    fprintf(stream, "batch=%.0f\nparameters=%.0f\ngradient-bytes=%.0f\n", trained->batch,
+            trained->parameters, trained->gradient_bytes);
+    put_source(stream, result, summary);
+    fprintf(stream, "[gpu]\ntitle=%s\n", escape_shown(trained->gpu));
+    put_rate(stream, "samples-per-s", &trained->samples_per_s, 1);
+    put_source(stream, result, summary);
+}
+
+void report_profile(FILE *stream, const struct result *result, const struct summary *summary,
+                    const struct report_trained *trained)
+{
+    const struct result_epoch *all = &summary->all;
+    const double amplification = (double)all->request_bytes / (double)all->record_bytes;
+
+    fputs(report_profile_mark, stream);
+    if (trained)
+        put_trained(stream, result, summary, trained);
+    if (!trained || summary->limit == RESULT_LIMIT_STORAGE)
+        put_storage(stream, result, summary, amplification);
     fprintf(stream, "[data]\nsample-bytes=%.6g\nsamples=%.10g\n",
             (double)all->record_bytes / (double)all->samples, (double)result->records);
     if (all->requests)

@@ -70,9 +70,18 @@ void report_csv(FILE *stream, const struct result *result, bool heading);
 /* Write a text as a field of CSV per RFC 4180, without line breaks. */
 void report_csv_quoted(FILE *stream, const char *text);
 
-/* Write what was measured as a profile (profiles/profiles.h), of a result with samples; its first
- * line, and that of an acceptance test. */
-void report_profile(FILE *stream, const struct result *result, const struct summary *summary);
+/* What a training run adds to a profile. */
+struct report_trained {
+    const char *network, *gpu;
+    double batch, parameters, gradient_bytes;
+    struct stats_summary samples_per_s; /* of one rank, without waits and exchange */
+};
+
+/* Write what was measured as a profile (profiles/profiles.h), of a result with samples. trained:
+ * NULL for a run; a training says nothing of a storage that did not limit it. And the first line of
+ * a profile, and of an acceptance test. */
+void report_profile(FILE *stream, const struct result *result, const struct summary *summary,
+                    const struct report_trained *trained);
 extern const char report_profile_mark[], report_acceptance_mark[];
 
 /* The first line of a page of a study. */

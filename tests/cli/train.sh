@@ -31,6 +31,30 @@ expect 0 train --epochs 3 --checkpoint again
 expect 0 train --epochs 3 --checkpoint other --seed 4
 [ "$(bits whole)" != "$(bits other)" ] || die "another seed gave the same bits"
 
+# A profile for iobench size: figures of the network and of its steps, none of a storage that did not limit.
+expect 0 train --epochs 3 --profile own.ini
+for line in "title=lenet" "batch=20" "samples=60" "gradient-bytes=" "samples-per-s=" "decode-core-s="; do
+    grep -q "^$line" own.ini || die "the profile lacks $line: $(cat own.ini)"
+done
+! grep -q "^read-bytes-per-s" own.ini || grep -q "Storage was the bottleneck" own.ini || die "a storage that did not limit"
+expect 0 train --epochs 3 --profile own.ini --json own.json
+expect 0 "$IOBENCH" size --simulate --gpus 2 --profile own.ini --json=sized.json
+python3 - <<'END' || die "the profile is not what was measured: $(cat own.ini)"
+import json
+inputs = {k: v["value"] for k, v in json.load(open("sized.json"))["cases"][0]["inputs"].items()}
+job = json.load(open("own.json"))["jobs"][0]
+rates = [e["samples"] / (e["compute_s"] + e["upload_s"] + e["update_s"]) for e in job["runs"][0]["epochs"]]
+assert min(rates) * 0.999 <= inputs["gpu samples-per-s"] <= max(rates) * 1.001, (rates, inputs)
+assert inputs["network batch"] == 20 and inputs["data samples"] == 60, inputs
+parameters = float(next(l for l in open("own.ini") if l.startswith("parameters=")).split("=")[1])
+assert inputs["network gradient-bytes"] == 4 * parameters > 10000, inputs
+END
+expect 0 "$IOBENCH" size --simulate --gpus 2 --profile own.ini
+says "iobench size: 2 x $(sed -n '/^\[gpu/,/^source/s/^title=//p' own.ini), lenet, on 1 x DGX H200"
+echo "# mine" >precious
+expect 1 train --epochs 1 --profile precious
+[ "$(cat precious)" = "# mine" ] || die "a foreign file was replaced by a profile"
+
 # Interrupted at any point, training resumes as if never stopped. Reads are slow, so the signal
 # comes before the end: an epoch takes at least half a second, or three with the second rate.
 cut_short() {
