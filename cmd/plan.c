@@ -329,9 +329,9 @@ static int choose_peaks(const struct plan_settings *settings, struct plan_view *
         view->peaks = "as given";
     } else if (gpu) {
         view->flops_per_s = accelerator_flops_per_s(gpu, view->precision);
-        view->bytes_per_s = gpu->peak.memory_bytes_per_s;
-        view->peaks = gpu->peak.source;
-        view->request.device = gpu->peak.capability;
+        view->bytes_per_s = gpu->memory_bytes_per_s;
+        view->peaks = gpu->peak_source;
+        view->request.device = gpu->capability;
         if (!(view->flops_per_s > 0))
             return fail(EINVAL, "--gpu: %s does not support %s; choose another --precision",
                         gpu->title, view->precision);

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,14 +26,10 @@ static struct accelerator row_of(const char *name, const struct ini *ini)
         .mixed_source = profiles_text(ini, "resnet50", "source"),
         .fp32_samples_per_s = profiles_number(ini, "resnet50 fp32", "samples-per-s"),
         .fp32_source = profiles_text(ini, "resnet50 fp32", "source"),
-        .peak = {.capability = (unsigned)profiles_number(ini, "peak", "capability"),
-                 .fp32_flops_per_s = profiles_number(ini, "peak", "fp32-flops-per-s"),
-                 .tf32_flops_per_s = profiles_number(ini, "peak", "tf32-flops-per-s"),
-                 .fp16_flops_per_s = profiles_number(ini, "peak", "fp16-flops-per-s"),
-                 .bf16_flops_per_s = profiles_number(ini, "peak", "bf16-flops-per-s"),
-                 .int8_flops_per_s = profiles_number(ini, "peak", "int8-flops-per-s"),
-                 .memory_bytes_per_s = profiles_number(ini, "peak", "memory-bytes-per-s"),
-                 .source = profiles_text(ini, "peak", "source")}};
+        .capability = (unsigned)profiles_number(ini, "peak", "capability"),
+        .memory_bytes_per_s = profiles_number(ini, "peak", "memory-bytes-per-s"),
+        .peak_source = profiles_text(ini, "peak", "source"),
+        .profile = ini};
 }
 
 /* A GPU without a ResNet-50 rate is not in the table. */
@@ -75,18 +71,8 @@ const struct accelerator *accelerator_find(const char *name)
 
 double accelerator_flops_per_s(const struct accelerator *accelerator, const char *precision)
 {
-    const struct accelerator_peak *peak = &accelerator->peak;
-    const struct {
-        const char *precision;
-        double flops_per_s;
-    } rows[] = {{"fp32", peak->fp32_flops_per_s},
-                {"tf32", peak->tf32_flops_per_s},
-                {"fp16", peak->fp16_flops_per_s},
-                {"bf16", peak->bf16_flops_per_s},
-                {"int8", peak->int8_flops_per_s}};
+    char key[32];
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].precision, precision) == 0)
-            return rows[i].flops_per_s;
-    return 0;
+    snprintf(key, sizeof key, "%s-flops-per-s", precision);
+    return profiles_number(accelerator->profile, "peak", key);
 }

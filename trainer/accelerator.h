@@ -7,14 +7,7 @@
 #ifndef IOBENCH_TRAINER_ACCELERATOR_H
 #define IOBENCH_TRAINER_ACCELERATOR_H
 
-/* Dense, by tensor cores where a precision has them; 0: unsupported. */
-struct accelerator_peak {
-    unsigned capability; /* compute capability, 90: 9.0 */
-    double fp32_flops_per_s, tf32_flops_per_s, fp16_flops_per_s, bf16_flops_per_s;
-    double int8_flops_per_s;
-    double memory_bytes_per_s;
-    const char *source;
-};
+struct ini;
 
 /* One GPU; ResNet-50 v1.5 on 224 x 224 images, JPEG decoding included. */
 struct accelerator {
@@ -24,7 +17,10 @@ struct accelerator {
     const char *mixed_source;
     double fp32_samples_per_s; /* FP32, or TF32 where supported; 0: not published */
     const char *fp32_source;
-    struct accelerator_peak peak;
+    unsigned capability; /* compute capability, 90: 9.0 */
+    double memory_bytes_per_s;
+    const char *peak_source;
+    const struct ini *profile;
 };
 
 /* The GPUs of profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
@@ -38,7 +34,8 @@ static inline double accelerator_count(const struct accelerator *gpu, double sam
 
 /* Returns NULL with a reason if the name is unknown. */
 const struct accelerator *accelerator_find(const char *name);
-/* By precision: "fp32", "tf32", "fp16", "bf16" or "int8"; 0: unsupported. */
+/* Peak by precision, "fp32", "tf32", "fp16", "bf16" or "int8": dense, by tensor cores where it has
+ * them; 0: unsupported. */
 double accelerator_flops_per_s(const struct accelerator *accelerator, const char *precision);
 
 #endif

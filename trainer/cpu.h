@@ -164,9 +164,6 @@ struct cpu_argument {
 void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments);
 #define CPU_ARGUMENTS_OF(...) ((const struct cpu_argument[]){__VA_ARGS__, {0}})
-/* behind: flags of enum cpu_behind. scaling may be NULL. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
-                                     const struct cpu_scaling *scaling, uint32_t node);
 /* Zeroed memory freed with the program. NULL after an error. */
 void *cpu_add_constant(struct cpu_program *program, uint64_t bytes);
 /* The scales that a primitive takes as an argument; layout NULL if it takes none. */
@@ -195,7 +192,6 @@ void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
                        const struct cpu_tensor *gradient, uint32_t node);
 void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node);
-void cpu_keep(struct cpu_program *program, dnnl_status_t status, uint32_t node);
 
 /* ---- cpu_shapes.c ---- */
 

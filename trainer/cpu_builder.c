@@ -17,7 +17,7 @@ static bool grow(struct cpu_program *program, void *rows, uint32_t count, size_t
     return program->code == 0;
 }
 
-void cpu_keep(struct cpu_program *program, dnnl_status_t status, uint32_t node)
+static void keep(struct cpu_program *program, dnnl_status_t status, uint32_t node)
 {
     if (program->code || status == dnnl_success)
         return;
@@ -124,10 +124,10 @@ static dnnl_memory_t add_memory(struct cpu_program *program, const struct cpu_te
 
     if (!grow(program, &program->memories, program->memory_count, sizeof *program->memories))
         return NULL;
-    cpu_keep(program,
-             dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
-                                DNNL_MEMORY_NONE),
-             node);
+    keep(program,
+         dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
+                            DNNL_MEMORY_NONE),
+         node);
     if (memory)
         program->memories[program->memory_count++] =
             (struct cpu_memory){.memory = memory, .buffer = tensor->buffer};
@@ -141,7 +141,7 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
 
     if (program->code)
         return;
-    cpu_keep(program, dnnl_primitive_create(&step.primitive, desc), node);
+    keep(program, dnnl_primitive_create(&step.primitive, desc), node);
     for (; arguments->tensor; arguments++) {
         if (!arguments->tensor->layout)
             continue;
@@ -166,25 +166,24 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
 }
 
 /* The scratchpad is user-managed, so running allocates nothing. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
-                                     const struct cpu_scaling *scaling, uint32_t node)
+static dnnl_primitive_attr_t attributes_of(struct cpu_program *program, unsigned behind,
+                                           const struct cpu_scaling *scaling, uint32_t node)
 {
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_post_ops_t list = NULL;
 
-    cpu_keep(program, dnnl_primitive_attr_create(&attributes), node);
+    keep(program, dnnl_primitive_attr_create(&attributes), node);
     if (!program->code)
-        cpu_keep(program,
-                 dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
-                 node);
+        keep(program,
+             dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), node);
     if (!program->code && scaling)
-        cpu_keep(program, cpu_dnnl_scale(attributes, scaling), node);
+        keep(program, cpu_dnnl_scale(attributes, scaling), node);
     if (!program->code && behind) {
-        cpu_keep(program, dnnl_post_ops_create(&list), node);
+        keep(program, dnnl_post_ops_create(&list), node);
         if (!program->code)
-            cpu_keep(program, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1), node);
+            keep(program, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1), node);
         if (!program->code)
-            cpu_keep(program, dnnl_primitive_attr_set_post_ops(attributes, list), node);
+            keep(program, dnnl_primitive_attr_set_post_ops(attributes, list), node);
         dnnl_post_ops_destroy(list);
     }
     return attributes;
@@ -199,11 +198,10 @@ dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
     if (program->code)
         return NULL;
     dnnl_primitive_attr_t attributes =
-        cpu_attributes(program, operation->behind, operation->scaling, node);
+        attributes_of(program, operation->behind, operation->scaling, node);
     if (!program->code)
-        cpu_keep(program,
-                 cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
-                 node);
+        keep(program, cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
+             node);
     dnnl_primitive_attr_destroy(attributes);
     return desc;
 }
@@ -226,15 +224,15 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
     const bool scales = from->step != to->step; /* NOLINT: both are copies of one number */
     const struct cpu_tensor factors =
         scales ? cpu_add_scales(program, &scaling) : (struct cpu_tensor){0};
-    dnnl_primitive_attr_t attributes = cpu_attributes(program, 0, scales ? &scaling : NULL, node);
+    dnnl_primitive_attr_t attributes = attributes_of(program, 0, scales ? &scaling : NULL, node);
     const dnnl_engine_t engine = program->model->dnnl.engine;
     dnnl_primitive_desc_t desc = NULL;
 
     if (!program->code)
-        cpu_keep(program,
-                 dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine,
-                                                    to->layout->raw, engine, attributes),
-                 node);
+        keep(program,
+             dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine, to->layout->raw,
+                                                engine, attributes),
+             node);
     cpu_add_primitive(program, desc, node,
                       CPU_ARGUMENTS_OF({DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to},
                                        {cpu_dnnl_scales_argument(&scaling), &factors}));

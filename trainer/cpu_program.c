@@ -244,42 +244,48 @@ int cpu_program_bind(struct cpu_program *program, void *arena)
 
 /* ---- running ---- */
 
-struct pixels {
-    size_t plane;
-    const uint8_t *rows;
-    float *values;
+/* One step of one batch. */
+struct cpu_run {
+    const struct cpu_program *program;
+    const struct cpu_step *step;
+    const struct backend_pass *pass;
+    struct backend_loss *loss;
+    const struct cpu_model *model;
+    const struct graph_node *node;
+    float *source, *target, *other; /* of the step */
 };
+
+static int execute(const struct cpu_run *run)
+{
+    return dnnl_primitive_execute(run->step->primitive, run->model->dnnl.stream,
+                                  run->step->argument_count, run->step->arguments)
+               ? fail(EIO, "backend cpu: oneDNN failed to compute %s", run->node->name)
+               : 0;
+}
 
 static void normalise_images(const void *context, uint64_t first, uint64_t end)
 {
-    const struct pixels *pixels = context;
-    const size_t offset = first * 3 * pixels->plane;
+    const struct cpu_run *run = context;
+    const size_t plane = (size_t)run->node->shape.height * run->node->shape.width;
+    const size_t offset = first * 3 * plane;
 
-    kernel_normalise((uint32_t)(end - first), pixels->plane, pixels->rows + offset, backend_mean,
-                     backend_deviation, pixels->values + offset);
+    kernel_normalise((uint32_t)(end - first), plane, run->pass->batch->rows + offset, backend_mean,
+                     backend_deviation, run->target + offset);
 }
 
-static void normalise(const struct cpu_program *program, const struct cpu_step *step,
-                      const struct backend_pass *pass)
+static int normalise(const struct cpu_run *run)
 {
-    const struct graph_shape *shape = &program->model->graph->nodes[0].shape;
-
-    cpu_share(program->count, 1, normalise_images,
-              &(struct pixels){(size_t)shape->height * shape->width, pass->batch->rows,
-                               program->buffers[step->target].address});
+    cpu_share(run->program->count, 1, normalise_images, run);
+    return 0;
 }
-
-struct relu_sum {
-    const float *a, *b, *output;
-    float *sum;
-};
 
 VECTOR_CLONES
 static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
 {
-    const struct relu_sum *work = context;
-    const float *a = work->a, *b = work->b, *output = work->output;
-    float *sum = work->sum;
+    const struct cpu_run *run = context;
+    const float *a = run->source, *b = run->other;
+    const float *output = run->program->buffers[run->step->mask].address;
+    float *sum = run->target;
 
     for (uint64_t i = first; i < end; i++)
         sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
@@ -287,111 +293,103 @@ static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
 
 /* Sum the gradients from a ReLU's two consumers and apply the ReLU's backward pass: one pass over
  * memory, where oneDNN's sum and eltwise take two. */
-static void sum_through_relu(const struct cpu_program *program, const struct cpu_step *step)
+static int sum_through_relu(const struct cpu_run *run)
 {
-    const struct cpu_buffer *buffers = program->buffers;
-
-    cpu_share(step->floats, LINE_FLOATS, sum_relu_part,
-              &(struct relu_sum){buffers[step->source].address, buffers[step->other].address,
-                                 buffers[step->mask].address, buffers[step->target].address});
+    cpu_share(run->step->floats, LINE_FLOATS, sum_relu_part, run);
+    return 0;
 }
 
-static void keep_statistics(const struct cpu_program *program, const struct cpu_step *step)
+static int keep_statistics(const struct cpu_run *run)
 {
-    const struct graph_node *node = &program->model->graph->nodes[step->node];
-    float *running = program->model->statistics + node->statistics;
-    size_t count = (size_t)program->count * node->shape.height * node->shape.width;
+    const struct graph_shape *shape = &run->node->shape;
+    float *running = run->model->statistics + run->node->statistics;
 
     kernel_batch_norm_statistics(
-        node->shape.channels, count, node->momentum, program->buffers[step->source].address,
-        program->buffers[step->target].address, running, running + node->shape.channels);
+        shape->channels, (size_t)run->program->count * shape->height * shape->width,
+        run->node->momentum, run->source, run->target, running, running + shape->channels);
+    return 0;
 }
 
-static void fold(const struct cpu_program *program, const struct cpu_step *step)
+static int fold(const struct cpu_run *run)
 {
-    const struct cpu_model *model = program->model;
-
-    graph_fold_norm(model->graph, step->node, step->norm, model->parameters, model->statistics,
-                    program->buffers[step->source].address, program->buffers[step->target].address,
-                    program->buffers[step->other].address);
+    graph_fold_norm(run->model->graph, run->step->node, run->step->norm, run->model->parameters,
+                    run->model->statistics, run->source, run->target, run->other);
+    return 0;
 }
 
-static int observe(const struct cpu_program *program, const struct cpu_step *step)
+static int observe(const struct cpu_run *run)
 {
-    return calibration_observe(program->model->calibration, step->node,
-                               program->buffers[step->source].address, step->floats);
+    return calibration_observe(run->model->calibration, run->step->node, run->source,
+                               run->step->floats);
 }
 
-static void drop(const struct cpu_program *program, const struct cpu_step *step,
-                 const struct backend_pass *pass)
+static int drop(const struct cpu_run *run)
 {
-    const struct graph_node *node = &program->model->graph->nodes[step->node];
-    size_t count =
-        (size_t)program->count * node->shape.channels * node->shape.height * node->shape.width;
-    uint64_t key = kernel_dropout_key(program->model->seed, pass->batch->step, step->node);
-    const float *source = program->buffers[step->source].address;
-    float *target = program->buffers[step->target].address;
+    const size_t count = run->program->count * graph_node_floats(run->node);
+    const uint64_t key =
+        kernel_dropout_key(run->model->seed, run->pass->batch->step, run->step->node);
 
-    if (step->kind == CPU_DROPOUT) {
-        kernel_dropout(count, key, node->dropout_rate, source, target);
-        return;
+    if (run->step->kind == CPU_DROPOUT) {
+        kernel_dropout(count, key, run->node->dropout_rate, run->source, run->target);
+        return 0;
     }
-    memset(target, 0, count * sizeof *target); /* the kernel accumulates */
-    kernel_dropout_backward(count, key, node->dropout_rate, source, target);
+    memset(run->target, 0, count * sizeof *run->target); /* the kernel accumulates */
+    kernel_dropout_backward(count, key, run->node->dropout_rate, run->source, run->target);
+    return 0;
 }
 
-static void find_loss(const struct cpu_program *program, const struct cpu_step *step,
-                      const struct backend_pass *pass, struct backend_loss *loss)
+static int find_loss(const struct cpu_run *run)
 {
-    const uint32_t classes = program->model->graph->classes;
-    const float *logits = program->buffers[step->source].address;
+    const uint32_t classes = run->model->graph->classes, count = run->program->count;
+    const struct backend_pass *pass = run->pass;
 
     if (pass->logits)
-        memcpy(pass->logits, logits, (size_t)program->count * classes * sizeof *logits);
-    *loss = (struct backend_loss){.count = program->count};
+        memcpy(pass->logits, run->source, (size_t)count * classes * sizeof *run->source);
+    *run->loss = (struct backend_loss){.count = count};
     if (!pass->batch->labels)
-        return;
-    const struct kernel_loss found = kernel_cross_entropy(
-        program->count, classes, logits, pass->batch->labels, pass->label_smoothing,
-        program->training ? program->buffers[step->target].address : NULL);
-    *loss = backend_loss_of(program->count, &found);
+        return 0;
+    const struct kernel_loss found =
+        kernel_cross_entropy(count, classes, run->source, pass->batch->labels,
+                             pass->label_smoothing, run->program->training ? run->target : NULL);
+    *run->loss = backend_loss_of(count, &found);
+    return 0;
+}
+
+static int report_ready(const struct cpu_run *run)
+{
+    return run->pass->ready ? run->pass->ready(run->pass->context, run->step->ready_floats) : 0;
+}
+
+static float *address_of(const struct cpu_program *program, uint32_t buffer)
+{
+    return buffer < program->buffer_count ? program->buffers[buffer].address : NULL;
 }
 
 static int run_step(const struct cpu_program *program, const struct cpu_step *step,
                     const struct backend_pass *pass, struct backend_loss *loss)
 {
-    switch (step->kind) {
-    case CPU_PRIMITIVE:
-        return dnnl_primitive_execute(step->primitive, program->model->dnnl.stream,
-                                      step->argument_count, step->arguments)
-                   ? fail(EIO, "backend cpu: oneDNN failed to compute %s",
-                          program->model->graph->nodes[step->node].name)
-                   : 0;
-    case CPU_NORMALISE:
-        normalise(program, step, pass);
-        break;
-    case CPU_STATISTICS:
-        keep_statistics(program, step);
-        break;
-    case CPU_FOLD:
-        fold(program, step);
-        break;
-    case CPU_SUM_RELU_BACKWARD:
-        sum_through_relu(program, step);
-        break;
-    case CPU_DROPOUT:
-    case CPU_DROPOUT_BACKWARD:
-        drop(program, step, pass);
-        break;
-    case CPU_OBSERVE:
-        return observe(program, step);
-    case CPU_LOSS:
-        find_loss(program, step, pass, loss);
-        break;
-    case CPU_READY:
-        return pass->ready ? pass->ready(pass->context, step->ready_floats) : 0;
-    }
-    return 0;
+    static int (*const kinds[])(const struct cpu_run *run) = {
+        [CPU_PRIMITIVE] = execute,
+        [CPU_NORMALISE] = normalise,
+        [CPU_STATISTICS] = keep_statistics,
+        [CPU_FOLD] = fold,
+        [CPU_SUM_RELU_BACKWARD] = sum_through_relu,
+        [CPU_DROPOUT] = drop,
+        [CPU_DROPOUT_BACKWARD] = drop,
+        [CPU_OBSERVE] = observe,
+        [CPU_LOSS] = find_loss,
+        [CPU_READY] = report_ready,
+    };
+
+    return kinds[step->kind](&(struct cpu_run){.program = program,
+                                               .step = step,
+                                               .pass = pass,
+                                               .loss = loss,
+                                               .model = program->model,
+                                               .node = &program->model->graph->nodes[step->node],
+                                               .source = address_of(program, step->source),
+                                               .target = address_of(program, step->target),
+                                               .other = address_of(program, step->other)});
 }
 
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,

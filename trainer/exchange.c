@@ -60,7 +60,9 @@ int exchange_open(struct exchange *exchange, const struct exchange_config *confi
 
     if (code)
         return code;
-    exchange->state = memory_zeroed(exchange->ops->plugin.state_size + 1);
+    if (!exchange->ops->open)
+        return 0;
+    exchange->state = memory_zeroed(exchange->ops->plugin.state_size);
     return exchange->state ? exchange->ops->open(exchange->state, exchange->choice.settings, config)
                            : -ENOMEM;
 }
@@ -79,10 +81,10 @@ int exchange_ready(void *context, uint64_t done)
 {
     struct exchange *exchange = context;
 
-    return exchange->ops->ready(exchange->state, done);
+    return exchange->ops->ready ? exchange->ops->ready(exchange->state, done) : 0;
 }
 
 int exchange_finish(struct exchange *exchange)
 {
-    return exchange->ops->finish(exchange->state);
+    return exchange->ops->finish ? exchange->ops->finish(exchange->state) : 0;
 }

@@ -35,12 +35,13 @@ struct exchange_ops {
     bool on_stream;
     /* Or sums on devices after the host reports that the step is done. */
     bool on_device;
-    /* Collective: called once by all ranks, when gradient memory is known. */
+    /* Collective: called once by all ranks, when gradient memory is known. NULL: nothing to sum,
+     * and the rest is NULL. */
     int (*open)(void *state, const void *settings, const struct exchange_config *config);
     /* Call after every open, failed or not, before gradient memory is freed. failed: the training
      * run failed. */
     void (*close)(void *state, bool failed);
-    /* Gradients [0, done) of this step are final. */
+    /* Gradients [0, done) of this step are final. NULL: all are final in finish(). */
     int (*ready)(void *state, uint64_t done);
     /* Wait until all of the step's sums are complete. */
     int (*finish)(void *state);

@@ -64,55 +64,41 @@ static double measured_ns(const struct reference *reference, uint32_t moment, ui
     return reference->took_ns ? (double)reference->took_ns[moment] / passes : 0;
 }
 
-static int list_forward(const struct reference *reference, uint32_t number, uint32_t passes,
-                        struct schedule *schedule)
-{
-    const struct graph_node *node = &reference->graph->nodes[number];
-    const uint64_t bytes = tensor_bytes(reference, number);
-    struct schedule_step step = {.phase = SCHEDULE_FORWARD,
-                                 .node = number,
-                                 .operation = names[node->kind].operation,
-                                 .read_bytes =
-                                     number ? input_bytes(reference, node) : bytes / sizeof(float),
-                                 .write_bytes = bytes,
-                                 .workspace_bytes = workspace_bytes(reference, number),
-                                 .flops = 2.0 * (double)graph_node_macs(reference->graph, number) *
-                                          reference->config.batch_size,
-                                 .measured_ns = measured_ns(reference, number, passes)};
-
-    step.read_bytes += parameter_bytes(reference->graph, node);
-    snprintf(step.engine, sizeof step.engine, "%s", names[node->kind].kernel);
-    return schedule_add(schedule, &step);
-}
-
-/* Kernels add to existing gradients, so they read those too. */
-static int list_backward(const struct reference *reference, uint32_t number, uint32_t passes,
-                         struct schedule *schedule)
+/* Backward kernels add to existing gradients, so they read those too. */
+static int list_node(const struct reference *reference, uint32_t number, bool backward,
+                     uint32_t passes, struct schedule *schedule)
 {
     const struct graph *graph = reference->graph;
     const struct graph_node *node = &graph->nodes[number];
-    const bool input_alone = node->weight != UINT32_MAX && node->inputs[0] == 0;
-    const uint64_t d_input = input_alone ? 0 : input_bytes(reference, node);
-    const uint64_t d_parameters = parameter_bytes(graph, node);
-    const uint64_t macs = graph_node_macs(graph, number) * (input_alone ? 1 : 2);
-    const uint32_t moment = 2 * graph->node_count - number;
-    struct schedule_step step = {.phase = SCHEDULE_BACKWARD,
+    const bool weighted = node->weight != UINT32_MAX, alone = weighted && node->inputs[0] == 0;
+    const bool forgets =
+        node->kind == GRAPH_ADD || node->kind == GRAPH_CONCAT || node->kind == GRAPH_AVERAGE_POOL;
+    const uint64_t output = tensor_bytes(reference, number), input = input_bytes(reference, node);
+    const uint64_t d_input = alone ? 0 : input, parameters = parameter_bytes(graph, node);
+    const uint32_t moment = backward ? 2 * graph->node_count - number : number;
+    const uint32_t products = backward && !alone ? 2 : 1;
+    struct schedule_step step = {.phase = backward ? SCHEDULE_BACKWARD : SCHEDULE_FORWARD,
                                  .node = number,
-                                 .read_bytes =
-                                     tensor_bytes(reference, number) + d_input + 2 * d_parameters,
-                                 .write_bytes = d_input + d_parameters,
+                                 .operation = names[node->kind].operation,
                                  .workspace_bytes = workspace_bytes(reference, number),
-                                 .flops = 2.0 * (double)macs * reference->config.batch_size,
+                                 .flops = 2.0 *
+                                          (double)(graph_node_macs(graph, number) * products) *
+                                          reference->config.batch_size,
                                  .measured_ns = measured_ns(reference, moment, passes)};
 
-    step.operation = input_alone                  ? "weight gradient"
-                     : node->weight != UINT32_MAX ? "data and weight gradient"
-                                                  : names[node->kind].operation;
-    if (node->kind != GRAPH_ADD && node->kind != GRAPH_CONCAT && node->kind != GRAPH_AVERAGE_POOL)
-        step.read_bytes += input_bytes(reference, node);
-    snprintf(step.engine, sizeof step.engine, "%s_backward", names[node->kind].kernel);
-    if (node->kind == GRAPH_ADD)
-        snprintf(step.engine, sizeof step.engine, "kernel_accumulate");
+    snprintf(step.engine, sizeof step.engine, "%s%s", names[node->kind].kernel,
+             backward ? "_backward" : "");
+    if (backward) {
+        step.read_bytes = output + d_input + 2 * parameters + (forgets ? 0 : input);
+        step.write_bytes = d_input + parameters;
+        if (weighted)
+            step.operation = alone ? "weight gradient" : "data and weight gradient";
+        if (node->kind == GRAPH_ADD)
+            snprintf(step.engine, sizeof step.engine, "kernel_accumulate");
+    } else {
+        step.read_bytes = (number ? input : output / sizeof(float)) + parameters;
+        step.write_bytes = output;
+    }
     return schedule_add(schedule, &step);
 }
 
@@ -137,10 +123,10 @@ int reference_list(const struct reference *reference, uint32_t passes, struct sc
     int code = 0;
 
     for (uint32_t i = 0; i < nodes && code == 0; i++)
-        code = list_forward(reference, i, passes, schedule);
+        code = list_node(reference, i, false, passes, schedule);
     if (code == 0)
         code = list_loss(reference, passes, schedule);
     for (uint32_t i = nodes; reference->config.training && i-- > 1 && code == 0;)
-        code = list_backward(reference, i, passes, schedule);
+        code = list_node(reference, i, true, passes, schedule);
     return code;
 }

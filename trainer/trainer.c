@@ -47,6 +47,8 @@ int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;
+    if (!trainer->ops->open)
+        return 0;
     trainer->state = memory_zeroed(choice->plugin->state_size);
     if (!trainer->state)
         return -ENOMEM;
@@ -80,7 +82,7 @@ int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times)
 {
     *times = (struct trainer_times){.wait_ns = batch->waited_ns};
-    return trainer->ops->step(trainer->state, batch, times);
+    return trainer->ops->step ? trainer->ops->step(trainer->state, batch, times) : 0;
 }
 
 int trainer_finish(struct trainer *trainer, struct trainer_times *times)

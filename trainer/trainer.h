@@ -57,6 +57,7 @@ struct trainer_memory {
 struct trainer_ops {
     struct plugin plugin;
     bool replays; /* steps take their nominal time: fed from memory, AU is 100% */
+    /* NULL: steps take no time, and the rest is NULL. */
     int (*open)(void *state, const void *settings, const struct trainer_config *config);
     void (*close)(void *state);
     /* Memory for rows; ops NULL: ordinary memory. */

@@ -302,23 +302,21 @@ int training_infer(struct training *training, const struct trainer_batch *batch,
 
 /* ---- checkpoints ---- */
 
+/* All in one allocation. */
 struct weights {
     float *parameters, *momenta, *statistics;
 };
 
 static int weights_create(const struct graph *graph, struct weights *weights)
 {
-    weights->parameters = memory_array(graph->parameter_floats, sizeof(float));
-    weights->momenta = memory_array(graph->parameter_floats, sizeof(float));
-    weights->statistics = memory_array(graph->statistic_floats + 1, sizeof(float));
-    return weights->parameters && weights->momenta && weights->statistics ? 0 : -ENOMEM;
-}
+    const uint64_t floats = graph->parameter_floats;
 
-static void weights_destroy(struct weights *weights)
-{
-    free(weights->parameters);
-    free(weights->momenta);
-    free(weights->statistics);
+    weights->parameters = memory_array(2 * floats + graph->statistic_floats, sizeof(float));
+    if (!weights->parameters)
+        return -ENOMEM;
+    weights->momenta = weights->parameters + floats;
+    weights->statistics = weights->momenta + floats;
+    return 0;
 }
 
 static struct checkpoint describe(const struct training *training)
@@ -381,7 +379,7 @@ int training_save(struct training *training, const char *path,
         code = write_while_others_wait(
             training,
             &(struct writing){.path = path, .checkpoint = &checkpoint, .weights = &weights});
-    weights_destroy(&weights);
+    free(weights.parameters);
     return code;
 }
 
@@ -414,7 +412,7 @@ int training_load(struct training *training, const char *path, struct training_p
     if (code == 0)
         code = backend_load(&training->backend, weights.parameters, learns ? weights.momenta : NULL,
                             weights.statistics);
-    weights_destroy(&weights);
+    free(weights.parameters);
     if (code)
         return code;
     training->step = training->given = found.step;

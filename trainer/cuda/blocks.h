@@ -22,11 +22,10 @@ enum cuda_block_kind {
     CUDA_BLOCK_LRN,
     CUDA_BLOCK_DROPOUT,
     CUDA_BLOCK_HEAD, /* the loss; always the last one */
-    /* INT8 inference and calibration. */
+    /* INT8 inference. */
     CUDA_BLOCK_CONVOLUTION_INT8,
     CUDA_BLOCK_QUANTISE,
     CUDA_BLOCK_DEQUANTISE,
-    CUDA_BLOCK_OBSERVE,
 };
 
 /* Who computes a sum's output. */

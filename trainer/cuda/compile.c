@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "trainer/cuda/fuse.h"
 #include "trainer/cuda/int8.h"
-#include "trainer/cuda/observe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +22,6 @@ static int rewrite(const struct cuda_model *model, struct cuda_blocks *blocks, b
     int code = cuda_blocks_make(blocks, model->graph, training, kept);
     if (code == 0 && model->quantised)
         code = cuda_int8_rewrite(model, blocks);
-    if (code == 0 && model->config.calibration)
-        code = cuda_observe_rewrite(model, blocks);
     free(kept);
     return code ? code : cuda_blocks_link(blocks, model->graph);
 }

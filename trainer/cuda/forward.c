@@ -262,9 +262,11 @@ void cuda_emit_forward(struct cuda_builder *builder)
         [CUDA_BLOCK_CONVOLUTION_INT8] = cuda_emit_convolution_int8,
         [CUDA_BLOCK_QUANTISE] = cuda_emit_quantise,
         [CUDA_BLOCK_DEQUANTISE] = cuda_emit_dequantise,
-        [CUDA_BLOCK_OBSERVE] = cuda_emit_observe,
     };
 
-    for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++)
+    for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++) {
         emit[builder->blocks.rows[i].kind](builder, cuda_row(builder, i));
+        if (builder->model->config.calibration)
+            cuda_emit_observations(builder, i);
+    }
 }

@@ -31,46 +31,19 @@ void cuda_observe_close(struct cuda_model *model)
     runtime_release(model->scratch);
 }
 
-/* The images are not observed: some of their channels are padding. */
-int cuda_observe_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks)
+/* Nodes that compute nothing, such as a dropout in inference, share the output of another. */
+void cuda_emit_observations(struct cuda_builder *builder, uint32_t block)
 {
-    struct cuda_blocks to = {0};
-    uint32_t *moved = memory_array(blocks->count, sizeof *moved); /* new index of each block */
-    uint32_t next = 0;
-    int code = moved ? 0 : -ENOMEM;
-
-    for (uint32_t node = 0; code == 0 && next < blocks->count; node++) {
-        if (node >= model->graph->node_count || blocks->rows[next].node == node) {
-            struct cuda_block *block = &blocks->rows[next];
-            for (uint32_t i = 0; i < block->input_count; i++)
-                block->inputs[i] = moved[block->inputs[i]];
-            moved[next++] = to.count;
-            code = cuda_blocks_append(&to, block);
-        }
-        if (code == 0 && node > 0 && node < model->graph->node_count)
-            code = cuda_blocks_append(&to,
-                                      &(struct cuda_block){.kind = CUDA_BLOCK_OBSERVE,
-                                                           .node = node,
-                                                           .end = node,
-                                                           .input_count = 1,
-                                                           .inputs = {moved[blocks->of_node[node]]},
-                                                           .norms = {CUDA_NO_NODE, CUDA_NO_NODE}});
+    for (uint32_t node = 1; node < builder->model->graph->node_count; node++) {
+        struct cuda_step step = cuda_step_of(&cuda_kernel_observe, node);
+        if (builder->blocks.of_node[node] != block)
+            continue;
+        step.observe.type = builder->model->type;
+        step.observe.count = cuda_numbers_of(builder, node);
+        step.observe.magnitudes = &builder->model->magnitudes[node];
+        cuda_reads(&step, &step.observe.values, builder->values[block].buffer);
+        cuda_add_step(builder, &step);
     }
-    free(moved);
-    cuda_blocks_free(blocks);
-    *blocks = to;
-    return code;
-}
-
-void cuda_emit_observe(struct cuda_builder *builder, const struct cuda_block *own)
-{
-    struct cuda_step step = cuda_step_of(&cuda_kernel_observe, own->node);
-
-    step.observe.type = builder->model->type;
-    step.observe.count = cuda_numbers_of(builder, own->node);
-    step.observe.magnitudes = &builder->model->magnitudes[own->node];
-    cuda_reads(&step, &step.observe.values, cuda_input(builder, own, 0));
-    cuda_add_step(builder, &step);
 }
 
 int cuda_observe_fetch(const struct cuda_model *model)

@@ -10,9 +10,8 @@
 /* Does nothing unless the config calibrates. Close it in either case. */
 int cuda_observe_open(struct cuda_model *model);
 void cuda_observe_close(struct cuda_model *model);
-/* Make every node its own block, and observe each output. */
-int cuda_observe_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks);
-void cuda_emit_observe(struct cuda_builder *builder, const struct cuda_block *own);
+/* Observe the nodes that a block outputs, except the images: some of their channels are padding. */
+void cuda_emit_observations(struct cuda_builder *builder, uint32_t block);
 /* Copy everything observed to the config's calibration. Call with nothing in flight. */
 int cuda_observe_fetch(const struct cuda_model *model);
 

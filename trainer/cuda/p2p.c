@@ -217,14 +217,6 @@ static void p2p_close(void *state, bool failed)
     free(p2p->theirs);
 }
 
-/* Gradients on a device are final once its step is done. */
-static int p2p_ready(void *state, uint64_t done)
-{
-    (void)state;
-    (void)done;
-    return 0;
-}
-
 static int p2p_finish(void *state)
 {
     struct p2p_state *p2p = state;
@@ -239,6 +231,5 @@ const struct exchange_ops iobench_exchange_p2p = {
     .on_device = true,
     .open = p2p_open,
     .close = p2p_close,
-    .ready = p2p_ready,
     .finish = p2p_finish,
 };
