@@ -8,7 +8,7 @@ libiobench_a_SOURCES += \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c decode/raw.c
 libiobench_a_SOURCES += \
 	decode/baseline/baseline.c decode/baseline/baseline.h \
-	decode/baseline/colour.h decode/baseline/colour_template.h \
+	decode/baseline/cmov.h decode/baseline/colour.h decode/baseline/colour_template.h \
 	decode/baseline/entropy.c decode/baseline/entropy.h decode/baseline/entropy_template.h \
 	decode/baseline/huffman.c decode/baseline/huffman.h \
 	decode/baseline/idct.c decode/baseline/idct.h decode/baseline/idct_template.h \

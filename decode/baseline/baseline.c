@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, MARGIN = 64 };
+enum { ALIGNMENT = 64, MARGIN = 64, CHUNK_BLOCKS = 64 };
 
 /* How the samples of a component become those of the image. */
 enum baseline_upsampling { UPSAMPLE_NONE, UPSAMPLE_H2V1, UPSAMPLE_H2V2, UPSAMPLE_H1V2, REPLICATE };
@@ -42,8 +42,9 @@ struct baseline {
     struct baseline_plane planes[MARKERS_COMPONENTS];
     uint32_t plane_count, h_most, v_most;
     uint32_t mcu_columns, mcu_rows, mcu_blocks;
-    uint32_t group_rows; /* MCU rows that libjpeg decodes at once */
-    bool needs_context;  /* rows above and below for interpolation */
+    uint32_t chunk_columns; /* MCUs that are decoded, then transformed */
+    uint32_t group_rows;    /* MCU rows that libjpeg decodes at once */
+    bool needs_context;     /* rows above and below for interpolation */
     /* The region: */
     struct baseline_region region;
     uint32_t first_column, end_column, first_row; /* MCUs to transform */
@@ -67,6 +68,11 @@ static uint32_t divide_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
+static uint32_t greater(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint32_t lesser(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -80,6 +86,7 @@ struct baseline *baseline_create(void)
     if (!decoder)
         return NULL;
     memset(decoder, 0, bytes);
+    huffman_start(&decoder->cache);
     decoder->kernels = kernels_of(level_limit < 0 ? kernels_best_level() : level_limit);
     return decoder;
 }
@@ -171,6 +178,9 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     for (uint32_t i = 0; i < decoder->plane_count; i++)
         if (prepare_plane(decoder, i))
             return BASELINE_OTHER;
+    decoder->chunk_columns = greater(CHUNK_BLOCKS / decoder->mcu_blocks, 1);
+    if (decoder->chunk_columns > IDCT_BLOCKS)
+        decoder->chunk_columns -= decoder->chunk_columns % IDCT_BLOCKS;
     *image = (struct baseline_image){.width = markers->width,
                                      .height = markers->height,
                                      .components = markers->component_count,
@@ -218,6 +228,11 @@ static size_t row_blocks(const struct baseline *decoder)
     return (size_t)decoder->mcu_columns * decoder->mcu_blocks;
 }
 
+static size_t chunk_bytes(const struct baseline *decoder)
+{
+    return (size_t)decoder->chunk_columns * decoder->mcu_blocks * ENTROPY_ALIGNMENT;
+}
+
 static size_t carve_all(struct baseline *decoder, uint8_t *memory)
 {
     struct baseline_carver carver = {memory, 0};
@@ -226,7 +241,10 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
 
     decoder->skip_blocks = carve(&carver, (blocks + 1) * sizeof *decoder->skip_blocks);
     decoder->blocks = carve(&carver, (blocks + 1) * sizeof *decoder->blocks);
-    decoder->coefficients = carve(&carver, blocks * 64 * sizeof *decoder->coefficients);
+    /* Pieces are aligned to half a block. */
+    uint8_t *coefficients = carve(&carver, chunk_bytes(decoder) + ENTROPY_ALIGNMENT);
+    coefficients += -(uintptr_t)coefficients & (ENTROPY_ALIGNMENT - 1);
+    decoder->coefficients = (int16_t *)(void *)coefficients;
     decoder->unstuffed = carve(&carver, decoder->count - decoder->markers.scan + ENTROPY_PADDING);
     decoder->blend = carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend);
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
@@ -262,7 +280,7 @@ static void fill_blocks(const struct baseline *decoder, struct entropy_block *bl
             }
         }
     }
-    block[-1].next_dc = blocks[-1].next_dc; /* is not used, but loaded */
+    block[-1].next_dc = &decoder->cache.stop;
 }
 
 /* Without a marker at its end, the file is cut. */
@@ -291,7 +309,7 @@ int baseline_start(struct baseline *decoder, void *memory)
     decoder->blocks++;
     fill_blocks(decoder, decoder->skip_blocks, 0, 0);
     fill_blocks(decoder, decoder->blocks, decoder->first_column, decoder->end_column);
-    memset(decoder->coefficients, 0, row_blocks(decoder) * 64 * sizeof *decoder->coefficients);
+    memset(decoder->coefficients, 0, chunk_bytes(decoder));
     decoder->next = decoder->bytes + decoder->markers.scan;
     decoder->restart_number = 0;
     decoder->decoded_rows = 0;
@@ -325,25 +343,43 @@ static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcu
         }
 }
 
-static int decode_blocks(struct baseline *decoder, const struct entropy_block *blocks)
+/* Decode MCUs of one restart interval. */
+static int run_blocks(struct baseline *decoder, struct entropy_block *blocks, uint32_t mcus,
+                      int16_t *coefficients, bool skips)
 {
-    uint32_t column = 0;
+    entropy_run *const run = skips ? decoder->kernels->skip : decoder->kernels->run;
+    const size_t count = (size_t)mcus * decoder->mcu_blocks;
+    const struct huffman_table **const last = &blocks[count - 1].next_dc;
+    const struct huffman_table *const next_dc = *last;
 
-    while (column < decoder->mcu_columns) {
-        uint32_t mcus = decoder->mcu_columns - column;
+    *last = &decoder->cache.stop;
+    const bool good = run(&decoder->stream, blocks, coefficients, coefficients + count * 64);
+    *last = next_dc;
+    if (!good)
+        return BASELINE_OTHER;
+    add_dc(decoder, coefficients, mcus);
+    return 0;
+}
+
+static int decode_blocks(struct baseline *decoder, uint32_t from, uint32_t to, bool skips)
+{
+    struct entropy_block *blocks = skips ? decoder->skip_blocks : decoder->blocks;
+    int16_t *coefficients = decoder->coefficients;
+
+    blocks += (size_t)from * decoder->mcu_blocks;
+    while (from < to) {
+        uint32_t mcus = to - from;
         if (decoder->markers.restart_interval) {
             if (decoder->interval_left == 0 && pass_restart(decoder))
                 return BASELINE_OTHER;
             mcus = lesser(mcus, decoder->interval_left);
             decoder->interval_left -= mcus;
         }
-        const size_t first = (size_t)column * decoder->mcu_blocks;
-        int16_t *coefficients = decoder->coefficients + first * 64;
-        if (!decoder->kernels->run(&decoder->stream, blocks + first, mcus * decoder->mcu_blocks,
-                                   coefficients))
+        if (run_blocks(decoder, blocks, mcus, coefficients, skips))
             return BASELINE_OTHER;
-        add_dc(decoder, coefficients, mcus);
-        column += mcus;
+        from += mcus;
+        blocks += (size_t)mcus * decoder->mcu_blocks;
+        coefficients += (size_t)mcus * decoder->mcu_blocks * 64;
     }
     return 0;
 }
@@ -354,12 +390,14 @@ static uint8_t *plane_row(const struct baseline *decoder, const struct baseline_
     return plane->samples + y % (plane->v * 8 * ring_rows(decoder)) * plane->stride;
 }
 
-/* Transform a row of blocks; blocks outside the image are not needed. */
+/* Transform a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image
+ * are not needed. */
 static void transform_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                          uint32_t y)
+                          uint32_t y, uint32_t column, uint32_t end)
 {
-    const uint32_t from = decoder->first_column * plane->h;
-    const uint32_t to = lesser(decoder->end_column * plane->h, divide_up(plane->width, 8));
+    const uint32_t from = greater(decoder->first_column, column) * plane->h;
+    const uint32_t to =
+        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, 8));
     const uint32_t line = plane->first_block + y / 8 % plane->v * plane->h;
     uint8_t *row = plane_row(decoder, plane, y);
     struct idct_blocks blocks;
@@ -368,7 +406,7 @@ static void transform_row(const struct baseline *decoder, const struct baseline_
         for (uint32_t i = 0; i < IDCT_BLOCKS; i++) {
             const uint32_t at = lesser(x + i, to - 1);
             const size_t block =
-                (size_t)(at / plane->h) * decoder->mcu_blocks + line + at % plane->h;
+                (size_t)(at / plane->h - column) * decoder->mcu_blocks + line + at % plane->h;
             blocks.coefficients[i] = decoder->coefficients + block * 64;
             blocks.output[i] = row + at * 8 - plane->origin;
         }
@@ -376,20 +414,30 @@ static void transform_row(const struct baseline *decoder, const struct baseline_
     }
 }
 
+static void transform(const struct baseline *decoder, uint32_t column, uint32_t end)
+{
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        const struct baseline_plane *plane = &decoder->planes[i];
+        const uint32_t first = decoder->decoded_rows * plane->v * 8;
+        for (uint32_t y = first; y < first + plane->v * 8 && y < plane->height; y += 8)
+            transform_row(decoder, plane, y, column, end);
+    }
+}
+
+/* Some MCUs at a time: their coefficients stay in the first-level cache. */
 static int decode_row(struct baseline *decoder)
 {
-    const uint32_t row = decoder->decoded_rows;
-    const bool skips = row < decoder->first_row;
+    const bool skips = decoder->decoded_rows < decoder->first_row;
+    uint32_t end;
 
-    if (decode_blocks(decoder, skips ? decoder->skip_blocks : decoder->blocks))
-        return BASELINE_OTHER;
-    for (uint32_t i = 0; !skips && i < decoder->plane_count; i++) {
-        const struct baseline_plane *plane = &decoder->planes[i];
-        const uint32_t first = row * plane->v * 8;
-        for (uint32_t y = first; y < first + plane->v * 8 && y < plane->height; y += 8)
-            transform_row(decoder, plane, y);
+    for (uint32_t column = 0; column < decoder->mcu_columns; column = end) {
+        end = lesser(column + decoder->chunk_columns, decoder->mcu_columns);
+        if (decode_blocks(decoder, column, end, skips))
+            return BASELINE_OTHER;
+        if (!skips)
+            transform(decoder, column, end);
+        memset(decoder->coefficients, 0, chunk_bytes(decoder));
     }
-    memset(decoder->coefficients, 0, row_blocks(decoder) * 64 * sizeof *decoder->coefficients);
     decoder->decoded_rows++;
     return 0;
 }

@@ -35,27 +35,29 @@ bool entropy_is_complete(const struct entropy_stream *stream)
     return left < 8;
 }
 
-uint32_t entropy_by_the_book(const struct huffman_table *table, uint64_t bits, uint32_t k,
-                             int16_t *block)
+struct entropy_symbol entropy_by_the_book(const struct huffman_table *table, uint64_t bits,
+                                          int16_t *out)
 {
+    const struct entropy_symbol invalid = {0, 0};
     const struct huffman_book *book = table->book;
+    const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
     const uint32_t prefix = (uint32_t)(bits >> 48);
     uint32_t length = 1;
 
-    while (length <= 16 && prefix >= book->end[length])
-        length++;
+    for (int i = 1; i <= 16; i++) /* faster than a loop of an unpredictable length */
+        length += prefix >= book->end[i];
     if (length > 16)
-        return 0;
+        return invalid;
     const uint8_t symbol = book->symbols[book->first[length] + (int32_t)(prefix >> (16 - length))];
     const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
     if (k && size == 0) { /* 16 zeros, or the end of the block */
         const uint32_t advance = run == 15 ? 16 : 64 - k;
-        return k + advance > 64 ? 0 : advance << 8 | length;
+        return k + advance > 64 ? invalid : (struct entropy_symbol){length, advance};
     }
     if (k + run > 63)
-        return 0;
+        return invalid;
     const int32_t magnitude = size ? (int32_t)(bits << length >> (64 - size)) : 0;
-    block[markers_natural[k + run]] =
+    out[run] =
         (int16_t)(size && magnitude >> (size - 1) ? magnitude : magnitude - ((1 << size) - 1));
-    return (run + 1) << 8 | (length + size);
+    return (struct entropy_symbol){length + size, run + 1};
 }

@@ -3,8 +3,8 @@
  * entropy: the Huffman-coded data of a scan to coefficients.
  *
  * A run is a row of MCUs, or the part of it within a restart interval. Its blocks are one array of
- * coefficients with one index, so that the end of a block needs no branch: it is rounding up the
- * index, and the choice of the next table. The DC values are differences until entropy_add_dc().
+ * coefficients, each block aligned to its size, so that the end of a block needs no branch: it is
+ * rounding up a pointer, and the choice of the next table. The DC values are differences.
  */
 #ifndef IOBENCH_DECODE_BASELINE_ENTROPY_H
 #define IOBENCH_DECODE_BASELINE_ENTROPY_H
@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ENTROPY_PADDING = 32 }; /* zero bytes after the data of a segment */
+enum { ENTROPY_PADDING = 32 };    /* zero bytes after the data of a segment */
+enum { ENTROPY_ALIGNMENT = 128 }; /* of coefficients: the bytes of a block */
 
 /* The tables of one block; the DC table is that of the next block. */
 struct entropy_block {
@@ -39,14 +40,19 @@ void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const ui
 /* Has the stream been consumed up to its last byte? */
 bool entropy_is_complete(const struct entropy_stream *stream);
 
-/* Decode `count` blocks into zeroed coefficients in natural order. blocks[-1] has the first DC
- * table. Returns false if a byte is not as it must be, or missing. */
+/* Decode blocks into zeroed coefficients [out, end) in zigzag order, or only step over them: then
+ * all but the first coefficient of a block is arbitrary. blocks[-1] has the first DC table, the
+ * last block a table of nothing but HUFFMAN_RARE. Returns false if a byte is not as it must be, or
+ * missing. */
 typedef bool entropy_run(struct entropy_stream *stream, const struct entropy_block *blocks,
-                         uint32_t count, int16_t *coefficients);
+                         int16_t *out, const int16_t *end);
 
-/* Decode one symbol at position k of a block, by the book. Returns the bits used, and the advance
- * to the next position << 8; 0 if it is not valid. */
-uint32_t entropy_by_the_book(const struct huffman_table *table, uint64_t bits, uint32_t k,
-                             int16_t *block);
+struct entropy_symbol {
+    uint32_t bits, advance; /* no bits: not valid */
+};
+
+/* Decode one symbol at position `out` of a block, by the book. */
+struct entropy_symbol entropy_by_the_book(const struct huffman_table *table, uint64_t bits,
+                                          int16_t *out);
 
 #endif

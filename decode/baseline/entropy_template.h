@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loop of the entropy decoder, compiled once per CPU by kernels_LEVEL.c, which defines
- * BASELINE_NAME(), BASELINE_TARGET and BASELINE_LOW(value, count), the low bits of a value.
+ *     BASELINE_NAME(), BASELINE_TARGET
+ *     BASELINE_EXTRACT(value, where)  value >> (where & 0xff), of which (where >> 8 & 0xff) low
+ * bits BASELINE_AT_END(entry, a, x, b, y, c, z) if the entry ends a block: a = x, b = y, c = z, not
+ * branching
  */
 #include "decode/baseline/entropy.h"
 
@@ -18,63 +21,111 @@ static inline uint64_t BASELINE_NAME(big_endian)(const uint8_t *at)
     return value;
 }
 
-/* One look-up at index r: the table of the next one depends on the entry alone, and the pair of
- * tables to choose from is loaded with the old index, to keep the critical path short. Value 2 is
- * stored first, since without one it has the position of value 1. */
-#define BASELINE_LOOK_UP()                                                                  \
-    do {                                                                                    \
-        const uint64_t entry = table->entries[bits >> (64 - HUFFMAN_BITS)];                 \
-        const struct entropy_block *block = &blocks[r >> 6];                                \
-        const struct huffman_table *const ac = block->ac, *const dc = block->next_dc;       \
-        const uint32_t k = r & 63, advance = (uint32_t)entry >> 24, next_r = r + advance;   \
-        int16_t *const own = coefficients + (r - k);                                        \
-        if (__builtin_expect((r ^ next_r) > 63, 0)) {                                       \
-            const uint32_t symbol = entropy_by_the_book(table, bits, k, own);               \
-            if (!symbol)                                                                    \
-                return false;                                                               \
-            bits <<= symbol & 63;                                                           \
-            left -= symbol & 63;                                                            \
-            table = k + (symbol >> 8) > 63 ? dc : ac;                                       \
-            r += symbol >> 8;                                                               \
-        } else {                                                                            \
-            const uint64_t rest =                                                           \
-                BASELINE_LOW(bits >> (-(uint32_t)entry & 63), (uint32_t)entry >> 8 & 0xff); \
-            own[markers_natural[k + advance - 1]] = (int16_t)(entry >> 32);                 \
-            own[markers_natural[k + ((uint32_t)entry >> 16 & 0xff)]] =                      \
-                (int16_t)((entry >> 48) + rest);                                            \
-            bits <<= entry & 63;                                                            \
-            left -= (uint32_t)entry & 63;                                                   \
-            table = entry & 0x80 ? dc : ac;                                                 \
-            r = entry & 0x80 ? (r | 63) + 1 : next_r;                                       \
-        }                                                                                   \
+/* At least 56 bits are valid then. */
+#define BASELINE_REFILL()                                       \
+    do {                                                        \
+        bits |= BASELINE_NAME(big_endian)(next) >> (left & 63); \
+        next += (~left & 56) >> 3;                              \
+        left |= 56;                                             \
     } while (0)
 
-/* Two look-ups use at most 2 x 27 of the 56 bits of a refill. */
-BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
-                                               const struct entropy_block *blocks, uint32_t count,
-                                               int16_t *coefficients)
+/* Value 2 is stored first, since without one it has the position of value 1. */
+#define BASELINE_STORE(entry, ahead)                                             \
+    do {                                                                         \
+        const uint64_t rest = BASELINE_EXTRACT(bits, (uint32_t)((entry) >> 16)); \
+        if (keeps)                                                               \
+            (ahead)[-1] = (int8_t)(uint8_t)((entry) >> 48);                      \
+        out[keeps ? (uint32_t)(entry) >> 8 & 0xff : 0] =                         \
+            (int16_t)(uint16_t)(((entry) >> 32) + rest);                         \
+    } while (0)
+
+/* One look-up at `out`. The table of the next one depends on the entry alone, and what to choose
+ * from was loaded before, to keep the critical path short. The counts of bits have garbage above
+ * their lowest six. */
+#define BASELINE_LOOK_UP()                                                                     \
+    {                                                                                          \
+        const uint64_t entry = table->entries[bits >> (64 - HUFFMAN_BITS)];                    \
+        const struct huffman_table *following = block->ac;                                     \
+        int16_t *ahead = out + (entry >> 56);                                                  \
+        if (__builtin_expect(((uintptr_t)out ^ (uintptr_t)ahead) >= ENTROPY_ALIGNMENT, 0))     \
+            goto rare;                                                                         \
+        int16_t *const over = (int16_t *)(((uintptr_t)out | (ENTROPY_ALIGNMENT - 1)) + 1);     \
+        BASELINE_STORE(entry, ahead);                                                          \
+        const struct entropy_block *next_block = block;                                        \
+        BASELINE_AT_END(entry, following, block->next_dc, ahead, over, next_block, block + 1); \
+        table = following;                                                                     \
+        out = ahead;                                                                           \
+        block = next_block;                                                                    \
+        bits <<= entry & 63;                                                                   \
+        left -= (uint32_t)entry;                                                               \
+    }
+
+/* Does the entry fill the block to its last coefficient? Then no code says that it ends. */
+static inline bool BASELINE_NAME(fills)(const int16_t *out, uint64_t entry)
+{
+    return (entry & 0x80) == 0 && entry >> 56 < HUFFMAN_RARE &&
+           ((uintptr_t)(out + (entry >> 56)) & (ENTROPY_ALIGNMENT - 1)) == 0;
+}
+
+/* Three look-ups use at most 3 x HUFFMAN_MOST of the 56 bits of a refill. */
+BASELINE_TARGET static inline __attribute__((always_inline)) bool
+BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block *block,
+                      int16_t *out, const int16_t *end, bool keeps)
 {
     const uint8_t *next = stream->next, *const last = stream->end + 8;
-    const struct huffman_table *table = blocks[-1].next_dc;
-    const uint32_t end = count * 64;
+    const struct huffman_table *table = block[-1].next_dc;
     uint64_t bits = stream->bits;
-    uint32_t left = stream->count, r = 0;
+    uint32_t left = stream->count;
 
-    while (r < end) {
+    for (;;) {
         if (next > last)
             return false;
-        bits |= BASELINE_NAME(big_endian)(next) >> left;
-        next += (63 - left) >> 3;
-        left |= 56;
+        BASELINE_REFILL();
         BASELINE_LOOK_UP();
-        if (r >= end)
+        BASELINE_LOOK_UP();
+        BASELINE_LOOK_UP();
+        continue;
+    rare:
+        if (out == end)
             break;
-        BASELINE_LOOK_UP();
+        BASELINE_REFILL();
+        const uint64_t entry = table->entries[bits >> (64 - HUFFMAN_BITS)];
+        struct entropy_symbol symbol = {entry & 63, (uint32_t)(entry >> 56)};
+        if (BASELINE_NAME(fills)(out, entry)) {
+            BASELINE_STORE(entry, out + symbol.advance);
+        } else {
+            symbol = entropy_by_the_book(table, bits, out);
+            if (symbol.bits == 0)
+                return false;
+        }
+        bits <<= symbol.bits;
+        left -= symbol.bits;
+        out += symbol.advance;
+        table = block->ac;
+        if (((uintptr_t)out & (ENTROPY_ALIGNMENT - 1)) == 0)
+            table = block++->next_dc;
     }
+    left &= 63;
     stream->next = next;
     stream->bits = bits;
     stream->count = left;
     return (size_t)(next - stream->start) * 8 - left <= (size_t)(stream->end - stream->start) * 8;
 }
 
+BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
+                                               const struct entropy_block *blocks, int16_t *out,
+                                               const int16_t *end)
+{
+    return BASELINE_NAME(decode)(stream, blocks, out, end, true);
+}
+
+BASELINE_TARGET static bool BASELINE_NAME(skip)(struct entropy_stream *stream,
+                                                const struct entropy_block *blocks, int16_t *out,
+                                                const int16_t *end)
+{
+    return BASELINE_NAME(decode)(stream, blocks, out, end, false);
+}
+
+#undef BASELINE_REFILL
+#undef BASELINE_STORE
 #undef BASELINE_LOOK_UP

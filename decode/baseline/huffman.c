@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { DC_BITS_MAX = 11, AC_BITS_MAX = 10 }; /* magnitudes of 8-bit samples */
-enum { ENTRIES = 1 << HUFFMAN_BITS, BLOCK_ENDS = 0x80, ZEROS_16 = 0xf0, ADVANCE_MAX = 63 };
+enum { ENTRIES = 1 << HUFFMAN_BITS, BLOCK_ENDS = 0x80, VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
 
 /* What one code says. */
 struct huffman_symbol {
@@ -20,9 +20,12 @@ struct huffman_singles {
 static uint64_t pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
                      int32_t value1, int32_t value2)
 {
-    return (uint64_t)(uint16_t)value1 << 48 | (uint64_t)(uint16_t)value2 << 32 |
-           (uint64_t)advance << 24 | (uint64_t)position << 16 | rest << 8 | bits;
+    return (uint64_t)advance << 56 | (uint64_t)(uint8_t)value2 << 48 |
+           (uint64_t)(uint16_t)value1 << 32 | (uint64_t)rest << 24 | (uint64_t)(64 - bits) << 16 |
+           position << 8 | bits;
 }
+
+static const uint64_t rare = (uint64_t)HUFFMAN_RARE << 56;
 
 /* Checks the code as libjpeg does: no length may overflow or use all ones. */
 static bool build_book(struct huffman_book *book, struct huffman_singles *singles,
@@ -86,8 +89,8 @@ static uint64_t single_entry(const struct huffman_symbol *symbol, uint32_t index
         return pack(used, 0, symbol->run, symbol->run + 1,
                     value_of(after(index, symbol->code_bits), symbol->size), 0);
     const uint32_t inside = HUFFMAN_BITS - symbol->code_bits, rest = used - HUFFMAN_BITS;
-    if (inside == 0)
-        return pack(1, 0, 0, HUFFMAN_RARE, 0, 0);
+    if (inside == 0 || used > HUFFMAN_MOST)
+        return rare;
     const int32_t high = (int32_t)(index & ((1U << inside) - 1));
     const int32_t offset = high >> (inside - 1) ? 0 : (1 << symbol->size) - 1;
     return pack(used, rest, symbol->run, symbol->run + 1, high * (1 << rest) - offset, 0);
@@ -99,6 +102,7 @@ static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffma
 {
     const uint64_t single = single_entry(first, index);
     const uint32_t used = first->code_bits + first->size;
+    const int32_t value1 = value_of(after(index, first->code_bits), first->size);
     struct huffman_symbol second;
 
     if (used >= HUFFMAN_BITS)
@@ -107,18 +111,17 @@ static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffma
     if (!find(ac, next, left, &second))
         return single;
     if (second.ends)
-        return (single | BLOCK_ENDS) + second.code_bits;
-    if (second.code_bits + second.size > left)
+        return pack(used + second.code_bits, 0, first->run, first->run + 1, value1, 0) | BLOCK_ENDS;
+    if (second.code_bits + second.size > left || second.size > VALUE_2_BITS)
         return single;
     return pack(used + second.code_bits + second.size, 0, first->run,
-                first->run + 1 + second.run + 1, (int16_t)(single >> 48),
+                first->run + 1 + second.run + 1, value1,
                 value_of(after(next, second.code_bits), second.size));
 }
 
 static void build_pairs(struct huffman *huffman, const struct huffman_singles *dc,
                         const struct huffman_singles *ac)
 {
-    const uint64_t rare = pack(1, 0, 0, HUFFMAN_RARE, 0, 0);
     struct huffman_symbol symbol;
 
     for (uint32_t i = 0; i < ENTRIES; i++) {
@@ -148,7 +151,7 @@ static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint
         used += symbol.code_bits + symbol.size;
         advance += symbol.run + 1;
     }
-    return advance ? pack(used, 0, 0, advance, value1, 0) : pack(1, 0, 0, HUFFMAN_RARE, 0, 0);
+    return advance ? pack(used, 0, 0, advance, value1, 0) : rare;
 }
 
 void huffman_want_skip(struct huffman *huffman)
@@ -194,6 +197,12 @@ static bool same(const struct markers_table *a, const struct markers_table *b)
 {
     return memcmp(a->counts, b->counts, sizeof a->counts) == 0 &&
            memcmp(a->symbols, b->symbols, sizeof a->symbols) == 0;
+}
+
+void huffman_start(struct huffman_cache *cache)
+{
+    for (uint32_t i = 0; i < ENTRIES; i++)
+        cache->stop.entries[i] = rare;
 }
 
 struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,

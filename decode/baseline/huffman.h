@@ -4,14 +4,15 @@
  *
  * A table is indexed by the next HUFFMAN_BITS bits. An entry is 64 bits wide:
  *     0..5    bits consumed, magnitude bits after the index included: the entry is a shift count
- *     7       the block ends here
- *     8..15   magnitude bits after the index, of a single symbol
- *     16..23  position of value 1, relative to the current one
- *     24..31  advance of the position; value 2 belongs just before it
- *     32..47  value 2, of the second symbol; 0 if there is none
- *     48..63  value 1, to which the magnitude bits after the index are added
- * A pair's magnitudes lie within the index. An advance of HUFFMAN_RARE, which leaves any block,
- * marks what must be decoded symbol by symbol: long or invalid codes.
+ *     7       the block ends here: the sign of byte 0
+ *     8..15   position of value 1, relative to the current one
+ *     16..31  where magnitude bits after the index begin, and how many there are: as BEXTR wants it
+ *     32..47  value 1, to which those bits are added
+ *     48..55  value 2, of the second symbol, which belongs just before the next position; 0 if
+ *             there is none
+ *     56..63  advance of the position
+ * An advance of HUFFMAN_RARE, which leaves any block, marks what must be decoded symbol by symbol:
+ * long or invalid codes, and values that need more than HUFFMAN_MOST bits in all.
  *
  * The skip tables have the same format and as many AC symbols as fit, all with value 0: for blocks
  * of which only the length and the DC value matter.
@@ -27,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HUFFMAN_BITS = 10, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
+enum { HUFFMAN_BITS = 10, HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
 
 /* The canonical code, for one symbol at a time. */
 struct huffman_book {
@@ -51,9 +52,12 @@ struct huffman {
 };
 
 struct huffman_cache {
+    struct huffman_table stop; /* nothing but HUFFMAN_RARE: after the last block */
     uint64_t use;
     struct huffman slots[HUFFMAN_CACHE];
 };
+
+void huffman_start(struct huffman_cache *cache);
 
 /* Find or build the tables of a component. A cached set stays valid for the next
  * HUFFMAN_CACHE - 1 calls. Returns NULL if a code is invalid, or if a value is too large for 8-bit

@@ -1,6 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/baseline/idct.h"
 
+#include "decode/baseline/markers.h"
+
+#define BYTE(at, from, half) ((at) / 8 == (from) ? 2 * ((at) % 8) + (half) : 0x80)
+#define PAIR(at, from) BYTE(at, from, 0), BYTE(at, from, 1)
+#define EIGHT(from, a, b, c, d, e, f, g, h)                                                       \
+    {                                                                                             \
+        PAIR(a, from), PAIR(b, from), PAIR(c, from), PAIR(d, from), PAIR(e, from), PAIR(f, from), \
+            PAIR(g, from), PAIR(h, from)                                                          \
+    }
+#define ROW(...)                                                                 \
+    {                                                                            \
+        EIGHT(0, __VA_ARGS__), EIGHT(1, __VA_ARGS__), EIGHT(2, __VA_ARGS__),     \
+            EIGHT(3, __VA_ARGS__), EIGHT(4, __VA_ARGS__), EIGHT(5, __VA_ARGS__), \
+            EIGHT(6, __VA_ARGS__), EIGHT(7, __VA_ARGS__)                         \
+    }
+
+const uint8_t idct_zigzag[8][8][16] = {
+    ROW(0, 1, 5, 6, 14, 15, 27, 28),     ROW(2, 4, 7, 13, 16, 26, 29, 42),
+    ROW(3, 8, 12, 17, 25, 30, 41, 43),   ROW(9, 11, 18, 24, 31, 40, 44, 53),
+    ROW(10, 19, 23, 32, 39, 45, 52, 54), ROW(20, 22, 33, 38, 46, 51, 55, 60),
+    ROW(21, 34, 37, 47, 50, 56, 59, 61), ROW(35, 36, 48, 49, 57, 58, 62, 63),
+};
+
 static int16_t saturate(int32_t value)
 {
     return (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
@@ -53,8 +76,9 @@ void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uin
     int32_t high = 0;
 
     for (int i = 0; i < 64; i++) {
-        input[i] = (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers[i]);
-        high |= i >= 8 ? coefficients[i] : 0;
+        const uint32_t at = markers_natural[i];
+        input[at] = (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers[at]);
+        high |= at >= 8 ? coefficients[i] : 0;
     }
     for (int x = 0; x < 8; x++) {
         if (high)

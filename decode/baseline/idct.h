@@ -12,14 +12,18 @@
 
 enum { IDCT_BLOCKS = 4 }; /* per call */
 
-/* 64 coefficients and quantisers each in natural order; a block may be given more than once. All
- * outputs have the same stride. */
+/* 64 coefficients each in zigzag order, quantisers in natural order; a block may be given more than
+ * once. All outputs have the same stride. */
 struct idct_blocks {
     const int16_t *coefficients[IDCT_BLOCKS];
     uint8_t *output[IDCT_BLOCKS];
 };
 
 typedef void idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
+
+/* Bytes of row `row` in natural order that coefficients [8 x from, 8 x from + 8) in zigzag order
+ * contribute: an index into those, or 0x80 for a zero. */
+extern const uint8_t idct_zigzag[8][8][16];
 
 /* One block, in plain C: the reference, and the only code for extreme coefficients. */
 void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,

@@ -90,6 +90,33 @@ BASELINE_TARGET static inline void BASELINE_NAME(transpose)(IDCT_VECTOR v[8])
     }
 }
 
+/* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
+#define IDCT_FROM(row, from) \
+    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_SPREAD(idct_zigzag[row][from]))
+#define IDCT_OR(a, b) IDCT_OP(add_epi16)(a, b)
+#define IDCT_OF_3(row, a, b, c) \
+    IDCT_OR(IDCT_OR(IDCT_FROM(row, a), IDCT_FROM(row, b)), IDCT_FROM(row, c))
+#define IDCT_OF_5(row, a, b, c, d, e) \
+    IDCT_OR(IDCT_OR(IDCT_OF_3(row, a, b, c), IDCT_FROM(row, d)), IDCT_FROM(row, e))
+
+/* Load blocks, and rearrange them in natural order. */
+BASELINE_TARGET static inline void BASELINE_NAME(natural)(const int16_t *const *coefficients,
+                                                          IDCT_VECTOR v[8])
+{
+    IDCT_VECTOR zigzag[8];
+
+    for (int i = 0; i < 8; i++)
+        zigzag[i] = IDCT_LOAD(coefficients, i);
+    v[0] = IDCT_OF_3(0, 0, 1, 3);
+    v[1] = IDCT_OF_5(1, 0, 1, 2, 3, 5);
+    v[2] = IDCT_OF_5(2, 0, 1, 2, 3, 5);
+    v[3] = IDCT_OF_5(3, 1, 2, 3, 5, 6);
+    v[4] = IDCT_OF_5(4, 1, 2, 4, 5, 6);
+    v[5] = IDCT_OF_5(5, 2, 4, 5, 6, 7);
+    v[6] = IDCT_OF_5(6, 2, 4, 5, 6, 7);
+    v[7] = IDCT_OF_3(7, 4, 6, 7);
+}
+
 /* Returns false, having written nothing, if a block is extreme. */
 BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coefficients,
                                                       const uint16_t *quantisers,
@@ -98,8 +125,9 @@ BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coef
     const IDCT_VECTOR center = IDCT_OP(set1_epi8)(-128);
     IDCT_VECTOR v[8];
 
+    BASELINE_NAME(natural)(coefficients, v);
     for (int i = 0; i < 8; i++)
-        v[i] = IDCT_OP(mullo_epi16)(IDCT_LOAD(coefficients, i), IDCT_SPREAD(quantisers + 8 * i));
+        v[i] = IDCT_OP(mullo_epi16)(v[i], IDCT_SPREAD(quantisers + 8 * i));
     if (IDCT_EXTREME(v[0]))
         return false;
     BASELINE_NAME(pass)(v, IDCT_SHIFT_1);
@@ -123,6 +151,10 @@ BASELINE_TARGET static void BASELINE_NAME(idct)(const struct idct_blocks *blocks
                 idct_reference(blocks->coefficients[j], quantisers, blocks->output[j], stride);
 }
 
+#undef IDCT_FROM
+#undef IDCT_OR
+#undef IDCT_OF_3
+#undef IDCT_OF_5
 #undef IDCT_PAIR
 #undef IDCT_SUMS
 #undef IDCT_HALF

@@ -11,7 +11,7 @@
 #include "decode/baseline/idct.h"
 
 struct kernels {
-    entropy_run *run;
+    entropy_run *run, *skip;
     idct_four *idct;
     colour_blend *blend;
     colour_double *twice;

@@ -8,9 +8,12 @@
 #endif
 #include <immintrin.h>
 
+#include "decode/baseline/cmov.h"
+
 #define BASELINE_NAME(name) avx2_##name
 #define BASELINE_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt")))
-#define BASELINE_LOW(value, count) _bzhi_u64(value, count)
+#define BASELINE_EXTRACT(value, where) __bextr_u64(value, where)
+#define BASELINE_AT_END(entry, a, x, b, y, c, z) BASELINE_CMOVS(entry, a, x, b, y, c, z)
 #define IDCT_VECTOR __m256i
 #define IDCT_LANES 2
 #define IDCT_OP(name) _mm256_##name
@@ -49,6 +52,7 @@ BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __
 
 const struct kernels kernels_avx2 = {
     .run = avx2_run,
+    .skip = avx2_skip,
     .idct = avx2_idct,
     .blend = avx2_blend,
     .twice = avx2_double,

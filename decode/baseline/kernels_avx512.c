@@ -8,10 +8,13 @@
 #endif
 #include <immintrin.h>
 
+#include "decode/baseline/cmov.h"
+
 #define BASELINE_NAME(name) avx512_##name
 #define BASELINE_TARGET \
     __attribute__((target("avx2,bmi,bmi2,lzcnt,avx512f,avx512bw,avx512vl,avx512dq")))
-#define BASELINE_LOW(value, count) _bzhi_u64(value, count)
+#define BASELINE_EXTRACT(value, where) __bextr_u64(value, where)
+#define BASELINE_AT_END(entry, a, x, b, y, c, z) BASELINE_CMOVS(entry, a, x, b, y, c, z)
 #define IDCT_VECTOR __m512i
 #define IDCT_LANES 4
 #define IDCT_OP(name) _mm512_##name
@@ -62,6 +65,7 @@ BASELINE_TARGET static inline void avx512_store(uint8_t *output, size_t stride, 
 
 const struct kernels kernels_avx512 = {
     .run = avx512_run,
+    .skip = avx512_skip,
     .idct = avx512_idct,
     .blend = avx512_blend,
     .twice = avx512_double,

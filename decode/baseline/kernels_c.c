@@ -4,7 +4,16 @@
 
 #define BASELINE_NAME(name) plain_##name
 #define BASELINE_TARGET
-#define BASELINE_LOW(value, count) ((value) & ((1ULL << (count)) - 1))
+#define BASELINE_EXTRACT(value, where) \
+    ((value) >> ((where)&63) & ((1ULL << ((where) >> 8 & 63)) - 1))
+#define BASELINE_AT_END(entry, a, x, b, y, c, z) \
+    do {                                         \
+        if ((entry)&0x80) {                      \
+            a = x;                               \
+            b = y;                               \
+            c = z;                               \
+        }                                        \
+    } while (0)
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
 
@@ -16,6 +25,7 @@ static void plain_idct(const struct idct_blocks *blocks, const uint16_t *quantis
 
 const struct kernels kernels_c = {
     .run = plain_run,
+    .skip = plain_skip,
     .idct = plain_idct,
     .blend = plain_blend,
     .twice = plain_double,
