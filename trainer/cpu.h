@@ -198,12 +198,9 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
 /* A node's output in the canonical layout, as planes or as rows. */
 const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number);
 const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number);
-/* A node's output as rows, for a fully connected layer, and back as planes. */
-struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
-                                     uint32_t number);
-struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
-                                     uint32_t number);
-
+/* A node's output as rows, for a fully connected layer, or back as planes. */
+struct cpu_tensor cpu_reshape(struct cpu_program *program, const struct cpu_tensor *tensor,
+                              bool to_rows, uint32_t number);
 /* What a node computes, without pass and layouts. */
 struct cpu_operation cpu_operation_of(const struct graph_node *node);
 

@@ -162,7 +162,7 @@ static void build_input(struct cpu_program *program, uint32_t number,
                                        {DNNL_ARG_DIFF_SRC, &d_input}));
     dnnl_primitive_desc_destroy(desc);
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        d_input = cpu_rows_as_images(program, &d_input, node->inputs[0]);
+        d_input = cpu_reshape(program, &d_input, false, node->inputs[0]);
     give(program, node->inputs[0], &d_input);
 }
 
@@ -170,7 +170,7 @@ static void build_weighted(struct cpu_program *program, uint32_t number,
                            const struct cpu_tensor *given)
 {
     const struct cpu_tensor gradient = node_of(program, number)->kind == GRAPH_FULLY_CONNECTED
-                                           ? cpu_images_as_rows(program, given, number)
+                                           ? cpu_reshape(program, given, true, number)
                                            : *given;
 
     build_weights(program, number, &gradient);

@@ -104,7 +104,7 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
         return cpu_build_int8(program, number);
     own->source = *input_of(program, number);
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        own->source = cpu_images_as_rows(program, &own->source, node->inputs[0]);
+        own->source = cpu_reshape(program, &own->source, true, node->inputs[0]);
     dnnl_primitive_desc_t desc = own->forward = choose_weighted(program, number);
     if (program->code)
         return;
@@ -125,7 +125,7 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
                       CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
                                        {DNNL_ARG_DST, &own->output}, {DNNL_ARG_BIAS, &bias}));
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        own->output = cpu_rows_as_images(program, &own->output, number);
+        own->output = cpu_reshape(program, &own->output, false, number);
 }
 
 /* ---- one primitive in the input's layout, or of a window ---- */

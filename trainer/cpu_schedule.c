@@ -47,24 +47,22 @@ static const char *operation_of(const struct cpu_step *step, const struct graph_
     return names[kind == dnnl_eltwise ? GRAPH_RELU : node->kind][is_backward(step)];
 }
 
+/* A forward pass writes its output and what it keeps, a backward pass gradients. */
 static bool is_written(const struct cpu_step *step, int name)
 {
+    const bool forward = !is_backward(step); /* a ReLU's backward pass reads the output */
+
     switch (name) {
     case DNNL_ARG_DST:
-        return !is_backward(step); /* a ReLU's backward pass reads it */
+    case DNNL_ARG_WORKSPACE:
+        return forward;
     case DNNL_ARG_MEAN:
     case DNNL_ARG_VARIANCE:
-        return !is_backward(step) && find_argument(step, DNNL_ARG_WORKSPACE);
-    case DNNL_ARG_WORKSPACE:
-        return !is_backward(step);
-    case DNNL_ARG_DIFF_SRC:
-    case DNNL_ARG_DIFF_WEIGHTS:
-    case DNNL_ARG_DIFF_BIAS:
-    case DNNL_ARG_DIFF_SCALE:
-    case DNNL_ARG_DIFF_SHIFT:
-        return true;
+        return forward && find_argument(step, DNNL_ARG_WORKSPACE);
     default:
-        return false;
+        return name == DNNL_ARG_DIFF_SRC || name == DNNL_ARG_DIFF_WEIGHTS ||
+               name == DNNL_ARG_DIFF_BIAS || name == DNNL_ARG_DIFF_SCALE ||
+               name == DNNL_ARG_DIFF_SHIFT;
     }
 }
 

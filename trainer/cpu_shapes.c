@@ -20,23 +20,15 @@ const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint3
                                                              shape->height * shape->width});
 }
 
-struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
-                                     uint32_t number)
+struct cpu_tensor cpu_reshape(struct cpu_program *program, const struct cpu_tensor *tensor,
+                              bool to_rows, uint32_t number)
 {
-    struct cpu_tensor rows =
-        cpu_convert(program, images, cpu_plain_images(program, number), number);
+    const struct cpu_layout *images = cpu_plain_images(program, number);
+    const struct cpu_layout *rows = cpu_plain_rows(program, number);
+    struct cpu_tensor plain = cpu_convert(program, tensor, to_rows ? images : rows, number);
 
-    rows.layout = cpu_plain_rows(program, number);
-    return rows;
-}
-
-struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
-                                     uint32_t number)
-{
-    struct cpu_tensor images = cpu_convert(program, rows, cpu_plain_rows(program, number), number);
-
-    images.layout = cpu_plain_images(program, number);
-    return images;
+    plain.layout = to_rows ? rows : images;
+    return plain;
 }
 
 static dnnl_alg_kind_t algorithm_of(const struct graph_node *node)

@@ -16,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dnn_plan {
-    struct dnn_plan *next;
+struct dnn_found {
+    struct dnn_plan known; /* first member */
+    struct dnn_found *next;
     struct dnn_shape shape;
 };
 
 struct dnn {
-    struct dnn_plan *plans;
+    struct dnn_found *plans;
     void *stream;
     bool has_device;
 };
@@ -41,11 +42,24 @@ int dnn_open(struct dnn **made, const struct dnn_config *config)
 void dnn_close(struct dnn *dnn)
 {
     while (dnn && dnn->plans) {
-        struct dnn_plan *next = dnn->plans->next;
+        struct dnn_found *next = dnn->plans->next;
         free(dnn->plans);
         dnn->plans = next;
     }
     free(dnn);
+}
+
+/* Of different sizes, as cuDNN's are; for some fused shapes too large to pay, so that fusion=auto
+ * is a mixture. */
+static uint64_t workspace_of(const struct dnn_shape *shape)
+{
+    const struct kernel_window *w = &shape->window;
+    const uint64_t seed = shape->fusion * 64 + w->in_channels * 16 + w->out_channels + w->height +
+                          (uint64_t)shape->kind;
+    const uint64_t tensor = (uint64_t)w->images * w->in_height * w->in_width *
+                            (w->in_channels + w->out_channels) * sizeof(float);
+
+    return 1000 + w->in_channels + (shape->fusion && random_mix(seed) % 3 == 0 ? tensor : 0);
 }
 
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
@@ -55,33 +69,14 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         *code = fail(ENOTSUP, "no such convolution");
         return NULL;
     }
-    struct dnn_plan *plan = memory_zeroed(sizeof *plan);
+    struct dnn_found *plan = memory_zeroed(sizeof *plan);
     if (!plan) {
         *code = -ENOMEM;
         return NULL;
     }
-    *plan = (struct dnn_plan){dnn->plans, *shape};
+    *plan = (struct dnn_found){{.workspace_bytes = workspace_of(shape)}, dnn->plans, *shape};
     dnn->plans = plan;
-    return plan;
-}
-
-/* Of different sizes, as cuDNN's are; for some fused shapes too large to pay, so that fusion=auto
- * is a mixture. */
-uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
-{
-    const struct kernel_window *w = &plan->shape.window;
-    const uint64_t seed = plan->shape.fusion * 64 + w->in_channels * 16 + w->out_channels +
-                          w->height + (uint64_t)plan->shape.kind;
-    const uint64_t tensor = (uint64_t)w->images * w->in_height * w->in_width *
-                            (w->in_channels + w->out_channels) * sizeof(float);
-
-    return 1000 + w->in_channels + (plan->shape.fusion && random_mix(seed) % 3 == 0 ? tensor : 0);
-}
-
-int64_t dnn_engine(const struct dnn_plan *plan)
-{
-    (void)plan;
-    return 0;
+    return &plan->known;
 }
 
 bool dnn_has_device(const struct dnn *dnn)
@@ -337,8 +332,9 @@ static void compute(const void *work, uint64_t unused)
 /* All tensors are in device memory, aligned to 16 bytes as the graph says. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
-    const struct run run = {
-        .shape = &plan->shape, .tensors = *tensors, .workspace_bytes = dnn_workspace_bytes(plan)};
+    const struct run run = {.shape = &((const struct dnn_found *)plan)->shape,
+                            .tensors = *tensors,
+                            .workspace_bytes = plan->workspace_bytes};
 
     for (int i = 0; i < DNN_TENSORS; i++)
         if (tensors->at[i] &&

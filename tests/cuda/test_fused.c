@@ -213,7 +213,7 @@ static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, st
         print_message("kind %d, fusion %u is refused: %s\n", (int)kind, fusion, fail_reason());
     if (!plan)
         return false;
-    tensors.workspace = runtime_allocate(dnn_workspace_bytes(plan) + 1);
+    tensors.workspace = runtime_allocate(plan->workspace_bytes + 1);
     assert_non_null(tensors.workspace);
     must(dnn_run(dnn, plan, &tensors));
     must(runtime_wait(place_runtime.stream));

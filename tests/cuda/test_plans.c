@@ -100,7 +100,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
         if (!step->convolution.plan)
             fail_msg("%s: no engine for %s, kind %d", network->name, graph->nodes[step->node].name,
                      (int)step->convolution.shape.kind);
-        assert_true(dnn_candidates(step->convolution.plan) > 0);
+        assert_true(step->convolution.plan->candidates > 0);
         count_fused(step);
         found++;
     }

@@ -88,7 +88,7 @@ void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step)
     if (!plan && code != -ENOTSUP)
         builder->code = code;
     step->convolution.plan = plan;
-    const uint64_t bytes = plan ? dnn_workspace_bytes(plan) : 0;
+    const uint64_t bytes = plan ? plan->workspace_bytes : 0;
     if (bytes > program->workspace_bytes)
         program->workspace_bytes = bytes;
 }

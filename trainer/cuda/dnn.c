@@ -29,13 +29,12 @@ static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
 static const uint64_t making_ns = 3000000000; /* limit for making one shape's plans */
 
-struct dnn_plan {
-    struct dnn_plan *next;
+struct dnn_found {
+    struct dnn_plan known; /* first member */
+    struct dnn_found *next;
     char key[KEY_BYTES];
     struct dnn_shape shape;
     cudnnBackendDescriptor_t plan; /* NULL: no engine supports the shape */
-    uint64_t workspace_bytes;
-    uint32_t candidates;
     double milliseconds;
 };
 
@@ -43,7 +42,7 @@ struct dnn {
     struct dnn_config config;
     cudnnHandle_t handle;
     cudnnBackendDescriptor_t described;
-    struct dnn_plan *plans;
+    struct dnn_found *plans;
     struct dnn_choices *kept; /* from the file, and new ones */
     bool changed;
     uint16_t *noise; /* input of timed engines */
@@ -85,7 +84,7 @@ void dnn_close(struct dnn *dnn)
     if (!dnn)
         return;
     while (dnn->plans) {
-        struct dnn_plan *next = dnn->plans->next;
+        struct dnn_found *next = dnn->plans->next;
         if (dnn->plans->plan)
             cudnnBackendDestroyDescriptor(dnn->plans->plan);
         free(dnn->plans);
@@ -164,7 +163,9 @@ static int execute(const struct dnn *dnn, const struct dnn_shape *shape,
 
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
-    return execute(dnn, &plan->shape, plan->plan, tensors);
+    const struct dnn_found *found = (const struct dnn_found *)plan;
+
+    return execute(dnn, &found->shape, found->plan, tensors);
 }
 
 /* ---- autotuning ---- */
@@ -298,7 +299,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
 
 /* Move the fastest plan to the front. A plan that fails while running loses. */
 static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
-                   uint32_t count, struct dnn_plan *winner)
+                   uint32_t count, struct dnn_found *winner)
 {
     struct trial trial;
     uint64_t most = 0;
@@ -329,7 +330,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
 /* Choose the fastest of cuDNN's favourites or of its fallbacks. A plan that does not run is not
  * used. */
 static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
-                        struct dnn_plan *plan)
+                        struct dnn_found *plan)
 {
     cudnnBackendDescriptor_t plans[CANDIDATES_MAX];
     int code = 0;
@@ -340,13 +341,13 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
     if (dnn->config.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
         code = compete(dnn, &plan->shape, plans, count, plan);
     plan->plan = code ? NULL : plans[0];
-    plan->candidates = count;
+    plan->known.candidates = count;
     for (uint32_t i = code ? 0 : 1; i < count; i++)
         cudnnBackendDestroyDescriptor(plans[i]);
     return code;
 }
 
-static int choose(struct dnn *dnn, struct dnn_plan *plan)
+static int choose(struct dnn *dnn, struct dnn_found *plan)
 {
     struct dnn_graph graph;
     int code = dnn_graph_make(&graph, dnn->handle, &plan->shape);
@@ -363,14 +364,16 @@ static int choose(struct dnn *dnn, struct dnn_plan *plan)
 /* ---- choices on disk ---- */
 
 /* Remake this shape's plan from the file. */
-static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct dnn_plan *plan)
+static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct dnn_found *plan)
 {
     struct dnn_choice choice;
     struct dnn_graph graph;
     cudnnBackendDescriptor_t config;
 
-    if (!dnn_choices_get(dnn->kept, plan->key, &choice, &plan->candidates, &plan->milliseconds))
+    if (!dnn_choices_get(dnn->kept, plan->key, &choice, &plan->known.candidates,
+                         &plan->milliseconds))
         return false;
+    plan->known.engine = choice.engine;
     int code = dnn_graph_make(&graph, dnn->handle, shape);
     if (code == 0)
         code = dnn_engines_choose(&graph, shape, dnn->described, dnn->config.deterministic, &choice,
@@ -378,21 +381,23 @@ static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct 
     if (code == 0)
         code = dnn_plan_make(dnn->handle, dnn->described, config, &plan->plan);
     dnn_graph_destroy(&graph);
-    if (code == 0 && (dnn_plan_workspace(plan->plan, &plan->workspace_bytes) ||
-                      plan->workspace_bytes > workspace_limit_bytes)) {
+    if (code == 0 && (dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes) ||
+                      plan->known.workspace_bytes > workspace_limit_bytes)) {
         cudnnBackendDestroyDescriptor(plan->plan);
         plan->plan = NULL;
     }
     return plan->plan != NULL;
 }
 
-static int remember(struct dnn *dnn, const struct dnn_plan *plan)
+static int remember(struct dnn *dnn, struct dnn_found *plan)
 {
     struct dnn_choice choice;
     int code = dnn_plan_choice(plan->plan, &choice);
 
+    plan->known.engine = code ? -1 : choice.engine;
     if (code == 0)
-        code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->candidates, plan->milliseconds);
+        code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->known.candidates,
+                               plan->milliseconds);
     dnn->changed = dnn->changed || code == 0;
     return code;
 }
@@ -411,7 +416,7 @@ int dnn_keep(struct dnn *dnn)
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
 {
     char key[KEY_BYTES];
-    struct dnn_plan *plan;
+    struct dnn_found *plan;
 
     if (shape->type != DEVICE_FP16 && (shape->fusion & of_norms)) {
         *code = fail(ENOTSUP, "backend cuda: cuDNN fuses BN in FP16 only");
@@ -441,26 +446,9 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
                 dnn_keep(dnn);             /* write errors are reported at the end */
         }
         if (*code == 0)
-            *code = dnn_plan_workspace(plan->plan, &plan->workspace_bytes);
+            *code = dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes);
     }
     if (*code == 0 && !plan->plan)
         *code = fail(ENOTSUP, "backend cuda: cuDNN has no engine");
-    return *code ? NULL : plan;
-}
-
-uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
-{
-    return plan->workspace_bytes;
-}
-
-uint32_t dnn_candidates(const struct dnn_plan *plan)
-{
-    return plan->candidates;
-}
-
-int64_t dnn_engine(const struct dnn_plan *plan)
-{
-    struct dnn_choice choice;
-
-    return dnn_plan_choice(plan->plan, &choice) ? -1 : choice.engine;
+    return *code ? NULL : &plan->known;
 }

@@ -22,14 +22,16 @@ struct dnn_config {
 int dnn_open(struct dnn **dnn, const struct dnn_config *config);
 void dnn_close(struct dnn *dnn);
 
-struct dnn_plan;
+/* A plan as callers see it; dnn.c knows the rest. */
+struct dnn_plan {
+    uint64_t workspace_bytes;
+    int64_t engine;      /* its number in cuDNN */
+    uint32_t candidates; /* engines that support the shape */
+};
 
 /* Return the best plan for a shape, always the same; dnn owns it. NULL with a reason: *code is
  * -ENOTSUP if no engine supports the shape, else an error. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
-uint64_t dnn_workspace_bytes(const struct dnn_plan *plan);
-int64_t dnn_engine(const struct dnn_plan *plan);      /* its number in cuDNN */
-uint32_t dnn_candidates(const struct dnn_plan *plan); /* engines that support the shape */
 /* Return whether plans run on a device here, not on a described one. */
 bool dnn_has_device(const struct dnn *dnn);
 

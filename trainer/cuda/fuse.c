@@ -108,8 +108,8 @@ static bool pays(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind, 
     if (!found && code != -ENOTSUP)
         fuser->code = code;
     return found && (model->settings->fusion == CUDA_FUSE_ALL ||
-                     dnn_workspace_bytes(found) < fuser->images * cuda_numbers(model, saved) *
-                                                      device_type_bytes(model->type));
+                     found->workspace_bytes < fuser->images * cuda_numbers(model, saved) *
+                                                  device_type_bytes(model->type));
 }
 
 /* The weight gradient applies BN and ReLU again; a sum was stored. */

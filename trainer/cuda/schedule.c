@@ -68,9 +68,9 @@ static void describe_convolution(const struct cuda_model *model, const struct cu
     }
     row->flops =
         2.0 * (double)graph_node_macs(model->graph, step->node) * (double)shape->window.images;
-    row->workspace_bytes = plan ? dnn_workspace_bytes(plan) : 0;
+    row->workspace_bytes = plan ? plan->workspace_bytes : 0;
     if (plan)
-        snprintf(row->engine, sizeof row->engine, "cuDNN engine %lld", (long long)dnn_engine(plan));
+        snprintf(row->engine, sizeof row->engine, "cuDNN engine %lld", (long long)plan->engine);
     name_fusions(shape->fusion, row->fused, sizeof row->fused);
 }
 
