@@ -56,7 +56,7 @@ libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cu
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
 	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
 	trainer/cuda/cuda.c trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
-	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/int8.h \
+	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c \
 	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
 	trainer/cuda/observe.h trainer/cuda/p2p.c \
 	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/schedule.c \

@@ -12,22 +12,36 @@ enum { WINNERS_MAX = 255 };
 /* A node's state while blocks are made. */
 struct node {
     bool inside; /* computed by another block */
+    bool kept;   /* absorbs nothing and is not absorbed */
     uint32_t relu, pool;
     uint32_t norms[2];
 };
 
 struct maker {
+    const struct cuda_blocks_config *config;
     const struct graph *graph;
-    const bool *kept;
-    bool training;
     struct node *nodes;
 };
 
 /* ---- which nodes form a block ---- */
 
-static bool is_kept(const struct maker *maker, uint32_t node)
+/* Return the chain that begins at a node, or NULL. */
+static const struct cuda_chain *chain_of(const struct maker *maker, uint32_t node)
 {
-    return maker->kept && maker->kept[node];
+    const struct cuda_chain *chains = maker->config->chains;
+
+    return chains && chains[node].end ? &chains[node] : NULL;
+}
+
+static void absorb_chain(struct maker *maker, uint32_t node)
+{
+    const struct cuda_chain *chain = chain_of(maker, node);
+    const uint32_t parts[] = {chain->norm, chain->sum, chain->relu};
+
+    maker->nodes[node].kept = true;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i])
+            maker->nodes[parts[i]].kept = maker->nodes[parts[i]].inside = true;
 }
 
 /* Return the only consumer of a node, if it is of that kind and not kept; else CUDA_NO_NODE. */
@@ -35,7 +49,7 @@ static uint32_t only_consumer(const struct maker *maker, uint32_t node, enum gra
 {
     const uint32_t found = graph_only_consumer(maker->graph, node, kind);
 
-    return found && !is_kept(maker, found) ? found : CUDA_NO_NODE;
+    return found && !maker->nodes[found].kept ? found : CUDA_NO_NODE;
 }
 
 static void absorb_relu(struct maker *maker, uint32_t node)
@@ -69,7 +83,7 @@ static void absorb_norms(struct maker *maker, uint32_t sum)
     const uint32_t *inputs = maker->graph->nodes[sum].inputs;
 
     for (uint32_t i = 0; i < 2; i++) {
-        if (only_consumer(maker, inputs[i], GRAPH_ADD) != sum || is_kept(maker, inputs[i]) ||
+        if (only_consumer(maker, inputs[i], GRAPH_ADD) != sum || maker->nodes[inputs[i]].kept ||
             maker->graph->nodes[inputs[i]].kind != GRAPH_BATCH_NORM)
             continue;
         maker->nodes[sum].norms[i] = inputs[i];
@@ -85,7 +99,7 @@ static void absorb(struct maker *maker, uint32_t node)
                                                        [GRAPH_ADD] = true};
     const enum graph_kind kind = maker->graph->nodes[node].kind;
 
-    if (is_kept(maker, node) || !takes_relu[kind])
+    if (maker->nodes[node].kept || !takes_relu[kind])
         return;
     absorb_relu(maker, node);
     if (kind == GRAPH_BATCH_NORM)
@@ -103,6 +117,7 @@ static int look_at_graph(struct maker *maker)
         const bool layer = node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED;
         struct node *own = &maker->nodes[i];
         own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NO_NODE;
+        own->kept = maker->config->keeps_nodes;
         for (uint32_t j = 0; j < node->input_count; j++)
             if (node->inputs[j] == 0 && (!layer || node->groups > 1))
                 return fail(ENOTSUP,
@@ -111,13 +126,16 @@ static int look_at_graph(struct maker *maker)
                             node->name);
     }
     for (uint32_t i = 0; i < graph->node_count; i++)
+        if (chain_of(maker, i))
+            absorb_chain(maker, i);
+    for (uint32_t i = 0; i < graph->node_count; i++)
         absorb(maker, i);
     return 0;
 }
 
 /* ---- blocks ---- */
 
-int cuda_blocks_append(struct cuda_blocks *blocks, const struct cuda_block *block)
+static int append(struct cuda_blocks *blocks, const struct cuda_block *block)
 {
     int code = memory_room(&blocks->rows, blocks->count, sizeof *blocks->rows, "blocks");
 
@@ -177,21 +195,29 @@ static int add_block(const struct maker *maker, struct cuda_blocks *blocks, uint
         block.inputs[i] = row->inputs[i];
     if (block.kind == CUDA_BLOCK_SUM || block.kind == CUDA_BLOCK_STEM)
         set_sides(maker, node, &block);
-    for (uint32_t i = 0; i < row->input_count; i++)
+    const struct cuda_chain *chain = chain_of(maker, node);
+    if (chain) {
+        block.kind = CUDA_BLOCK_CONVOLUTION_INT8;
+        block.end = chain->end;
+        block.relu = chain->relu != 0;
+        if (chain->sum)
+            block.inputs[block.input_count++] = chain->other;
+    }
+    for (uint32_t i = 0; i < block.input_count; i++)
         block.inputs[i] = blocks->of_node[block.inputs[i]];
     blocks->of_node[block.end] = blocks->count;
-    return cuda_blocks_append(blocks, &block);
+    return append(blocks, &block);
 }
 
 static int add_head(const struct maker *maker, struct cuda_blocks *blocks)
 {
     const uint32_t last = maker->graph->node_count - 1;
 
-    return cuda_blocks_append(blocks, &(struct cuda_block){.kind = CUDA_BLOCK_HEAD,
-                                                           .node = last,
-                                                           .end = last,
-                                                           .input_count = 1,
-                                                           .inputs = {blocks->of_node[last]}});
+    return append(blocks, &(struct cuda_block){.kind = CUDA_BLOCK_HEAD,
+                                               .node = last,
+                                               .end = last,
+                                               .input_count = 1,
+                                               .inputs = {blocks->of_node[last]}});
 }
 
 static int make_blocks(const struct maker *maker, struct cuda_blocks *blocks)
@@ -204,7 +230,7 @@ static int make_blocks(const struct maker *maker, struct cuda_blocks *blocks)
     for (uint32_t i = 0; i < graph->node_count && code == 0; i++) {
         if (maker->nodes[i].inside)
             continue;
-        if (graph->nodes[i].kind == GRAPH_DROPOUT && !maker->training)
+        if (graph->nodes[i].kind == GRAPH_DROPOUT && !maker->config->training)
             blocks->of_node[i] = blocks->of_node[graph->nodes[i].inputs[0]];
         else
             code = add_block(maker, blocks, i);
@@ -212,31 +238,8 @@ static int make_blocks(const struct maker *maker, struct cuda_blocks *blocks)
     return code ? code : add_head(maker, blocks);
 }
 
-int cuda_blocks_make(struct cuda_blocks *blocks, const struct graph *graph, bool training,
-                     const bool *kept)
-{
-    struct maker maker = {.graph = graph,
-                          .kept = kept,
-                          .training = training,
-                          .nodes = memory_array(graph->node_count, sizeof *maker.nodes)};
-
-    *blocks =
-        (struct cuda_blocks){.of_node = memory_array(graph->node_count, sizeof *blocks->of_node)};
-    int code = maker.nodes && blocks->of_node ? look_at_graph(&maker) : -ENOMEM;
-    if (code == 0)
-        code = make_blocks(&maker, blocks);
-    free(maker.nodes);
-    return code;
-}
-
-void cuda_blocks_free(struct cuda_blocks *blocks)
-{
-    free(blocks->rows);
-    free(blocks->of_node);
-    *blocks = (struct cuda_blocks){0};
-}
-
-int cuda_blocks_link(struct cuda_blocks *blocks, const struct graph *graph)
+/* Count users. */
+static int count_users(struct cuda_blocks *blocks, const struct graph *graph)
 {
     for (uint32_t i = 0; i < blocks->count; i++)
         for (uint32_t j = 0; j < blocks->rows[i].input_count; j++) {
@@ -249,4 +252,27 @@ int cuda_blocks_link(struct cuda_blocks *blocks, const struct graph *graph)
                             graph->nodes[input->end].name);
         }
     return 0;
+}
+
+int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config *config)
+{
+    const struct graph *graph = config->graph;
+    struct maker maker = {.config = config,
+                          .graph = graph,
+                          .nodes = memory_array(graph->node_count, sizeof *maker.nodes)};
+
+    *blocks =
+        (struct cuda_blocks){.of_node = memory_array(graph->node_count, sizeof *blocks->of_node)};
+    int code = maker.nodes && blocks->of_node ? look_at_graph(&maker) : -ENOMEM;
+    if (code == 0)
+        code = make_blocks(&maker, blocks);
+    free(maker.nodes);
+    return code ? code : count_users(blocks, graph);
+}
+
+void cuda_blocks_free(struct cuda_blocks *blocks)
+{
+    free(blocks->rows);
+    free(blocks->of_node);
+    *blocks = (struct cuda_blocks){0};
 }

@@ -21,11 +21,8 @@ enum cuda_block_kind {
     CUDA_BLOCK_JOIN, /* concatenation */
     CUDA_BLOCK_LRN,
     CUDA_BLOCK_DROPOUT,
-    CUDA_BLOCK_HEAD, /* the loss; always the last one */
-    /* INT8 inference. */
-    CUDA_BLOCK_CONVOLUTION_INT8,
-    CUDA_BLOCK_QUANTISE,
-    CUDA_BLOCK_DEQUANTISE,
+    CUDA_BLOCK_HEAD,             /* the loss; always the last one */
+    CUDA_BLOCK_CONVOLUTION_INT8, /* with the nodes of its chain */
 };
 
 /* Who computes a sum's output. */
@@ -60,13 +57,23 @@ struct cuda_blocks {
     uint32_t *of_node; /* the block that outputs a node; CUDA_NO_NODE: inside a block */
 };
 
-/* kept: nodes that stay blocks of their own; NULL: none. Call cuda_blocks_free() in either case. */
-int cuda_blocks_make(struct cuda_blocks *blocks, const struct graph *graph, bool training,
-                     const bool *kept);
+/* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
+ * between: BN, folded into its weights; the sum with `other`, held in INT8; ReLU. Only the output
+ * of the last node is stored. 0: none; end 0: the node is no such convolution. */
+struct cuda_chain {
+    uint32_t norm, sum, other, relu, end;
+};
+
+struct cuda_blocks_config {
+    const struct graph *graph;
+    bool training;
+    bool keeps_nodes;                /* each node is a block of its own */
+    const struct cuda_chain *chains; /* of each node; NULL: none */
+};
+
+/* Make blocks and count their users. Returns -ENOMEM, or -ENOTSUP if a graph is not supported; call
+ * cuda_blocks_free() in either case. */
+int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config *config);
 void cuda_blocks_free(struct cuda_blocks *blocks);
-/* For rewriting. -ENOMEM with a reason. */
-int cuda_blocks_append(struct cuda_blocks *blocks, const struct cuda_block *block);
-/* Count users, after the last rewriting. -ENOTSUP with a reason if there are too many. */
-int cuda_blocks_link(struct cuda_blocks *blocks, const struct graph *graph);
 
 #endif

@@ -124,11 +124,6 @@ uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node)
     return builder->program->count * cuda_numbers(builder->model, node);
 }
 
-uint32_t cuda_input(const struct cuda_builder *builder, const struct cuda_block *block, uint32_t n)
-{
-    return n < block->input_count ? builder->values[block->inputs[n]].buffer : CUDA_NONE;
-}
-
 void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t gradient)
 {
     struct cuda_value *value = &builder->values[block];

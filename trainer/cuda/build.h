@@ -11,8 +11,9 @@
 
 /* A block's output while steps are emitted. */
 struct cuda_value {
-    uint32_t buffer;
-    uint32_t winners; /* of a max-pool */
+    uint32_t buffer;          /* CUDA_NONE: held in INT8 only, or never stored */
+    uint32_t int8, int8_node; /* the same in INT8, and the node whose step it has */
+    uint32_t winners;         /* of a max-pool */
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be summed */
     uint32_t dz; /* its gradient before the ReLU, if a convolution computed it; else CUDA_NONE */
@@ -64,8 +65,8 @@ uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node);
 struct device_part cuda_part_of(const struct cuda_builder *builder, const struct cuda_block *block,
                                 uint32_t n);
 
-/* The output of a block's n-th input. */
-uint32_t cuda_input(const struct cuda_builder *builder, const struct cuda_block *block, uint32_t n);
+/* The output of a block's n-th input, converted if it is held in INT8. */
+uint32_t cuda_input(struct cuda_builder *builder, const struct cuda_block *block, uint32_t n);
 /* Add a gradient of a block's output to those still to be summed. */
 void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t gradient);
 
@@ -79,6 +80,12 @@ void cuda_add_lrn(struct cuda_builder *builder, const struct cuda_kernel *kernel
                   uint32_t input, uint32_t d_output, uint32_t output);
 void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
                       uint32_t input, uint32_t output);
+
+/* ---- int8.c ---- */
+
+/* Hold the output of a block in INT8 only, if INT8 convolutions read it. */
+void cuda_hold_int8(struct cuda_builder *builder, uint32_t block);
+void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_block *own);
 
 /* ---- forward.c, backward.c: blocks into steps ---- */
 

@@ -2,28 +2,30 @@
 #include "trainer/cuda/compile.h"
 
 #include "base/memory.h"
+#include "trainer/cuda/build.h"
 #include "trainer/cuda/fuse.h"
-#include "trainer/cuda/int8.h"
+#include "trainer/cuda/int8_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static int rewrite(const struct cuda_model *model, struct cuda_blocks *blocks, bool training)
+static int make_blocks(const struct cuda_model *model, struct cuda_blocks *blocks, bool training)
 {
     const uint32_t node_count = model->graph->node_count;
-    bool *kept = memory_array(node_count, sizeof *kept);
+    struct cuda_chain *chains = memory_array(node_count, sizeof *chains);
 
-    if (!kept)
+    if (!chains)
         return -ENOMEM;
-    for (uint32_t i = 0; i < node_count; i++)
-        kept[i] = model->config.calibration != NULL;
-    if (model->quantised)
-        cuda_int8_mark(model, kept);
-    int code = cuda_blocks_make(blocks, model->graph, training, kept);
-    if (code == 0 && model->quantised)
-        code = cuda_int8_rewrite(model, blocks);
-    free(kept);
-    return code ? code : cuda_blocks_link(blocks, model->graph);
+    for (uint32_t i = 0; model->quantised && i < node_count; i++)
+        if (model->quantised[i].in_int8)
+            chains[i] = cuda_chain_of(model, i);
+    int code = cuda_blocks_make(
+        blocks, &(struct cuda_blocks_config){.graph = model->graph,
+                                             .training = training,
+                                             .keeps_nodes = model->config.calibration != NULL,
+                                             .chains = chains});
+    free(chains);
+    return code;
 }
 
 static int emit(struct cuda_builder *builder)
@@ -34,8 +36,8 @@ static int emit(struct cuda_builder *builder)
     if (!builder->values)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        builder->values[i] =
-            (struct cuda_value){.buffer = CUDA_NONE, .winners = CUDA_NONE, .dz = CUDA_NONE};
+        builder->values[i] = (struct cuda_value){
+            .buffer = CUDA_NONE, .int8 = CUDA_NONE, .winners = CUDA_NONE, .dz = CUDA_NONE};
     cuda_emit_forward(builder);
     if (builder->program->training && !builder->code)
         cuda_emit_backward(builder);
@@ -51,7 +53,7 @@ struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool
     if (!program)
         return NULL;
     *program = (struct cuda_program){.model = model, .count = count, .training = training};
-    int code = rewrite(model, &builder.blocks, training);
+    int code = make_blocks(model, &builder.blocks, training);
     if (code == 0)
         code = cuda_fuse(&builder.blocks, model, count, training);
     if (code == 0)

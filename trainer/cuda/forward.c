@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The forward pass, block by block. */
 #include "trainer/cuda/fuse.h"
-#include "trainer/cuda/int8.h"
 #include "trainer/cuda/observe.h"
 
 /* Add a tensor for a block's output. */
@@ -250,23 +249,18 @@ static void add_head(struct cuda_builder *builder, const struct cuda_block *own)
 void cuda_emit_forward(struct cuda_builder *builder)
 {
     static void (*const emit[])(struct cuda_builder *, const struct cuda_block *) = {
-        [CUDA_BLOCK_INPUT] = add_input,
-        [CUDA_BLOCK_CONVOLUTION] = add_convolution,
-        [CUDA_BLOCK_SUM] = add_sum,
-        [CUDA_BLOCK_STEM] = add_stem,
-        [CUDA_BLOCK_POOL] = add_pool,
-        [CUDA_BLOCK_JOIN] = add_join,
-        [CUDA_BLOCK_LRN] = add_lrn,
-        [CUDA_BLOCK_DROPOUT] = add_dropout,
-        [CUDA_BLOCK_HEAD] = add_head,
-        [CUDA_BLOCK_CONVOLUTION_INT8] = cuda_emit_convolution_int8,
-        [CUDA_BLOCK_QUANTISE] = cuda_emit_quantise,
-        [CUDA_BLOCK_DEQUANTISE] = cuda_emit_dequantise,
+        [CUDA_BLOCK_INPUT] = add_input, [CUDA_BLOCK_CONVOLUTION] = add_convolution,
+        [CUDA_BLOCK_SUM] = add_sum,     [CUDA_BLOCK_STEM] = add_stem,
+        [CUDA_BLOCK_POOL] = add_pool,   [CUDA_BLOCK_JOIN] = add_join,
+        [CUDA_BLOCK_LRN] = add_lrn,     [CUDA_BLOCK_DROPOUT] = add_dropout,
+        [CUDA_BLOCK_HEAD] = add_head,   [CUDA_BLOCK_CONVOLUTION_INT8] = cuda_emit_convolution_int8,
     };
 
     for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++) {
         emit[builder->blocks.rows[i].kind](builder, cuda_row(builder, i));
         if (builder->model->config.calibration)
             cuda_emit_observations(builder, i);
+        if (builder->model->quantised)
+            cuda_hold_int8(builder, i);
     }
 }

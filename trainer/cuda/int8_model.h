@@ -5,16 +5,10 @@
 #ifndef IOBENCH_TRAINER_CUDA_INT8_MODEL_H
 #define IOBENCH_TRAINER_CUDA_INT8_MODEL_H
 
+#include "trainer/cuda/blocks.h"
 #include "trainer/cuda/model.h"
 
-/* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
- * between: BN, folded into its weights; the sum with a tensor held in INT8; ReLU. Only the output
- * of the last node is stored: in INT8 if the model has a step for it, else in the backend's type.
- * 0: none. */
-struct cuda_chain {
-    uint32_t norm, sum, other, relu, end;
-};
-
+/* The nodes that one INT8 convolution computes. */
 struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolution);
 
 /* Does nothing unless the config has ranges. Close it in either case. */
