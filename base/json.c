@@ -29,6 +29,24 @@ __attribute__((constructor)) static void watch_allocations(void)
     json_set_alloc_funcs(allocate, free);
 }
 
+void json_put_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_text(text));
+}
+
+void json_put_number(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, json_number(value));
+}
+
+void json_put_count(json_t *object, const char *key, uint64_t count)
+{
+    /* jansson's integers are signed; only a seed can exceed them. */
+    json_object_set_new(object, key,
+                        count <= INT64_MAX ? json_integer((json_int_t)count)
+                                           : json_number((double)count));
+}
+
 int json_check(void)
 {
     const uint64_t now = counter_get(&refused), before = counter_get(&reported);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Make a string; bytes that are not UTF-8 become \\xNN. NULL gives null. */
 json_t *json_text(const char *text);
@@ -15,6 +16,11 @@ json_t *json_text_of(const char *text, size_t bytes);
 
 /* Make a number, or null for NaN and infinity, where jansson would drop the whole member. */
 json_t *json_number(double value);
+
+/* Set a member. */
+void json_put_text(json_t *object, const char *key, const char *text);
+void json_put_number(json_t *object, const char *key, double value);
+void json_put_count(json_t *object, const char *key, uint64_t count);
 
 /* Returns 0, or -ENOMEM with a reason if jansson ran out of memory since the last call: the
  * document is then incomplete. */

@@ -78,11 +78,11 @@ static void put_ratio(json_t *object, const char *key, const struct paired *pair
 {
     char name[64];
 
-    json_object_set_new(object, key, json_number(paired->ratio));
+    json_put_number(object, key, paired->ratio);
     snprintf(name, sizeof name, "%s_low95", key);
-    json_object_set_new(object, name, json_number(paired->low));
+    json_put_number(object, name, paired->low);
     snprintf(name, sizeof name, "%s_high95", key);
-    json_object_set_new(object, name, json_number(paired->high));
+    json_put_number(object, name, paired->high);
 }
 
 static json_t *json_job(const struct rounds *rounds, int job, const json_t *document)
@@ -97,11 +97,10 @@ static json_t *json_job(const struct rounds *rounds, int job, const json_t *docu
     const char *comma = label ? strrchr(label, ',') : NULL;
     json_object_set_new(object, "label",
                         comma ? json_text_of(label, (size_t)(comma - label)) : json_text(label));
-    json_object_set_new(object, "alone_s", json_number(mean(rounds->walls[job], rounds->count)));
-    json_object_set_new(object, "beside_s",
-                        json_number(mean(rounds->walls[beside], rounds->count)));
-    json_object_set_new(object, "alone_samples_per_s", json_number(rate(rounds, job)));
-    json_object_set_new(object, "beside_samples_per_s", json_number(rate(rounds, beside)));
+    json_put_number(object, "alone_s", mean(rounds->walls[job], rounds->count));
+    json_put_number(object, "beside_s", mean(rounds->walls[beside], rounds->count));
+    json_put_number(object, "alone_samples_per_s", rate(rounds, job));
+    json_put_number(object, "beside_samples_per_s", rate(rounds, beside));
     put_ratio(object, "slow_down", &paired);
     return object;
 }
@@ -120,10 +119,9 @@ static int put_both(json_t *object, const struct rounds *rounds)
         shared += fmin(rounds->walls[2][i], rounds->walls[3][i]) / at_once[i];
     }
     const struct paired gain = paired_test(at_once, in_turn, rounds->count, 1, false);
-    json_object_set_new(object, "in_turn_s", json_number(mean(in_turn, rounds->count)));
-    json_object_set_new(object, "at_once_s", json_number(mean(at_once, rounds->count)));
-    json_object_set_new(object, "overlap_percent",
-                        json_number(100 * shared / (double)rounds->count));
+    json_put_number(object, "in_turn_s", mean(in_turn, rounds->count));
+    json_put_number(object, "at_once_s", mean(at_once, rounds->count));
+    json_put_number(object, "overlap_percent", 100 * shared / (double)rounds->count);
     put_ratio(object, "gain", &gain);
     free(in_turn);
     return 0;

@@ -327,27 +327,12 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
 
 /* ---- JSON ---- */
 
-static void put(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_number(value));
-}
-
-static void put_text(json_t *object, const char *key, const char *text)
-{
-    json_object_set_new(object, key, json_text(text));
-}
-
-static void put_count(json_t *object, const char *key, uint64_t count)
-{
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
 static void put_latency(json_t *object, const struct histogram *latency_ns)
 {
-    put_count(object, "requests", latency_ns->count);
-    put(object, "p50_ms", (double)histogram_quantile(latency_ns, 0.5) * 1e-6);
-    put(object, "p99_ms", (double)histogram_quantile(latency_ns, 0.99) * 1e-6);
-    put(object, "max_ms", (double)histogram_quantile(latency_ns, 1) * 1e-6);
+    json_put_count(object, "requests", latency_ns->count);
+    json_put_number(object, "p50_ms", (double)histogram_quantile(latency_ns, 0.5) * 1e-6);
+    json_put_number(object, "p99_ms", (double)histogram_quantile(latency_ns, 0.99) * 1e-6);
+    json_put_number(object, "max_ms", (double)histogram_quantile(latency_ns, 1) * 1e-6);
 }
 
 static json_t *json_phase(const struct checkpoint_row *rows, uint64_t count, bool is_read)
@@ -359,18 +344,18 @@ static json_t *json_phase(const struct checkpoint_row *rows, uint64_t count, boo
         json_decref(object);
         return json_null();
     }
-    put_count(object, "count", count);
-    put_count(object, "bytes", phase.bytes);
-    put(object, "bytes_per_s", phase.bytes_per_s);
-    put(object, "low_bytes_per_s", phase.low);
-    put(object, "high_bytes_per_s", phase.high);
-    put(object, "wall_s", phase.wall_s);
+    json_put_count(object, "count", count);
+    json_put_count(object, "bytes", phase.bytes);
+    json_put_number(object, "bytes_per_s", phase.bytes_per_s);
+    json_put_number(object, "low_bytes_per_s", phase.low);
+    json_put_number(object, "high_bytes_per_s", phase.high);
+    json_put_number(object, "wall_s", phase.wall_s);
     put_latency(object, &phase.latency_ns);
     if (!is_read) {
-        put(object, "sync_s", phase.sync_s);
-        put(object, "durable_s", phase.durable_s);
-        put(object, "stall_s", phase.stall_s);
-        put(object, "process_write_bytes", phase.witness_bytes);
+        json_put_number(object, "sync_s", phase.sync_s);
+        json_put_number(object, "durable_s", phase.durable_s);
+        json_put_number(object, "stall_s", phase.stall_s);
+        json_put_number(object, "process_write_bytes", phase.witness_bytes);
     }
     return object;
 }
@@ -379,21 +364,22 @@ static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
 {
     json_t *object = json_object();
 
-    put_count(object, "number", row->number);
-    put_count(object, "bytes", row->bytes);
-    put(object, "bytes_per_s", rate_of(row));
-    put(object, "wall_s", (double)row->wall_ns * 1e-9);
-    put(object, "median_rank_s", (double)row->median_ns * 1e-9);
-    put(object, "fastest_rank_s", (double)row->fastest_ns * 1e-9);
-    put_count(object, "slowest_rank", row->slowest);
+    json_put_count(object, "number", row->number);
+    json_put_count(object, "bytes", row->bytes);
+    json_put_number(object, "bytes_per_s", rate_of(row));
+    json_put_number(object, "wall_s", (double)row->wall_ns * 1e-9);
+    json_put_number(object, "median_rank_s", (double)row->median_ns * 1e-9);
+    json_put_number(object, "fastest_rank_s", (double)row->fastest_ns * 1e-9);
+    json_put_count(object, "slowest_rank", row->slowest);
     put_latency(object, &row->latency_ns);
     if (is_read) {
-        put_count(object, "damaged_chunks", row->damaged);
+        json_put_count(object, "damaged_chunks", row->damaged);
     } else {
-        put(object, "sync_s", (double)row->sync_ns * 1e-9);
-        put(object, "durable_s", (double)row->durable_ns * 1e-9);
-        put(object, "stall_s", (double)row->stall_ns * 1e-9);
-        put(object, "process_write_bytes", row->witness_known ? (double)row->witness_bytes : NAN);
+        json_put_number(object, "sync_s", (double)row->sync_ns * 1e-9);
+        json_put_number(object, "durable_s", (double)row->durable_ns * 1e-9);
+        json_put_number(object, "stall_s", (double)row->stall_ns * 1e-9);
+        json_put_number(object, "process_write_bytes",
+                        row->witness_known ? (double)row->witness_bytes : NAN);
     }
     return object;
 }
@@ -404,12 +390,12 @@ static json_t *json_of_read(const struct checkpoint_row *row, const struct resul
     json_t *object = json_of_row(row, true);
     const struct result_bytes *device = &run->epochs[0].device;
 
-    put_text(object, "cache_before", summary_cache_name(run->cold.state));
-    put_text(object, "cache_method", run->cold.method);
-    put_text(object, "cache_reason", run->cold.reason);
-    put(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
-    put_text(object, "device_read_method", device->known ? device->method : NULL);
-    put_text(object, "device_read_reason", device->known ? NULL : device->reason);
+    json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
+    json_put_text(object, "cache_method", run->cold.method);
+    json_put_text(object, "cache_reason", run->cold.reason);
+    json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
+    json_put_text(object, "device_read_method", device->known ? device->method : NULL);
+    json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
     return object;
 }
 
@@ -423,17 +409,17 @@ static json_t *json_model(const struct checkpoint_asked *asked,
         json_decref(object);
         return json_null();
     }
-    put_text(object, "name", asked->job->model.model.name);
-    put_count(object, "parameters", asked->job->model.model.parameters);
-    put_count(object, "ranks", files->ranks);
-    put_count(object, "tensor_parallel", files->tensor);
-    put_count(object, "pipeline_parallel", files->pipeline);
-    put_count(object, "data_parallel", files->data);
-    put_count(object, "zero_stage", files->zero);
+    json_put_text(object, "name", asked->job->model.model.name);
+    json_put_count(object, "parameters", asked->job->model.model.parameters);
+    json_put_count(object, "ranks", files->ranks);
+    json_put_count(object, "tensor_parallel", files->tensor);
+    json_put_count(object, "pipeline_parallel", files->pipeline);
+    json_put_count(object, "data_parallel", files->data);
+    json_put_count(object, "zero_stage", files->zero);
     json_object_set_new(object, "as_published", json_boolean(files->is_published));
-    put_count(object, "files", files->count);
-    put_count(object, "bytes", files->bytes);
-    put_count(object, "full_bytes", files->full_bytes);
+    json_put_count(object, "files", files->count);
+    json_put_count(object, "bytes", files->bytes);
+    json_put_count(object, "full_bytes", files->full_bytes);
     return object;
 }
 
@@ -443,22 +429,22 @@ static json_t *json_settings(const struct checkpoint_asked *asked,
     const struct checkpoint_job *job = asked->job;
     json_t *object = json_object();
 
-    put_text(object, "path", job->path);
-    put_text(object, "layout", job->is_single ? "single" : "sharded");
-    put_count(object, "chunk_bytes", job->chunk_bytes);
-    put_count(object, "iodepth", job->depth);
-    put_text(object, "writer", result->write_count ? result->writer_engine : NULL);
-    put_text(object, "reader", result->read_count ? result->evidence.reader_engine : NULL);
+    json_put_text(object, "path", job->path);
+    json_put_text(object, "layout", job->is_single ? "single" : "sharded");
+    json_put_count(object, "chunk_bytes", job->chunk_bytes);
+    json_put_count(object, "iodepth", job->depth);
+    json_put_text(object, "writer", result->write_count ? result->writer_engine : NULL);
+    json_put_text(object, "reader", result->read_count ? result->evidence.reader_engine : NULL);
     json_object_set_new(object, "direct", json_boolean(job->direct));
     json_object_set_new(object, "fsync", json_boolean(job->sync));
     json_object_set_new(object, "verify", json_boolean(job->verify));
     json_object_set_new(object, "async", json_boolean(job->is_async));
-    put_count(object, "keep", job->keep);
-    put_count(object, "interval", job->interval);
-    put(object, "step_time_s", (double)job->step_ns * 1e-9);
-    put(object, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
-    put_count(object, "rank_shift", job->rank_shift);
-    put_count(object, "seed", job->seed);
+    json_put_count(object, "keep", job->keep);
+    json_put_count(object, "interval", job->interval);
+    json_put_number(object, "step_time_s", (double)job->step_ns * 1e-9);
+    json_put_number(object, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
+    json_put_count(object, "rank_shift", job->rank_shift);
+    json_put_count(object, "seed", job->seed);
     return object;
 }
 
@@ -474,12 +460,12 @@ static json_t *json_training(const struct checkpoint_asked *asked,
     }
     const struct young young = young_of(asked, result, &writes);
     const bool trains = asked->job->step_ns > 0;
-    put_count(object, "steps", result->steps);
-    put(object, "loop_s", trains ? (double)result->loop_ns * 1e-9 : NAN);
-    put(object, "lost_s", trains ? lost_s(asked, result) : NAN);
-    put(object, "young_write_s", young.write_s);
-    put(object, "young_interval_s", young.interval_s);
-    put(object, "young_lost_percent", young.lost_percent);
+    json_put_count(object, "steps", result->steps);
+    json_put_number(object, "loop_s", trains ? (double)result->loop_ns * 1e-9 : NAN);
+    json_put_number(object, "lost_s", trains ? lost_s(asked, result) : NAN);
+    json_put_number(object, "young_write_s", young.write_s);
+    json_put_number(object, "young_interval_s", young.interval_s);
+    json_put_number(object, "young_lost_percent", young.lost_percent);
     return object;
 }
 
@@ -490,12 +476,12 @@ static json_t *json_ranks(const struct checkpoint_result *result)
     for (uint32_t i = 0; i < result->ranks; i++) {
         const struct checkpoint_rank *rank = &result->each[i];
         json_t *object = json_object();
-        put_count(object, "rank", i);
-        put_text(object, "host", rank->host);
-        put_count(object, "written_bytes", rank->written);
-        put(object, "write_s", (double)rank->write_ns * 1e-9);
-        put_count(object, "read_bytes", rank->read);
-        put(object, "read_s", (double)rank->read_ns * 1e-9);
+        json_put_count(object, "rank", i);
+        json_put_text(object, "host", rank->host);
+        json_put_count(object, "written_bytes", rank->written);
+        json_put_number(object, "write_s", (double)rank->write_ns * 1e-9);
+        json_put_count(object, "read_bytes", rank->read);
+        json_put_number(object, "read_s", (double)rank->read_ns * 1e-9);
         json_array_append_new(list, object);
     }
     return list;
@@ -506,10 +492,10 @@ static void put_verdict(json_t *document, const struct result *evidence)
     json_t *notices = json_array();
 
     json_object_set_new(document, "valid", json_boolean(evidence->valid));
-    put_text(document, "invalid_reason", evidence->valid ? NULL : evidence->invalid_reason);
+    json_put_text(document, "invalid_reason", evidence->valid ? NULL : evidence->invalid_reason);
     json_object_set_new(document, "degraded", json_boolean(evidence->degraded_reason[0]));
-    put_text(document, "degraded_reason",
-             evidence->degraded_reason[0] ? evidence->degraded_reason : NULL);
+    json_put_text(document, "degraded_reason",
+                  evidence->degraded_reason[0] ? evidence->degraded_reason : NULL);
     for (uint32_t i = 0; i < evidence->notice_count; i++)
         json_array_append_new(notices, json_text(evidence->notices[i]));
     json_object_set_new(document, "notices", notices);
@@ -520,17 +506,17 @@ static json_t *json_place(const struct checkpoint_result *result)
     const struct environment *place = &result->evidence.environment;
     json_t *object = json_object();
 
-    put_text(object, "host", place->host);
-    put_text(object, "kernel", place->kernel);
-    put_text(object, "cpu", place->cpu);
-    put_count(object, "cpus", place->cpu_count);
-    put_count(object, "memory_bytes", place->memory_bytes);
-    put_text(object, "file_system", place->file_system);
-    put_text(object, "mount_point", place->mount_point);
-    put_text(object, "mount_options", place->mount_options);
-    put_text(object, "devices", place->devices);
-    put_count(object, "processes", result->processes);
-    put_count(object, "nodes", result->nodes);
+    json_put_text(object, "host", place->host);
+    json_put_text(object, "kernel", place->kernel);
+    json_put_text(object, "cpu", place->cpu);
+    json_put_count(object, "cpus", place->cpu_count);
+    json_put_count(object, "memory_bytes", place->memory_bytes);
+    json_put_text(object, "file_system", place->file_system);
+    json_put_text(object, "mount_point", place->mount_point);
+    json_put_text(object, "mount_options", place->mount_options);
+    json_put_text(object, "devices", place->devices);
+    json_put_count(object, "processes", result->processes);
+    json_put_count(object, "nodes", result->nodes);
     return object;
 }
 
@@ -539,21 +525,21 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
 {
     json_t *document = json_object(), *writes = json_array(), *reads = json_array();
 
-    put_text(document, "schema", "iobench-checkpoint");
-    put_count(document, "schema_version", 1);
-    put_text(document, "iobench_version", PACKAGE_VERSION);
-    put_text(document, "command", asked->command);
-    put_text(document, "started", result->evidence.environment.started);
+    json_put_text(document, "schema", "iobench-checkpoint");
+    json_put_count(document, "schema_version", 1);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "command", asked->command);
+    json_put_text(document, "started", result->evidence.environment.started);
     put_verdict(document, &result->evidence);
     json_object_set_new(document, "place", json_place(result));
     json_object_set_new(document, "model", json_model(asked, result));
     json_object_set_new(document, "settings", json_settings(asked, result));
     json_object_set_new(document, "write", json_phase(result->writes, result->write_count, false));
     json_object_set_new(document, "read", json_phase(result->reads, result->read_count, true));
-    put_text(document, "cache_before", cache_of(result));
+    json_put_text(document, "cache_before", cache_of(result));
     json_object_set_new(document, "training", json_training(asked, result));
-    put(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
-    put(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
+    json_put_number(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
+    json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
     for (uint64_t i = 0; i < result->write_count; i++)
         json_array_append_new(writes, json_of_row(&result->writes[i], false));
     for (uint64_t i = 0; i < result->read_count; i++)

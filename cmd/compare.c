@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,19 +159,6 @@ static bool is_told_elsewhere(const char *key)
     return strstr(key, "_reason") != NULL;
 }
 
-static void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void print_note(const char *format, ...)
-{
-    char text[4096];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    words_print(stdout, "", 2, text);
-}
-
 /* List settings and environments that differ, which may make the comparison unfair. */
 static void print_differences(const json_t *a, const json_t *b, const char *part)
 {
@@ -186,8 +172,8 @@ static void print_differences(const json_t *a, const json_t *b, const char *part
             continue;
         char *left = json_dumps(value, JSON_ENCODE_ANY);
         char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-        print_note("%s.%s: %s -> %s", part, escape_shown(key), left ? left : "?",
-                   right ? right : "?");
+        words_printf(stdout, "", 2, "%s.%s: %s -> %s", part, escape_shown(key), left ? left : "?",
+                     right ? right : "?");
         free(left);
         free(right);
     }
@@ -198,9 +184,10 @@ static void print_validity(const char *name, const json_t *job)
     const char *reason = load_text(job, "invalid_reason");
 
     if (!load_true(job, "valid"))
-        print_note("%s is INVALID: %s", name, escape_shown(reason ? reason : "no reason given"));
+        words_printf(stdout, "", 2, "%s is INVALID: %s", name,
+                     escape_shown(reason ? reason : "no reason given"));
     if (load_true(job, "dataset.synthetic"))
-        print_note("%s read synthetic data", name);
+        words_printf(stdout, "", 2, "%s read synthetic data", name);
 }
 
 /* List the jobs to compare: the first job of each group. */

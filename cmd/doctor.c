@@ -49,10 +49,10 @@ static void tell(const char *section, const char *name, const struct doctor_find
 
     if (all) {
         json_t *entry = json_object();
-        json_object_set_new(entry, "section", json_text(section));
-        json_object_set_new(entry, "name", json_text(name));
-        json_object_set_new(entry, "state", json_text(state_names[finding->state]));
-        json_object_set_new(entry, "what", json_text(finding->what));
+        json_put_text(entry, "section", section);
+        json_put_text(entry, "name", name);
+        json_put_text(entry, "state", state_names[finding->state]);
+        json_put_text(entry, "what", finding->what);
         json_object_set_new(entry, "advice",
                             finding->advice[0] ? json_text(finding->advice) : json_null());
         json_array_append_new(all, entry);

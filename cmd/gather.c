@@ -241,7 +241,7 @@ static void put_figure(json_t *object, const char *key, double value)
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         snprintf(name, sizeof name, "%s%s", key, ends[i]);
-        json_object_set_new(object, name, json_number(value));
+        json_put_number(object, name, value);
     }
 }
 
@@ -254,7 +254,7 @@ static json_t *summary_of(const struct gathered_job *joined)
     char path[64];
 
     json_object_set_new(summary, "complete_runs", json_integer(1));
-    json_object_set_new(summary, "interval_coverage", json_number(0));
+    json_put_number(summary, "interval_coverage", 0);
     put_figure(summary, "samples_per_s", joined->samples / time_s);
     put_figure(summary, "record_bytes_per_s", joined->bytes / time_s);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
@@ -274,13 +274,12 @@ static json_t *members_of(const struct gathered_job *joined)
     for (size_t i = 0; i < joined->count; i++) {
         const struct gathered_run *member = &joined->members[i];
         json_t *entry = json_object();
-        json_object_set_new(entry, "file", json_text(member->path));
-        json_object_set_new(entry, "host", json_text(member->host));
-        json_object_set_new(entry, "start_unix_s", json_number(member->start_s));
-        json_object_set_new(entry, "end_unix_s", json_number(member->end_s));
-        json_object_set_new(entry, "samples", json_number(member->samples));
-        json_object_set_new(entry, "samples_per_s",
-                            json_number(load_number(member->job, "summary.samples_per_s")));
+        json_put_text(entry, "file", member->path);
+        json_put_text(entry, "host", member->host);
+        json_put_number(entry, "start_unix_s", member->start_s);
+        json_put_number(entry, "end_unix_s", member->end_s);
+        json_put_number(entry, "samples", member->samples);
+        json_put_number(entry, "samples_per_s", load_number(member->job, "summary.samples_per_s"));
         json_array_append_new(all, entry);
     }
     return all;
@@ -298,7 +297,7 @@ static json_t *job_of(const struct gathered_job *joined)
     json_object_set_new(job, "degraded", json_boolean(degraded));
     json_object_set_new(job, "degraded_reason", degraded ? json_text(text) : json_null());
     note(joined, text);
-    json_object_set_new(engine, "ranks", json_number(joined->ranks));
+    json_put_number(engine, "ranks", joined->ranks);
     json_object_set_new(engine, "nodes", json_integer((json_int_t)joined->hosts));
     json_object_set_new(job, "engine", engine);
     json_object_set_new(run, "run", json_integer(0));
@@ -309,7 +308,7 @@ static json_t *job_of(const struct gathered_job *joined)
     json_object_set_new(job, "runs", json_pack("[o]", run));
     json_object_set_new(job, "summary", summary);
     json_object_set_new(job, "label", json_text("gathered"));
-    json_object_set_new(job, "headline", json_text(text));
+    json_put_text(job, "headline", text);
     json_object_set_new(job, "entries", json_array());
     json_object_set_new(job, "notices", json_pack("[s]", text));
     json_object_set_new(job, "advice", json_array());
@@ -323,8 +322,8 @@ static int write_document(const struct gathered_job *joined, const char *path)
     json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
 
     json_array_append_new(jobs, job_of(joined));
-    json_object_set_new(gathered, "overlap_percent", json_number(100 * joined->overlap));
-    json_object_set_new(gathered, "time_s", json_number(joined->end_s - joined->start_s));
+    json_put_number(gathered, "overlap_percent", 100 * joined->overlap);
+    json_put_number(gathered, "time_s", joined->end_s - joined->start_s);
     json_object_set_new(gathered, "runs", members_of(joined));
     json_object_set_new(members, "gathered", gathered);
     json_t *document = json_check() ? NULL : report_json_document(jobs, members);
@@ -342,12 +341,11 @@ static void print_table(const struct gathered_job *joined)
 
     printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
            joined->hosts == 1 ? "host" : "hosts");
-    snprintf(text, sizeof text,
-             "%s samples/s, %s MiB/s: all samples, from the first start to the "
-             "last end, %.3f s",
-             words_rate(joined->samples / time_s, rate),
-             words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
-    words_print(stdout, "  Rate", COLUMN, text);
+    words_printf(stdout, "  Rate", COLUMN,
+                 "%s samples/s, %s MiB/s: all samples, from the first start to the "
+                 "last end, %.3f s",
+                 words_rate(joined->samples / time_s, rate),
+                 words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
     note(joined, text);
     words_print(stdout, "  Basis", COLUMN, text);
     if (tell_degraded(joined, text))

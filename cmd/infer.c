@@ -90,13 +90,12 @@ static void show_progress(void *context, const struct infer_row *row, uint64_t d
 
 static void print_heading(const struct infer_show *show, const struct infer_result *result)
 {
-    char records[WORDS_BYTES], text[256];
+    char records[WORDS_BYTES];
 
-    snprintf(
-        text, sizeof text, "%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass",
+    words_printf(
+        stdout, "", 0, "%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass",
         show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
         (double)result->cost.forward_macs * 1e-9, words_count(result->rows[0].io.samples, records));
-    words_print(stdout, "", 0, text);
     if (result->calibrated)
         printf("INT8 calibrated by %s on %s images\n",
                quantise_methods[show->settings->calibrate_by],

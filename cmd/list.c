@@ -42,8 +42,8 @@ static json_t *options_of(const struct option_spec *row)
 
     for (; row && row->name; row++) {
         json_t *option = json_object();
-        json_object_set_new(option, "name", json_text(row->name));
-        json_object_set_new(option, "summary", json_text(row->summary));
+        json_put_text(option, "name", row->name);
+        json_put_text(option, "summary", row->summary);
         json_object_set_new(option, "default",
                             row->fallback ? json_text(row->fallback) : json_null());
         json_array_append_new(options, option);
@@ -60,8 +60,8 @@ static json_t *members_of(const struct family *family)
         json_t *member = json_object();
         fail_clear();
         bool usable = plugin_usable(plugin) == 0;
-        json_object_set_new(member, "name", json_text(plugin->name));
-        json_object_set_new(member, "summary", json_text(plugin->summary));
+        json_put_text(member, "name", plugin->name);
+        json_put_text(member, "summary", plugin->summary);
         json_object_set_new(member, "usable", json_boolean(usable));
         json_object_set_new(member, "usable_reason",
                             usable ? json_null() : json_text(fail_reason()));
@@ -95,17 +95,17 @@ static json_t *networks_json(void)
         const struct network *network = network_registry[i];
         struct graph_cost cost;
         json_t *member = json_object();
-        json_object_set_new(member, "name", json_text(network->name));
-        json_object_set_new(member, "summary", json_text(network->summary));
-        json_object_set_new(member, "source", json_text(network->source));
+        json_put_text(member, "name", network->name);
+        json_put_text(member, "summary", network->summary);
+        json_put_text(member, "source", network->source);
         json_object_set_new(member, "side", json_integer(network->side));
         json_object_set_new(member, "classes", json_integer(network->classes));
         json_array_append_new(networks, member);
         if (!network_cost(network, &cost))
             continue;
         json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
-        json_object_set_new(member, "forward_gflop", json_number(gflop(cost.forward_macs)));
-        json_object_set_new(member, "training_gflop", json_number(gflop(cost.training_macs)));
+        json_put_number(member, "forward_gflop", gflop(cost.forward_macs));
+        json_put_number(member, "training_gflop", gflop(cost.training_macs));
         json_object_set_new(member, "activation_bytes",
                             json_integer((json_int_t)cost.activation_bytes));
     }
@@ -158,8 +158,8 @@ static json_t *profiles_json(void)
     for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
         struct ini ini;
         json_t *member = json_object();
-        json_object_set_new(member, "family", json_text(row->family));
-        json_object_set_new(member, "name", json_text(row->name));
+        json_put_text(member, "family", row->family);
+        json_put_text(member, "name", row->name);
         if (profiles_parse(row->name, row->text, &ini) == 0)
             json_object_set_new(member, "sections", sections_json(&ini));
         ini_release(&ini);
@@ -172,12 +172,11 @@ static void print_profiles(void)
 {
     const char *family = "";
 
-    char before[64], text[512];
+    char before[64];
 
-    snprintf(text, sizeof text,
-             "%s: figures behind 'iobench size', each with its source (--json shows all)",
-             profiles_name);
-    words_print(stdout, "", 0, text);
+    words_printf(stdout, "", 0,
+                 "%s: figures behind 'iobench size', each with its source (--json shows all)",
+                 profiles_name);
     for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
         struct ini ini;
         const char *title = NULL, *source = NULL;
@@ -189,8 +188,7 @@ static void print_profiles(void)
             printf("  --%s\n", row->family);
         family = row->family;
         snprintf(before, sizeof before, "    %s", row->name);
-        snprintf(text, sizeof text, "%s: %s", title ? title : "", source ? source : "");
-        words_print(stdout, before, 20, text);
+        words_printf(stdout, before, 20, "%s: %s", title ? title : "", source ? source : "");
         ini_release(&ini);
     }
 }

@@ -212,7 +212,7 @@ static int print_json(struct watch *watch)
     json_object_set_new(root, "unix_time_s", json_number((double)(now.unix_ns - ago_ns) / 1e9));
     json_object_set_new(root, "elapsed_s",
                         json_number((double)(watch->last_ns - watch->start_ns) / 1e9));
-    json_object_set_new(root, "interval_s", json_number(watch->interval_s));
+    json_put_number(root, "interval_s", watch->interval_s);
     for (int i = 0; i < MONITOR_FIGURES; i++)
         json_object_set_new(root, monitor_figures[i].key, json_number(watch->values[i]));
     char *text = json_to_text(root, JSON_COMPACT | JSON_REAL_PRECISION(13));

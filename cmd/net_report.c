@@ -219,21 +219,6 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
 
 /* ---- JSON ---- */
 
-static void put(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_number(value));
-}
-
-static void put_text(json_t *object, const char *key, const char *text)
-{
-    json_object_set_new(object, key, json_text(text));
-}
-
-static void put_count(json_t *object, const char *key, uint64_t count)
-{
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
 /* PREFIX_UNIT and the ends of its interval. */
 static void put_figure(json_t *object, const char *prefix, const char *unit,
                        const struct stats_summary *figure, double scale)
@@ -241,11 +226,11 @@ static void put_figure(json_t *object, const char *prefix, const char *unit,
     char key[64];
 
     snprintf(key, sizeof key, "%s_%s", prefix, unit);
-    put(object, key, figure->median * scale);
+    json_put_number(object, key, figure->median * scale);
     snprintf(key, sizeof key, "%s_low_%s", prefix, unit);
-    put(object, key, figure->low * scale);
+    json_put_number(object, key, figure->low * scale);
     snprintf(key, sizeof key, "%s_high_%s", prefix, unit);
-    put(object, key, figure->high * scale);
+    json_put_number(object, key, figure->high * scale);
 }
 
 static json_t *json_settings(const struct net_asked *asked)
@@ -253,12 +238,12 @@ static json_t *json_settings(const struct net_asked *asked)
     const struct survey_settings *settings = asked->settings;
     json_t *object = json_object();
 
-    put_text(object, "transport", asked->transport);
-    put_count(object, "repeats", settings->repeats);
-    put(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
+    json_put_text(object, "transport", asked->transport);
+    json_put_count(object, "repeats", settings->repeats);
+    json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
     json_object_set_new(object, "verify", json_boolean(settings->verify));
-    put_count(object, "pair_bytes", settings->pair_bytes);
-    put_count(object, "seed", settings->seed);
+    json_put_count(object, "pair_bytes", settings->pair_bytes);
+    json_put_count(object, "seed", settings->seed);
     return object;
 }
 
@@ -268,8 +253,8 @@ static json_t *json_ranks(const struct net_asked *asked)
 
     for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
         json_t *object = json_object();
-        put_text(object, "host", asked->ranks->peers[i].host);
-        put_count(object, "node", asked->ranks->peers[i].node);
+        json_put_text(object, "host", asked->ranks->peers[i].host);
+        json_put_count(object, "node", asked->ranks->peers[i].node);
         json_array_append_new(list, object);
     }
     return list;
@@ -280,12 +265,12 @@ static json_t *json_messages(const struct fabric_survey *survey)
     static const char *const names[PAIR_KINDS] = {"latency", "forth", "back", "both"};
     json_t *object = json_object(), *list = json_array();
 
-    put_count(object, "from_rank", 0);
-    put_count(object, "to_rank", survey->other);
+    json_put_count(object, "from_rank", 0);
+    json_put_count(object, "to_rank", survey->other);
     json_object_set_new(object, "sizes", list);
     for (uint32_t i = 0; i < survey->size_count; i++) {
         json_t *row = json_object();
-        put_count(row, "bytes", survey->sizes[i].bytes);
+        json_put_count(row, "bytes", survey->sizes[i].bytes);
         for (int kind = 0; kind < PAIR_KINDS; kind++)
             put_figure(row, names[kind], kind == PAIR_LATENCY ? "s" : "bytes_per_s",
                        &survey->sizes[i].pair[kind], 1);
@@ -318,13 +303,13 @@ static json_t *json_suspects(const struct matrix *matrix)
     for (int i = 0; i < count; i++) {
         json_t *object = json_object();
         const bool is_node = suspects[i].kind <= SUSPECT_RECEIVER;
-        put_text(object, "kind", kinds[suspects[i].kind]);
-        put_count(object, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
-                  suspects[i].from);
+        json_put_text(object, "kind", kinds[suspects[i].kind]);
+        json_put_count(object, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
+                       suspects[i].from);
         if (!is_node)
-            put_count(object, "to_rank", suspects[i].to);
-        put(object, "bytes_per_s", suspects[i].bytes_per_s);
-        put(object, "typical_bytes_per_s", suspects[i].typical);
+            json_put_count(object, "to_rank", suspects[i].to);
+        json_put_number(object, "bytes_per_s", suspects[i].bytes_per_s);
+        json_put_number(object, "typical_bytes_per_s", suspects[i].typical);
         json_array_append_new(list, object);
     }
     free(suspects);
@@ -351,11 +336,12 @@ static json_t *json_collectives(const struct fabric_survey *survey)
         for (uint32_t i = 0; i < survey->size_count; i++) {
             const struct survey_collective *row = &survey->collectives[i];
             json_t *object = json_object();
-            put_text(object, "name", collective_name((enum collective)kind));
-            put_count(object, "bytes", row->bytes);
+            json_put_text(object, "name", collective_name((enum collective)kind));
+            json_put_count(object, "bytes", row->bytes);
             put_figure(object, "time", "s", &row->seconds[kind], 1);
-            put(object, "algorithm_bytes_per_s", (double)row->bytes / row->seconds[kind].median);
-            put(object, "bus_bytes_per_s", bus_rate(survey, row, kind));
+            json_put_number(object, "algorithm_bytes_per_s",
+                            (double)row->bytes / row->seconds[kind].median);
+            json_put_number(object, "bus_bytes_per_s", bus_rate(survey, row, kind));
             json_array_append_new(list, object);
         }
     return list;
@@ -365,15 +351,16 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
 {
     json_t *document = json_object();
 
-    put_text(document, "schema", "iobench-net");
-    put_count(document, "schema_version", 1);
-    put_text(document, "iobench_version", PACKAGE_VERSION);
-    put_text(document, "command", asked->command);
-    put_text(document, "transport", survey->transport);
-    put_count(document, "nodes", survey->matrix.nodes);
+    json_put_text(document, "schema", "iobench-net");
+    json_put_count(document, "schema_version", 1);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "command", asked->command);
+    json_put_text(document, "transport", survey->transport);
+    json_put_count(document, "nodes", survey->matrix.nodes);
     json_object_set_new(document, "ranks", json_ranks(asked));
     json_object_set_new(document, "settings", json_settings(asked));
-    put(document, "verified_bytes", asked->settings->verify ? (double)survey->verified_bytes : NAN);
+    json_put_number(document, "verified_bytes",
+                    asked->settings->verify ? (double)survey->verified_bytes : NAN);
     json_object_set_new(document, "messages",
                         survey->has_sizes ? json_messages(survey) : json_null());
     json_object_set_new(document, "pairs", survey->has_pairs ? json_pairs(survey) : json_null());

@@ -171,13 +171,12 @@ static void print_figures(const struct plan_view *view, const struct schedule_st
 static void print_step(const struct plan_view *view, uint32_t number, const struct widths *widths)
 {
     const struct schedule_step *step = &view->schedule.steps[number];
-    char before[16], text[512];
+    char before[16];
 
     if (widths->narrow) {
         snprintf(before, sizeof before, "%5u", number + 1);
-        snprintf(text, sizeof text, "%s: %s by %s%s%s", node_name(view, step), step->operation,
-                 step->engine, *step->fused ? "; fused: " : "", step->fused);
-        words_print(stdout, before, NUMBER_WIDTH, text);
+        words_printf(stdout, before, NUMBER_WIDTH, "%s: %s by %s%s%s", node_name(view, step),
+                     step->operation, step->engine, *step->fused ? "; fused: " : "", step->fused);
         printf("%*s", NUMBER_WIDTH, "");
     } else {
         printf("%5u  %-*s  %-*s  %-*s  %-*s", number + 1, widths->node, node_name(view, step),
@@ -237,17 +236,13 @@ static void print_plan(const struct plan_view *view)
 {
     const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
 
-    char text[256];
-
-    snprintf(text, sizeof text, "%s, %s, %s, %s: batches of %u images of %u x %u",
-             view->network->name, view->backend, view->precision,
-             view->request.training ? "training" : "inference", view->request.batch_size,
-             shape->width, shape->height);
-    words_print(stdout, "", 0, text);
+    words_printf(stdout, "", 0, "%s, %s, %s, %s: batches of %u images of %u x %u",
+                 view->network->name, view->backend, view->precision,
+                 view->request.training ? "training" : "inference", view->request.batch_size,
+                 shape->width, shape->height);
     if (view->flops_per_s > 0) {
-        snprintf(text, sizeof text, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
-                 view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
-        words_print(stdout, "", 0, text);
+        words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
+                     view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
     }
     print_steps(view);
     print_totals(view);

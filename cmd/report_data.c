@@ -192,7 +192,7 @@ static json_t *results_of(const struct report_data *data)
 
     for (size_t i = 0; i < data->count; i++) {
         json_t *object = json_object();
-        json_object_set_new(object, "name", json_text(data->results[i].name));
+        json_put_text(object, "name", data->results[i].name);
         json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
         json_array_append_new(array, object);
     }
@@ -211,9 +211,9 @@ static json_t *comparison_of(const struct report_data *data, size_t b,
         compare_basis(stream.stream, comparison, alpha);
         text_stream_take(&stream, &basis, &bytes);
     }
-    json_object_set_new(object, "a", json_text(data->results[0].name));
-    json_object_set_new(object, "b", json_text(data->results[b].name));
-    json_object_set_new(object, "basis", json_text(basis));
+    json_put_text(object, "a", data->results[0].name);
+    json_put_text(object, "b", data->results[b].name);
+    json_put_text(object, "basis", basis);
     json_object_set_new(object, "comparison",
                         compare_json(data->results[b].name, comparison, alpha));
     free(basis);

@@ -52,14 +52,14 @@ const char *shuffle_title(const struct survey *survey, const struct shuffle_row 
 void shuffle_print_set(const struct survey *survey)
 {
     const struct catalog *catalog = survey->catalog;
-    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32], text[256];
+    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32];
 
-    snprintf(text, sizeof text, "%s records in %s shards, %s; %u classes, %s; batches of %llu",
-             words_count(catalog->record_count, records), words_count(catalog->shard_count, shards),
-             bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
-             survey->labels.of ? "labels read" : "assumed sorted",
-             (unsigned long long)survey->settings->batch_size);
-    words_print(stdout, "", 0, text);
+    words_printf(stdout, "", 0, "%s records in %s shards, %s; %u classes, %s; batches of %llu",
+                 words_count(catalog->record_count, records),
+                 words_count(catalog->shard_count, shards),
+                 bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
+                 survey->labels.of ? "labels read" : "assumed sorted",
+                 (unsigned long long)survey->settings->batch_size);
 }
 
 void shuffle_print_heading(const struct shuffle_row *row)
@@ -133,15 +133,14 @@ static char letter(const struct survey *survey, const struct shuffle_row *row)
 static void print_speed(const struct survey *survey, const struct shuffle_row *row)
 {
     const struct shuffle_speed *speed = &row->speed;
-    char title[160], name[164], text[FAIL_REASON_BYTES + 16], samples[WORDS_BYTES], random[24];
+    char title[160], name[164], samples[WORDS_BYTES], random[24];
 
     if (row->refused[0])
         return;
     snprintf(name, sizeof name, "%c %s", letter(survey, row),
              shuffle_title(survey, row, title, sizeof title));
     if (speed->refused[0]) {
-        snprintf(text, sizeof text, "not read: %s", speed->refused);
-        words_print(stdout, name, TITLE_WIDTH, text);
+        words_printf(stdout, name, TITLE_WIDTH, "not read: %s", speed->refused);
         return;
     }
     words_name(stdout, name, TITLE_WIDTH);
@@ -151,8 +150,7 @@ static void print_speed(const struct survey *survey, const struct shuffle_row *r
     printf("  %u of %u\n", speed->cold_runs, speed->runs);
     if (speed->cold_runs == speed->runs)
         return;
-    snprintf(text, sizeof text, "unverified: %s", escape_shown(speed->warm_reason));
-    words_print(stdout, "", TITLE_WIDTH, text);
+    words_printf(stdout, "", TITLE_WIDTH, "unverified: %s", escape_shown(speed->warm_reason));
 }
 
 /* Print a line of the chart without trailing blanks. */
@@ -221,10 +219,10 @@ static void add_speed(json_t *object, const struct shuffle_speed *speed)
 
     for (uint32_t i = 0; i < speed->runs; i++)
         json_array_append_new(runs, json_number(speed->bytes_per_s[i]));
-    json_object_set_new(object, "bytes_per_s", json_number(speed->bytes.median));
-    json_object_set_new(object, "bytes_per_s_min", json_number(speed->bytes.minimum));
-    json_object_set_new(object, "bytes_per_s_max", json_number(speed->bytes.maximum));
-    json_object_set_new(object, "samples_per_s", json_number(speed->samples.median));
+    json_put_number(object, "bytes_per_s", speed->bytes.median);
+    json_put_number(object, "bytes_per_s_min", speed->bytes.minimum);
+    json_put_number(object, "bytes_per_s_max", speed->bytes.maximum);
+    json_put_number(object, "samples_per_s", speed->samples.median);
     json_object_set_new(object, "runs", json_integer(speed->runs));
     json_object_set_new(object, "cold_runs", json_integer(speed->cold_runs));
     json_object_set_new(object, "unverified_reason",
@@ -277,7 +275,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
     };
 
     if (row->refused[0]) {
-        json_object_set_new(object, "refused", json_text(row->refused));
+        json_put_text(object, "refused", row->refused);
         return object;
     }
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,19 +122,6 @@ static struct sizing_basis basis_of(const struct size_settings *settings, const 
     return basis;
 }
 
-static void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void print_line(const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    words_print(stdout, "", 0, text);
-}
-
 static void print_basis(const struct sizing_basis *basis, const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
@@ -153,11 +139,12 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     if (nodes_of(job) > 1)
         snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
     if (!load_true(job, "valid"))
-        print_line("The result is INVALID (%s): do not rely on the following.",
-                   escape_shown(reason ? reason : "?"));
-    print_line("Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
-               words_rate(basis->node_samples_per_s, rate), each, whom,
-               escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
+        words_printf(stdout, "", 0, "The result is INVALID (%s): do not rely on the following.",
+                     escape_shown(reason ? reason : "?"));
+    words_printf(stdout, "", 0,
+                 "Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
+                 words_rate(basis->node_samples_per_s, rate), each, whom,
+                 escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
     if (nodes_of(job) < 2)
         printf("Only one node was measured: to measure concurrent nodes, use mpirun or srun.\n");
     if (limit && strcmp(limit, "page_cache") == 0)
@@ -192,12 +179,12 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     json_t *row = json_object();
     bool measured = basis->node_samples_per_s > 0;
 
-    json_object_set_new(row, "gpu", json_text(title));
+    json_put_text(row, "gpu", title);
     json_object_set_new(row, "gpus", json_integer((json_int_t)gpus));
-    json_object_set_new(row, "gpu_samples_per_s", json_number(gpu_rate));
-    json_object_set_new(row, "busy_percent", json_number(settings->busy_percent));
-    json_object_set_new(row, "needs_samples_per_s", json_number(need.samples_per_s));
-    json_object_set_new(row, "needs_bytes_per_s", json_number(need.bytes_per_s));
+    json_put_number(row, "gpu_samples_per_s", gpu_rate);
+    json_put_number(row, "busy_percent", settings->busy_percent);
+    json_put_number(row, "needs_samples_per_s", need.samples_per_s);
+    json_put_number(row, "needs_bytes_per_s", need.bytes_per_s);
     json_object_set_new(row, "nodes_like_measured",
                         measured ? json_number(need.nodes) : json_null());
     json_object_set_new(

@@ -228,9 +228,9 @@ static json_t *range_json(const struct sizing_range *range)
 {
     json_t *object = json_object();
 
-    json_object_set_new(object, "median", json_number(range->median));
-    json_object_set_new(object, "low", json_number(range->low));
-    json_object_set_new(object, "high", json_number(range->high));
+    json_put_number(object, "median", range->median);
+    json_put_number(object, "low", range->low);
+    json_put_number(object, "high", range->high);
     return object;
 }
 
@@ -243,8 +243,8 @@ static json_t *inputs_json(const struct sizing_inputs *inputs)
         json_t *figure = json_object();
         snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
                  sizing_input_table[i].key);
-        json_object_set_new(figure, "value", json_number(inputs->of[i].value));
-        json_object_set_new(figure, "spread", json_number(inputs->of[i].spread));
+        json_put_number(figure, "value", inputs->of[i].value);
+        json_put_number(figure, "spread", inputs->of[i].spread);
         json_object_set_new(object, name, figure);
     }
     return object;
@@ -258,10 +258,10 @@ static json_t *curve_json(const struct sizing_curve *curve)
         for (unsigned k = 0; k < curve->rows[i].count; k++) {
             const struct sizing_curve_row *row = &curve->rows[i];
             json_t *point = json_object();
-            json_object_set_new(point, "read_bytes", json_number(row->read_bytes));
-            json_object_set_new(point, "depth", json_number(row->depths[k]));
-            json_object_set_new(point, "bytes_per_s", json_number(row->bytes_per_s[k].value));
-            json_object_set_new(point, "spread", json_number(row->bytes_per_s[k].spread));
+            json_put_number(point, "read_bytes", row->read_bytes);
+            json_put_number(point, "depth", row->depths[k]);
+            json_put_number(point, "bytes_per_s", row->bytes_per_s[k].value);
+            json_put_number(point, "spread", row->bytes_per_s[k].spread);
             json_array_append_new(points, point);
         }
     return points;
@@ -282,17 +282,12 @@ static json_t *upgrades_json(const struct sizing_answer *answer)
 
     for (unsigned i = 0; i < answer->upgrade_count; i++) {
         json_t *row = json_object();
-        json_object_set_new(row, "part", json_text(sizing_part_names[answer->upgrades[i].part]));
-        json_object_set_new(row, "samples_per_s", json_number(answer->upgrades[i].samples_per_s));
-        json_object_set_new(row, "gain", json_number(answer->upgrades[i].gain));
+        json_put_text(row, "part", sizing_part_names[answer->upgrades[i].part]);
+        json_put_number(row, "samples_per_s", answer->upgrades[i].samples_per_s);
+        json_put_number(row, "gain", answer->upgrades[i].gain);
         json_array_append_new(rows, row);
     }
     return rows;
-}
-
-static void set(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_number(value));
 }
 
 /* Of every predicted figure. */
@@ -316,35 +311,35 @@ static json_t *case_json(const struct size_case *cluster)
     const struct sizing_rates *rates = rates_of(cluster);
     json_t *object = json_object();
 
-    json_object_set_new(object, "gpu", json_text(cluster->gpu));
-    json_object_set_new(object, "network", json_text(cluster->network));
-    json_object_set_new(object, "node", json_text(cluster->node));
-    json_object_set_new(object, "storage", json_text(cluster->storage));
-    set(object, "gpus", cluster->gpus);
-    set(object, "nodes", answer->plant.nodes);
+    json_put_text(object, "gpu", cluster->gpu);
+    json_put_text(object, "network", cluster->network);
+    json_put_text(object, "node", cluster->node);
+    json_put_text(object, "storage", cluster->storage);
+    json_put_number(object, "gpus", cluster->gpus);
+    json_put_number(object, "nodes", answer->plant.nodes);
     json_object_set_new(object, "samples_per_s", range_json(&answer->samples_per_s));
-    set(object, "stated_samples_per_s", answer->outcome.samples_per_s);
-    set(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
-    set(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
-    set(object, "first_batch_s", answer->outcome.first_batch_s);
+    json_put_number(object, "stated_samples_per_s", answer->outcome.samples_per_s);
+    json_put_number(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
+    json_put_number(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
+    json_put_number(object, "first_batch_s", answer->outcome.first_batch_s);
     json_object_set_new(object, "intervals", intervals_json(answer));
-    set(object, "stall_share", answer->outcome.stall_share);
-    set(object, "checkpoint_share", answer->outcome.checkpoint_share);
-    set(object, "checkpoint_s", answer->checkpoint_s);
-    set(object, "checkpoint_interval_s", answer->checkpoint_interval_s);
-    set(object, "goal_samples_per_s", answer->goal_samples_per_s);
-    set(object, "goal_probability", answer->probability);
-    set(object, "needs_storage_bytes_per_s", answer->storage_bytes_per_s);
-    set(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
-    set(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
-    set(object, "needs_node_cores", answer->cores);
-    set(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
-    set(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
-    set(object, "needs_restore_bytes_per_s", answer->checkpoint_read_per_s);
-    set(object, "start_bytes", answer->start_bytes);
-    set(object, "start_bytes_per_s", answer->start_bytes_per_s);
-    json_object_set_new(object, "limit", json_text(sizing_part_names[rates->limit]));
-    json_object_set_new(object, "next", json_text(sizing_part_names[rates->next]));
+    json_put_number(object, "stall_share", answer->outcome.stall_share);
+    json_put_number(object, "checkpoint_share", answer->outcome.checkpoint_share);
+    json_put_number(object, "checkpoint_s", answer->checkpoint_s);
+    json_put_number(object, "checkpoint_interval_s", answer->checkpoint_interval_s);
+    json_put_number(object, "goal_samples_per_s", answer->goal_samples_per_s);
+    json_put_number(object, "goal_probability", answer->probability);
+    json_put_number(object, "needs_storage_bytes_per_s", answer->storage_bytes_per_s);
+    json_put_number(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
+    json_put_number(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
+    json_put_number(object, "needs_node_cores", answer->cores);
+    json_put_number(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
+    json_put_number(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
+    json_put_number(object, "needs_restore_bytes_per_s", answer->checkpoint_read_per_s);
+    json_put_number(object, "start_bytes", answer->start_bytes);
+    json_put_number(object, "start_bytes_per_s", answer->start_bytes_per_s);
+    json_put_text(object, "limit", sizing_part_names[rates->limit]);
+    json_put_text(object, "next", sizing_part_names[rates->next]);
     json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
     json_object_set_new(object, "upgrades", upgrades_json(answer));
     json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));

@@ -113,9 +113,9 @@ static char *make_input(const struct study_plan *plan)
             continue;
         json_t *member = json_object();
         json_array_append_new(runs, member);
-        json_object_set_new(member, "name", json_text(run->name));
-        json_object_set_new(member, "each", json_text(run->each));
-        json_object_set_new(member, "also", json_text(run->also));
+        json_put_text(member, "name", run->name);
+        json_put_text(member, "each", run->each);
+        json_put_text(member, "also", run->also);
         code = load_result(run, &document);
         if (code == 0)
             json_object_set_new(member, "result", document);

@@ -54,12 +54,12 @@ static json_t *record_of(const struct study_run *run)
 {
     json_t *record = json_object();
 
-    json_object_set_new(record, "name", json_text(run->name));
-    json_object_set_new(record, "command", json_text(run->command.shown));
-    json_object_set_new(record, "launch", json_text(run->launch));
+    json_put_text(record, "name", run->name);
+    json_put_text(record, "command", run->command.shown);
+    json_put_text(record, "launch", run->launch);
     json_object_set_new(record, "done", json_boolean(run->state == STUDY_DONE));
-    json_object_set_new(record, "seconds", json_number(run->seconds));
-    json_object_set_new(record, "reason", json_text(run->reason));
+    json_put_number(record, "seconds", run->seconds);
+    json_put_text(record, "reason", run->reason);
     return record;
 }
 
@@ -70,10 +70,10 @@ static int keep(const struct study_plan *plan)
 
     json_object_set_new(document, "schema", json_string("iobench-study"));
     json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
-    json_object_set_new(document, "study", json_text(plan->study->name));
-    json_object_set_new(document, "build", json_text(build_text(text)));
-    json_object_set_new(document, "data", json_text(plan->options->data));
-    json_object_set_new(document, "nodes", json_text(study_nodes_text(plan->options, nodes)));
+    json_put_text(document, "study", plan->study->name);
+    json_put_text(document, "build", build_text(text));
+    json_put_text(document, "data", plan->options->data);
+    json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
     json_object_set_new(document, "runs", runs);
     for (size_t i = 0; i < plan->run_count; i++)
         json_array_append_new(runs, record_of(&plan->runs[i]));

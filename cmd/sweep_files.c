@@ -41,7 +41,7 @@ static json_t *json_shares(const struct sweep_summary *summary)
 
     for (int i = 0; i < SWEEP_PARTS; i++) {
         snprintf(key, sizeof key, "%s_percent", sweep_part_names[i]);
-        json_object_set_new(shares, key, json_number(100 * summary->shares[i]));
+        json_put_number(shares, key, 100 * summary->shares[i]);
     }
     return shares;
 }

@@ -19,14 +19,13 @@
 
 static void print_heading(const char *network, const struct train_result *result)
 {
-    char activations[32], text[256];
+    char activations[32];
 
-    snprintf(text, sizeof text,
-             "%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image", network,
-             result->backend, (double)result->cost.parameters * 1e-6,
-             (double)result->cost.forward_macs * 1e-9,
-             bytes_text(result->cost.activation_bytes, activations, sizeof activations));
-    words_print(stdout, "", 0, text);
+    words_printf(stdout, "", 0,
+                 "%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image", network,
+                 result->backend, (double)result->cost.parameters * 1e-6,
+                 (double)result->cost.forward_macs * 1e-9,
+                 bytes_text(result->cost.activation_bytes, activations, sizeof activations));
     printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
            "share of time");
     printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",

@@ -164,17 +164,17 @@ static json_t *panel_json(const struct chart *chart, const struct chart_panel *p
         json_t *entry = json_object(), *values = json_array();
         for (uint32_t bin = 0; bin < chart->bins; bin++)
             json_array_append_new(values, rounded(curve->values[bin]));
-        json_object_set_new(entry, "name", json_text(curve->name));
-        json_object_set_new(entry, "color", json_text(curve->color));
-        json_object_set_new(entry, "width", json_number(curve->width));
+        json_put_text(entry, "name", curve->name);
+        json_put_text(entry, "color", curve->color);
+        json_put_number(entry, "width", curve->width);
         json_object_set_new(entry, "dashed", json_boolean(curve->is_dashed));
         json_object_set_new(entry, "values", values);
         json_array_append_new(curves, entry);
     }
-    json_object_set_new(object, "title", json_text(panel->title));
-    json_object_set_new(object, "unit", json_text(panel->unit));
+    json_put_text(object, "title", panel->title);
+    json_put_text(object, "unit", panel->unit);
     json_object_set_new(object, "share", json_boolean(panel->is_share));
-    json_object_set_new(object, "words", json_text(chart_words(chart, panel, words, sizeof words)));
+    json_put_text(object, "words", chart_words(chart, panel, words, sizeof words));
     json_object_set_new(object, "curves", curves);
     return object;
 }
@@ -193,11 +193,11 @@ static json_t *phases_json(const struct chart *chart)
             continue;
         snprintf(name, sizeof name, "epoch %llu", (unsigned long long)phase->number + 1);
         json_t *object = json_object();
-        json_object_set_new(object, "name", json_text(is_epoch ? name : shades[shade].meaning));
+        json_put_text(object, "name", is_epoch ? name : shades[shade].meaning);
         json_object_set_new(object, "color",
                             is_epoch ? json_null() : json_text(shades[shade].color));
-        json_object_set_new(object, "from_s", json_number(chart->phases_late_s + phase->from_s));
-        json_object_set_new(object, "to_s", json_number(chart->phases_late_s + phase->to_s));
+        json_put_number(object, "from_s", chart->phases_late_s + phase->from_s);
+        json_put_number(object, "to_s", chart->phases_late_s + phase->to_s);
         json_array_append_new(phases, object);
     }
     return phases;
@@ -209,7 +209,7 @@ json_t *chart_json(const struct chart *chart)
 
     for (uint32_t i = 0; i < chart->panel_count; i++)
         json_array_append_new(panels, panel_json(chart, &chart->panels[i]));
-    json_object_set_new(object, "step_s", json_number(chart->step_s));
+    json_put_number(object, "step_s", chart->step_s);
     json_object_set_new(object, "panels", panels);
     json_object_set_new(object, "phases", phases_json(chart));
     return object;

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 static const char *value_text(const struct compare_figure *figure, double value, char *text)
@@ -55,59 +54,50 @@ static void print_figure(FILE *stream, const struct compare_figure *figure, doub
             figure->change_percent, interval, p, verdict_of(figure, alpha));
 }
 
-static void print_note(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void print_note(FILE *stream, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    words_print(stream, "", 2, text);
-}
-
 void compare_basis(FILE *stream, const struct comparison *comparison, double alpha)
 {
     const struct compare_figure *first = &comparison->figures[0];
 
     if (comparison->basis == COMPARE_PAIRS && comparison->turns > 1)
-        print_note(stream,
-                   "%zu pairs, each the interquartile mean of %zu alternating runs, so rare stalls "
-                   "of one side do not count; change is the mean of their ratios, tested by the "
-                   "paired t test of logarithms",
-                   comparison->pairs, comparison->turns);
+        words_printf(
+            stream, "", 2,
+            "%zu pairs, each the interquartile mean of %zu alternating runs, so rare stalls "
+            "of one side do not count; change is the mean of their ratios, tested by the "
+            "paired t test of logarithms",
+            comparison->pairs, comparison->turns);
     else if (comparison->basis == COMPARE_PAIRS)
-        print_note(stream,
-                   "%zu pairs of alternating runs in random order; change is the mean of their "
-                   "ratios, tested by the paired t test of logarithms",
-                   comparison->pairs);
+        words_printf(stream, "", 2,
+                     "%zu pairs of alternating runs in random order; change is the mean of their "
+                     "ratios, tested by the paired t test of logarithms",
+                     comparison->pairs);
     else
-        print_note(stream, "A: %zu runs in %zu %s, B: %zu runs in %zu %s%s", comparison->a_runs,
-                   comparison->a_sittings, comparison->a_sittings == 1 ? "session" : "sessions",
-                   comparison->b_runs, comparison->b_sittings,
-                   comparison->b_sittings == 1 ? "session" : "sessions",
-                   comparison->basis == COMPARE_SITTINGS
-                       ? "; a session is one value, Mann-Whitney test"
-                       : "");
+        words_printf(stream, "", 2, "A: %zu runs in %zu %s, B: %zu runs in %zu %s%s",
+                     comparison->a_runs, comparison->a_sittings,
+                     comparison->a_sittings == 1 ? "session" : "sessions", comparison->b_runs,
+                     comparison->b_sittings, comparison->b_sittings == 1 ? "session" : "sessions",
+                     comparison->basis == COMPARE_SITTINGS
+                         ? "; a session is one value, Mann-Whitney test"
+                         : "");
     if (comparison->together > 1)
-        print_note(stream, "p is corrected for %zu comparisons (Holm)", comparison->together);
+        words_printf(stream, "", 2, "p is corrected for %zu comparisons (Holm)",
+                     comparison->together);
     if (comparison->basis == COMPARE_NOTHING)
-        print_note(stream, "Only one session on a side: the difference cannot be separated from "
-                           "changes on the machine in between, however many runs a session has. "
-                           "Alternate both in one session (iobench run --against 'OPTIONS'), or "
-                           "measure each in 4 or more sessions.");
+        words_printf(stream, "", 2,
+                     "Only one session on a side: the difference cannot be separated from "
+                     "changes on the machine in between, however many runs a session has. "
+                     "Alternate both in one session (iobench run --against 'OPTIONS'), or "
+                     "measure each in 4 or more sessions.");
     else if (comparison->basis == COMPARE_PAIRS && comparison->pairs < 2)
-        print_note(stream, "One pair is not enough: use --runs 5.");
+        words_printf(stream, "", 2, "One pair is not enough: use --runs 5.");
     else if (first->least_p >= alpha)
-        print_note(stream,
-                   "With %zu and %zu sessions even the largest difference is not significant (p "
-                   ">= %.2g).",
-                   comparison->a_sittings, comparison->b_sittings, first->least_p);
+        words_printf(stream, "", 2,
+                     "With %zu and %zu sessions even the largest difference is not significant (p "
+                     ">= %.2g).",
+                     comparison->a_sittings, comparison->b_sittings, first->least_p);
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
-        print_note(stream, "All sessions of one side came before those of the other: any other "
-                           "change in between looks like a difference.");
+        words_printf(stream, "", 2,
+                     "All sessions of one side came before those of the other: any other "
+                     "change in between looks like a difference.");
 }
 
 void compare_text(FILE *stream, const char *name, const struct comparison *comparison, double alpha)
@@ -122,18 +112,13 @@ void compare_text(FILE *stream, const char *name, const struct comparison *compa
     compare_basis(stream, comparison, alpha);
 }
 
-static void put(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_number(value));
-}
-
 json_t *compare_json(const char *label, const struct comparison *comparison, double alpha)
 {
     static const char *const bases[] = {"pairs", "sittings", "nothing"};
     json_t *object = json_object(), *figures = json_object();
 
-    json_object_set_new(object, "label", json_text(label));
-    json_object_set_new(object, "basis", json_text(bases[comparison->basis]));
+    json_put_text(object, "label", label);
+    json_put_text(object, "basis", bases[comparison->basis]);
     json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
     json_object_set_new(object, "turns", json_integer((json_int_t)comparison->turns));
     json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a_sittings));
@@ -147,16 +132,16 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     for (int i = 0; i < COMPARE_FIGURES; i++) {
         const struct compare_figure *figure = &comparison->figures[i];
         json_t *entry = json_object();
-        put(entry, "a_median", figure->a);
-        put(entry, "b_median", figure->b);
-        put(entry, "change_percent", figure->change_percent);
-        put(entry, "change_low95_percent", figure->low_percent);
-        put(entry, "change_high95_percent", figure->high_percent);
-        put(entry, "p", figure->p);
-        put(entry, "p_corrected", figure->p_corrected);
-        put(entry, "sign_flip_p", figure->sign_flip_p);
+        json_put_number(entry, "a_median", figure->a);
+        json_put_number(entry, "b_median", figure->b);
+        json_put_number(entry, "change_percent", figure->change_percent);
+        json_put_number(entry, "change_low95_percent", figure->low_percent);
+        json_put_number(entry, "change_high95_percent", figure->high_percent);
+        json_put_number(entry, "p", figure->p);
+        json_put_number(entry, "p_corrected", figure->p_corrected);
+        json_put_number(entry, "sign_flip_p", figure->sign_flip_p);
         json_object_set_new(entry, "significant", json_boolean(compare_significant(figure, alpha)));
-        json_object_set_new(entry, "verdict", json_text(verdict_of(figure, alpha)));
+        json_put_text(entry, "verdict", verdict_of(figure, alpha));
         json_object_set_new(figures, figure->key, entry);
     }
     json_object_set_new(object, "figures", figures);

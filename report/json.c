@@ -18,19 +18,6 @@
 
 enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
 
-static void put_count(json_t *object, const char *key, uint64_t value)
-{
-    /* jansson's integers are signed; only a seed can exceed them. */
-    json_object_set_new(object, key,
-                        value <= INT64_MAX ? json_integer((json_int_t)value)
-                                           : json_number((double)value));
-}
-
-static void put_text(json_t *object, const char *key, const char *text)
-{
-    json_object_set_new(object, key, json_text(text));
-}
-
 /* Each null has a reason beside it, except a null reason. */
 static void put_null(json_t *object, const char *key, const char *reason)
 {
@@ -41,13 +28,13 @@ static void put_null(json_t *object, const char *key, const char *reason)
     if (length > end && strcmp(key + length - end, "_reason") == 0)
         return;
     snprintf(name, sizeof name, "%s_reason", key);
-    put_text(object, name, reason[0] ? reason : "not measured");
+    json_put_text(object, name, reason[0] ? reason : "not measured");
 }
 
 static void put_real(json_t *object, const char *key, double value)
 {
     if (isfinite(value))
-        json_object_set_new(object, key, json_number(value));
+        json_put_number(object, key, value);
     else
         put_null(object, key, "not a finite number");
 }
@@ -64,7 +51,7 @@ static void put_real_if(json_t *object, const char *key, bool known, double valu
 static void put_text_if(json_t *object, const char *key, const char *text, const char *reason)
 {
     if (text && text[0])
-        put_text(object, key, text);
+        json_put_text(object, key, text);
     else
         put_null(object, key, reason);
 }
@@ -104,7 +91,7 @@ static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
 
     for (uint32_t i = 0; i < count; i++) {
         json_t *holder = json_object();
-        put_text(holder, "text", texts + i * stride);
+        json_put_text(holder, "text", texts + i * stride);
         json_array_append(array, json_object_get(holder, "text"));
         json_decref(holder);
     }
@@ -133,7 +120,7 @@ static json_t *settings_of(const struct job *job)
             break;
         case OPTION_COUNT:
         case OPTION_SIZE:
-            put_count(settings, key, *(const uint64_t *)field);
+            json_put_count(settings, key, *(const uint64_t *)field);
             break;
         case OPTION_DURATION:
             put_seconds(settings, key, *(const uint64_t *)field);
@@ -147,7 +134,7 @@ static json_t *settings_of(const struct job *job)
             if (row->type == OPTION_TEXT && !*(char *const *)field)
                 json_object_set_new(settings, key, json_null());
             else
-                put_text(settings, key, text);
+                json_put_text(settings, key, text);
             break;
         }
     }
@@ -161,10 +148,10 @@ static json_t *environment_of(const struct environment *environment)
     put_text_if(object, "host", environment->host, "not reported by the kernel");
     put_text_if(object, "kernel", environment->kernel, "not reported by the kernel");
     put_text_if(object, "cpu", environment->cpu, "not reported by the kernel");
-    put_count(object, "cpu_count", environment->cpu_count);
-    put_count(object, "memory_bytes", environment->memory_bytes);
+    json_put_count(object, "cpu_count", environment->cpu_count);
+    json_put_count(object, "memory_bytes", environment->memory_bytes);
     if (environment->memory_limit_bytes)
-        put_count(object, "memory_limit_bytes", environment->memory_limit_bytes);
+        json_put_count(object, "memory_limit_bytes", environment->memory_limit_bytes);
     else
         put_null(object, "memory_limit_bytes", "no limit is set");
     put_text_if(object, "file_system", environment->file_system, "not found in the mount table");
@@ -185,13 +172,13 @@ static json_t *sitting_of(const struct result_sitting *sitting)
 
     put_text_if(object, "id", sitting->id, "not started");
     put_text_if(object, "boot_id", sitting->boot_id, "not reported by the kernel");
-    put_count(object, "jobs", sitting->jobs);
-    put_count(object, "job", sitting->job);
+    json_put_count(object, "jobs", sitting->jobs);
+    json_put_count(object, "job", sitting->job);
     if (sitting->jobs > 1)
-        put_count(object, "order_seed", sitting->order_seed);
+        json_put_count(object, "order_seed", sitting->order_seed);
     else
         put_null(object, "order_seed", "a single job");
-    put_count(object, "turns", sitting->turns);
+    json_put_count(object, "turns", sitting->turns);
     json_object_set_new(object, "runs_auto", json_boolean(sitting->is_until));
     if (sitting->is_until)
         json_object_set_new(object, "until_reached", json_boolean(sitting->is_reached));
@@ -206,20 +193,20 @@ static json_t *dataset_of(const struct result *result)
 {
     json_t *object = json_object();
 
-    put_text(object, "path", result->data);
-    put_text(object, "format", result->format);
-    put_count(object, "shards", result->shards);
-    put_count(object, "samples", result->records);
-    put_count(object, "file_bytes", result->data_bytes);
-    put_count(object, "record_bytes", result->record_bytes_total);
+    json_put_text(object, "path", result->data);
+    json_put_text(object, "format", result->format);
+    json_put_count(object, "shards", result->shards);
+    json_put_count(object, "samples", result->records);
+    json_put_count(object, "file_bytes", result->data_bytes);
+    json_put_count(object, "record_bytes", result->record_bytes_total);
     put_real_if(object, "mean_record_bytes", result->records > 0,
                 result->records ? (double)result->record_bytes_total / (double)result->records : 0,
                 "no records");
     json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
-    put_count(object, "unread_samples", result->unread_samples);
+    json_put_count(object, "unread_samples", result->unread_samples);
     json_object_set_new(object, "first_unread",
                         texts_of(result->unread_named, FINDING_BYTES, result->unread[0]));
-    put_count(object, "other_files", result->other_files);
+    json_put_count(object, "other_files", result->other_files);
     return object;
 }
 
@@ -229,24 +216,24 @@ static json_t *engine_of(const struct result *result)
 
     put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
     if (result->iodepth)
-        put_count(object, "iodepth", result->iodepth);
+        json_put_count(object, "iodepth", result->iodepth);
     else
         put_null(object, "iodepth", "no saturation depth found");
-    put_count(object, "loaders", read_io_threads(&result->job->read));
-    put_count(object, "decode_threads", result->threads);
-    put_count(object, "memory_bytes", result->memory_bytes);
-    put_count(object, "window_records", result->reads.window);
-    put_count(object, "read_bytes_max", result->reads.read_bytes);
-    put_count(object, "shuffle_slots", result->slots);
-    put_count(object, "ranks", result->ranks);
-    put_count(object, "nodes", result->nodes);
+    json_put_count(object, "loaders", read_io_threads(&result->job->read));
+    json_put_count(object, "decode_threads", result->threads);
+    json_put_count(object, "memory_bytes", result->memory_bytes);
+    json_put_count(object, "window_records", result->reads.window);
+    json_put_count(object, "read_bytes_max", result->reads.read_bytes);
+    json_put_count(object, "shuffle_slots", result->slots);
+    json_put_count(object, "ranks", result->ranks);
+    json_put_count(object, "nodes", result->nodes);
     put_real_if(object, "resident_before_bytes", result->memory_before_bytes > 0,
                 (double)result->memory_before_bytes, "not reported by the kernel");
     put_real_if(object, "resident_during_bytes", result->memory_during_bytes > 0,
                 (double)result->memory_during_bytes, "no complete epoch");
-    put_count(object, "device_bytes", result->trainer_memory.device_bytes);
-    put_count(object, "device_batch_bytes", result->trainer_memory.batch_bytes);
-    put_count(object, "pinned_bytes", result->trainer_memory.pinned_bytes);
+    json_put_count(object, "device_bytes", result->trainer_memory.device_bytes);
+    json_put_count(object, "device_batch_bytes", result->trainer_memory.batch_bytes);
+    json_put_count(object, "pinned_bytes", result->trainer_memory.pinned_bytes);
     return object;
 }
 
@@ -259,7 +246,7 @@ static json_t *latency_of(const struct histogram *latency)
         {"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}, {"max_s", 1}};
     json_t *object = json_object();
 
-    put_count(object, "reads", latency->count);
+    json_put_count(object, "reads", latency->count);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
         put_real_if(object, points[i].key, latency->count > 0,
                     (double)histogram_quantile(latency, points[i].fraction) / 1e9, "nothing read");
@@ -296,7 +283,7 @@ static json_t *call_of(const struct server_call *call)
 
     put_real_if(object, "exit_status", call->status >= 0, call->status, "did not exit");
     put_seconds(object, "took_s", call->took_ns);
-    put_text(object, "output", call->output);
+    json_put_text(object, "output", call->output);
     return object;
 }
 
@@ -326,7 +313,7 @@ static json_t *server_of(const struct server_result *server, double delivered_pe
     static const char no_disks[] = "bytes read by disks not reported by --server-check-cmd";
     json_t *object = json_object();
 
-    put_text(object, "cache_before", names[server->state]);
+    json_put_text(object, "cache_before", names[server->state]);
     put_text_if(object, "remark", server->reason, "no remark");
     put_resident(object, "resident_bytes", server->looked, &server->start);
     put_resident(
@@ -345,12 +332,12 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     json_t *object = json_object();
     bool verified = cold->pages != RESIDENCY_UNVERIFIED;
 
-    put_text(object, "cache_before", summary_cache_name(cold->state));
+    json_put_text(object, "cache_before", summary_cache_name(cold->state));
     json_object_set_new(object, "dropped", json_boolean(cold->dropped));
     json_object_set_new(object, "metadata_dropped", json_boolean(cold->metadata_dropped));
     put_real_if(object, "cold_residue_percent", verified, cold->residue_percent, cold->reason);
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
-    put_count(object, "total_bytes", cold->total_bytes);
+    json_put_count(object, "total_bytes", cold->total_bytes);
     put_seconds(object, "drop_s", cold->drop_ns);
     put_call(object, "server_drop", &cold->server.drop, "--server-drop-cmd");
     if (cold->server.state != SERVER_NONE)
@@ -365,8 +352,8 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
 static void put_device(json_t *object, const struct result_bytes *device)
 {
     if (device->known) {
-        put_count(object, "device_read_bytes", device->bytes);
-        put_text(object, "device_read_method", device->method);
+        json_put_count(object, "device_read_bytes", device->bytes);
+        json_put_text(object, "device_read_method", device->method);
     } else {
         put_null(object, "device_read_bytes", device->reason);
     }
@@ -395,17 +382,17 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     json_t *object = json_object();
     bool trains = epoch->compute_ns > 0;
 
-    put_count(object, "epoch", epoch->epoch);
-    put_count(object, "epochs_merged", epoch->merged ? epoch->merged : 1);
-    put_count(object, "samples", epoch->samples);
-    put_count(object, "skipped_samples", epoch->skipped);
-    put_count(object, "batches", epoch->batches);
+    json_put_count(object, "epoch", epoch->epoch);
+    json_put_count(object, "epochs_merged", epoch->merged ? epoch->merged : 1);
+    json_put_count(object, "samples", epoch->samples);
+    json_put_count(object, "skipped_samples", epoch->skipped);
+    json_put_count(object, "batches", epoch->batches);
     put_seconds(object, "wall_s", epoch->wall_ns);
     put_real(object, "samples_per_s", result_epoch_samples_per_s(epoch));
     put_real(object, "record_bytes_per_s", result_epoch_bytes_per_s(epoch));
-    put_count(object, "record_bytes", epoch->record_bytes);
-    put_count(object, "request_bytes", epoch->request_bytes);
-    put_count(object, "requests", epoch->requests);
+    json_put_count(object, "record_bytes", epoch->record_bytes);
+    json_put_count(object, "request_bytes", epoch->request_bytes);
+    json_put_count(object, "requests", epoch->requests);
     put_device(object, &epoch->device);
     put_seconds(object, "shuffle_s", epoch->shuffle_ns);
     put_seconds(object, "storage_idle_s", epoch->storage_idle_ns);
@@ -429,13 +416,13 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
                 no_work);
     put_real(object, "cpu_user_s", epoch->cpu_user_s);
     put_real(object, "cpu_system_s", epoch->cpu_system_s);
-    put_text(object, "limit", summary_limit_name(epoch->limit));
+    json_put_text(object, "limit", summary_limit_name(epoch->limit));
     json_object_set_new(object, "waits", waits_of(&epoch->waits));
     if (digest) {
         char text[40];
         snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)epoch->digest_sum,
                  (unsigned long long)epoch->digest_xor);
-        put_text(object, "digest", text);
+        json_put_text(object, "digest", text);
     } else {
         put_null(object, "digest", "--digest was not given");
     }
@@ -446,16 +433,16 @@ static json_t *decode_of(const struct decode_figures *decode)
 {
     json_t *object = json_object();
 
-    put_count(object, "images", decode->images);
-    put_count(object, "image_bytes", decode->bytes);
-    put_count(object, "grayscale_images", decode->grayscale);
-    put_count(object, "cmyk_images", decode->cmyk);
-    put_count(object, "progressive_images", decode->progressive);
-    put_count(object, "png_images", decode->png);
-    put_count(object, "raw_images", decode->raw);
-    put_count(object, "failed_images", decode->failed);
-    put_count(object, "truncated_images", decode->truncated);
-    put_count(object, "corrupt_images", decode->corrupt);
+    json_put_count(object, "images", decode->images);
+    json_put_count(object, "image_bytes", decode->bytes);
+    json_put_count(object, "grayscale_images", decode->grayscale);
+    json_put_count(object, "cmyk_images", decode->cmyk);
+    json_put_count(object, "progressive_images", decode->progressive);
+    json_put_count(object, "png_images", decode->png);
+    json_put_count(object, "raw_images", decode->raw);
+    json_put_count(object, "failed_images", decode->failed);
+    json_put_count(object, "truncated_images", decode->truncated);
+    json_put_count(object, "corrupt_images", decode->corrupt);
     return object;
 }
 
@@ -466,7 +453,7 @@ static json_t *findings_of(const struct findings *findings)
     for (int i = 0; i < FINDING_KINDS; i++) {
         const struct findings_kind *kind = &findings->kinds[i];
         json_t *one = json_object();
-        put_count(one, "count", kind->count);
+        json_put_count(one, "count", kind->count);
         json_object_set_new(one, "first", texts_of(kind->named, FINDING_BYTES, kind->texts[0]));
         json_object_set_new(object, finding_keys[i], one);
     }
@@ -479,8 +466,8 @@ static json_t *nodes_of(const struct result_run *run)
 
     for (uint32_t i = 0; i < run->node_count; i++) {
         json_t *object = json_object();
-        put_text(object, "host", run->nodes[i].host);
-        put_count(object, "ranks", run->nodes[i].ranks);
+        json_put_text(object, "host", run->nodes[i].host);
+        json_put_count(object, "ranks", run->nodes[i].ranks);
         json_object_set_new(object, "cold",
                             cold_of(&run->nodes[i].cold, result_run_server_percent(run)));
         json_array_append_new(nodes, object);
@@ -502,8 +489,8 @@ static json_t *run_of(const struct result_run *run, bool digest)
     json_t *object = json_object(), *epochs = json_array();
     bool trains = result_run_au_percent(run) > 0;
 
-    put_count(object, "run", run->number);
-    put_count(object, "turn", run->turn);
+    json_put_count(object, "run", run->number);
+    json_put_count(object, "turn", run->turn);
     json_object_set_new(object, "valid", json_boolean(run->valid));
     put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "valid");
     put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run),
@@ -516,12 +503,12 @@ static json_t *run_of(const struct result_run *run, bool digest)
                 "bytes read from storage unknown");
     json_object_set_new(object, "cold", cold_of(&run->cold, result_run_server_percent(run)));
     json_object_set_new(object, "read_latency", latency_of(&run->read_latency_ns));
-    put_count(object, "read_errors", run->read_errors);
-    put_count(object, "short_reads", run->short_reads);
-    put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
+    json_put_count(object, "read_errors", run->read_errors);
+    json_put_count(object, "short_reads", run->short_reads);
+    json_put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
     json_object_set_new(object, "decoded", decode_of(&run->decode));
     json_object_set_new(object, "findings", findings_of(&run->findings));
-    put_count(object, "epochs_run", run->epochs_run);
+    json_put_count(object, "epochs_run", run->epochs_run);
     for (uint32_t i = 0; i < run->epoch_count; i++)
         json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
     json_object_set_new(object, "epochs", epochs);
@@ -538,10 +525,10 @@ static json_t *feeds_of(double samples_per_s)
 
     for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
         json_t *object = json_object();
-        put_text(object, "gpu", gpu->title);
+        json_put_text(object, "gpu", gpu->title);
         put_real(object, "count", accelerator_count(gpu, samples_per_s));
         put_real(object, "gpu_samples_per_s", gpu->mixed_samples_per_s);
-        put_text(object, "source", gpu->mixed_source);
+        json_put_text(object, "source", gpu->mixed_source);
         json_array_append_new(feeds, object);
     }
     return feeds;
@@ -596,18 +583,18 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     json_t *object = json_object();
     static const char no_calibration[] = "not calibrated";
 
-    put_count(object, "complete_runs", summary->runs);
+    json_put_count(object, "complete_runs", summary->runs);
     put_real(object, "interval_coverage", summary->samples_per_s.coverage);
     put_rates(object, summary);
     json_object_set_new(object, "drifts", json_boolean(summary->drifts));
-    put_count(object, "samples", summary->all.samples);
-    put_count(object, "skipped_samples", summary->all.skipped);
-    put_count(object, "record_bytes", summary->all.record_bytes);
-    put_count(object, "request_bytes", summary->all.request_bytes);
-    put_count(object, "requests", summary->all.requests);
-    put_count(object, "read_errors", summary->read_errors);
-    put_count(object, "short_reads", summary->short_reads);
-    put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
+    json_put_count(object, "samples", summary->all.samples);
+    json_put_count(object, "skipped_samples", summary->all.skipped);
+    json_put_count(object, "record_bytes", summary->all.record_bytes);
+    json_put_count(object, "request_bytes", summary->all.request_bytes);
+    json_put_count(object, "requests", summary->all.requests);
+    json_put_count(object, "read_errors", summary->read_errors);
+    json_put_count(object, "short_reads", summary->short_reads);
+    json_put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
     put_real_if(object, "first_epoch_device_read_bytes", summary->device_known,
                 (double)summary->device_bytes, "not known for every run; see runs");
     put_text_if(object, "cache_before", summary->runs ? summary_cache_name(summary->cache) : NULL,
@@ -652,7 +639,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
                         json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
     put_text_if(object, "degraded_reason",
                 *result->degraded_reason ? result->degraded_reason : NULL, "not degraded");
-    put_text(object, "headline", report_headline(result, summary, headline));
+    json_put_text(object, "headline", report_headline(result, summary, headline));
     json_object_set_new(object, "entries", report_entries(result, summary));
     put_text_if(object, "started", result->environment.started, "not recorded");
     put_text_if(object, "command", result->environment.command, "not recorded");
@@ -682,9 +669,9 @@ json_t *report_json_document(json_t *jobs, json_t *members)
 {
     json_t *document = json_object();
 
-    put_text(document, "schema", "iobench-result");
-    put_count(document, "schema_version", SCHEMA_VERSION);
-    put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "schema", "iobench-result");
+    json_put_count(document, "schema_version", SCHEMA_VERSION);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
     json_object_set(document, "jobs", jobs);
     if (members && json_object_update(document, members)) {
         json_decref(document);

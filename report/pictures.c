@@ -93,16 +93,16 @@ static json_t *scaling_row(const struct picture_result *result, double base_rank
     snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
              text_of(result->job, "dataset.format"), text_of(result->job, "settings.shuffle"),
              text_of(result->job, "settings.trainer"));
-    json_object_set_new(row, "name", json_text(result->name));
-    json_object_set_new(row, "group", json_text(group));
-    json_object_set_new(row, "kind", json_text(is_weak ? "weak" : "strong"));
-    json_object_set_new(row, "ranks", json_number(ranks));
-    json_object_set_new(row, "nodes", json_number(load_number(result->job, "engine.nodes")));
-    json_object_set_new(row, "samples_per_s", json_number(samples));
-    json_object_set_new(row, "speed_up", json_number(samples / base));
-    json_object_set_new(row, "efficiency_percent",
-                        json_number(100 * pictures_efficiency(samples / base, ranks, base_ranks)));
-    json_object_set_new(row, "limit", json_text(text_of(result->job, "summary.limit")));
+    json_put_text(row, "name", result->name);
+    json_put_text(row, "group", group);
+    json_put_text(row, "kind", is_weak ? "weak" : "strong");
+    json_put_number(row, "ranks", ranks);
+    json_put_number(row, "nodes", load_number(result->job, "engine.nodes"));
+    json_put_number(row, "samples_per_s", samples);
+    json_put_number(row, "speed_up", samples / base);
+    json_put_number(row, "efficiency_percent",
+                    100 * pictures_efficiency(samples / base, ranks, base_ranks));
+    json_put_text(row, "limit", text_of(result->job, "summary.limit"));
     return row;
 }
 

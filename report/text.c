@@ -39,8 +39,8 @@ static void print_entry(const struct text_page *page, const char *name, const ch
     va_end(arguments);
     if (!page->stream) {
         json_t *entry = json_object();
-        json_object_set_new(entry, "name", json_text(name));
-        json_object_set_new(entry, "text", json_text(text));
+        json_put_text(entry, "name", name);
+        json_put_text(entry, "text", text);
         json_array_append_new(page->entries, entry);
         return;
     }

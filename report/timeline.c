@@ -76,23 +76,22 @@ static const char *size_text(double bytes, char *text)
 static void print_provenance(FILE *stream, const struct provenance *provenance)
 {
     char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
-    char ahead[3 * WORDS_BYTES] = "", text[8 * WORDS_BYTES];
+    char ahead[3 * WORDS_BYTES] = "";
 
     if (provenance->ahead > 0.005 * provenance->read)
         snprintf(ahead, sizeof ahead, " - %s ahead", size_text(provenance->ahead, read));
-    snprintf(text, sizeof text, "%s read = %s page cache + %s local disk + %s fabric%s",
-             size_text(provenance->read, read), size_text(provenance->page_cache, cache),
-             size_text(provenance->local, local), size_text(provenance->fabric, fabric), ahead);
-    words_print(stream, "  Sources", INDENT, text);
+    words_printf(stream, "  Sources", INDENT,
+                 "%s read = %s page cache + %s local disk + %s fabric%s",
+                 size_text(provenance->read, read), size_text(provenance->page_cache, cache),
+                 size_text(provenance->local, local), size_text(provenance->fabric, fabric), ahead);
     if (!(provenance->fabric > 0 || provenance->gradients > 0))
         return;
     ahead[0] = '\0';
     if (provenance->gradients > 0)
         snprintf(ahead, sizeof ahead, "; gradients: %s expected, %s sent in total",
                  size_text(provenance->gradients, cache), size_text(provenance->sent, local));
-    snprintf(text, sizeof text, "received - sent = %s%s%s", provenance->excess < 0 ? "-" : "",
-             size_text(fabs(provenance->excess), read), ahead);
-    words_print(stream, "", INDENT, text);
+    words_printf(stream, "", INDENT, "received - sent = %s%s%s", provenance->excess < 0 ? "-" : "",
+                 size_text(fabs(provenance->excess), read), ahead);
 }
 
 /* One line per node, with clocks relative to the first node's. */

@@ -52,7 +52,7 @@ static json_t *provenance_of(const struct provenance *provenance)
         json_object_set_new(object, key, json_null());
         json_object_set_new(object, reason, json_text("not counted by any probe"));
     }
-    json_object_set_new(object, "method", json_text(provenance_witness_text(provenance->witness)));
+    json_put_text(object, "method", provenance_witness_text(provenance->witness));
     return object;
 }
 
@@ -63,11 +63,11 @@ static json_t *phases_of(const struct timeline *timeline)
     for (uint32_t i = 0; i < timeline->phase_count; i++) {
         const struct timeline_phase *phase = &timeline->phases[i];
         json_t *object = json_object();
-        json_object_set_new(object, "phase", json_text(phase->name));
+        json_put_text(object, "phase", phase->name);
         json_object_set_new(object, "run", json_integer((json_int_t)phase->run));
         json_object_set_new(object, "epoch", json_integer((json_int_t)phase->number));
-        json_object_set_new(object, "from_s", json_number(phase->from_s));
-        json_object_set_new(object, "to_s", json_number(phase->to_s));
+        json_put_number(object, "from_s", phase->from_s);
+        json_put_number(object, "to_s", phase->to_s);
         if (strcmp(phase->name, "epoch") == 0)
             json_object_set_new(object, "origin", provenance_of(&phase->provenance));
         json_array_append_new(phases, object);
@@ -106,11 +106,11 @@ static json_t *nodes_of(const struct timeline *timeline)
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
         json_t *object = report_timeline(node->timeline);
-        json_object_set_new(object, "host", json_text(node->host));
-        json_object_set_new(object, "begin_s", json_number(node->timeline->begin_s));
-        json_object_set_new(object, "clock_offset_s", json_number(node->clock_offset_s));
-        json_object_set_new(object, "clock_uncertainty_s", json_number(node->clock_uncertainty_s));
-        json_object_set_new(object, "clock_drift_s", json_number(node->clock_drift_s));
+        json_put_text(object, "host", node->host);
+        json_put_number(object, "begin_s", node->timeline->begin_s);
+        json_put_number(object, "clock_offset_s", node->clock_offset_s);
+        json_put_number(object, "clock_uncertainty_s", node->clock_uncertainty_s);
+        json_put_number(object, "clock_drift_s", node->clock_drift_s);
         json_array_append_new(nodes, object);
     }
     return nodes;
@@ -125,10 +125,10 @@ json_t *report_timeline(const struct timeline *timeline)
     json_object_set_new(object, "start_unix_s", json_number((double)timeline->start_unix_ns / 1e9));
     json_object_set_new(object, "start_monotonic_s",
                         json_number((double)timeline->start_monotonic_ns / 1e9));
-    json_object_set_new(object, "interval_s", json_number(timeline->interval_s));
+    json_put_number(object, "interval_s", timeline->interval_s);
     json_object_set_new(object, "samples", json_integer((json_int_t)timeline->samples));
     json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
-    json_object_set_new(object, "sampler_cpu_percent", json_number(timeline->cpu_percent));
+    json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
     json_object_set_new(object, "absent", absent);
     json_object_set_new(object, "origin", provenance_of(&timeline->provenance));
     json_object_set_new(object, "phases", phases_of(timeline));

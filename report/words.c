@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,4 +125,15 @@ void words_print(FILE *stream, const char *before, size_t column, const char *te
         text += strspn(text, " \n");
         fprintf(stream, "%*s", *text ? (int)column : 0, "");
     } while (*text);
+}
+
+void words_printf(FILE *stream, const char *before, size_t column, const char *format, ...)
+{
+    char text[4096];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    words_print(stream, before, column, text);
 }

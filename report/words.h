@@ -29,5 +29,8 @@ void words_name(FILE *stream, const char *name, size_t width);
 /* Print text from column on, wrapped at the width of the terminal, after `before` as by
  * words_name(). Text from outside must be escaped. */
 void words_print(FILE *stream, const char *before, size_t column, const char *text);
+/* Print a formatted text of at most 4095 bytes in the same way. */
+void words_printf(FILE *stream, const char *before, size_t column, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif
