@@ -42,6 +42,17 @@ int thread_join(struct thread *thread)
     return thread->code;
 }
 
+int thread_join_next(struct thread *thread, int first)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    int code = thread_join(thread);
+    if (first == 0 || (first == -ECANCELED && code))
+        return code;
+    return fail(first, "%s", reason);
+}
+
 /* cgroup v2 "max 100000" or "150000 100000"; v1 has the two numbers in two files. */
 static unsigned cgroup_cpu_quota(void)
 {

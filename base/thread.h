@@ -27,6 +27,10 @@ int thread_start(struct thread *thread, const char *name, int (*body)(void *), v
  * Returns 0 for a thread never started. */
 int thread_join(struct thread *thread);
 
+/* Join one of several threads; first: what those before returned. Returns the first failure that is
+ * not -ECANCELED, with its reason, else -ECANCELED or 0. */
+int thread_join_next(struct thread *thread, int first);
+
 /* Return the CPUs this process may use, cgroup quota included; at least 1. */
 unsigned thread_cpu_count(void);
 

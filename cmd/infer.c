@@ -280,12 +280,13 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
         json_array_append_new(notices, json_text(result->result.notices[i]));
     return json_pack(
         "{s:s, s:s, s:b, s:o, s:o, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "network",
-        job->network->name, "backend", result->backend, "degraded", (int)is_degraded(result),
-        "degraded_reason", is_degraded(result) ? json_text(degraded_reason(result)) : json_null(),
-        "notices", notices, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
-        quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
-        (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
-        json_number((double)result->cost.forward_macs * 1e-9), "data",
+        job->training.network->name, "backend", result->backend, "degraded",
+        (int)is_degraded(result), "degraded_reason",
+        is_degraded(result) ? json_text(degraded_reason(result)) : json_null(), "notices", notices,
+        "calibrated", (json_int_t)result->calibrated, "calibrated_by",
+        quantise_methods[settings->calibrate_by], "side", (json_int_t)job->training.side, "classes",
+        (json_int_t)job->training.classes, "parameters", (json_int_t)result->cost.parameters,
+        "gmacs", json_number((double)result->cost.forward_macs * 1e-9), "data",
         json_text(job->job.read.data), "checkpoint",
         result->checkpoint[0] ? json_text(result->checkpoint) : json_null(), "batch_sizes", rows);
 }
@@ -340,18 +341,12 @@ static int parse_precisions(char *text, struct infer_job *job)
 
 static int fill_job(struct infer_settings *settings, struct infer_job *infer)
 {
-    struct network_choice choice;
     int code = network_choose(&settings->network, infer_options, NETWORK_JOB(struct infer_settings),
-                              &choice);
+                              &infer->training);
 
     if (code)
         return code;
     infer->job = settings->network.job;
-    infer->network = choice.network;
-    infer->backend = settings->network.backend;
-    infer->side = choice.side;
-    infer->classes = choice.classes;
-    infer->threads = choice.threads;
     infer->checkpoint = settings->checkpoint;
     infer->warmup = (uint32_t)settings->warmup;
     infer->calibrate = (uint32_t)settings->calibrate;

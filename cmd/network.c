@@ -8,17 +8,21 @@
 #include <errno.h>
 
 int network_choose(struct network_settings *settings, const struct option_spec *table,
-                   size_t job_at, struct network_choice *choice)
+                   size_t job_at, struct training_config *training)
 {
     struct job *job = &settings->job;
     int code = layers_complete(table, job_at, job);
 
-    choice->network = network_find(settings->name);
-    if (code || !choice->network)
+    const struct network *network = network_find(settings->name);
+    if (code || !network)
         return -EINVAL;
-    choice->side = (uint32_t)(settings->side ? settings->side : choice->network->side);
-    choice->classes = (uint32_t)(settings->classes ? settings->classes : choice->network->classes);
-    choice->threads = (uint32_t)settings->threads;
+    *training = (struct training_config){
+        .network = network,
+        .backend = settings->backend,
+        .side = (uint32_t)(settings->side ? settings->side : network->side),
+        .classes = (uint32_t)(settings->classes ? settings->classes : network->classes),
+        .threads = (uint32_t)settings->threads,
+    };
     code = option_set(job_options, job, "trainer", settings->name, "--network");
     if (code)
         return code;

@@ -8,7 +8,7 @@
 
 #include "base/option.h"
 #include "pipeline/settings/job_options.h"
-#include "trainer/graph.h"
+#include "trainer/training.h"
 
 #include <stddef.h>
 
@@ -47,12 +47,9 @@ struct network_settings {
 
 /* Complete settings->job: options without a row in the command's table take the defaults of
  * `iobench run`; the trainer is the network. job_at: NETWORK_JOB(). Always release the job with
- * option_release(job_options). Returns 0, or a negative errno with a reason. */
-struct network_choice {
-    const struct network *network;
-    uint32_t side, classes, threads;
-};
+ * option_release(job_options). *training: network and backend. Returns 0, or a negative errno with
+ * a reason. */
 int network_choose(struct network_settings *settings, const struct option_spec *table,
-                   size_t job_at, struct network_choice *choice);
+                   size_t job_at, struct training_config *training);
 
 #endif

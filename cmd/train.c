@@ -158,21 +158,19 @@ static int apply_preset(const struct invocation *invocation, struct train_settin
 
 static int fill_job(struct train_settings *settings, struct train_job *train)
 {
-    struct network_choice choice;
+    struct training_config training;
     int code = network_choose(&settings->network, train_options, NETWORK_JOB(struct train_settings),
-                              &choice);
+                              &training);
 
     if (code)
         return code;
+    training.exchange = settings->exchange;
+    training.buckets = (uint32_t)settings->buckets;
     *train = (struct train_job){
         .job = settings->network.job,
         .evaluation_data = settings->evaluation_data,
         .evaluate_every = settings->evaluate_every,
-        .network = choice.network,
-        .backend = settings->network.backend,
-        .side = choice.side,
-        .classes = choice.classes,
-        .threads = choice.threads,
+        .training = training,
         .recipe = settings->recipe ? BACKEND_LARS : BACKEND_SGD,
         .rate = settings->rate,
         .momentum = settings->momentum,
@@ -182,8 +180,6 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         .target = settings->target,
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,
-        .exchange = settings->exchange,
-        .buckets = (uint32_t)settings->buckets,
     };
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");

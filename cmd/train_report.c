@@ -150,12 +150,13 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
     return json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:o, s:I, s:I}, s:I, "
         "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-        "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
-        "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
-        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.order.seed, "records",
-        (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
-        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate",
-        json_number(recipe->rate), "momentum", json_number(recipe->momentum), "weight_decay",
+        "network", job->training.network->name, "backend", result->backend, "side",
+        (json_int_t)job->training.side, "classes", (json_int_t)job->training.classes, "batch_size",
+        (json_int_t)job->job.batch_size, "ranks", (json_int_t)job->ranks->place.ranks, "seed",
+        (json_int_t)job->job.order.seed, "records", (json_int_t)result->records,
+        "evaluation_records", (json_int_t)result->evaluation_records, "recipe", "name",
+        recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate", json_number(recipe->rate),
+        "momentum", json_number(recipe->momentum), "weight_decay",
         json_number(recipe->weight_decay), "label_smoothing", json_number(recipe->label_smoothing),
         "steps", (json_int_t)recipe->steps, "warmup_steps", (json_int_t)recipe->warmup_steps,
         "memory_before_bytes", (json_int_t)result->result.memory_before_bytes, "memory_bytes",
@@ -215,7 +216,7 @@ static int write_profile(const struct train_job *job, const struct train_result 
     for (uint32_t i = 0; i < result->epoch_count; i++)
         rates[i] = rank_rate(&result->result, &result->epochs[i].io);
     const struct report_trained trained = {
-        .network = job->network->name,
+        .network = job->training.network->name,
         .gpu = result->backend,
         .batch = (double)job->job.batch_size,
         .parameters = (double)result->cost.parameters,

@@ -130,20 +130,14 @@ static int io_thread_body(void *argument)
 /* Stop and join all threads. Returns the first failure other than -ECANCELED, if any, or 0. */
 static int end_threads(struct parallel *parallel)
 {
-    char reason[FAIL_REASON_BYTES] = "";
-    int first = 0;
+    int code = 0;
 
     for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++)
         if (parallel->threads[i].inbox)
             queue_close(parallel->threads[i].inbox);
-    for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++) {
-        int code = thread_join(&parallel->threads[i].thread);
-        if (code && (first == 0 || first == -ECANCELED)) {
-            first = code;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    return first ? fail(first, "%s", reason) : 0;
+    for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++)
+        code = thread_join_next(&parallel->threads[i].thread, code);
+    return code;
 }
 
 static int start_thread(struct parallel *parallel, uint32_t number,

@@ -322,17 +322,11 @@ int decoders_start(struct decoders *decoders, bool no_bytes)
 
 int decoders_join(struct decoders *decoders)
 {
-    char reason[FAIL_REASON_BYTES] = "";
-    int first = 0;
+    int code = 0;
 
-    for (uint32_t i = 0; i < decoders->count; i++) {
-        int code = thread_join(&decoders->workers[i].thread);
-        if (code && (first == 0 || first == -ECANCELED)) {
-            first = code;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    return first ? fail(first, "%s", reason) : 0;
+    for (uint32_t i = 0; i < decoders->count; i++)
+        code = thread_join_next(&decoders->workers[i].thread, code);
+    return code;
 }
 
 void decoders_figures(struct decoders *decoders, struct decoders_figures *figures)

@@ -79,14 +79,12 @@ static int find_checkpoint(const struct infer_job *job, struct infer_result *res
 
 static struct training_config config_of(const struct infer_job *job, uint32_t batch_size)
 {
-    return (struct training_config){.network = job->network,
-                                    .backend = job->backend,
-                                    .side = job->side,
-                                    .classes = job->classes,
-                                    .batch_size = batch_size,
-                                    .late = true,
-                                    .seed = job->job.order.seed,
-                                    .threads = job->threads};
+    struct training_config config = job->training;
+
+    config.batch_size = batch_size;
+    config.late = true;
+    config.seed = job->job.order.seed;
+    return config;
 }
 
 static int open_network(struct inference *inference, const struct training_config *config)
@@ -96,7 +94,6 @@ static int open_network(struct inference *inference, const struct training_confi
     if (code == 0 && result->checkpoint[0]) {
         struct training_position position;
         code = training_load(&inference->training, result->checkpoint, &position);
-        result->first_step = inference->training.step;
     }
     if (code)
         return code;
@@ -109,7 +106,8 @@ static int open_network(struct inference *inference, const struct training_confi
 /* Run grey batches off the clock: the first ones compile kernels and fault memory in. */
 static int warm_up(struct inference *inference, uint32_t batch_size)
 {
-    const size_t row_bytes = (size_t)inference->job->side * inference->job->side * 3;
+    const size_t row_bytes =
+        (size_t)inference->job->training.side * inference->job->training.side * 3;
     struct trainer_batch batch = {.count = batch_size};
     struct trainer_times times;
     struct backend_loss loss;
@@ -170,7 +168,7 @@ static int open_input(struct inference *inference, const char *data, uint64_t li
     const struct infer_job *job = inference->job;
 
     input_close(&inference->input);
-    int code = input_find(&inference->input, &job->job, data, INPUT_EVALUATE, job->side,
+    int code = input_find(&inference->input, &job->job, data, INPUT_EVALUATE, job->training.side,
                           &inference->alone, &inference->result->result);
     inference->input.job.order.limit_samples = limit;
     inference->input.finished = note_latency;
@@ -184,7 +182,8 @@ static int look_at_images(struct inference *inference)
     const uint32_t batch_size =
         job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
     struct training_config config = config_of(job, batch_size);
-    struct graph *graph = network_build(job->network, job->side, job->classes);
+    struct graph *graph =
+        network_build(job->training.network, job->training.side, job->training.classes);
 
     if (!graph)
         return -EINVAL;

@@ -15,10 +15,8 @@ enum { INFER_BATCH_SIZES_MAX = 16, INFER_PRECISIONS_MAX = 8 };
 
 struct infer_job {
     struct job job; /* how the data set is read; shuffle, trainer and batch size are ignored */
-    const struct network *network;
-    const char *backend;
-    uint32_t side, classes, threads;
-    const char *checkpoint; /* file or folder; NULL: random weights, no accuracy */
+    struct training_config training; /* network and backend; the rest is set from the job */
+    const char *checkpoint;          /* file or folder; NULL: random weights, no accuracy */
     uint32_t batch_sizes[INFER_BATCH_SIZES_MAX], batch_size_count;
     uint32_t warmup; /* batches off the clock */
     /* Each precision is measured at all batch sizes: "fp16", "int8", or NULL for the backend's
@@ -48,8 +46,8 @@ struct infer_row {
 
 struct infer_result {
     struct graph_cost cost;
-    uint64_t records, first_step; /* training steps of the checkpoint */
-    uint64_t calibrated;          /* images used for INT8 calibration */
+    uint64_t records;
+    uint64_t calibrated; /* images used for INT8 calibration */
     char backend[32];
     char checkpoint[512]; /* the file used; "": none */
     uint32_t row_count;

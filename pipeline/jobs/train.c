@@ -88,7 +88,6 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
     row->evaluation_loss = sums[0] / sums[1];
     row->top1 = sums[2] / sums[1];
     row->top5 = sums[3] / sums[1];
-    row->evaluation_samples = (uint64_t)sums[1];
     row->evaluation_ns = clock_now_ns() - start_ns;
     recorder_mark(training->session.recorder, "evaluation", row->io.epoch, start_ns);
     return 0;
@@ -170,7 +169,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
 
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
-    struct recipe recipe = recipe_choose(job->recipe, job->network->plain_batch,
+    struct recipe recipe = recipe_choose(job->recipe, job->training.network->plain_batch,
                                          job->job.batch_size * job->ranks->place.ranks,
                                          job->job.epochs, steps_per_epoch);
 
@@ -201,21 +200,14 @@ static int open_training(struct training_run *training)
     result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
     result->recipe = choose_recipe(job, result->steps_per_epoch);
     result->result.memory_before_bytes = memory_resident_bytes();
-    const struct training_config config = {.network = job->network,
-                                           .backend = job->backend,
-                                           .side = job->side,
-                                           .classes = job->classes,
-                                           .batch_size = (uint32_t)job->job.batch_size,
-                                           .ranks = job->ranks,
-                                           .exchange = job->exchange,
-                                           .buckets = job->buckets,
-                                           .silence_ns = job->job.silence_ns,
-                                           .seed = job->job.order.seed,
-                                           .threads = job->threads,
-                                           .memory_bytes = job->job.cold.memory_limit_bytes,
-                                           .learns = true,
-                                           .late = true,
-                                           .recipe = result->recipe};
+    struct training_config config = job->training;
+    config.batch_size = (uint32_t)job->job.batch_size;
+    config.ranks = job->ranks;
+    config.silence_ns = job->job.silence_ns;
+    config.seed = job->job.order.seed;
+    config.memory_bytes = job->job.cold.memory_limit_bytes;
+    config.learns = config.late = true;
+    config.recipe = result->recipe;
     code = training_open(&training->network, &config);
     if (code)
         return code;
@@ -283,8 +275,8 @@ static int find_sets(struct training_run *training)
     const struct train_job *job = training->job;
     struct result *result = &training->result->result;
     const uint64_t start_ns = clock_now_ns();
-    int code = input_find(&training->learn, &job->job, job->job.read.data, INPUT_LEARN, job->side,
-                          job->ranks, result);
+    int code = input_find(&training->learn, &job->job, job->job.read.data, INPUT_LEARN,
+                          job->training.side, job->ranks, result);
 
     if (code == 0)
         result_describe(result, job->job.read.data, training->learn.plugins.format.plugin->name,
@@ -294,7 +286,7 @@ static int find_sets(struct training_run *training)
     training->result->job.order.remainder = training->learn.job.order.remainder;
     if (code == 0 && job->evaluation_data) {
         code = input_find(&training->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
-                          job->side, job->ranks, result);
+                          job->training.side, job->ranks, result);
         if (code == 0)
             training->result->evaluation_records = training->evaluate.catalog->record_count;
     }

@@ -16,17 +16,14 @@ struct train_job {
                        trainer unused */
     const char *evaluation_data; /* NULL: no evaluation */
     uint64_t evaluate_every;     /* in epochs */
-    const struct network *network;
-    const char *backend;
-    uint32_t side, classes, threads;
+    /* Network, backend, and how ranks sum gradients; the rest is set from the job. */
+    struct training_config training;
     enum backend_recipe recipe;
     /* Negative: taken from the recipe. */
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
     double target;          /* stop at this top-1 accuracy; 0: never */
     const char *checkpoint; /* folder; NULL: none */
     bool resume;            /* from the checkpoint in that folder */
-    uint32_t buckets;       /* of the gradients */
-    const char *exchange;   /* how ranks sum them */
     struct ranks *ranks;    /* joined */
 };
 
@@ -37,7 +34,7 @@ struct train_epoch {
     double rate;           /* of the last step */
     bool evaluated;
     double evaluation_loss, top1, top5;
-    uint64_t evaluation_ns, evaluation_samples;
+    uint64_t evaluation_ns;
     uint64_t elapsed_ns;  /* since the first step, with evaluations, without interruptions */
     double samples_per_s; /* of all ranks */
     struct result_comparison ranks;
