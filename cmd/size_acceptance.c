@@ -30,7 +30,7 @@ static void write_head(FILE *file, const struct size_case *cluster)
             "# least five times as large as the memory of a node, and start one rank a node:\n"
             "#\n",
             cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
-            size_page_rate(answer->storage_bytes_per_s, rate), nodes);
+            words_byte_rate(answer->storage_bytes_per_s, rate), nodes);
     fprintf(file,
             "#     mpirun -n %.0f --map-by node iobench accept.ini\n"
             "#\n"

@@ -52,6 +52,21 @@ static int add_profile(const struct size_settings *settings, const char *family,
     return code;
 }
 
+static int add_network(const struct size_settings *settings, const char *name,
+                       struct size_case *cluster)
+{
+    struct ini ini;
+    int code = add_profile(settings, "network", name, NULL, &cluster->inputs, cluster->network);
+
+    if (code || settings->recording || settings->sample_bytes)
+        return code;
+    code = profiles_load("network", name, settings->profiles, &ini);
+    if (code == 0)
+        code = size_forms_read(&cluster->forms, &ini);
+    ini_release(&ini);
+    return code;
+}
+
 static void set_sample_size(const struct size_settings *settings, struct sizing_inputs *inputs)
 {
     if (settings->sample_bytes)
@@ -95,6 +110,8 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
         code = sizing_inputs_apply(&cluster->inputs, &ini, NULL);
     for (size_t i = 0; code == 0 && i < sizeof named / sizeof *named; i++) {
         const char *text = profiles_text(&ini, named[i].section, "title");
+        if (text && i == 0)
+            cluster->forms.count = 0; /* of another network */
         if (text)
             snprintf(named[i].title, SIZE_TITLE_BYTES, "%s", escape_shown(text));
     }
@@ -116,7 +133,7 @@ static int describe(const struct size_settings *settings, const char *storage,
         section[strlen(section) - 4] = '\0';
     sizing_inputs_start(&cluster->inputs);
     struct sizing_inputs *inputs = &cluster->inputs;
-    int code = add_profile(settings, "network", network, NULL, inputs, cluster->network);
+    int code = add_network(settings, network, cluster);
     if (code == 0)
         code = add_profile(settings, "gpu", gpu, section, inputs, cluster->gpu);
     if (code == 0)
@@ -141,12 +158,16 @@ static int describe(const struct size_settings *settings, const char *storage,
 
 static int answer_case(const struct size_settings *settings, double gpus, struct size_case *cluster)
 {
-    return sizing_answer(&(struct sizing_request){.inputs = &cluster->inputs,
-                                                  .gpus = gpus,
-                                                  .busy = settings->busy_percent / 100,
-                                                  .draws = (unsigned)settings->draws,
-                                                  .seed = settings->seed},
-                         &cluster->answer);
+    const struct sizing_request request = {.inputs = &cluster->inputs,
+                                           .gpus = gpus,
+                                           .busy = settings->busy_percent / 100,
+                                           .draws = (unsigned)settings->draws,
+                                           .seed = settings->seed};
+    int code = sizing_answer(&request, &cluster->answer);
+
+    if (code || settings->chart || settings->acceptance)
+        return code;
+    return size_forms_answer(&cluster->forms, &request);
 }
 
 /* 1, 2, 4 ... 16,384. */

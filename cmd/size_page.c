@@ -15,34 +15,6 @@
 
 /* ---- words ---- */
 
-/* "58.3 GB/s", "54.9 k" */
-static const char *scaled(double value, const char *const units[6], char *text)
-{
-    char number[WORDS_BYTES];
-    int unit = 0;
-
-    while (isfinite(value) && value >= 999.5 && unit < 5) {
-        value /= 1000;
-        unit++;
-    }
-    snprintf(text, WORDS_BYTES, "%s%s", words_rate(value, number), units[unit]);
-    return text;
-}
-
-const char *size_page_rate(double bytes_per_s, char *text)
-{
-    static const char *const units[] = {" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
-
-    return scaled(bytes_per_s, units, text);
-}
-
-static const char *short_rate(double rate, char *text)
-{
-    static const char *const units[] = {"", " k", " M", " G", " T", " P"};
-
-    return scaled(rate, units, text);
-}
-
 static const char *seconds(double value, char *text)
 {
     return words_duration((uint64_t)(fmin(value, 1e9) * 1e9), text);
@@ -111,11 +83,11 @@ static void print_reach(const struct size_case *cluster)
     if (answer->checkpoint_s > 0)
         printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
                seconds(answer->checkpoint_interval_s, high),
-               size_page_rate(answer->checkpoint_bytes_per_s, median));
+               words_byte_rate(answer->checkpoint_bytes_per_s, median));
     if (cluster->recorded_s > 0)
         printf("  Recorded %s on average, %s at most, in %s\n",
-               size_page_rate(cluster->recorded_bytes_per_s, low),
-               size_page_rate(cluster->recorded_peak_bytes_per_s, high),
+               words_byte_rate(cluster->recorded_bytes_per_s, low),
+               words_byte_rate(cluster->recorded_peak_bytes_per_s, high),
                seconds(cluster->recorded_s, median));
     print_ranges(cluster);
 }
@@ -136,16 +108,16 @@ static void print_more_needs(const struct sizing_answer *answer)
     char needs[WORDS_BYTES], has[WORDS_BYTES];
 
     if (answer->fabric_bytes_per_s > 0 && fabric > 0)
-        print_need("each node, gradients", size_page_rate(answer->fabric_bytes_per_s, needs),
-                   size_page_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
+        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, needs),
+                   words_byte_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
     if (answer->checkpoint_s > 0)
         print_need("writes, at 1% lost to saving",
-                   size_page_rate(answer->checkpoint_write_per_s, needs),
-                   size_page_rate(answer->checkpoint_bytes_per_s, has),
+                   words_byte_rate(answer->checkpoint_write_per_s, needs),
+                   words_byte_rate(answer->checkpoint_bytes_per_s, has),
                    answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
     if (answer->checkpoint_s > 0)
         print_need("reads, at 1% lost to restores",
-                   size_page_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
+                   words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
 }
 
 static void print_needs(const struct size_case *cluster)
@@ -158,23 +130,23 @@ static void print_needs(const struct size_case *cluster)
     char needs[WORDS_BYTES], has[WORDS_BYTES];
 
     printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
-    print_need("storage, bytes", size_page_rate(answer->storage_bytes_per_s, needs),
-               size_page_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
+    print_need("storage, bytes", words_byte_rate(answer->storage_bytes_per_s, needs),
+               words_byte_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
                goal / rates->of[SIZING_PART_STORAGE]);
     const double reads =
         rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
     print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, needs),
                words_rate(reads, has), goal / rates->of[SIZING_PART_READS]);
-    print_need("each node from storage", size_page_rate(answer->node_bytes_per_s, needs),
-               size_page_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
+    print_need("each node from storage", words_byte_rate(answer->node_bytes_per_s, needs),
+               words_byte_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
                goal / rates->of[SIZING_PART_CLIENT]);
     print_need("each node, CPU cores", words_rate(answer->cores, needs),
                words_rate(answer->plant.of[SIZING_CORES], has),
                goal / rates->of[SIZING_PART_CORES]);
     print_need("GPUs, samples/s", words_rate(goal, needs),
                words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
-    print_need("storage, as an epoch begins", size_page_rate(answer->start_bytes_per_s, needs), "-",
-               NAN);
+    print_need("storage, as an epoch begins", words_byte_rate(answer->start_bytes_per_s, needs),
+               "-", NAN);
     print_more_needs(answer);
 }
 
@@ -196,6 +168,7 @@ void size_page_print(const struct size_case *cluster)
     print_reach(cluster);
     print_needs(cluster);
     print_upgrades(&cluster->answer);
+    size_forms_print(&cluster->forms, &cluster->answer);
     printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
            "uncertainties amount to. Verify with: iobench size --simulate --acceptance\n");
 }
@@ -213,10 +186,10 @@ void size_page_table(const struct size_table *table)
                    cluster->network, cluster->gpu, cluster->storage, "GPUs", "nodes", "samples/s",
                    "90% between", "busy", "storage", "limit");
         printf("  %5.0f%6.0f%10s%8s ..%7s%5.0f%%%11s  %s\n", cluster->gpus, answer->plant.nodes,
-               short_rate(answer->samples_per_s.median, median),
-               short_rate(answer->samples_per_s.low, low),
-               short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
-               size_page_rate(answer->storage_bytes_per_s, storage),
+               words_short_rate(answer->samples_per_s.median, median),
+               words_short_rate(answer->samples_per_s.low, low),
+               words_short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
+               words_byte_rate(answer->storage_bytes_per_s, storage),
                sizing_part_names[rates_of(cluster)->limit]);
         previous = cluster;
     }
@@ -342,6 +315,7 @@ static json_t *case_json(const struct size_case *cluster)
     json_put_text(object, "next", sizing_part_names[rates->next]);
     json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
     json_object_set_new(object, "upgrades", upgrades_json(answer));
+    json_object_set_new(object, "forms", size_forms_json(&cluster->forms));
     json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));
     json_object_set_new(object, "curve", curve_json(&cluster->inputs.curve));
     return object;

@@ -6,6 +6,7 @@
 #ifndef IOBENCH_CMD_SIZE_PAGE_H
 #define IOBENCH_CMD_SIZE_PAGE_H
 
+#include "cmd/size_forms.h"
 #include "sizing/answer.h"
 
 #include <jansson.h>
@@ -19,6 +20,7 @@ struct size_case {
     double recorded_s, recorded_bytes_per_s, recorded_peak_bytes_per_s; /* 0: not recorded */
     struct sizing_inputs inputs;
     struct sizing_answer answer;
+    struct size_forms forms; /* of the data, which are not recorded */
 };
 
 struct size_table {
@@ -27,8 +29,6 @@ struct size_table {
     int storages;
 };
 
-/* "58.3 GB/s". text: WORDS_BYTES. Returns text. */
-const char *size_page_rate(double bytes_per_s, char *text);
 void size_page_print(const struct size_case *cluster);
 void size_page_table(const struct size_table *table);
 json_t *size_page_json(const struct size_table *table);

@@ -6,6 +6,7 @@ nodist_libiobench_a_SOURCES += profiles/built-in.c
 PROFILES = \
 	profiles/gpu/v100.ini profiles/gpu/a100.ini profiles/gpu/h100.ini profiles/gpu/h200.ini \
 	profiles/gpu/b200.ini profiles/gpu/gb200.ini profiles/gpu/gb300.ini \
+	profiles/gpu/mi355x.ini \
 	profiles/network/resnet50.ini profiles/network/unet3d.ini profiles/network/retinanet.ini \
 	profiles/network/dlrm.ini profiles/network/flux.ini profiles/network/llama3.1-8b.ini \
 	profiles/network/llama3.1-70b.ini profiles/network/llama3.1-405b.ini \

@@ -137,3 +137,31 @@ void words_printf(FILE *stream, const char *before, size_t column, const char *f
     va_end(arguments);
     words_print(stream, before, column, text);
 }
+
+/* "58.3 GB/s", "54.9 k" */
+static const char *scaled(double value, const char *const units[6], char *text)
+{
+    char number[WORDS_BYTES];
+    int unit = 0;
+
+    while (isfinite(value) && value >= 999.5 && unit < 5) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(text, WORDS_BYTES, "%s%s", words_rate(value, number), units[unit]);
+    return text;
+}
+
+const char *words_byte_rate(double bytes_per_s, char *text)
+{
+    static const char *const units[] = {" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
+
+    return scaled(bytes_per_s, units, text);
+}
+
+const char *words_short_rate(double rate, char *text)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T", " P"};
+
+    return scaled(rate, units, text);
+}

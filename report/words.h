@@ -33,4 +33,8 @@ void words_print(FILE *stream, const char *before, size_t column, const char *te
 void words_printf(FILE *stream, const char *before, size_t column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* "58.3 GB/s", and "54.9 k" of anything; text: WORDS_BYTES. Return text. */
+const char *words_byte_rate(double bytes_per_s, char *text);
+const char *words_short_rate(double rate, char *text);
+
 #endif

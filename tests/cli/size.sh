@@ -55,6 +55,24 @@ grep -q "no rate of ResNet-50 on B200 is published; give --rate" err || die "$(c
 ! "$IOBENCH" size --gpus 8,x 2>err || die "8,x GPUs accepted"
 grep -q "not '8,x'" err || die "$(cat err)"
 
+# The data stored otherwise: bytes for CPU time. Storage limits, so what is smaller is faster.
+"$IOBENCH" size --simulate --gpus 64 --storage nfs-100g >page || die "no page"
+grep -Eq "^    JPEG, short side 256 +36.0 +32.4 +18.3 GB/s +[0-9,]+$" page || die "no other form: $(cat page)"
+"$IOBENCH" size --simulate --gpus 64 --storage nfs-100g --json=forms.json || die "no JSON"
+python3 - <<'END' || die "the forms are wrong"
+import json
+case = json.load(open("forms.json"))["cases"][0]
+small, raw = case["forms"]
+assert small["samples_per_s"] > 2 * case["stated_samples_per_s"] > 2.2 * raw["samples_per_s"], case
+for form in case["forms"]:
+    assert abs(form["needs_storage_bytes_per_s"] / (case["goal_samples_per_s"] * form["sample_bytes"]) - 1) < 1e-9
+    cores = case["goal_samples_per_s"] / case["nodes"] * form["decode_core_s"]
+    assert abs(form["needs_node_cores"] / cores - 1) < 1e-9, form
+END
+printf '[network]\nsource=us\n[form x]\ntitle=x\nsource=us\nsample-bytes=1\n' >bad.ini
+! "$IOBENCH" size --simulate --network bad.ini --rate 1 2>err || die "a form without decode-core-s"
+grep -q "bad.ini: \[form x\] needs title, sample-bytes and decode-core-s" err || die "$(cat err)"
+
 # A recorded job: 8 GPUs read 150 + 50 (NFS) MB/s, then 200: 25 MB/s a GPU, 250 samples/s of 100 kB.
 printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":%s,"nfs_read_count_per_s":null}\n' \
     1 150e6 50e6 3 200e6 null >job.jsonl
