@@ -108,7 +108,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
     if (arena_bytes)
         *arena_bytes = program->arena_bytes;
     cuda_program_destroy(program);
-    cuda_model_outline_free(&model);
+    cuda_model_close(&model);
     graph_destroy(graph);
     return found;
 }
@@ -268,7 +268,7 @@ static void int8_runs_through(void **unused)
     assert_int_equal(changes, 1); /* from the last convolution to the pool */
     cuda_program_destroy(program);
     cuda_int8_close(&model);
-    cuda_model_outline_free(&model);
+    cuda_model_close(&model);
     free(ranges);
     graph_destroy(graph);
     dnn_close(dnn);
@@ -302,7 +302,7 @@ static void int8_keeps_every_pool(void **unused)
     assert_int_equal(computed, pools);
     cuda_program_destroy(program);
     cuda_int8_close(&model);
-    cuda_model_outline_free(&model);
+    cuda_model_close(&model);
     free(ranges);
     graph_destroy(graph);
 }

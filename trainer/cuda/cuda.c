@@ -177,7 +177,6 @@ static void cuda_close(void *state)
     }
     dnn_close(cuda->model.dnn);
     cuda_flights_close(&cuda->flights);
-    cuda_observe_close(&cuda->model);
     cuda_int8_close(&cuda->model);
     cuda_model_close(&cuda->model);
     runtime_release(cuda->arena);
@@ -289,7 +288,11 @@ static int cuda_update(void *state, const struct backend_update *update)
 
 static void *cuda_batches(void *state, size_t bytes)
 {
-    return cuda_pin(&((struct cuda_state *)state)->model, bytes);
+    struct cuda_model *model = &((struct cuda_state *)state)->model;
+    void *pinned = runtime_pin(bytes);
+
+    model->pinned_bytes += pinned ? bytes : 0;
+    return pinned;
 }
 
 static void cuda_forget_batches(void *state, void *memory)

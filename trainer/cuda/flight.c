@@ -39,35 +39,25 @@ int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model)
     flights->flights = memory_array(flights->slot_count + 1, sizeof *flights->flights);
     if (!flights->slots || !flights->flights)
         return -ENOMEM;
-    for (uint32_t i = 0; i < flights->slot_count && code == 0; i++) {
-        flights->slots[i].rows = cuda_allocate(model, flights->rows_bytes);
-        flights->slots[i].header = cuda_allocate(model, model->header_bytes);
-        code = flights->slots[i].rows && flights->slots[i].header ? 0 : -ENOMEM;
-    }
+    for (uint32_t i = 0; i < flights->slot_count; i++)
+        flights->slots[i] = (struct cuda_slot){cuda_allocate(model, model->header_bytes),
+                                               cuda_allocate(model, flights->rows_bytes)};
     for (uint32_t i = 0; i <= flights->slot_count && code == 0; i++) {
         struct cuda_flight *flight = &flights->flights[i];
         flight->staged = cuda_pin(model, model->header_bytes);
         flight->report = cuda_pin(model, sizeof *flight->report);
-        code = flight->staged && flight->report ? 0 : -ENOMEM;
         for (int k = 0; k < CUDA_MOMENTS && code == 0; k++)
             code = runtime_event_create(&flight->moments[k]);
     }
     flights->slot_bytes = flights->slot_count * (flights->rows_bytes + model->header_bytes);
-    return code;
+    return code ? code : model->code;
 }
 
 void cuda_flights_close(struct cuda_flights *flights)
 {
-    for (uint32_t i = 0; flights->slots && i < flights->slot_count; i++) {
-        runtime_release(flights->slots[i].rows);
-        runtime_release(flights->slots[i].header);
-    }
-    for (uint32_t i = 0; flights->flights && i <= flights->slot_count; i++) {
-        runtime_unpin(flights->flights[i].staged);
-        runtime_unpin(flights->flights[i].report);
+    for (uint32_t i = 0; flights->flights && i <= flights->slot_count; i++)
         for (int k = 0; k < CUDA_MOMENTS; k++)
             runtime_event_destroy(flights->flights[i].moments[k]);
-    }
     free(flights->slots);
     free(flights->flights);
 }

@@ -76,9 +76,9 @@ int cuda_int8_open(struct cuda_model *model)
         return code;
     for (uint32_t i = 0; i < graph->node_count; i++)
         bytes += model->quantised[i].in_int8 ? bytes_of(model, i) : 0;
-    char *next = model->int8_memory = cuda_allocate(model, bytes);
+    char *next = cuda_allocate(model, bytes);
     if (!next)
-        return -ENOMEM;
+        return model->code;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const uint64_t vector = aligned(graph->nodes[i].shape.channels * sizeof(float));
         if (!model->quantised[i].in_int8)
@@ -95,7 +95,6 @@ int cuda_int8_open(struct cuda_model *model)
 
 void cuda_int8_close(struct cuda_model *model)
 {
-    runtime_release(model->int8_memory);
     free(model->int8);
     free(model->quantised);
 }

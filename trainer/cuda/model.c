@@ -48,56 +48,70 @@ static bool needs_copy(const struct cuda_model *model, const struct graph_parame
             copy_numbers(model, parameter) != parameter->count);
 }
 
-static uint64_t aligned(uint64_t bytes)
+/* ---- memory ---- */
+
+/* Keep memory until the model is closed. */
+static void *keep(struct cuda_model *model, void *start, bool pinned, uint64_t bytes)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!start) {
+        model->code = model->code ? model->code : -ENOMEM;
+        return NULL;
+    }
+    model->memory[model->memory_count++] = (struct cuda_memory){start, pinned};
+    *(pinned ? &model->pinned_bytes : &model->device_bytes) += bytes;
+    return start;
 }
 
-/* ---- memory ---- */
+static bool has_room(struct cuda_model *model)
+{
+    if (model->code == 0)
+        model->code = memory_room(&model->memory, model->memory_count, sizeof *model->memory,
+                                  "memory of a device");
+    return model->code == 0;
+}
 
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
 {
-    void *allocated = runtime_allocate(bytes);
-
-    model->device_bytes += allocated ? bytes : 0;
-    return allocated;
+    return has_room(model) ? keep(model, runtime_allocate(bytes), false, bytes) : NULL;
 }
 
 void *cuda_pin(struct cuda_model *model, uint64_t bytes)
 {
-    void *pinned = runtime_pin(bytes);
-
-    model->pinned_bytes += pinned ? bytes : 0;
-    return pinned;
+    return has_room(model) ? keep(model, runtime_pin(bytes), true, bytes) : NULL;
 }
 
-/* Allocate the compute copies in one piece. */
-static int make_copies(struct cuda_model *model)
+void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
+{
+    void *memory = cuda_allocate(model, bytes + ALIGNMENT);
+
+    if (memory)
+        model->code = runtime_zero(memory, bytes, model->runtime.stream);
+    return memory;
+}
+
+void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes)
+{
+    void *memory = from ? cuda_allocate(model, bytes) : NULL;
+
+    if (memory)
+        model->code = runtime_copy(memory, from, bytes, NULL);
+    if (memory && model->code == 0)
+        model->code = runtime_wait(NULL);
+    return memory;
+}
+
+static void make_copies(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
-    uint64_t bytes = 0;
 
     model->compute = memory_array(graph->parameter_count, sizeof *model->compute);
-    if (!model->compute)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
-        if (needs_copy(model, &graph->parameters[i]))
-            bytes += aligned(copy_numbers(model, &graph->parameters[i]) *
-                             device_type_bytes(model->type));
-    model->compute_memory = cuda_allocate(model, bytes);
-    if (!model->compute_memory)
-        return -ENOMEM;
-    int code = runtime_zero(model->compute_memory, bytes, model->runtime.stream);
-    char *next = model->compute_memory;
-    for (uint32_t i = 0; i < graph->parameter_count; i++) {
-        const struct graph_parameter *parameter = &graph->parameters[i];
-        model->compute[i] = model->parameters + parameter->offset;
-        if (!needs_copy(model, parameter))
-            continue;
-        model->compute[i] = next;
-        next += aligned(copy_numbers(model, parameter) * device_type_bytes(model->type));
-    }
-    return code;
+    if (!model->compute && model->code == 0)
+        model->code = -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
+        model->compute[i] = needs_copy(model, &graph->parameters[i])
+                                ? cuda_zeros(model, copy_numbers(model, &graph->parameters[i]) *
+                                                        device_type_bytes(model->type))
+                                : cuda_parameter(model, i);
 }
 
 static uint32_t chunks_of(uint64_t count)
@@ -138,81 +152,46 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
     }
 }
 
-/* Device memory; NULL after an error, the first of which is kept. */
-static void *allocate(struct cuda_model *model, uint64_t bytes, int *code)
-{
-    void *memory = *code ? NULL : cuda_allocate(model, bytes);
-
-    if (*code == 0 && !memory)
-        *code = -ENOMEM;
-    return memory;
-}
-
-/* Copy to new device memory. */
-static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
-{
-    void *memory = allocate(model, bytes, code);
-
-    if (memory)
-        *code = runtime_copy(memory, from, bytes, NULL);
-    if (*code == 0)
-        *code = runtime_wait(NULL);
-    return memory;
-}
-
-static int make_tables(struct cuda_model *model)
+static void make_tables(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
+    const uint32_t count = graph->parameter_count;
     uint32_t chunk_count = 0;
-    int code = 0;
 
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         chunk_count += chunks_of(graph->parameters[i].count);
-    struct device_parameter *parameters = memory_array(graph->parameter_count, sizeof *parameters);
+    struct device_parameter *parameters = memory_array(count, sizeof *parameters);
     struct device_chunk *chunks = memory_array(chunk_count, sizeof *chunks);
     if (!parameters || !chunks)
-        code = -ENOMEM;
-    else
+        model->code = model->code ? model->code : -ENOMEM;
+    if (model->code == 0)
         fill_tables(model, parameters, chunks);
-    model->table.parameter_count = graph->parameter_count;
-    model->table.chunk_count = chunk_count;
-    model->table.parameters =
-        send(model, parameters, graph->parameter_count * sizeof *parameters, &code);
-    model->table.chunks = send(model, chunks, chunk_count * sizeof *chunks, &code);
+    model->table = (struct device_parameters){
+        .parameters = cuda_send(model, parameters, count * sizeof *parameters),
+        .chunks = cuda_send(model, chunks, chunk_count * sizeof *chunks),
+        .parameter_count = count,
+        .chunk_count = chunk_count,
+        .weights = model->parameters,
+        .gradients = model->gradients,
+        .momenta = model->momenta,
+        .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count) * sizeof(float))};
     free(parameters);
     free(chunks);
-    model->table.norms = allocate(
-        model, (2 * (uint64_t)chunk_count + graph->parameter_count) * sizeof(float), &code);
-    model->table.weights = model->parameters;
-    model->table.gradients = model->gradients;
-    model->table.momenta = model->momenta;
-    return code;
-}
-
-static float *floats(struct cuda_model *model, uint64_t count, int *code)
-{
-    float *memory = allocate(model, count * sizeof *memory + ALIGNMENT, code);
-
-    if (memory)
-        *code = runtime_zero(memory, count * sizeof *memory, model->runtime.stream);
-    return memory;
 }
 
 /* Memory for the input and results of a batch. */
-static int make_slots(struct cuda_model *model)
+static void make_slots(struct cuda_model *model)
 {
     const uint64_t batch = model->config.batch_size;
     const uint64_t logits_bytes = batch * model->graph->classes * sizeof(float);
-    int code = 0;
 
     model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
                           batch * sizeof(int32_t);
-    model->header = allocate(model, model->header_bytes, &code);
-    model->per_image = allocate(model, batch * sizeof *model->per_image, &code);
-    model->report = allocate(model, sizeof *model->report, &code);
-    model->logits = allocate(model, logits_bytes, &code);
-    model->logits_result = code ? NULL : cuda_pin(model, logits_bytes);
-    return model->logits_result ? 0 : -ENOMEM;
+    model->header = cuda_allocate(model, model->header_bytes);
+    model->per_image = cuda_allocate(model, batch * sizeof *model->per_image);
+    model->report = cuda_allocate(model, sizeof *model->report);
+    model->logits = cuda_allocate(model, logits_bytes);
+    model->logits_result = cuda_pin(model, logits_bytes);
 }
 
 /* Find the size of the largest sums over pixels. */
@@ -265,60 +244,37 @@ int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *set
     return 0;
 }
 
-void cuda_model_outline_free(struct cuda_model *model)
-{
-    free(model->compute);
-}
-
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config)
 {
     const struct graph *graph = config->graph;
+    const uint64_t bytes = graph->parameter_floats * sizeof(float);
 
     describe(model, settings, config);
     look_at_sums(model);
-    int code = 0;
-    model->parameters = floats(model, graph->parameter_floats, &code);
+    model->parameters = cuda_zeros(model, bytes);
     if (config->training) {
-        model->gradients = floats(model, graph->parameter_floats, &code);
-        model->momenta = floats(model, graph->parameter_floats, &code);
+        model->gradients = cuda_zeros(model, bytes);
+        model->momenta = cuda_zeros(model, bytes);
     }
-    model->statistics = floats(model, graph->statistic_floats + 1, &code);
-    model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
-    model->partial = floats(model, model->partial_floats, &code);
-    if (code == 0 && config->training && config->gradients_on_host) {
-        model->host_gradients = cuda_pin(model, graph->parameter_floats * sizeof(float));
-        code = model->host_gradients ? 0 : -ENOMEM;
-    }
-    if (code == 0)
-        code = make_copies(model);
-    if (code == 0)
-        code = make_tables(model);
-    return code ? code : make_slots(model);
+    model->statistics = cuda_zeros(model, (graph->statistic_floats + 1) * sizeof(float));
+    model->norms =
+        cuda_zeros(model, (graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1) * sizeof(float));
+    model->partial = cuda_zeros(model, model->partial_floats * sizeof(float));
+    if (config->training && config->gradients_on_host)
+        model->host_gradients = cuda_pin(model, bytes);
+    make_copies(model);
+    make_tables(model);
+    make_slots(model);
+    return model->code;
 }
 
 void cuda_model_close(struct cuda_model *model)
 {
-    void *const on_device[] = {model->parameters,
-                               model->gradients,
-                               model->momenta,
-                               model->statistics,
-                               model->norms,
-                               model->partial,
-                               model->table.norms,
-                               model->compute_memory,
-                               model->workspace,
-                               model->header,
-                               model->per_image,
-                               model->report,
-                               model->logits,
-                               (void *)(uintptr_t)model->table.parameters,
-                               (void *)(uintptr_t)model->table.chunks};
-
-    for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
-        runtime_release(on_device[i]);
-    runtime_unpin(model->host_gradients);
-    runtime_unpin(model->logits_result);
+    runtime_release(model->workspace);
+    for (uint32_t i = 0; i < model->memory_count; i++)
+        (model->memory[i].pinned ? runtime_unpin : runtime_release)(model->memory[i].start);
+    free(model->memory);
     free(model->compute);
 }
 

@@ -41,6 +41,11 @@ struct cuda_int8 {
     float *scale, *bias, *last; /* see struct device_int8; last: NULL without a sum */
 };
 
+struct cuda_memory {
+    void *start;
+    bool pinned;
+};
+
 struct cuda_model {
     const struct graph *graph;
     const struct cuda_settings *settings;
@@ -49,11 +54,13 @@ struct cuda_model {
     struct dnn *dnn;
     enum device_type type;
     uint32_t image_channels;
-    uint64_t device_bytes, pinned_bytes; /* allocated; without the programs' arena and workspace */
+    int code;                   /* first error of an allocation */
+    struct cuda_memory *memory; /* all but the programs' arena and workspace */
+    uint32_t memory_count;
+    uint64_t device_bytes, pinned_bytes; /* of that memory */
     float *parameters, *gradients, *momenta, *statistics;
     float *host_gradients; /* pinned; NULL unless the config wants them */
     void **compute;        /* of each parameter: what layers read */
-    void *compute_memory;
     struct device_parameters table;
     float *norms; /* CUDA_NORM_ROWS rows of its channels for each BN node */
     float *partial;
@@ -67,9 +74,8 @@ struct cuda_model {
     float *logits, *logits_result;   /* FP32, on the device; pinned */
     struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8_model.c) */
     struct cuda_int8 *int8;          /* of each node */
-    void *int8_memory;
-    struct magnitudes *magnitudes; /* of each node, while calibrating (observe.c) */
-    uint32_t *scratch;             /* of their kernel */
+    struct magnitudes *magnitudes;   /* of each node, while calibrating (observe.c) */
+    uint32_t *scratch;               /* of their kernel */
 };
 
 enum cuda_norm_row {
@@ -100,15 +106,17 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
                     float *statistics, float *gradients);
 /* Shapes and layouts alone, to compile programs that are never run: no memory, and addresses that
- * must not be dereferenced. */
+ * must not be dereferenced. Close it in either case. */
 int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
                        const struct backend_config *config);
-void cuda_model_outline_free(struct cuda_model *model);
 
-/* Allocate device memory or pinned host memory, and count it. NULL with a reason; free it with
- * runtime_release() or runtime_unpin(). */
+/* Allocate device memory or pinned host memory that lives as long as the model. NULL after an
+ * error, which the model keeps. */
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes);
 void *cuda_pin(struct cuda_model *model, uint64_t bytes);
+/* Device memory with zeros, or a copy of what is on the host. */
+void *cuda_zeros(struct cuda_model *model, uint64_t bytes);
+void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes);
 
 /* ---- shapes and addresses of a node ---- */
 

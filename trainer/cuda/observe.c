@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/observe.h"
 
-#include "base/memory.h"
-
-#include <errno.h>
-#include <stdlib.h>
-
 static uint64_t bytes_of(const struct cuda_model *model)
 {
     return model->graph->node_count * sizeof *model->magnitudes;
@@ -13,22 +8,11 @@ static uint64_t bytes_of(const struct cuda_model *model)
 
 int cuda_observe_open(struct cuda_model *model)
 {
-    void *stream = model->runtime.stream;
-
-    if (!model->config.calibration)
-        return 0;
-    model->magnitudes = cuda_allocate(model, bytes_of(model));
-    model->scratch = cuda_allocate(model, sizeof *model->scratch);
-    if (!model->magnitudes || !model->scratch)
-        return -ENOMEM;
-    int code = runtime_zero(model->magnitudes, bytes_of(model), stream);
-    return code ? code : runtime_zero(model->scratch, sizeof *model->scratch, stream);
-}
-
-void cuda_observe_close(struct cuda_model *model)
-{
-    runtime_release(model->magnitudes);
-    runtime_release(model->scratch);
+    if (model->config.calibration) {
+        model->magnitudes = cuda_zeros(model, bytes_of(model));
+        model->scratch = cuda_zeros(model, sizeof *model->scratch);
+    }
+    return model->code;
 }
 
 /* Nodes that compute nothing, such as a dropout in inference, share the output of another. */

@@ -7,9 +7,8 @@
 
 #include "trainer/cuda/build.h"
 
-/* Does nothing unless the config calibrates. Close it in either case. */
+/* Does nothing unless the config calibrates. */
 int cuda_observe_open(struct cuda_model *model);
-void cuda_observe_close(struct cuda_model *model);
 /* Observe the nodes that a block outputs, except the images: some of their channels are padding. */
 void cuda_emit_observations(struct cuda_builder *builder, uint32_t block);
 /* Copy everything observed to the config's calibration. Call with nothing in flight. */

@@ -182,6 +182,6 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
     cuda_program_destroy(program);
     dnn_close(model.dnn);
     cuda_int8_close(&model);
-    cuda_model_outline_free(&model);
+    cuda_model_close(&model);
     return code;
 }
