@@ -174,6 +174,7 @@ struct trial {
     const struct dnn *dnn;
     const struct dnn_shape *shape;
     struct dnn_tensors tensors;
+    void *first, *last; /* events */
 };
 
 /* Fill with FP16 numbers between 1/2 and 1 of either sign; zeros would run too fast. */
@@ -209,11 +210,14 @@ static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_sha
         trial->tensors.at[i] = dnn->noise ? runtime_allocate(bytes) : NULL;
         code = trial->tensors.at[i] ? fill(trial, trial->tensors.at[i], bytes) : -ENOMEM;
     }
-    if (code == 0) {
-        trial->tensors.workspace = runtime_allocate(workspace_bytes);
-        code = trial->tensors.workspace ? 0 : -ENOMEM;
-    }
-    return code;
+    if (code == 0)
+        code = runtime_event_create(&trial->first);
+    if (code == 0)
+        code = runtime_event_create(&trial->last);
+    if (code)
+        return code;
+    trial->tensors.workspace = runtime_allocate(workspace_bytes);
+    return trial->tensors.workspace ? 0 : -ENOMEM;
 }
 
 static void trial_close(struct trial *trial)
@@ -221,6 +225,8 @@ static void trial_close(struct trial *trial)
     for (int i = 0; i < DNN_TENSORS; i++)
         runtime_release(trial->tensors.at[i]);
     runtime_release(trial->tensors.workspace);
+    runtime_event_destroy(trial->first);
+    runtime_event_destroy(trial->last);
 }
 
 bool dnn_has_device(const struct dnn *dnn)
@@ -228,8 +234,7 @@ bool dnn_has_device(const struct dnn *dnn)
     return dnn->config.runtime != NULL;
 }
 
-static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, void *first,
-                     void *last, double *milliseconds)
+static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
 {
     const struct dnn *dnn = trial->dnn;
     void *stream = dnn->config.runtime->stream;
@@ -238,32 +243,18 @@ static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, v
     *milliseconds = 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
-        code = runtime_event_record(first, stream);
+        code = runtime_event_record(trial->first, stream);
         if (code == 0)
             code = execute(dnn, trial->shape, plan, &trial->tensors);
         if (code == 0)
-            code = runtime_event_record(last, stream);
+            code = runtime_event_record(trial->last, stream);
         if (code == 0)
-            code = runtime_event_synchronise(last);
+            code = runtime_event_synchronise(trial->last);
         if (code == 0)
-            code = runtime_event_elapsed(first, last, &elapsed);
+            code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
         if (i == 0 || elapsed < *milliseconds)
             *milliseconds = elapsed;
     }
-    return code;
-}
-
-static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
-{
-    void *first = NULL, *last = NULL;
-    int code = runtime_event_create(&first);
-
-    if (code == 0)
-        code = runtime_event_create(&last);
-    if (code == 0)
-        code = take_time(trial, plan, first, last, milliseconds);
-    runtime_event_destroy(first);
-    runtime_event_destroy(last);
     return code;
 }
 

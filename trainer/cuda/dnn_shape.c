@@ -49,6 +49,19 @@ bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
     return (shape->fusion & fusion) == fusion;
 }
 
+bool dnn_writes(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    switch (shape->kind) {
+    case DNN_FORWARD:
+        return which == DNN_OUTPUT || which == DNN_SUMS || which == DNN_SQUARES || which == DNN_SUM;
+    case DNN_WEIGHT:
+        return which == DNN_WEIGHTS;
+    case DNN_DATA:
+        break;
+    }
+    return which == DNN_INPUT || twin_of(which) >= DNN_D_GAMMA;
+}
+
 enum dnn_extent dnn_extent(const struct dnn_shape *shape, enum dnn_tensor which)
 {
     return which == DNN_OTHER && shape->kind == DNN_DATA ? DNN_IN_PIXELS

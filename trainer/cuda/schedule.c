@@ -7,23 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* The tensors that a convolution writes. */
-static bool is_written(const struct dnn_shape *shape, enum dnn_tensor which)
-{
-    switch (shape->kind) {
-    case DNN_FORWARD:
-        return which == DNN_OUTPUT || which == DNN_SUMS || which == DNN_SQUARES || which == DNN_SUM;
-    case DNN_WEIGHT:
-        return which == DNN_WEIGHTS;
-    case DNN_DATA:
-        break;
-    }
-    for (int i = DNN_D_GAMMA; i < DNN_BESIDE; i++)
-        if (which == (enum dnn_tensor)i || which == dnn_beside((enum dnn_tensor)i))
-            return true;
-    return which == DNN_INPUT;
-}
-
 static void name_fusions(uint32_t fusion, char *text, size_t bytes)
 {
     static const struct {
@@ -63,7 +46,7 @@ static void describe_convolution(const struct cuda_model *model, const struct cu
     for (int i = 0; i < DNN_TENSORS; i++) {
         const enum dnn_tensor which = (enum dnn_tensor)i;
         if (dnn_takes(shape, which))
-            *(is_written(shape, which) ? &row->write_bytes : &row->read_bytes) +=
+            *(dnn_writes(shape, which) ? &row->write_bytes : &row->read_bytes) +=
                 dnn_tensor_bytes(shape, which);
     }
     row->flops =
