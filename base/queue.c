@@ -186,12 +186,10 @@ void queue_reset(struct queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-struct queue_waits queue_waits(struct queue *queue)
+uint64_t queue_wait_ns(struct queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    uint64_t now_ns = clock_now_ns();
-    struct queue_waits waits = {.push_wait_ns = stall_ns(&queue->push, now_ns),
-                                .pop_wait_ns = stall_ns(&queue->pop, now_ns)};
+    const uint64_t wait_ns = stall_ns(&queue->pop, clock_now_ns());
     pthread_mutex_unlock(&queue->lock);
-    return waits;
+    return wait_ns;
 }

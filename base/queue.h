@@ -2,7 +2,7 @@
  *
  * queue: a bounded queue of values of one size, any number of producers and consumers.
  *
- * It records how long each side waited, the only measure of which stage is the bottleneck. Moving
+ * It records how long consumers waited, the only measure of which stage is the bottleneck. Moving
  * many entries costs one lock. Cancelling wakes everybody: pushes and pops then return -ECANCELED
  * at once.
  */
@@ -14,12 +14,6 @@
 #include <stdint.h>
 
 struct queue;
-
-struct queue_waits {
-    uint64_t push_wait_ns; /* producers waited while it was full, summed over threads */
-    uint64_t pop_wait_ns;  /* consumers waited while it was empty, summed over threads */
-    /* both up to now, ongoing waits included */
-};
 
 /* capacity: entries, at least 1. Returns NULL with a reason. */
 struct queue *queue_create(uint32_t capacity, size_t entry_bytes);
@@ -45,6 +39,8 @@ void queue_cancel(struct queue *queue);
 /* Empty and reopen it, and clear the waits. Only while no thread uses it. */
 void queue_reset(struct queue *queue);
 
-struct queue_waits queue_waits(struct queue *queue);
+/* Return how long consumers waited while it was empty, summed over threads, ongoing waits included.
+ */
+uint64_t queue_wait_ns(struct queue *queue);
 
 #endif

@@ -164,7 +164,6 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     result->drop_ns = clock_now_ns() - start_ns;
     if (code == 0)
         code = look_hard(request, result);
-    result->verify_ns = clock_now_ns() - start_ns - result->drop_ns;
     if (code == 0 && result->system_wide)
         code = drop_system(request, &how);
     if (code && result->label != RESIDENCY_WARM)

@@ -44,7 +44,7 @@ struct cold_result {
     uint64_t resident_bytes, total_bytes, file_count, unverified_count;
     char method[160]; /* how caches were dropped and measured */
     char reason[400]; /* resident files and their holders, or why unverified; "" if cold */
-    uint64_t drop_ns, verify_ns, total_ns;
+    uint64_t drop_ns, total_ns;
     size_t warm_count;                  /* of files[] */
     struct cold_file files[COLD_FILES]; /* the most resident ones */
 };

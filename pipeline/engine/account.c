@@ -10,20 +10,6 @@ static double cpu_seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
 }
 
-/* The state of all stages at one moment. An epoch's share is the difference of two moments, both
- * taken while its clock runs, so no stage waits longer than its threads had time. */
-static struct result_waits waits_now(const struct account *account)
-{
-    const struct loader_waits loader = loader_waits(account->loader);
-
-    return (struct result_waits){
-        .loader_storage_ns = loader.storage_ns,
-        .loader_memory_ns = loader.memory_ns,
-        .decode_input_ns = loader.records_ns,
-        .decode_slot_ns = batches_open_wait_ns(account->batches),
-    };
-}
-
 void account_begin(struct account *account, struct result_epoch *epoch)
 {
     account->epoch = epoch;
@@ -32,21 +18,25 @@ void account_begin(struct account *account, struct result_epoch *epoch)
     epoch->start_ns = clock_now_ns();
     account->taken = (struct pace){0};
     pace_add(&account->taken, epoch->start_ns, 0);
-    account->waits = waits_now(account);
+    account->waits = loader_waits(account->loader);
+    account->open_wait_ns = batches_open_wait_ns(account->batches);
 }
 
 void account_stop(struct account *account)
 {
-    const struct result_waits now = waits_now(account), *before = &account->waits;
+    const struct loader_waits now = loader_waits(account->loader), *before = &account->waits;
     struct result_epoch *epoch = account->epoch;
     struct result_waits *waits = &epoch->waits;
 
+    /* Both moments are while the clock runs: no stage waits longer than its threads had time. */
+    *waits = (struct result_waits){
+        .loader_storage_ns = now.storage_ns - before->storage_ns,
+        .loader_memory_ns = now.memory_ns - before->memory_ns,
+        .decode_input_ns = now.records_ns - before->records_ns,
+        .decode_slot_ns = batches_open_wait_ns(account->batches) - account->open_wait_ns,
+        .trainer_input_ns = epoch->wait_ns,
+    };
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-    waits->loader_storage_ns = now.loader_storage_ns - before->loader_storage_ns;
-    waits->loader_memory_ns = now.loader_memory_ns - before->loader_memory_ns;
-    waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
-    waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
-    waits->trainer_input_ns = epoch->wait_ns;
     /* A decode thread either waits or works. */
     waits->decode_busy_ns =
         account->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;

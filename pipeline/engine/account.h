@@ -30,7 +30,8 @@ struct account {
     struct result_epoch *epoch;
     struct clock_moment start;
     struct rusage usage;
-    struct result_waits waits; /* of earlier epochs */
+    struct loader_waits waits; /* of earlier epochs */
+    uint64_t open_wait_ns;     /* likewise */
     struct pace taken;         /* samples taken by the trainer over time */
 };
 

@@ -162,18 +162,14 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
  * step unless no CPU is free. */
 static void check_overrun(const struct result_run *run, struct result *result)
 {
-    uint64_t compute_ns = 0, nominal_ns = 0;
+    const struct result_epoch total = result_run_total(run);
 
-    for (uint32_t i = 0; i < run->epoch_count; i++) {
-        compute_ns += run->epochs[i].compute_ns;
-        nominal_ns += run->epochs[i].nominal_ns;
-    }
-    if (nominal_ns && compute_ns > nominal_ns + nominal_ns / 20)
+    if (total.nominal_ns && total.compute_ns > total.nominal_ns + total.nominal_ns / 20)
         result_degraded(result,
                         "run %llu: replayed steps took %.1f%% longer than the GPU's: no processor "
                         "was free to end them in time",
                         (unsigned long long)run->number + 1,
-                        100 * ((double)compute_ns / (double)nominal_ns - 1));
+                        100 * ((double)total.compute_ns / (double)total.nominal_ns - 1));
 }
 
 static void check_cold(const struct job *job, struct result_run *run)

@@ -138,11 +138,9 @@ static int carry_out_round(struct sitting *sitting)
 /* Return the samples of the first run, skipped ones included. */
 static uint64_t run_samples(const struct result *result)
 {
-    uint64_t samples = 0;
+    const struct result_epoch total = result_run_total(&result->runs[0]);
 
-    for (uint32_t i = 0; i < result->runs[0].epoch_count; i++)
-        samples += result->runs[0].epochs[i].samples + result->runs[0].epochs[i].skipped;
-    return samples;
+    return total.samples + total.skipped;
 }
 
 /* Rates of unlike amounts of work can be compared, but not without saying so. */

@@ -303,7 +303,7 @@ struct loader_waits loader_waits(struct loader *loader)
 {
     return (struct loader_waits){
         .storage_ns = inflight_wait_ns(&loader->flow.inflight),
-        .memory_ns = queue_waits(loader->flow.returned).pop_wait_ns,
-        .records_ns = queue_waits(loader->flow.ready).pop_wait_ns,
+        .memory_ns = queue_wait_ns(loader->flow.returned),
+        .records_ns = queue_wait_ns(loader->flow.ready),
     };
 }

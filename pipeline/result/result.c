@@ -268,8 +268,7 @@ uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_pha
     return phases[phase];
 }
 
-/* Return a run as one long epoch. */
-static struct result_epoch total_of(const struct result_run *run)
+struct result_epoch result_run_total(const struct result_run *run)
 {
     struct result_epoch total = {0};
 
@@ -280,21 +279,21 @@ static struct result_epoch total_of(const struct result_run *run)
 
 double result_run_samples_per_s(const struct result_run *run)
 {
-    struct result_epoch total = total_of(run);
+    const struct result_epoch total = result_run_total(run);
 
     return result_epoch_samples_per_s(&total);
 }
 
 double result_run_bytes_per_s(const struct result_run *run)
 {
-    struct result_epoch total = total_of(run);
+    const struct result_epoch total = result_run_total(run);
 
     return result_epoch_bytes_per_s(&total);
 }
 
 double result_run_au_percent(const struct result_run *run)
 {
-    struct result_epoch total = total_of(run);
+    const struct result_epoch total = result_run_total(run);
 
     return result_epoch_au_percent(&total);
 }

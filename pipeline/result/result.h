@@ -288,6 +288,8 @@ void result_cold_settle(struct result_cold *cold);
 const char *result_cold_unproven(const struct result_cold *cold);
 /* Add a finished epoch; run->epochs has room for result_rows() rows. */
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
+/* Return a run as one long epoch. */
+struct result_epoch result_run_total(const struct result_run *run);
 /* Add counts, bytes and times. */
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
 /* Turn the times of a sum over ranks, except wall_ns and first_batch_ns, into means. */
