@@ -27,7 +27,7 @@ struct worker {
     bool decoder_open;
     struct format_scratch scratch;
     uint32_t group;
-    struct decoders_figures figures; /* of this run */
+    struct findings findings; /* of this run */
 };
 
 struct decoders {
@@ -136,7 +136,7 @@ static int fail_record(const struct engine_config *config, const struct fetch *f
 static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
     fail_record(worker->decoders->config, fetch, -EBADMSG);
-    findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
+    findings_note(&worker->findings, kind, fetch->record, fail_reason());
 }
 
 /* Note the defects of a record that is delivered anyway. code: the result of decoding. */
@@ -174,7 +174,7 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     if (config->job->read.on_error != JOB_ERROR_SKIP)
         return code;
     account->skipped++;
-    findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
+    findings_note(&worker->findings, FINDING_SKIPPED, fetch->record, fail_reason());
     if (row)
         memset(row, 0, worker->decoder.traits.row_bytes);
     return 0;
@@ -311,7 +311,7 @@ int decoders_start(struct decoders *decoders, bool no_bytes)
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
         worker->group = decoders->parses ? 1 : GROUP_MAX;
-        worker->figures = (struct decoders_figures){0};
+        worker->findings = (struct findings){0};
         worker->decoder.figures = (struct decode_figures){0};
         int code = thread_start(&worker->thread, name, worker_body, worker);
         if (code)
@@ -329,12 +329,14 @@ int decoders_join(struct decoders *decoders)
     return code;
 }
 
-void decoders_figures(struct decoders *decoders, struct decoders_figures *figures)
+void decoders_figures(struct decoders *decoders, struct decode_figures *decode,
+                      struct findings *findings)
 {
-    *figures = (struct decoders_figures){0};
+    *decode = (struct decode_figures){0};
+    *findings = (struct findings){0};
     for (uint32_t i = 0; i < decoders->count; i++) {
         const struct worker *worker = &decoders->workers[i];
-        findings_add(&figures->findings, &worker->figures.findings);
-        decode_figures_add(&figures->decode, &worker->decoder.figures);
+        findings_add(findings, &worker->findings);
+        decode_figures_add(decode, &worker->decoder.figures);
     }
 }

@@ -17,13 +17,6 @@
 
 struct decoders;
 
-/* Sums over all decode threads since decoders_start(). Samples and bytes are counted per batch
- * (struct batch_account). */
-struct decoders_figures {
-    struct decode_figures decode;
-    struct findings findings;
-};
-
 /* config: must outlive the decoders. With JOB_ERROR_SKIP a bad record is an empty row, label -1.
  * Returns NULL with a reason. */
 struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
@@ -39,7 +32,9 @@ int decoders_start(struct decoders *decoders,
 /* Returns 0 or the first failure of a decode thread. */
 int decoders_join(struct decoders *decoders);
 
-/* Call after decoders_join(). */
-void decoders_figures(struct decoders *decoders, struct decoders_figures *figures);
+/* Sum over all decode threads since decoders_start(). Samples and bytes are counted per batch
+ * (struct batch_account). Call after decoders_join(). */
+void decoders_figures(struct decoders *decoders, struct decode_figures *decode,
+                      struct findings *findings);
 
 #endif

@@ -428,10 +428,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                       "%llu windows were cut below %u records by large records: more "
                       "--memory keeps them whole",
                       (unsigned long long)totals.windows_cut, result->reads.window);
-    struct decoders_figures figures;
-    decoders_figures(engine->decoders, &figures);
-    run->decode = figures.decode;
-    run->findings = figures.findings;
+    decoders_figures(engine->decoders, &run->decode, &run->findings);
     trainer_memory(&engine->trainer, &result->trainer_memory);
     return code;
 }

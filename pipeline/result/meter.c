@@ -3,20 +3,27 @@
 
 #include <errno.h>
 
-static const char *const quantities[METER_COUNTS] = {
-    [METER_READ_BYTES] = "read_bytes",
-    [METER_READ_COUNT] = "read_count",
-    [METER_RECORD_BYTES] = "record_bytes",
-    [METER_RECORD_COUNT] = "record_count",
-    [METER_TRAINED_COUNT] = "trained_count",
-    [METER_LOADER_STORAGE_NS] = "loader_storage_wait_ns",
-    [METER_LOADER_MEMORY_NS] = "loader_memory_wait_ns",
-    [METER_DECODE_RECORD_NS] = "decode_record_wait_ns",
-    [METER_DECODE_BATCH_NS] = "decode_batch_wait_ns",
-    [METER_DECODE_BUSY_NS] = "decode_busy_ns",
-    [METER_TRAINER_BATCH_NS] = "trainer_batch_wait_ns",
-    [METER_TRAINER_BUSY_NS] = "trainer_busy_ns",
-    [METER_GRADIENT_BYTES] = "gradient_bytes",
+#define ROW(what, name, scale)                                                                    \
+    {                                                                                             \
+        .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = scale, \
+    }
+#define PERCENT 1e-7 /* of one thread, summed over workers: 200 is two busy threads */
+
+const struct monitor_figure meter_figures[METER_COUNTS] = {
+    [METER_READ_BYTES] = ROW("read_bytes", "read_bytes_per_s", 1),
+    [METER_READ_COUNT] = ROW("read_count", NULL, 1),
+    [METER_RECORD_BYTES] = ROW("record_bytes", "record_bytes_per_s", 1),
+    [METER_RECORD_COUNT] = ROW("record_count", "records_per_s", 1),
+    [METER_TRAINED_COUNT] = ROW("trained_count", "trained_samples_per_s", 1),
+    [METER_LOADER_STORAGE_NS] =
+        ROW("loader_storage_wait_ns", "loader_for_storage_percent", PERCENT),
+    [METER_LOADER_MEMORY_NS] = ROW("loader_memory_wait_ns", "loader_for_memory_percent", PERCENT),
+    [METER_DECODE_RECORD_NS] = ROW("decode_record_wait_ns", "decode_for_records_percent", PERCENT),
+    [METER_DECODE_BATCH_NS] = ROW("decode_batch_wait_ns", "decode_for_batch_percent", PERCENT),
+    [METER_DECODE_BUSY_NS] = ROW("decode_busy_ns", "decode_busy_percent", PERCENT),
+    [METER_TRAINER_BATCH_NS] = ROW("trainer_batch_wait_ns", "trainer_for_batch_percent", PERCENT),
+    [METER_TRAINER_BUSY_NS] = ROW("trainer_busy_ns", "trainer_busy_percent", PERCENT),
+    [METER_GRADIENT_BYTES] = ROW("gradient_bytes", NULL, 1),
 };
 
 struct meter_probe {
@@ -29,7 +36,7 @@ static int meter_open(void *state, const void *settings, const struct probe_site
     (void)site;
     ((struct meter_probe *)state)->list = settings;
     for (int i = 0; i < METER_COUNTS; i++)
-        if (!metric_add(&traits->metrics, "", quantities[i], METRIC_COUNTER, 1))
+        if (!metric_add(&traits->metrics, "", meter_figures[i].quantity, METRIC_COUNTER, 1))
             return -ENOMEM;
     return 0;
 }

@@ -7,6 +7,7 @@
 #define IOBENCH_PIPELINE_RESULT_METER_H
 
 #include "base/atomic.h"
+#include "telemetry/monitor.h"
 #include "telemetry/probe.h"
 
 enum meter_count {
@@ -29,6 +30,9 @@ enum meter_count {
 struct meter {
     struct counter counts[METER_COUNTS];
 };
+
+/* Figures of a timeline from the counters; key NULL: none. */
+extern const struct monitor_figure meter_figures[METER_COUNTS];
 
 static inline void meter_add(struct meter *meter, enum meter_count count, uint64_t amount)
 {

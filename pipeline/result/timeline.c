@@ -2,39 +2,13 @@
 #include "pipeline/result/timeline.h"
 
 #include "base/memory.h"
-#include "telemetry/monitor.h"
+#include "pipeline/result/meter.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OWN_RATE(name, what)                                                                 \
-    {                                                                                        \
-        .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1 \
-    }
-
-/* Percent of one thread, summed over workers: 200 is two busy threads. */
-#define OWN_SHARE(name, what)                                                                   \
-    {                                                                                           \
-        .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1e-7 \
-    }
-
-static const struct monitor_figure own_figures[] = {
-    OWN_RATE("read_bytes_per_s", "read_bytes"),
-    OWN_RATE("record_bytes_per_s", "record_bytes"),
-    OWN_RATE("records_per_s", "record_count"),
-    OWN_RATE("trained_samples_per_s", "trained_count"),
-    OWN_SHARE("loader_for_storage_percent", "loader_storage_wait_ns"),
-    OWN_SHARE("loader_for_memory_percent", "loader_memory_wait_ns"),
-    OWN_SHARE("decode_for_records_percent", "decode_record_wait_ns"),
-    OWN_SHARE("decode_for_batch_percent", "decode_batch_wait_ns"),
-    OWN_SHARE("decode_busy_percent", "decode_busy_ns"),
-    OWN_SHARE("trainer_for_batch_percent", "trainer_batch_wait_ns"),
-    OWN_SHARE("trainer_busy_percent", "trainer_busy_ns"),
-};
-enum { OWN_FIGURES = sizeof own_figures / sizeof own_figures[0] };
 
 static const struct {
     const char *key;
@@ -51,41 +25,28 @@ static const struct {
 };
 enum { PROVENANCE_FIGURES = sizeof provenance_figures / sizeof provenance_figures[0] };
 
-static const char *metric_unit(const struct metric *metric)
-{
-    return metric->kind == METRIC_COUNTER ? "_per_s" : "";
-}
-
-/* List the figures of available probes and return their number; only count if keys is NULL. */
-static uint32_t name_figures(const struct series *series, char (*keys)[TIMELINE_KEY_BYTES])
-{
-    uint32_t count = 0;
-
-    for (int i = 0; i < OWN_FIGURES; i++, count++)
-        if (keys)
-            snprintf(keys[count], sizeof *keys, "%s", own_figures[i].key);
-    for (int i = 0; i < PROVENANCE_FIGURES; i++, count++)
-        if (keys)
-            snprintf(keys[count], sizeof *keys, "%s", provenance_figures[i].key);
-    for (int i = 0; i < MONITOR_FIGURES; i++) {
-        if (!monitor_counts(series, &monitor_figures[i]))
-            continue;
-        if (keys)
-            snprintf(keys[count], sizeof *keys, "%s", monitor_figures[i].key);
-        count++;
-    }
-    return count;
-}
-
+/* Name the figures of available probes, then all counters. */
 static void name_columns(struct timeline *timeline, const struct series *series)
 {
-    name_figures(series, timeline->keys);
+    char(*keys)[TIMELINE_KEY_BYTES] = timeline->keys;
+    uint32_t count = 0;
+
+    for (int i = 0; i < METER_COUNTS; i++)
+        if (meter_figures[i].key)
+            snprintf(keys[count++], sizeof *keys, "%s", meter_figures[i].key);
+    for (int i = 0; i < PROVENANCE_FIGURES; i++)
+        snprintf(keys[count++], sizeof *keys, "%s", provenance_figures[i].key);
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        if (monitor_counts(series, &monitor_figures[i]))
+            snprintf(keys[count++], sizeof *keys, "%s", monitor_figures[i].key);
+    timeline->figure_count = count;
     for (uint32_t i = 0; i < series->metric_count; i++) {
         char name[TIMELINE_KEY_BYTES - 8];
-        snprintf(timeline->keys[timeline->figure_count + i], sizeof *timeline->keys, "%s%s",
+        snprintf(keys[count++], sizeof *keys, "%s%s",
                  series_name(&series->metrics[i], name, sizeof name),
-                 metric_unit(&series->metrics[i]));
+                 series->metrics[i].kind == METRIC_COUNTER ? "_per_s" : "");
     }
+    timeline->column_count = count;
 }
 
 /* One bin: the rows of the series after from_ns up to and including to_ns. */
@@ -94,8 +55,9 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
     const double seconds = (double)(to_ns - from_ns) / 1e9;
     struct provenance provenance;
 
-    for (int i = 0; i < OWN_FIGURES; i++)
-        *values++ = monitor_figure(series, &own_figures[i], from_ns, to_ns);
+    for (int i = 0; i < METER_COUNTS; i++)
+        if (meter_figures[i].key)
+            *values++ = monitor_figure(series, &meter_figures[i], from_ns, to_ns);
     provenance_take(series, from_ns, to_ns, &provenance);
     for (int i = 0; i < PROVENANCE_FIGURES; i++)
         *values++ =
@@ -163,13 +125,12 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                                uint64_t interval_ns)
 {
     const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
-    const uint32_t figures = name_figures(series, NULL);
+    const uint32_t figures_most = METER_COUNTS + PROVENANCE_FIGURES + MONITOR_FIGURES;
     struct timeline *timeline =
-        timeline_blank(figures + series->metric_count, series->row_count, series->mark_count);
+        timeline_blank(figures_most + series->metric_count, series->row_count, series->mark_count);
 
     if (!timeline)
         return NULL;
-    timeline->figure_count = figures;
     timeline->start_monotonic_ns = start_ns;
     timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
     timeline->interval_s = (double)interval_ns / 1e9;
