@@ -40,7 +40,7 @@ static const struct option_spec size_options[] = {
     {"simulate", 0, OPTION_FLAG, offsetof(struct size_settings, simulate), .fallback = "no",
      .section = "Simulated cluster",
      .summary = "simulate a cluster of these profiles: what it reaches, what limits it, what more "
-                "of each part would bring"},
+                "of each part would bring; implied by the options below"},
     {"network", 0, OPTION_TEXT, offsetof(struct size_settings, network), .metavar = "NAME",
      .reach = OPTION_READS, .summary = "profile of the network and its data; default: resnet50"},
     {"node", 0, OPTION_TEXT, offsetof(struct size_settings, node), .metavar = "NAME",
@@ -237,21 +237,29 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     return 0;
 }
 
+/* Options of a simulation ask for one. */
+static bool is_simulated(const struct size_settings *settings)
+{
+    return settings->simulate || settings->network || settings->node || settings->storage ||
+           settings->fabric || settings->profile || settings->recording || settings->chart ||
+           settings->acceptance;
+}
+
 static int size_run(const struct invocation *invocation)
 {
     const struct size_settings *settings = invocation->settings;
     int code = 0;
 
     if (settings->measure) {
-        if (!settings->simulate && invocation->count == 0)
+        if (!is_simulated(settings) && invocation->count == 0)
             return size_measure(invocation);
         fail(EINVAL, "--measure goes alone: then --simulate --storage FILE");
         return command_misused(invocation);
     }
-    if (settings->simulate && invocation->count == 0)
+    if (is_simulated(settings) && invocation->count == 0)
         return size_cluster(invocation);
-    if (settings->simulate) {
-        fail(EINVAL, "--simulate takes profiles, no RESULT.json: 'iobench run --profile FILE' "
+    if (is_simulated(settings)) {
+        fail(EINVAL, "a simulation takes profiles, no RESULT.json: 'iobench run --profile FILE' "
                      "makes one of what it measures");
         return command_misused(invocation);
     }

@@ -73,6 +73,25 @@ printf '[network]\nsource=us\n[form x]\ntitle=x\nsource=us\nsample-bytes=1\n' >b
 ! "$IOBENCH" size --simulate --network bad.ini --rate 1 2>err || die "a form without decode-core-s"
 grep -q "bad.ini: \[form x\] needs title, sample-bytes and decode-core-s" err || die "$(cat err)"
 
+# The worked case in docs/sizing.md has the figures of its commands.
+"$IOBENCH" size --simulate --gpus 512 --storage parallel-k3000,nvme-9550 --json=worked.json || die "no worked case"
+python3 - "$SRCDIR/docs/sizing.md" <<'END' || die "docs/sizing.md has other figures"
+import json, sys
+text, cases = open(sys.argv[1]).read(), json.load(open("worked.json"))["cases"]
+def row(title, show):
+    line = f"| {title} | " + " | ".join(show(case) for case in cases) + " |"
+    assert line in text, line
+row("samples/s, 90% between",
+    lambda c: "{:,} .. {:,}".format(*(1000 * round(c["samples_per_s"][end] / 1000) for end in ("low", "high"))))
+row("GPUs busy", lambda c: f"{100 * c['samples_per_s']['median'] / c['goal_samples_per_s']:.0f}%")
+row("gain from twice the storage",
+    lambda c: f"{100 * next(u for u in c['upgrades'] if u['part'] == 'storage bandwidth')['gain']:.1f}%")
+case, = json.load(open("forms.json"))["cases"]
+for title, form in (("published (JPEG, 500 x 375)", None), ("JPEG, short side 256", 0), ("raw pixels, 224 x 224", 1)):
+    rate = case["stated_samples_per_s"] if form is None else case["forms"][form]["samples_per_s"]
+    assert any(line.startswith(f"| {title} |") and line.endswith(f"| {rate:,.0f} |") for line in text.splitlines()), title
+END
+
 # A recorded job: 8 GPUs read 150 + 50 (NFS) MB/s, then 200: 25 MB/s a GPU, 250 samples/s of 100 kB.
 printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":%s,"nfs_read_count_per_s":null}\n' \
     1 150e6 50e6 3 200e6 null >job.jsonl
@@ -83,6 +102,15 @@ grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die 
 echo '{"jobs":[]}' >other.json
 ! "$IOBENCH" size --simulate --recording other.json 2>err || die "another file is a recording"
 grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(cat err)"
+
+# An option of the simulation asks for it; a result is not one of its inputs.
+"$IOBENCH" size --gpus 64 --storage nfs-100g >page || die "no page"
+grep -q "Limit    storage bandwidth" page || die "--storage is not simulated: $(cat page)"
+"$IOBENCH" size --gpus 64 --acceptance >page || die "no acceptance test"
+grep -q "^require-rate=" page || die "--acceptance writes none: $(cat page)"
+echo "{}" >result.json
+! "$IOBENCH" size result.json --storage nfs-100g 2>err || die "a result was simulated"
+grep -q "takes profiles, no RESULT.json" err || die "$(cat err)"
 
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
