@@ -37,11 +37,11 @@ static uint32_t gradient_before_relu(struct cuda_builder *builder, const struct 
     if (!own->relu)
         return whole;
     const uint32_t before = cuda_add_tensor(builder, own->node);
-    step.relu_backward.type = builder->model->type;
-    step.relu_backward.count = cuda_numbers_of(builder, own->node);
-    cuda_reads(&step, &step.relu_backward.output, cuda_value(builder, own)->buffer);
-    cuda_reads(&step, &step.relu_backward.d_output, whole);
-    cuda_writes(&step, &step.relu_backward.d_input, before);
+    step.sum.type = builder->model->type;
+    step.sum.count = cuda_numbers_of(builder, own->node);
+    cuda_reads(&step, &step.sum.a, cuda_value(builder, own)->buffer);
+    cuda_reads(&step, &step.sum.b, whole);
+    cuda_writes(&step, &step.sum.output, before);
     cuda_add_step(builder, &step);
     return before;
 }
@@ -85,15 +85,12 @@ static void add_weight(struct cuda_builder *builder, const struct cuda_block *ow
     const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
     const uint32_t weight = model->graph->nodes[own->node].weight;
     const uint32_t fusion = own->fusion[DNN_WEIGHT];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_weight, own->node);
+    struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_weight, own, DNN_WEIGHT);
     struct dnn_tensors *tensors = &step.convolution.tensors;
     const struct kernel_window *window = &step.convolution.shape.window;
     const bool direct = model->compute[weight] == cuda_parameter(model, weight);
     uint32_t given = CUDA_NONE;
 
-    step.convolution.shape =
-        cuda_shape(model, builder->program->count, own->node, DNN_WEIGHT, fusion);
-    cuda_fused_rows(model, fusion, before->norms, CUDA_NONE, tensors);
     cuda_reads(&step, &tensors->at[DNN_INPUT],
                fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
                                      : cuda_input(builder, own, 0));
@@ -105,8 +102,7 @@ static void add_weight(struct cuda_builder *builder, const struct cuda_block *ow
             builder, (uint64_t)window->out_channels * window->height * window->width *
                          (window->in_channels / window->groups) * device_type_bytes(model->type));
     cuda_writes(&step, &tensors->at[DNN_WEIGHTS], given);
-    cuda_find_dnn(builder, &step);
-    cuda_add_step(builder, &step);
+    cuda_add_convolution(builder, &step);
     if (!direct)
         add_conversion(builder, own->node, given);
 }
@@ -118,15 +114,12 @@ static void add_data(struct cuda_builder *builder, const struct cuda_block *own,
     const struct cuda_model *model = builder->model;
     const uint32_t input = own->inputs[0], fusion = own->fusion[DNN_DATA];
     const struct cuda_block *before = cuda_row(builder, input);
-    struct cuda_step step = cuda_step_of(&cuda_kernel_data, own->node);
+    struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_data, own, DNN_DATA);
     struct dnn_tensors *tensors = &step.convolution.tensors;
 
     if (!before->needs_gradient)
         return;
     const uint32_t given = cuda_add_tensor(builder, before->end);
-    step.convolution.shape =
-        cuda_shape(model, builder->program->count, own->node, DNN_DATA, fusion);
-    cuda_fused_rows(model, fusion, before->norms, CUDA_NONE, tensors);
     tensors->at[DNN_WEIGHTS] = model->compute[model->graph->nodes[own->node].weight];
     cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
     if (fusion & DNN_ADDED) {
@@ -142,8 +135,7 @@ static void add_data(struct cuda_builder *builder, const struct cuda_block *own,
         cuda_leave_gradient(builder, input, given);
     }
     cuda_writes(&step, &tensors->at[DNN_INPUT], given);
-    cuda_find_dnn(builder, &step);
-    cuda_add_step(builder, &step);
+    cuda_add_convolution(builder, &step);
 }
 
 static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
@@ -190,12 +182,13 @@ static void add_parameters(struct cuda_builder *builder, uint32_t norm, uint32_t
 }
 
 /* Add a step that sums the gradients of a BN of x; the caller sets their source. */
-static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t norm, uint32_t node,
+static struct cuda_step norm_step(const struct cuda_builder *builder,
+                                  const struct cuda_kernel *kernel, uint32_t norm, uint32_t node,
                                   uint32_t x)
 {
     const struct cuda_model *model = builder->model;
     const struct graph_node *row = &model->graph->nodes[norm];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_norm_backward, node);
+    struct cuda_step step = cuda_step_of(kernel, node);
 
     step.norm_backward.pixels = cuda_pixels_of(builder, norm);
     step.norm_backward.norm = cuda_norm(model, norm);
@@ -210,8 +203,8 @@ static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t n
 static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_value *value = cuda_value(builder, own);
-    struct cuda_step step =
-        norm_step(builder, own->norms[0], own->node, cuda_input(builder, own, 0));
+    struct cuda_step step = norm_step(builder, &cuda_kernel_norm_backward, own->norms[0], own->node,
+                                      cuda_input(builder, own, 0));
     struct device_norm_gradient *gradient = &step.norm_backward.gradient;
 
     if (value->dz != CUDA_NONE) {
@@ -234,8 +227,8 @@ static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_b
 static void add_second_norm(struct cuda_builder *builder, const struct cuda_block *own, uint32_t dz)
 {
     if (cuda_value(builder, own)->dz == CUDA_NONE) {
-        struct cuda_step step =
-            norm_step(builder, own->norms[1], own->node, cuda_input(builder, own, 1));
+        struct cuda_step step = norm_step(builder, &cuda_kernel_norm_backward, own->norms[1],
+                                          own->node, cuda_input(builder, own, 1));
         cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
         cuda_add_step(builder, &step);
     } else {
@@ -264,26 +257,20 @@ static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
 
 static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_model *model = builder->model;
     const struct cuda_value *value = cuda_value(builder, own);
     const uint32_t norm = own->norms[0];
-    const struct graph_node *row = &model->graph->nodes[norm];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_stem_backward, own->end);
+    struct cuda_step step =
+        norm_step(builder, &cuda_kernel_stem_backward, norm, own->end, cuda_input(builder, own, 0));
+    struct device_norm_gradient *gradient = &step.norm_backward.gradient;
 
     add_up(builder, own, 2);
     const uint32_t dz = cuda_add_tensor(builder, norm);
-    step.stem_backward.window = cuda_window_of(builder, own->end);
-    step.stem_backward.type = model->type;
-    step.stem_backward.norm = cuda_norm(model, norm);
-    step.stem_backward.d_gamma = cuda_gradient(model, row->gamma);
-    step.stem_backward.d_beta = cuda_gradient(model, row->beta);
-    step.stem_backward.abc = cuda_norm_row(model, norm, CUDA_ABC);
-    cuda_reads(&step, &step.stem_backward.winners, value->winners);
-    cuda_reads(&step, &step.stem_backward.x, cuda_input(builder, own, 0));
-    cuda_reads(&step, &step.stem_backward.d_output, value->gradients[0]);
-    cuda_reads(&step, &step.stem_backward.d_other,
+    step.norm_backward.window = cuda_window_of(builder, own->end);
+    cuda_reads(&step, &step.norm_backward.winners, value->winners);
+    cuda_reads(&step, &gradient->d_output, value->gradients[0]);
+    cuda_reads(&step, &gradient->d_other,
                value->gradient_count > 1 ? value->gradients[1] : CUDA_NONE);
-    cuda_writes(&step, &step.stem_backward.dz, dz);
+    cuda_writes(&step, &gradient->dz, dz);
     cuda_add_step(builder, &step);
     add_apply(builder, norm, own->inputs[0], dz);
 }

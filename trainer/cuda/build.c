@@ -2,6 +2,7 @@
 #include "trainer/cuda/build.h"
 
 #include "base/memory.h"
+#include "trainer/cuda/fuse.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,20 +78,36 @@ void cuda_add_step(struct cuda_builder *builder, const struct cuda_step *step)
 
 /* ---- convolutions ---- */
 
-void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step)
+struct cuda_step cuda_convolution_of(const struct cuda_builder *builder,
+                                     const struct cuda_kernel *kernel, const struct cuda_block *own,
+                                     enum dnn_kind kind)
+{
+    const uint32_t fusion = own->fusion[kind];
+    struct cuda_step step = cuda_step_of(kernel, own->node);
+
+    step.convolution.shape =
+        cuda_shape(builder->model, builder->program->count, own->node, kind, fusion);
+    cuda_fused_rows(builder->model, fusion, cuda_row(builder, own->inputs[0])->norms,
+                    kind == DNN_FORWARD ? cuda_norm_after(&builder->blocks, own) : CUDA_NONE,
+                    &step.convolution.tensors);
+    return step;
+}
+
+void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
 {
     struct cuda_program *program = builder->program;
     int code = 0;
 
-    if (builder->code || !builder->model->dnn)
+    if (builder->code)
         return;
-    const struct dnn_plan *plan = dnn_find(builder->model->dnn, &step->convolution.shape, &code);
+    const struct dnn_plan *plan =
+        builder->model->dnn ? dnn_find(builder->model->dnn, &step->convolution.shape, &code) : NULL;
     if (!plan && code != -ENOTSUP)
         builder->code = code;
     step->convolution.plan = plan;
-    const uint64_t bytes = plan ? plan->workspace_bytes : 0;
-    if (bytes > program->workspace_bytes)
-        program->workspace_bytes = bytes;
+    if (plan && plan->workspace_bytes > program->workspace_bytes)
+        program->workspace_bytes = plan->workspace_bytes;
+    cuda_add_step(builder, step);
 }
 
 /* ---- shapes ---- */

@@ -52,8 +52,12 @@ void cuda_add_step(struct cuda_builder *builder, const struct cuda_step *step);
 
 /* ---- convolutions ---- */
 
-/* Find a cuDNN plan for the step's shape. Having none is not an error. */
-void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step);
+/* A block's convolution of that kind, with what is fused but without tensors. */
+struct cuda_step cuda_convolution_of(const struct cuda_builder *builder,
+                                     const struct cuda_kernel *kernel, const struct cuda_block *own,
+                                     enum dnn_kind kind);
+/* Add it with a cuDNN plan for its shape. Having none is not an error. */
+void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step);
 
 /* ---- shapes, by the program's images ---- */
 

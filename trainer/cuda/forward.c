@@ -165,22 +165,18 @@ static void add_convolution(struct cuda_builder *builder, const struct cuda_bloc
     const struct cuda_model *model = builder->model;
     const struct graph_node *node = &model->graph->nodes[own->node];
     const uint32_t fusion = own->fusion[DNN_FORWARD];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_convolution, own->node);
+    struct cuda_step step =
+        cuda_convolution_of(builder, &cuda_kernel_convolution, own, DNN_FORWARD);
     struct dnn_tensors *tensors = &step.convolution.tensors;
-
-    step.convolution.shape =
-        cuda_shape(model, builder->program->count, own->node, DNN_FORWARD, fusion);
     const uint32_t output =
         fusion & DNN_SCALED ? apply_after(builder, own, &step) : add_output(builder, own);
-    cuda_fused_rows(model, fusion, cuda_row(builder, own->inputs[0])->norms,
-                    cuda_norm_after(&builder->blocks, own), tensors);
+
     if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
         tensors->at[DNN_BIAS] = cuda_parameter(model, node->bias);
     tensors->at[DNN_WEIGHTS] = model->compute[node->weight];
     read_input(builder, own, &step);
     cuda_writes(&step, &tensors->at[DNN_OUTPUT], output);
-    cuda_find_dnn(builder, &step);
-    cuda_add_step(builder, &step);
+    cuda_add_convolution(builder, &step);
     if ((node->bias != CUDA_NONE || own->relu) && !(fusion & (DNN_BIASED | DNN_RECTIFIED)))
         add_bias(builder, own, output);
 }

@@ -71,6 +71,5 @@ void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_
         value->buffer = cuda_add_tensor(builder, own->end);
     value->int8_node = own->end;
     cuda_writes(&step, &at[DNN_OUTPUT], shape->int8_output ? value->int8 : value->buffer);
-    cuda_find_dnn(builder, &step);
-    cuda_add_step(builder, &step);
+    cuda_add_convolution(builder, &step);
 }

@@ -30,17 +30,18 @@ KERNEL(norm_parameters, norm_parameters, "BN parameter gradients", device_norm_p
        at->channels, at->gamma, at->beta, cuda_unscale(run->model), at->d_gamma, at->d_beta);
 KERNEL(norm_apply, norm_apply, "BN gradient", device_norm_backward_apply, &at->pixels, at->abc,
        at->dz, at->x, at->d_input);
-KERNEL(relu_backward, relu_backward, "ReLU gradient", device_relu_backward, at->type, at->count,
-       at->output, at->d_output, at->d_input);
+KERNEL(relu_backward, sum, "ReLU gradient", device_relu_backward, at->type, at->count, at->a, at->b,
+       at->output);
 KERNEL(bias_gradient, bias_gradient, "bias gradient", device_bias_gradient, &at->pixels,
        at->d_output, cuda_unscale(run->model), at->d_bias, run->model->partial);
 KERNEL(gradient, gradient, "weight gradient to FP32", device_gradient, run->model->type, at->count,
        at->channels, at->padded, at->from, cuda_unscale(run->model), at->to);
 KERNEL(stem, stem, "BN, ReLU, max-pool", device_stem, &at->window, at->type, at->scale, at->bias,
        at->x, at->output, at->winners);
-KERNEL(stem_backward, stem_backward, "BN, ReLU, max-pool gradient", device_stem_backward,
-       &at->window, at->type, &at->norm, at->winners, at->x, at->d_output, at->d_other, at->dz,
-       cuda_unscale(run->model), at->d_gamma, at->d_beta, at->abc, run->model->partial);
+KERNEL(stem_backward, norm_backward, "BN, ReLU, max-pool gradient", device_stem_backward,
+       &at->window, at->pixels.type, &at->norm, at->winners, at->x, at->gradient.d_output,
+       at->gradient.d_other, at->gradient.dz, cuda_unscale(run->model), at->d_gamma, at->d_beta,
+       at->abc, run->model->partial);
 KERNEL(max_pool, pool, "max-pool", device_max_pool, &at->window, at->type, at->from, at->to,
        at->winners);
 KERNEL(max_pool_backward, pool, "max-pool gradient", device_max_pool_backward, &at->window,

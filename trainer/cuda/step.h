@@ -61,19 +61,13 @@ struct cuda_step {
             const void *x;
             void *y;
         } affine;
-        struct {
+        struct { /* or a ReLU's gradient, from its output and the gradient of that */
             enum device_type type;
             bool relu;
             uint64_t count;
             const void *a, *b;
             void *output;
         } sum;
-        struct {
-            enum device_type type;
-            uint64_t count;
-            const void *output, *d_output;
-            void *d_input;
-        } relu_backward;
         struct {
             struct device_pixels pixels;
             struct device_norm norm;
@@ -86,6 +80,8 @@ struct cuda_step {
             struct device_norm_gradient gradient;
             const void *x;
             float *d_gamma, *d_beta, *abc;
+            struct kernel_window window; /* of a stem's pool, as the next one */
+            const uint8_t *winners;
         } norm_backward;
         struct {
             uint32_t channels;
@@ -106,15 +102,6 @@ struct cuda_step {
             void *output;
             uint8_t *winners;
         } stem;
-        struct {
-            struct kernel_window window;
-            enum device_type type;
-            struct device_norm norm;
-            const uint8_t *winners;
-            const void *x, *d_output, *d_other;
-            void *dz;
-            float *d_gamma, *d_beta, *abc;
-        } stem_backward;
         struct { /* backward: from d_output to d_input */
             struct kernel_window window;
             enum device_type type;
