@@ -258,21 +258,6 @@ static int rehearse(const struct backend_ops *ops, void *state,
     return code;
 }
 
-static int rehearse_all(const struct backend_ops *ops, void *state,
-                        const struct schedule_request *request, const struct backend_batch *batch,
-                        int (*warmed_up)(void *state), double *update_ns)
-{
-    int code = rehearse(ops, state, request, batch, update_ns);
-
-    *update_ns = 0;
-    if (code == 0)
-        code = warmed_up(state);
-    for (uint32_t i = 0; i < request->passes && code == 0; i++)
-        code = rehearse(ops, state, request, batch, update_ns);
-    *update_ns /= request->passes;
-    return code;
-}
-
 int backend_rehearse(const struct backend_ops *ops, void *state,
                      const struct schedule_request *request, int (*warmed_up)(void *state),
                      double *update_ns)
@@ -293,8 +278,15 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
     }
     for (uint64_t i = 0; i < bytes && code == 0; i++)
         rows[i] = (uint8_t)random_mix(i);
-    if (code == 0 && request->passes)
-        code = rehearse_all(ops, state, request, &batch, warmed_up, update_ns);
+    for (uint32_t i = 0; request->passes && i <= request->passes && code == 0; i++) {
+        code = rehearse(ops, state, request, &batch, update_ns);
+        if (i == 0) { /* to warm up */
+            *update_ns = 0;
+            code = code ? code : warmed_up(state);
+        }
+    }
+    if (request->passes)
+        *update_ns /= request->passes;
     free(labels);
     free(rows);
     free(parameters);

@@ -114,7 +114,12 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
 
 struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t node)
 {
-    return cuda_pixels(builder->model, builder->program->count, node);
+    const struct graph_shape *shape = &builder->model->graph->nodes[node].shape;
+
+    return (struct device_pixels){.type = builder->model->type,
+                                  .channels = cuda_channels(builder->model, node),
+                                  .count = (uint64_t)builder->program->count * shape->height *
+                                           shape->width};
 }
 
 struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node)

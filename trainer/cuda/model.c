@@ -375,15 +375,6 @@ uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
     return (uint64_t)cuda_channels(model, node) * shape->height * shape->width;
 }
 
-struct device_pixels cuda_pixels(const struct cuda_model *model, uint32_t images, uint32_t node)
-{
-    const struct graph_shape *shape = &model->graph->nodes[node].shape;
-
-    return (struct device_pixels){.type = model->type,
-                                  .channels = cuda_channels(model, node),
-                                  .count = (uint64_t)images * shape->height * shape->width};
-}
-
 /* A fully connected layer is a convolution of one pixel whose channels are all numbers of an image.
  */
 struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t number)

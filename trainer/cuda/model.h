@@ -122,7 +122,6 @@ void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes);
 
 uint32_t cuda_channels(const struct cuda_model *model, uint32_t node); /* padding included */
 uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node);  /* of one image */
-struct device_pixels cuda_pixels(const struct cuda_model *model, uint32_t images, uint32_t node);
 struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t node);
 struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uint32_t node,
                             enum dnn_kind kind, uint32_t fusion);
