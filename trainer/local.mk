@@ -58,7 +58,7 @@ CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks
 	trainer/cuda/cuda.c trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
 	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c \
 	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
-	trainer/cuda/observe.h trainer/cuda/p2p.c \
+	trainer/cuda/p2p.c \
 	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/schedule.c \
 	trainer/cuda/step.c trainer/cuda/step.h
 DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c \

@@ -252,7 +252,7 @@ static void int8_runs_through(void **unused)
         ranges[i] = 1;
     model_make(&model, dnn, graph, CUDA_FP16);
     model.config.ranges = ranges;
-    assert_int_equal(cuda_int8_outline(&model), 0);
+    assert_int_equal(cuda_int8_open(&model), 0);
     struct cuda_program *program = cuda_compile(&model, 64, false);
     if (!program)
         fail_msg("%s", fail_reason());
@@ -290,7 +290,7 @@ static void int8_keeps_every_pool(void **unused)
         pools +=
             graph->nodes[i].kind == GRAPH_MAX_POOL || graph->nodes[i].kind == GRAPH_AVERAGE_POOL;
     }
-    assert_int_equal(cuda_int8_outline(&model), 0);
+    assert_int_equal(cuda_int8_open(&model), 0);
     struct cuda_program *program = cuda_compile(&model, 8, false);
     if (!program)
         fail_msg("%s", fail_reason());

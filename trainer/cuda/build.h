@@ -91,6 +91,15 @@ void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *ke
 void cuda_hold_int8(struct cuda_builder *builder, uint32_t block);
 void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_block *own);
 
+/* ---- observe.c: the magnitudes of each node's output, for calibration ---- */
+
+/* Does nothing unless the config calibrates. */
+int cuda_observe_open(struct cuda_model *model);
+/* Observe the nodes that a block outputs, except the images: some of their channels are padding. */
+void cuda_emit_observations(struct cuda_builder *builder, uint32_t block);
+/* Copy everything observed to the config's calibration. Call with nothing in flight. */
+int cuda_observe_fetch(const struct cuda_model *model);
+
 /* ---- forward.c, backward.c: blocks into steps ---- */
 
 /* Visit the blocks in order, or in reverse after that; each has one function per pass. */

@@ -7,10 +7,10 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "trainer/cuda/build.h"
 #include "trainer/cuda/compile.h"
 #include "trainer/cuda/flight.h"
 #include "trainer/cuda/int8_model.h"
-#include "trainer/cuda/observe.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -26,27 +26,14 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
                                  CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT,
                                  &note_count, notes))
         fit = false;
+    const bool low = shape->type != DEVICE_FP32 || shape->tf32 || shape->int8;
+    const bool allowed[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {
+        [CUDNN_NUMERICAL_NOTE_TENSOR_CORE] = low, /* with FP32 tensors: TF32 */
+        [CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS] = low,
+        [CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC] = !deterministic,
+        [CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP] = true};
     for (int64_t i = 0; i < note_count && fit; i++)
-        switch (notes[i]) {
-        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: /* with FP32 tensors: TF32 */
-        case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-            fit = shape->type != DEVICE_FP32 || shape->tf32 || shape->int8;
-            break;
-        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-            fit = !deterministic;
-            break;
-        case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
-            break;
-        case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-        case CUDNN_NUMERICAL_NOTE_FFT:
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD:
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-        case CUDNN_NUMERICAL_NOTE_TYPE_COUNT:
-            fit = false;
-            break;
-        }
+        fit = notes[i] < CUDNN_NUMERICAL_NOTE_TYPE_COUNT && allowed[notes[i]];
     cudnnBackendDestroyDescriptor(engine);
     return fit;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The forward pass, block by block. */
+#include "trainer/cuda/build.h"
 #include "trainer/cuda/fuse.h"
-#include "trainer/cuda/observe.h"
 
 /* Add a tensor for a block's output. */
 static uint32_t add_output(struct cuda_builder *builder, const struct cuda_block *block)

@@ -52,9 +52,10 @@ static uint64_t bytes_of(const struct cuda_model *model, uint32_t node)
     return aligned(weight_count(model, node)) + 3 * aligned(channels * sizeof(float));
 }
 
-int cuda_int8_outline(struct cuda_model *model)
+int cuda_int8_open(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
+    uint64_t bytes = 0;
 
     if (!model->config.ranges)
         return 0;
@@ -63,17 +64,6 @@ int cuda_int8_outline(struct cuda_model *model)
     if (!model->quantised || !model->int8)
         return -ENOMEM;
     quantise_plan(graph, model->config.ranges, model->quantised);
-    return 0;
-}
-
-int cuda_int8_open(struct cuda_model *model)
-{
-    const struct graph *graph = model->graph;
-    uint64_t bytes = 0;
-    int code = cuda_int8_outline(model);
-
-    if (code || !model->quantised)
-        return code;
     for (uint32_t i = 0; i < graph->node_count; i++)
         bytes += model->quantised[i].in_int8 ? bytes_of(model, i) : 0;
     char *next = cuda_allocate(model, bytes);

@@ -13,8 +13,6 @@ struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolu
 
 /* Does nothing unless the config has ranges. Close it in either case. */
 int cuda_int8_open(struct cuda_model *model);
-/* The same without memory, for programs that are never run. */
-int cuda_int8_outline(struct cuda_model *model);
 void cuda_int8_close(struct cuda_model *model);
 /* Call after the parameters changed. */
 int cuda_int8_load(struct cuda_model *model);

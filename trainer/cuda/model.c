@@ -50,52 +50,52 @@ static bool needs_copy(const struct cuda_model *model, const struct graph_parame
 
 /* ---- memory ---- */
 
-/* Keep memory until the model is closed. */
-static void *keep(struct cuda_model *model, void *start, bool pinned, uint64_t bytes)
-{
-    if (!start) {
-        model->code = model->code ? model->code : -ENOMEM;
-        return NULL;
-    }
-    model->memory[model->memory_count++] = (struct cuda_memory){start, pinned};
-    *(pinned ? &model->pinned_bytes : &model->device_bytes) += bytes;
-    return start;
-}
-
-static bool has_room(struct cuda_model *model)
+/* Allocate memory that is kept until the model is closed; or only an address of its own. */
+static void *keep(struct cuda_model *model, void *(*allocate)(uint64_t bytes), uint64_t bytes)
 {
     if (model->code == 0)
         model->code = memory_room(&model->memory, model->memory_count, sizeof *model->memory,
                                   "memory of a device");
-    return model->code == 0;
+    if (model->code)
+        return NULL;
+    void *start = model->outlined
+                      ? (void *)((uintptr_t)(model->memory_count + 1) << 40) /* NOLINT */
+                      : allocate(bytes);
+    if (start)
+        model->memory[model->memory_count++] = (struct cuda_memory){start, allocate == runtime_pin};
+    else
+        model->code = -ENOMEM;
+    return start;
 }
 
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
 {
-    return has_room(model) ? keep(model, runtime_allocate(bytes), false, bytes) : NULL;
+    model->device_bytes += bytes;
+    return keep(model, runtime_allocate, bytes);
 }
 
 void *cuda_pin(struct cuda_model *model, uint64_t bytes)
 {
-    return has_room(model) ? keep(model, runtime_pin(bytes), true, bytes) : NULL;
+    model->pinned_bytes += bytes;
+    return keep(model, runtime_pin, bytes);
 }
 
 void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
 {
     void *memory = cuda_allocate(model, bytes + ALIGNMENT);
 
-    if (memory)
+    if (memory && !model->outlined)
         model->code = runtime_zero(memory, bytes, model->runtime.stream);
     return memory;
 }
 
 void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes)
 {
-    void *memory = from ? cuda_allocate(model, bytes) : NULL;
+    void *memory = cuda_allocate(model, bytes);
 
-    if (memory)
+    if (memory && !model->outlined)
         model->code = runtime_copy(memory, from, bytes, NULL);
-    if (memory && model->code == 0)
+    if (memory && !model->outlined && model->code == 0)
         model->code = runtime_wait(NULL);
     return memory;
 }
@@ -226,24 +226,6 @@ static void describe(struct cuda_model *model, const struct cuda_settings *setti
     model->image_channels = model->type == DEVICE_FP32 ? 4 : 8;
 }
 
-int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
-                       const struct backend_config *config)
-{
-    static void *const nowhere = (void *)4096;
-    const struct graph *graph = config->graph;
-
-    describe(model, settings, config);
-    model->parameters = model->gradients = model->statistics = model->norms = nowhere;
-    model->header = nowhere;
-    model->compute = memory_array(graph->parameter_count, sizeof *model->compute);
-    if (!model->compute)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
-        model->compute[i] =
-            needs_copy(model, &graph->parameters[i]) ? NULL : cuda_parameter(model, i);
-    return 0;
-}
-
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config)
 {
@@ -269,10 +251,17 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     return model->code;
 }
 
+int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
+                       const struct backend_config *config)
+{
+    model->outlined = true;
+    return cuda_model_open(model, settings, config);
+}
+
 void cuda_model_close(struct cuda_model *model)
 {
     runtime_release(model->workspace);
-    for (uint32_t i = 0; i < model->memory_count; i++)
+    for (uint32_t i = 0; !model->outlined && i < model->memory_count; i++)
         (model->memory[i].pinned ? runtime_unpin : runtime_release)(model->memory[i].start);
     free(model->memory);
     free(model->compute);

@@ -55,6 +55,7 @@ struct cuda_model {
     enum device_type type;
     uint32_t image_channels;
     int code;                   /* first error of an allocation */
+    bool outlined;              /* only to compile programs: nothing is allocated */
     struct cuda_memory *memory; /* all but the programs' arena and workspace */
     uint32_t memory_count;
     uint64_t device_bytes, pinned_bytes; /* of that memory */
@@ -105,8 +106,7 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
                     const float *statistics);
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
                     float *statistics, float *gradients);
-/* Shapes and layouts alone, to compile programs that are never run: no memory, and addresses that
- * must not be dereferenced. Close it in either case. */
+/* The same to compile programs that are never run: addresses must not be dereferenced. */
 int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
                        const struct backend_config *config);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/observe.h"
+#include "trainer/cuda/build.h"
 
 static uint64_t bytes_of(const struct cuda_model *model)
 {

@@ -157,7 +157,7 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
     if (code == 0)
         code = cuda_model_outline(&model, settings, &config);
     if (code == 0)
-        code = cuda_int8_outline(&model);
+        code = cuda_int8_open(&model);
     if (code == 0) {
         program = cuda_compile(&model, request->batch_size, request->training);
         code = program ? list_steps(program, schedule) : -EIO;
