@@ -3,9 +3,9 @@
  * format: how samples are stored in files. A format turns a path into a catalog, bytes into a
  * sample, and samples into a shard. Knows nothing of readers.
  *
- * index() runs off the clock, on one thread. parse() is pure and runs on many threads at once;
- * it allocates nothing. A writer is one state per shard; different shards may be written by
- * different threads. Only formats/format.c calls through the ops.
+ * index() runs off the clock, on one thread. parse() is pure and runs on many threads at once; it
+ * allocates nothing, but for labels in JSON. A writer is one state per shard; different shards may
+ * be written by different threads. Only formats/format.c calls through the ops.
  */
 #ifndef IOBENCH_FORMATS_FORMAT_H
 #define IOBENCH_FORMATS_FORMAT_H

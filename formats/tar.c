@@ -2,9 +2,10 @@
  *
  * WebDataset shards: tar archives in which adjacent files with the same key form a sample. The key
  * is the path up to the first dot of its last component; the rest is the extension. A record
- * extends from the first header of a sample to the last byte of its last file. The extensions .jpg,
- * .jpeg and .png are the image and .cls is the class; others are ignored. Files without an
- * extension or named like __this__ belong to no sample (webdataset, tariterators.py). */
+ * extends from the first header of a sample to the last byte of its last file. The extension .jpg,
+ * .jpeg or .png is the image, else the first that ends so (.left.jpg); .cls is the class, else a
+ * number in .json. Files without an extension or named like __this__ belong to no sample
+ * (webdataset, tariterators.py). */
 #include "formats/plugins.h"
 
 #include "base/fail.h"
@@ -17,6 +18,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@
 enum { EXTENSIONS_BYTES = 1024 };
 
 struct tar_settings {
-    char *match;
+    char *match, *label;
 };
 
 static const struct option_spec tar_options[] = {
@@ -34,6 +36,11 @@ static const struct option_spec tar_options[] = {
      .offset = offsetof(struct tar_settings, match),
      .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
+    {.name = "label",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tar_settings, label),
+     .metavar = "KEY",
+     .summary = "member of .json files that is the label (default label, cls or class)"},
     {0},
 };
 
@@ -60,14 +67,19 @@ static const char *split_name(const char *name, size_t *key_bytes)
     return dot + 1;
 }
 
+/* Classify an extension of several parts by its last one. */
+static enum image_name image_name_of_last(const char *extension)
+{
+    const char *dot = strrchr(extension, '.');
+
+    return image_name_of(dot ? dot + 1 : extension);
+}
+
 /* Return whether this extension marks its files as a sample, so one of them must be its image: the
  * last part names an image ("seg.webp"), or it is a class. */
 static bool tells_of_sample(const char *extension)
 {
-    const char *dot = strrchr(extension, '.');
-
-    return image_name_of(dot ? dot + 1 : extension) != IMAGE_NAME_NONE ||
-           strcasecmp(extension, "cls") == 0;
+    return image_name_of_last(extension) != IMAGE_NAME_NONE || strcasecmp(extension, "cls") == 0;
 }
 
 static bool wanted(const char *name)
@@ -167,7 +179,7 @@ static int gather(struct scanner *scanner, struct catalog *catalog, struct gathe
         sample->is_sample = sample->has_image = sample->damaged = false;
     }
     sample->files++;
-    sample->has_image |= (image_name_of(extension) == IMAGE_NAME_READ);
+    sample->has_image |= (image_name_of_last(extension) == IMAGE_NAME_READ);
     sample->is_sample |= tells_of_sample(extension);
     sample->end = entry->offset + entry->bytes;
     const char *wrong = note_extension(sample, extension);
@@ -288,6 +300,25 @@ static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
     return 0;
 }
 
+/* Take the label of a .json file; none if it has no such number. */
+static int take_json(const struct tar_settings *tar, const char *text, size_t bytes,
+                     struct sample *sample)
+{
+    static const char *const usual[] = {"label", "cls", "class"};
+    json_error_t error;
+    json_t *document = json_loadb(text, bytes, 0, &error);
+    const json_t *value = tar->label ? json_object_get(document, tar->label) : NULL;
+
+    for (size_t i = 0; !tar->label && !json_is_number(value) && i < sizeof usual / sizeof *usual;
+         i++)
+        value = json_object_get(document, usual[i]);
+    if (json_is_number(value))
+        sample_set_label(sample, json_number_value(value));
+    int code = document ? 0 : fail(EBADMSG, "a .json file of a sample: %s", error.text);
+    json_decref(document);
+    return code;
+}
+
 static void take_image(const uint8_t *record, const struct tar_entry *entry,
                        struct format_scratch *scratch, struct sample *sample)
 {
@@ -308,27 +339,40 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
 {
     struct tar_walk walk;
     struct tar_entry entry;
-    size_t key_bytes;
+    size_t key_bytes, json_bytes = 0;
+    const char *json = NULL;
+    bool has_plain = false, has_class = false;
     int code;
 
-    (void)settings, (void)shard, (void)flags;
+    (void)shard, (void)flags;
     memset(&walk, 0, offsetof(struct tar_walk, name)); /* leave out the name: it is large */
     walk.source = from_memory;
     walk.context = (void *)(uintptr_t)record;
     walk.bytes = bytes;
     while ((code = tar_next(&walk, &entry)) == 1) {
         const char *extension = split_name(entry.name, &key_bytes);
+        const char *text = (const char *)record + entry.offset;
         if (!extension)
             continue;
-        if (!sample->image && (image_name_of(extension) == IMAGE_NAME_READ))
+        const bool plain = image_name_of(extension) == IMAGE_NAME_READ;
+        if (plain ? !has_plain
+                  : !sample->image && image_name_of_last(extension) == IMAGE_NAME_READ) {
             take_image(record, &entry, scratch, sample);
-        else if (strcasecmp(extension, "cls") == 0)
-            code = take_class((const uint8_t *)record + entry.offset, entry.bytes, &sample->label);
+            has_plain = plain;
+        } else if (strcasecmp(extension, "cls") == 0) {
+            code = take_class((const uint8_t *)text, entry.bytes, &sample->label);
+            has_class = true;
+        } else if (strcasecmp(extension, "json") == 0) {
+            json = text;
+            json_bytes = (size_t)entry.bytes;
+        }
         if (code < 0)
             return code;
     }
     if (code)
         return fail(EBADMSG, "at %llu: %s", (unsigned long long)walk.wrong_offset, walk.wrong);
+    if (json && !has_class && (code = take_json(settings, json, json_bytes, sample)))
+        return code;
     return sample->image_bytes ? 0 : fail(EBADMSG, "a sample without an image");
 }
 

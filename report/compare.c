@@ -332,5 +332,7 @@ bool compare_significant(const struct compare_figure *figure, double alpha)
 
 bool compare_untold(const struct compare_figure *figure, double alpha)
 {
-    return !isfinite(figure->p) || figure->least_p >= alpha;
+    return !isfinite(figure->p) || figure->least_p >= alpha ||
+           figure->low_percent < -COMPARE_RULED_OUT_PERCENT ||
+           figure->high_percent > COMPARE_RULED_OUT_PERCENT;
 }

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { COMPARE_FIGURES = 6, COMPARE_RUNS_MAX = 10000 };
+enum { COMPARE_FIGURES = 6, COMPARE_RUNS_MAX = 10000, COMPARE_RULED_OUT_PERCENT = 5 };
 
 /* One figure of A and B. */
 struct compare_figure {
@@ -68,7 +68,8 @@ void compare_correct(struct comparison *comparisons, size_t count);
 /* Is the difference significant? alpha: usually 0.05. */
 bool compare_significant(const struct compare_figure *figure, double alpha);
 
-/* Is significance out of reach with these sessions, whatever the difference? */
+/* Does the comparison leave a difference open that would matter? Significance is out of reach, or
+ * the interval does not rule out COMPARE_RULED_OUT_PERCENT. */
 bool compare_untold(const struct compare_figure *figure, double alpha);
 
 /* Smallest two-sided p of the exact test with this many values. */

@@ -37,21 +37,30 @@ static const char *verdict_of(const struct compare_figure *figure, double alpha)
     return compare_untold(figure, alpha) ? "inconclusive" : "no difference";
 }
 
+/* The ends of an interval; beyond 1000% digits mean nothing. */
+static const char *interval_text(const struct compare_figure *figure, char text[WORDS_BYTES])
+{
+    if (!isfinite(figure->low_percent))
+        return "-";
+    if (figure->high_percent < 1000)
+        snprintf(text, WORDS_BYTES, "%+.1f .. %+.1f", figure->low_percent, figure->high_percent);
+    else
+        snprintf(text, WORDS_BYTES, "%+.1f .. >1000", fmin(figure->low_percent, 1000));
+    return text;
+}
+
 static void print_figure(FILE *stream, const struct compare_figure *figure, double alpha)
 {
     char a[WORDS_BYTES], b[WORDS_BYTES], p[WORDS_BYTES] = "-";
-    char interval[WORDS_BYTES] = "-";
+    char interval[WORDS_BYTES];
 
     if (!isfinite(figure->a) || !isfinite(figure->b))
         return;
-    if (isfinite(figure->low_percent))
-        snprintf(interval, sizeof interval, "%+.1f .. %+.1f", figure->low_percent,
-                 figure->high_percent);
     if (isfinite(figure->p_corrected))
         snprintf(p, sizeof p, figure->p_corrected < 0.001 ? "%.0e" : "%.3f", figure->p_corrected);
-    fprintf(stream, "  %-12s%11s%12s%+7.1f%%%15s%6s %s\n", figure->name,
+    fprintf(stream, "  %-12s%11s%12s%+7.1f%% %14s%6s %s\n", figure->name,
             value_text(figure, figure->a, a), value_text(figure, figure->b, b),
-            figure->change_percent, interval, p, verdict_of(figure, alpha));
+            figure->change_percent, interval_text(figure, interval), p, verdict_of(figure, alpha));
 }
 
 void compare_basis(FILE *stream, const struct comparison *comparison, double alpha)

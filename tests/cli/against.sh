@@ -30,7 +30,7 @@ turns=$(field "$tmp/a.json" turn)
 # compare reports the same as the run.
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
-grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
+grep '^  Throughput' "$tmp/out" | diff "$tmp/said" - || fault "compare says something else"
 # The same seed gives the same order; without a seed it differs.
 try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.json" --order-seed 7
 [ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"
@@ -45,7 +45,7 @@ field "$tmp/a.json" turn | head -8 | awk 'NR % 2 { place = $1 % 2; next }
     $1 % 2 == place { exit 1 }' || fault "the order is not reversed: $(field "$tmp/a.json" turn)"
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
-grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
+grep '^  Throughput' "$tmp/out" | diff "$tmp/said" - || fault "compare says something else"
 no_out "unlike amounts"
 # Different amounts of work are reported.
 try 0 "$@" --runs 1 --against '--limit-samples 20'

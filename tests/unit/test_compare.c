@@ -81,6 +81,32 @@ static void sittings_are_the_repetitions(void **unused)
     }
 }
 
+/* Nothing found is "no difference" only where the pairs would have shown one that matters. */
+static void noise_is_inconclusive(void **unused)
+{
+    const double as[] = {1000, 10, 990, 70}, bs[] = {950, 965, 30, 960};
+    const double steady_a[] = {1000, 1001, 999, 1000}, steady_b[] = {1001, 1000, 1000, 999};
+    const json_t *a = job_with("one", as, 4), *b = job_with("one", bs, 4);
+    const json_t *c = job_with("one", steady_a, 4), *d = job_with("one", steady_b, 4);
+    struct comparison noisy = compared(&a, 1, &b, 1), steady = compared(&c, 1, &d, 1);
+    char *text;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    (void)unused;
+    assert_true(compare_untold(&noisy.figures[0], 0.05));
+    assert_false(compare_untold(&steady.figures[0], 0.05));
+    compare_text(stream, "B", &noisy, 0.05);
+    compare_text(stream, "B", &steady, 0.05);
+    fclose(stream);
+    assert_non_null(strstr(text, ".. >1000 "));
+    assert_non_null(strstr(text, "inconclusive"));
+    assert_non_null(strstr(text, "no difference"));
+    free(text);
+    json_decref((json_t *)a), json_decref((json_t *)b);
+    json_decref((json_t *)c), json_decref((json_t *)d);
+}
+
 static void runs_that_took_turns_are_pairs(void **unused)
 {
     const double as[] = {1000, 1010, 990, 1005, 1020}, bs[] = {950, 965, 930, 960, 962};
@@ -137,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_sitting_each_tells_nothing),
         cmocka_unit_test(sittings_are_the_repetitions),
+        cmocka_unit_test(noise_is_inconclusive),
         cmocka_unit_test(runs_that_took_turns_are_pairs),
         cmocka_unit_test(turns_make_up_pairs),
     };

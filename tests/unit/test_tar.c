@@ -108,6 +108,72 @@ static int parse(const uint8_t *bytes, const struct extent *extent, struct sampl
     return format_parse(&tar, &no_shard, *copy, extent->bytes, 0, &scratch, sample);
 }
 
+/* Parse the only sample of the archive. Returns its label, -2 if parsing fails. */
+static int32_t label_of(const char *choice, const char *json, const char *class)
+{
+    struct maker *maker = calloc(1, sizeof *maker);
+    struct plugin_choice format, saved = tar;
+    struct catalog *catalog;
+    struct sample sample;
+    uint8_t *copy;
+
+    put(maker, "k.left.jpg", '0', "left one");
+    put(maker, "k.json", '0', json);
+    put(maker, "k.jpg", '0', "picture");
+    put(maker, "k.right.jpg", '0', "right one");
+    if (class)
+        put(maker, "k.cls", '0', class);
+    assert_int_equal(plugin_choose("format", format_registry, choice, &format), 0);
+    tar = format;
+    assert_int_equal(index_made(maker, NULL, &catalog), 0);
+    assert_int_equal(catalog->record_count, 1);
+    int code = parse(maker->bytes, &catalog->records[0], &sample, &copy);
+    if (code == 0) {
+        assert_int_equal(sample.image_bytes, 7);
+        assert_memory_equal(sample.image, "picture", 7);
+    }
+    tar = saved;
+    plugin_release(&format);
+    catalog_destroy(catalog);
+    free(copy);
+    free(maker);
+    return code ? -2 : sample.label;
+}
+
+static void labels_in_json(void **unused)
+{
+    (void)unused;
+    assert_int_equal(label_of("tar", "{\"label\": 5, \"cls\": 6}", NULL), 5);
+    assert_int_equal(label_of("tar", "{\"label\": \"cat\", \"cls\": 6}", NULL), 6);
+    assert_int_equal(label_of("tar", "{\"label\": 5}", "8"), 8);
+    assert_int_equal(label_of("tar:label=n", "{\"label\": 5, \"n\": 3}", NULL), 3);
+    assert_int_equal(label_of("tar", "{\"label\": 5.5}", NULL), -2);
+    assert_int_equal(label_of("tar", "{\"caption\": \"a cat\"}", NULL), -1);
+    assert_int_equal(label_of("tar", "[1, 2]", NULL), -1);
+    assert_int_equal(label_of("tar", "{\"label\": ", NULL), -2);
+    assert_int_equal(label_of("tar", "{\"label\": ", "8"), 8);
+}
+
+static void images_named_with_several_dots(void **unused)
+{
+    struct maker *maker = calloc(1, sizeof *maker);
+    struct catalog *catalog;
+    struct sample sample;
+    uint8_t *copy;
+
+    (void)unused;
+    put(maker, "a.left.png", '0', "left");
+    put(maker, "a.right.png", '0', "right");
+    put(maker, "a.cls", '0', "3");
+    assert_int_equal(index_made(maker, NULL, &catalog), 0);
+    assert_int_equal(parse(maker->bytes, &catalog->records[0], &sample, &copy), 0);
+    assert_int_equal(sample.label, 3);
+    assert_memory_equal(sample.image, "left", 4);
+    catalog_destroy(catalog);
+    free(copy);
+    free(maker);
+}
+
 static void neighbours_of_one_key_are_a_sample(void **unused)
 {
     struct maker *maker = calloc(1, sizeof *maker);
@@ -159,9 +225,9 @@ static void unread_samples_are_told(void **unused)
     put(maker, "e.bmp", '0', "x");
     put(maker, "f.txt", '0', "x");
     assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 1);
+    assert_int_equal(catalog->record_count, 2);
     assert_int_equal(catalog->left_out, 1);
-    assert_int_equal(catalog->unread_count, 4);
+    assert_int_equal(catalog->unread_count, 3);
     assert_non_null(strstr(catalog->unread[0], "made.tar: offset 2048: b: no image"));
     catalog_destroy(catalog);
     free(maker);
@@ -450,6 +516,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_of_one_key_are_a_sample),
+        cmocka_unit_test(labels_in_json),
+        cmocka_unit_test(images_named_with_several_dots),
         cmocka_unit_test(unread_samples_are_told),
         cmocka_unit_test(sparse_and_odd_entries_are_passed),
         cmocka_unit_test(a_name_in_front_is_for_the_next_only),
