@@ -275,12 +275,12 @@ static void fill_blocks(const struct baseline *decoder, struct entropy_block *bl
             const struct baseline_plane *plane = &decoder->planes[i];
             const struct huffman *huffman = plane->huffman;
             for (uint32_t j = 0; j < plane->h * plane->v; j++, block++) {
-                block[-1].next_dc = skips ? &huffman->skip_dc : &huffman->dc;
-                block->ac = skips ? &huffman->skip_ac : &huffman->ac;
+                block[-1].next_dc = skips ? huffman->skip_dc : huffman->dc;
+                block->ac = skips ? huffman->skip_ac : huffman->ac;
             }
         }
     }
-    block[-1].next_dc = &decoder->cache.stop;
+    block[-1].next_dc = decoder->cache.stop;
 }
 
 /* Without a marker at its end, the file is cut. */
@@ -349,10 +349,10 @@ static int run_blocks(struct baseline *decoder, struct entropy_block *blocks, ui
 {
     entropy_run *const run = skips ? decoder->kernels->skip : decoder->kernels->run;
     const size_t count = (size_t)mcus * decoder->mcu_blocks;
-    const struct huffman_table **const last = &blocks[count - 1].next_dc;
-    const struct huffman_table *const next_dc = *last;
+    huffman_reference *const last = &blocks[count - 1].next_dc;
+    const huffman_reference next_dc = *last;
 
-    *last = &decoder->cache.stop;
+    *last = decoder->cache.stop;
     const bool good = run(&decoder->stream, blocks, coefficients, coefficients + count * 64);
     *last = next_dc;
     if (!good)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Upsampling and colour conversion, compiled once per CPU by kernels_LEVEL.c, which defines
- * BASELINE_NAME() and BASELINE_TARGET. Loops are simple enough for compilers to vectorise.
+ * BASELINE_NAME() and BASELINE_TARGET. Loops are simple enough for compilers to vectorise; where
+ * they need more than 16 bits, the level may also define, for the conversion by hand,
+ *     COLOUR_VECTOR, COLOUR_PIXELS    the type, and the pixels of 16 bits in it
+ *     COLOUR_OP(name)                 the intrinsic of this width
+ *     COLOUR_LOAD(at)                 that many bytes, widened
+ *     COLOUR_STORE(at, low, high)     pixels 0..3 and 4..7 of each 128-bit lane
  */
 #include "decode/baseline/colour.h"
 
@@ -53,10 +58,10 @@ static inline int32_t BASELINE_NAME(clamp)(int32_t value)
 }
 
 /* 16 fractional bits: 1.402, 1.772, 0.34414, 0.71414. */
-BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
-                                                const uint8_t *restrict cb,
-                                                const uint8_t *restrict cr, uint32_t count,
-                                                uint8_t *restrict rgbx)
+BASELINE_TARGET static inline void BASELINE_NAME(rgbx_each)(const uint8_t *restrict y,
+                                                            const uint8_t *restrict cb,
+                                                            const uint8_t *restrict cr,
+                                                            uint32_t count, uint8_t *restrict rgbx)
 {
     for (uint32_t i = 0; i < count; i++) {
         const int32_t light = y[i], blue = cb[i] - 128, red = cr[i] - 128;
@@ -67,6 +72,54 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
         const uint32_t pixel = COLOUR_BYTES_4(r, g, b, 255);
         memcpy(rgbx + 4 * (size_t)i, &pixel, sizeof pixel);
     }
+}
+
+#ifdef COLOUR_PIXELS
+/* The same in 16 bits: 1.402 is 1 + 26345 / 2^16, rounded in two steps; 1.772 is 2 - 7471 / 2^15;
+ * -0.71414 is -1 + 9367 / 2^15. */
+BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, const uint8_t *cb,
+                                                              const uint8_t *cr, uint8_t *rgbx)
+{
+    const COLOUR_VECTOR centre = COLOUR_OP(set1_epi16)(128), one = COLOUR_OP(set1_epi16)(1);
+    const COLOUR_VECTOR green = COLOUR_OP(set1_epi32)(9367 * 65536 + (-11277 & 0xffff));
+    const COLOUR_VECTOR half = COLOUR_OP(set1_epi32)(1 << 14);
+    const COLOUR_VECTOR light = COLOUR_LOAD(y);
+    const COLOUR_VECTOR blue = COLOUR_OP(sub_epi16)(COLOUR_LOAD(cb), centre);
+    const COLOUR_VECTOR red = COLOUR_OP(sub_epi16)(COLOUR_LOAD(cr), centre);
+
+    COLOUR_VECTOR r =
+        COLOUR_OP(mulhi_epi16)(COLOUR_OP(add_epi16)(red, red), COLOUR_OP(set1_epi16)(26345));
+    r = COLOUR_OP(srai_epi16)(COLOUR_OP(add_epi16)(r, one), 1);
+    r = COLOUR_OP(add_epi16)(r, COLOUR_OP(add_epi16)(light, red));
+    COLOUR_VECTOR b = COLOUR_OP(mulhrs_epi16)(blue, COLOUR_OP(set1_epi16)(-7471));
+    b = COLOUR_OP(add_epi16)(COLOUR_OP(add_epi16)(b, light), COLOUR_OP(add_epi16)(blue, blue));
+    COLOUR_VECTOR low = COLOUR_OP(madd_epi16)(COLOUR_OP(unpacklo_epi16)(blue, red), green);
+    COLOUR_VECTOR high = COLOUR_OP(madd_epi16)(COLOUR_OP(unpackhi_epi16)(blue, red), green);
+    low = COLOUR_OP(srai_epi32)(COLOUR_OP(add_epi32)(low, half), 15);
+    high = COLOUR_OP(srai_epi32)(COLOUR_OP(add_epi32)(high, half), 15);
+    COLOUR_VECTOR g = COLOUR_OP(packs_epi32)(low, high);
+    g = COLOUR_OP(add_epi16)(g, COLOUR_OP(sub_epi16)(light, red));
+
+    const COLOUR_VECTOR rb = COLOUR_OP(packus_epi16)(r, b);
+    const COLOUR_VECTOR ga = COLOUR_OP(packus_epi16)(g, COLOUR_OP(set1_epi16)(255));
+    const COLOUR_VECTOR rg = COLOUR_OP(unpacklo_epi8)(rb, ga);
+    const COLOUR_VECTOR ba = COLOUR_OP(unpackhi_epi8)(rb, ga);
+    COLOUR_STORE(rgbx, COLOUR_OP(unpacklo_epi16)(rg, ba), COLOUR_OP(unpackhi_epi16)(rg, ba));
+}
+#endif
+
+BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
+                                                const uint8_t *restrict cb,
+                                                const uint8_t *restrict cr, uint32_t count,
+                                                uint8_t *restrict rgbx)
+{
+    uint32_t i = 0;
+
+#ifdef COLOUR_PIXELS
+    for (; i + COLOUR_PIXELS <= count; i += COLOUR_PIXELS)
+        BASELINE_NAME(rgbx_vector)(y + i, cb + i, cr + i, rgbx + 4 * (size_t)i);
+#endif
+    BASELINE_NAME(rgbx_each)(y + i, cb + i, cr + i, count - i, rgbx + 4 * (size_t)i);
 }
 
 BASELINE_TARGET static void BASELINE_NAME(grey)(const uint8_t *restrict y, uint32_t count,

@@ -35,11 +35,10 @@ bool entropy_is_complete(const struct entropy_stream *stream)
     return left < 8;
 }
 
-struct entropy_symbol entropy_by_the_book(const struct huffman_table *table, uint64_t bits,
-                                          int16_t *out)
+struct entropy_symbol entropy_by_the_book(huffman_reference table, uint64_t bits, int16_t *out)
 {
     const struct entropy_symbol invalid = {0, 0};
-    const struct huffman_book *book = table->book;
+    const struct huffman_book *book = huffman_book_of(table);
     const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
     const uint32_t prefix = (uint32_t)(bits >> 48);
     uint32_t length = 1;

@@ -20,7 +20,7 @@ enum { ENTROPY_ALIGNMENT = 128 }; /* of coefficients: the bytes of a block */
 
 /* The tables of one block; the DC table is that of the next block. */
 struct entropy_block {
-    const struct huffman_table *ac, *next_dc;
+    huffman_reference ac, next_dc;
 };
 
 /* Bytes between two markers, stuffing removed. */
@@ -52,7 +52,6 @@ struct entropy_symbol {
 };
 
 /* Decode one symbol at position `out` of a block, by the book. */
-struct entropy_symbol entropy_by_the_book(const struct huffman_table *table, uint64_t bits,
-                                          int16_t *out);
+struct entropy_symbol entropy_by_the_book(huffman_reference table, uint64_t bits, int16_t *out);
 
 #endif

@@ -21,6 +21,15 @@ static inline uint64_t BASELINE_NAME(big_endian)(const uint8_t *at)
     return value;
 }
 
+BASELINE_TARGET static inline uint64_t BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
+{
+    const uint64_t index = bits >> ((uintptr_t)table & 63);
+    uint64_t entry;
+
+    memcpy(&entry, table + HUFFMAN_AC_BITS + sizeof entry * index, sizeof entry);
+    return entry;
+}
+
 /* At least 56 bits are valid then. */
 #define BASELINE_REFILL()                                       \
     do {                                                        \
@@ -44,8 +53,8 @@ static inline uint64_t BASELINE_NAME(big_endian)(const uint8_t *at)
  * their lowest six. */
 #define BASELINE_LOOK_UP()                                                                     \
     {                                                                                          \
-        const uint64_t entry = table->entries[bits >> (64 - HUFFMAN_BITS)];                    \
-        const struct huffman_table *following = block->ac;                                     \
+        const uint64_t entry = BASELINE_NAME(entry)(table, bits);                              \
+        huffman_reference following = block->ac;                                               \
         int16_t *ahead = out + (entry >> 56);                                                  \
         if (__builtin_expect(((uintptr_t)out ^ (uintptr_t)ahead) >= ENTROPY_ALIGNMENT, 0))     \
             goto rare;                                                                         \
@@ -73,7 +82,7 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
                       int16_t *out, const int16_t *end, bool keeps)
 {
     const uint8_t *next = stream->next, *const last = stream->end + 8;
-    const struct huffman_table *table = block[-1].next_dc;
+    huffman_reference table = block[-1].next_dc;
     uint64_t bits = stream->bits;
     uint32_t left = stream->count;
 
@@ -89,7 +98,7 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
         if (out == end)
             break;
         BASELINE_REFILL();
-        const uint64_t entry = table->entries[bits >> (64 - HUFFMAN_BITS)];
+        const uint64_t entry = BASELINE_NAME(entry)(table, bits);
         struct entropy_symbol symbol = {entry & 63, (uint32_t)(entry >> 56)};
         if (BASELINE_NAME(fills)(out, entry)) {
             BASELINE_STORE(entry, out + symbol.advance);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/baseline/huffman.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { DC_BITS_MAX = 11, AC_BITS_MAX = 10 }; /* magnitudes of 8-bit samples */
-enum { ENTRIES = 1 << HUFFMAN_BITS, BLOCK_ENDS = 0x80, VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
+enum { INDEX_END = 1 << HUFFMAN_BITS_MAX };
+enum { BLOCK_ENDS = 0x80, VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
 
 /* What one code says. */
 struct huffman_symbol {
@@ -14,7 +16,7 @@ struct huffman_symbol {
 
 /* One symbol per index: code length << 8 | symbol; 0 if the code is longer or invalid. */
 struct huffman_singles {
-    uint16_t at[ENTRIES];
+    uint16_t at[INDEX_END];
 };
 
 static uint64_t pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
@@ -41,9 +43,9 @@ static bool build_book(struct huffman_book *book, struct huffman_singles *single
             const uint32_t symbol = table->symbols[index];
             if ((symbol & 15) > symbol_most || (symbol_most == DC_BITS_MAX && symbol > 15))
                 return false;
-            if (bits > HUFFMAN_BITS)
+            if (bits > HUFFMAN_BITS_MAX)
                 continue;
-            const uint32_t spare = HUFFMAN_BITS - bits;
+            const uint32_t spare = HUFFMAN_BITS_MAX - bits;
             for (uint32_t j = 0; j < 1U << spare && code < 1U << bits; j++)
                 singles->at[code << spare | j] = (uint16_t)(bits << 8 | symbol);
         }
@@ -65,15 +67,17 @@ static bool find(const struct huffman_singles *singles, uint32_t index, uint32_t
     return single && symbol->code_bits <= left;
 }
 
+/* ---- entries: of the index, `known` bits from the top are known ---- */
+
 static uint32_t after(uint32_t index, uint32_t bits)
 {
-    return index << bits & (ENTRIES - 1);
+    return index << bits & (INDEX_END - 1);
 }
 
 /* The value of the `size` bits at the start of the index. */
 static int32_t value_of(uint32_t index, uint32_t size)
 {
-    const int32_t magnitude = (int32_t)(index >> (HUFFMAN_BITS - size));
+    const int32_t magnitude = (int32_t)(index >> (HUFFMAN_BITS_MAX - size));
 
     if (size == 0)
         return 0;
@@ -81,33 +85,33 @@ static int32_t value_of(uint32_t index, uint32_t size)
 }
 
 /* One symbol: its value needs `rest` bits after the index, but its sign lies within. */
-static uint64_t single_entry(const struct huffman_symbol *symbol, uint32_t index)
+static uint64_t single_entry(const struct huffman_symbol *symbol, uint32_t index, uint32_t known)
 {
     const uint32_t used = symbol->code_bits + symbol->size;
+    const uint32_t value = after(index, symbol->code_bits);
 
-    if (used <= HUFFMAN_BITS)
-        return pack(used, 0, symbol->run, symbol->run + 1,
-                    value_of(after(index, symbol->code_bits), symbol->size), 0);
-    const uint32_t inside = HUFFMAN_BITS - symbol->code_bits, rest = used - HUFFMAN_BITS;
+    if (used <= known)
+        return pack(used, 0, symbol->run, symbol->run + 1, value_of(value, symbol->size), 0);
+    const uint32_t inside = known - symbol->code_bits, rest = used - known;
     if (inside == 0 || used > HUFFMAN_MOST)
         return rare;
-    const int32_t high = (int32_t)(index & ((1U << inside) - 1));
+    const int32_t high = (int32_t)(value >> (HUFFMAN_BITS_MAX - inside));
     const int32_t offset = high >> (inside - 1) ? 0 : (1 << symbol->size) - 1;
     return pack(used, rest, symbol->run, symbol->run + 1, high * (1 << rest) - offset, 0);
 }
 
 /* first: of the block's DC table (then it has no run), or another AC symbol. */
 static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffman_symbol *first,
-                           uint32_t index)
+                           uint32_t index, uint32_t known)
 {
-    const uint64_t single = single_entry(first, index);
+    const uint64_t single = single_entry(first, index, known);
     const uint32_t used = first->code_bits + first->size;
-    const int32_t value1 = value_of(after(index, first->code_bits), first->size);
     struct huffman_symbol second;
 
-    if (used >= HUFFMAN_BITS)
+    if (used >= known)
         return single;
-    const uint32_t next = after(index, used), left = HUFFMAN_BITS - used;
+    const uint32_t next = after(index, used), left = known - used;
+    const int32_t value1 = value_of(after(index, first->code_bits), first->size);
     if (!find(ac, next, left, &second))
         return single;
     if (second.ends)
@@ -119,30 +123,32 @@ static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffma
                 value_of(after(next, second.code_bits), second.size));
 }
 
-static void build_pairs(struct huffman *huffman, const struct huffman_singles *dc,
-                        const struct huffman_singles *ac)
+static uint64_t dc_entry(const struct huffman_singles *dc, const struct huffman_singles *ac,
+                         uint32_t index, uint32_t known)
 {
     struct huffman_symbol symbol;
 
-    for (uint32_t i = 0; i < ENTRIES; i++) {
-        huffman->dc.entries[i] = huffman->ac.entries[i] = rare;
-        if (find(dc, i, HUFFMAN_BITS, &symbol))
-            huffman->dc.entries[i] = pair_entry(ac, &symbol, i);
-        if (!find(ac, i, HUFFMAN_BITS, &symbol))
-            continue;
-        /* Ending a block writes zeros to a position that holds zero. */
-        huffman->ac.entries[i] = symbol.ends ? pack(symbol.code_bits, 0, 0, 1, 0, 0) | BLOCK_ENDS
-                                             : pair_entry(ac, &symbol, i);
-    }
+    return find(dc, index, known, &symbol) ? pair_entry(ac, &symbol, index, known) : rare;
+}
+
+static uint64_t ac_entry(const struct huffman_singles *ac, uint32_t index, uint32_t known)
+{
+    struct huffman_symbol symbol;
+
+    if (!find(ac, index, known, &symbol))
+        return rare;
+    /* Ending a block writes zeros to a position that holds zero. */
+    return symbol.ends ? pack(symbol.code_bits, 0, 0, 1, 0, 0) | BLOCK_ENDS
+                       : pair_entry(ac, &symbol, index, known);
 }
 
 /* Add AC symbols to an entry that consumed `used` bits, as long as their codes fit. */
-static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint32_t used,
-                          uint32_t advance, int32_t value1)
+static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint32_t known,
+                          uint32_t used, uint32_t advance, int32_t value1)
 {
     struct huffman_symbol symbol;
 
-    while (used < HUFFMAN_BITS && find(ac, after(index, used), HUFFMAN_BITS - used, &symbol)) {
+    while (used < known && find(ac, after(index, used), known - used, &symbol)) {
         if (symbol.ends)
             return pack(used + symbol.code_bits, 0, 0, advance ? advance : 1, value1, 0) |
                    BLOCK_ENDS;
@@ -154,25 +160,68 @@ static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint
     return advance ? pack(used, 0, 0, advance, value1, 0) : rare;
 }
 
+static uint64_t skip_dc_entry(const struct huffman_singles *dc, const struct huffman_singles *ac,
+                              uint32_t index, uint32_t known)
+{
+    struct huffman_symbol symbol;
+
+    if (!find(dc, index, known, &symbol))
+        return rare;
+    const uint32_t used = symbol.code_bits + symbol.size;
+    if (used > known)
+        return single_entry(&symbol, index, known);
+    return skip_more(ac, index, known, used, 1,
+                     value_of(after(index, symbol.code_bits), symbol.size));
+}
+
+/* ---- tables ---- */
+
+static void set_entry(struct huffman_table *table, uint32_t bits, uint32_t i, uint64_t entry)
+{
+    const size_t first = 64 - bits + HUFFMAN_AC_BITS - offsetof(struct huffman_table, entries);
+
+    memcpy(table->entries + first + i * sizeof entry, &entry, sizeof entry);
+}
+
+static huffman_reference finish_table(struct huffman_table *table, const struct huffman_book *book,
+                                      uint32_t bits)
+{
+    table->book = book;
+    return huffman_refer(table, bits);
+}
+
+static void build_tables(struct huffman *huffman, const struct huffman_singles *dc,
+                         const struct huffman_singles *ac)
+{
+    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
+
+    for (uint32_t i = 0; i < 1U << dc_bits; i++)
+        set_entry(&huffman->dc_table, dc_bits, i,
+                  dc_entry(dc, ac, i << (HUFFMAN_BITS_MAX - dc_bits), dc_bits));
+    for (uint32_t i = 0; i < 1U << ac_bits; i++)
+        set_entry(&huffman->ac_table, ac_bits, i,
+                  ac_entry(ac, i << (HUFFMAN_BITS_MAX - ac_bits), ac_bits));
+    huffman->dc = finish_table(&huffman->dc_table, &huffman->dc_book, dc_bits);
+    huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
+}
+
 void huffman_want_skip(struct huffman *huffman)
 {
+    const uint32_t dc_bits = HUFFMAN_SKIP_DC_BITS, ac_bits = HUFFMAN_SKIP_AC_BITS;
     struct huffman_singles dc, ac;
-    struct huffman_symbol symbol;
 
     if (huffman->has_skip)
         return;
     build_book(&huffman->dc_book, &dc, &huffman->dc_source, DC_BITS_MAX);
     build_book(&huffman->ac_book, &ac, &huffman->ac_source, AC_BITS_MAX);
-    for (uint32_t i = 0; i < ENTRIES; i++) {
-        huffman->skip_ac.entries[i] = skip_more(&ac, i, 0, 0, 0);
-        huffman->skip_dc.entries[i] = huffman->dc.entries[i];
-        if (find(&dc, i, HUFFMAN_BITS, &symbol) && symbol.code_bits + symbol.size <= HUFFMAN_BITS)
-            huffman->skip_dc.entries[i] =
-                skip_more(&ac, i, symbol.code_bits + symbol.size, 1,
-                          value_of(after(i, symbol.code_bits), symbol.size));
-    }
-    huffman->skip_dc.book = &huffman->dc_book;
-    huffman->skip_ac.book = &huffman->ac_book;
+    for (uint32_t i = 0; i < 1U << dc_bits; i++)
+        set_entry(&huffman->skip_dc_table, dc_bits, i,
+                  skip_dc_entry(&dc, &ac, i << (HUFFMAN_BITS_MAX - dc_bits), dc_bits));
+    for (uint32_t i = 0; i < 1U << ac_bits; i++)
+        set_entry(&huffman->skip_ac_table, ac_bits, i,
+                  skip_more(&ac, i << (HUFFMAN_BITS_MAX - ac_bits), ac_bits, 0, 0, 0));
+    huffman->skip_dc = finish_table(&huffman->skip_dc_table, &huffman->dc_book, dc_bits);
+    huffman->skip_ac = finish_table(&huffman->skip_ac_table, &huffman->ac_book, ac_bits);
     huffman->has_skip = true;
 }
 
@@ -184,12 +233,10 @@ static bool build(struct huffman *huffman, const struct markers_table *dc,
     huffman->has_skip = false;
     huffman->dc_source = *dc;
     huffman->ac_source = *ac;
-    huffman->dc.book = &huffman->dc_book;
-    huffman->ac.book = &huffman->ac_book;
     if (!build_book(&huffman->dc_book, &dc_singles, dc, DC_BITS_MAX) ||
         !build_book(&huffman->ac_book, &ac_singles, ac, AC_BITS_MAX))
         return false;
-    build_pairs(huffman, &dc_singles, &ac_singles);
+    build_tables(huffman, &dc_singles, &ac_singles);
     return true;
 }
 
@@ -201,8 +248,9 @@ static bool same(const struct markers_table *a, const struct markers_table *b)
 
 void huffman_start(struct huffman_cache *cache)
 {
-    for (uint32_t i = 0; i < ENTRIES; i++)
-        cache->stop.entries[i] = rare;
+    for (uint32_t i = 0; i < 2; i++)
+        set_entry(&cache->stop_table, 1, i, rare);
+    cache->stop = finish_table(&cache->stop_table, NULL, 1);
 }
 
 struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,

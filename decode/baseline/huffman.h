@@ -2,7 +2,8 @@
  *
  * huffman: look-up tables that decode up to two symbols at once, with their values.
  *
- * A table is indexed by the next HUFFMAN_BITS bits. An entry is 64 bits wide:
+ * A table is indexed by the next bits: as many as pay for the first-level cache that they occupy,
+ * since every entry of a table is equally likely to be used. An entry is 64 bits wide:
  *     0..5    bits consumed, magnitude bits after the index included: the entry is a shift count
  *     7       the block ends here: the sign of byte 0
  *     8..15   position of value 1, relative to the current one
@@ -28,7 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HUFFMAN_BITS = 10, HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
+enum { HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
+enum { HUFFMAN_DC_BITS = 8, HUFFMAN_AC_BITS = 10, HUFFMAN_BITS_MAX = 12 };
+enum { HUFFMAN_SKIP_DC_BITS = 8, HUFFMAN_SKIP_AC_BITS = 10 };
 
 /* The canonical code, for one symbol at a time. */
 struct huffman_book {
@@ -37,10 +40,26 @@ struct huffman_book {
     uint8_t symbols[256];
 };
 
+/* Known by its address + 64 - the bits of its index: a shift count, and where to find entry 0,
+ * HUFFMAN_AC_BITS further. That is unaligned in tables of another size. */
 struct huffman_table {
-    uint64_t entries[1 << HUFFMAN_BITS];
-    const struct huffman_book *book;
+    _Alignas(64) const struct huffman_book *book;
+    uint8_t entries[64 + (8 << HUFFMAN_BITS_MAX)];
 };
+
+typedef const uint8_t *huffman_reference;
+
+static inline huffman_reference huffman_refer(const struct huffman_table *table, uint32_t bits)
+{
+    return (const uint8_t *)table + 64 - bits;
+}
+
+static inline const struct huffman_book *huffman_book_of(huffman_reference reference)
+{
+    const uintptr_t address = (uintptr_t)reference & ~(uintptr_t)63;
+
+    return ((const struct huffman_table *)address)->book;
+}
 
 /* All tables of one component. */
 struct huffman {
@@ -48,11 +67,13 @@ struct huffman {
     uint64_t last_use;
     bool has_skip;
     struct huffman_book dc_book, ac_book;
-    struct huffman_table dc, ac, skip_dc, skip_ac;
+    huffman_reference dc, ac, skip_dc, skip_ac;
+    struct huffman_table dc_table, ac_table, skip_dc_table, skip_ac_table;
 };
 
 struct huffman_cache {
-    struct huffman_table stop; /* nothing but HUFFMAN_RARE: after the last block */
+    struct huffman_table stop_table;
+    huffman_reference stop; /* nothing but HUFFMAN_RARE: after the last block */
     uint64_t use;
     struct huffman slots[HUFFMAN_CACHE];
 };

@@ -21,6 +21,9 @@ struct idct_blocks {
 
 typedef void idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
 
+/* Zigzag position of each coefficient in natural order. */
+extern const uint16_t idct_positions[64];
+
 /* Bytes of row `row` in natural order that coefficients [8 x from, 8 x from + 8) in zigzag order
  * contribute: an index into those, or 0x80 for a zero. */
 extern const uint8_t idct_zigzag[8][8][16];

@@ -4,7 +4,8 @@
  * their lane. Compiled by kernels_LEVEL.c, which defines
  *     IDCT_VECTOR, IDCT_LANES     the type, and its blocks
  *     IDCT_OP(name)               the intrinsic of this width
- *     IDCT_LOAD(blocks, row)      row `row` of each block
+ *     IDCT_NATURAL(blocks, v)     load rows of each block, in natural order; or
+ *     IDCT_LOAD(blocks, row)      load eight coefficients, 8 x `row`, of each block
  *     IDCT_EXTREME(v)             is a 16-bit value outside of IDCT_SANE?
  *     IDCT_STORE(output, stride, rows, v)  8 bytes of rows `rows` and `rows` + 1 of each block
  */
@@ -90,6 +91,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(transpose)(IDCT_VECTOR v[8])
     }
 }
 
+#ifndef IDCT_NATURAL
 /* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
 #define IDCT_FROM(row, from) \
     IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_SPREAD(idct_zigzag[row][from]))
@@ -116,6 +118,8 @@ BASELINE_TARGET static inline void BASELINE_NAME(natural)(const int16_t *const *
     v[6] = IDCT_OF_5(6, 2, 4, 5, 6, 7);
     v[7] = IDCT_OF_3(7, 4, 6, 7);
 }
+#define IDCT_NATURAL(blocks, v) BASELINE_NAME(natural)(blocks, v)
+#endif
 
 /* Returns false, having written nothing, if a block is extreme. */
 BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coefficients,
@@ -125,7 +129,7 @@ BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coef
     const IDCT_VECTOR center = IDCT_OP(set1_epi8)(-128);
     IDCT_VECTOR v[8];
 
-    BASELINE_NAME(natural)(coefficients, v);
+    IDCT_NATURAL(coefficients, v);
     for (int i = 0; i < 8; i++)
         v[i] = IDCT_OP(mullo_epi16)(v[i], IDCT_SPREAD(quantisers + 8 * i));
     if (IDCT_EXTREME(v[0]))

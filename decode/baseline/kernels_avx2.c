@@ -35,7 +35,7 @@ BASELINE_TARGET static inline __m128i avx2_row(const void *at)
 BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __m128i v)
 {
     _mm_storel_epi64((void *)output, v);
-    _mm_storel_epi64((void *)(output + stride), _mm_unpackhi_epi64(v, v));
+    _mm_storeh_pd((void *)(output + stride), _mm_castsi128_pd(v));
 }
 
 #define IDCT_STORE(output, stride, row, v)                                                        \
@@ -45,6 +45,18 @@ BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __
         avx2_store((output)[1] + (size_t)(row) * (stride), stride,                                \
                    _mm256_extracti128_si256(both, 1));                                            \
     } while (0)
+
+#define COLOUR_VECTOR __m256i
+#define COLOUR_PIXELS 16
+#define COLOUR_OP(name) _mm256_##name
+#define COLOUR_LOAD(at) _mm256_cvtepu8_epi16(avx2_row(at))
+#define COLOUR_STORE(at, low, high) avx2_pixels(at, low, high)
+
+BASELINE_TARGET static inline void avx2_pixels(uint8_t *at, __m256i low, __m256i high)
+{
+    _mm256_storeu_si256((void *)at, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256((void *)(at + 32), _mm256_permute2x128_si256(low, high, 0x31));
+}
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"

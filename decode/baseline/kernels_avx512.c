@@ -24,18 +24,37 @@ BASELINE_TARGET static inline __m128i avx512_row(const void *at)
     return _mm_loadu_si128(at);
 }
 
-BASELINE_TARGET static inline __m512i avx512_load(const int16_t *const *blocks, int row)
+/* Rows of four blocks, each row in the lane of its block, from four rows of each. */
+BASELINE_TARGET static inline void avx512_gather(const __m512i rows[4], __m512i v[4])
 {
-    const __m256i low =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(avx512_row(blocks[0] + 8 * row)),
-                                avx512_row(blocks[1] + 8 * row), 1);
-    const __m256i high =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(avx512_row(blocks[2] + 8 * row)),
-                                avx512_row(blocks[3] + 8 * row), 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    const __m512i low01 = _mm512_shuffle_i32x4(rows[0], rows[1], 0x44);
+    const __m512i low23 = _mm512_shuffle_i32x4(rows[2], rows[3], 0x44);
+    const __m512i high01 = _mm512_shuffle_i32x4(rows[0], rows[1], 0xee);
+    const __m512i high23 = _mm512_shuffle_i32x4(rows[2], rows[3], 0xee);
+
+    v[0] = _mm512_shuffle_i32x4(low01, low23, 0x88);
+    v[1] = _mm512_shuffle_i32x4(low01, low23, 0xdd);
+    v[2] = _mm512_shuffle_i32x4(high01, high23, 0x88);
+    v[3] = _mm512_shuffle_i32x4(high01, high23, 0xdd);
 }
 
-#define IDCT_LOAD(blocks, row) avx512_load(blocks, row)
+/* Two vectors hold a block: any order is two permutations. */
+BASELINE_TARGET static inline void avx512_natural(const int16_t *const *blocks, __m512i v[8])
+{
+    const __m512i first = _mm512_loadu_si512(idct_positions);
+    const __m512i second = _mm512_loadu_si512(idct_positions + 32);
+    __m512i upper[4], lower[4];
+
+    for (int i = 0; i < 4; i++) {
+        const __m512i a = _mm512_loadu_si512(blocks[i]), b = _mm512_loadu_si512(blocks[i] + 32);
+        upper[i] = _mm512_permutex2var_epi16(a, first, b);
+        lower[i] = _mm512_permutex2var_epi16(a, second, b);
+    }
+    avx512_gather(upper, v);
+    avx512_gather(lower, v + 4);
+}
+
+#define IDCT_NATURAL(blocks, v) avx512_natural(blocks, v)
 #define IDCT_SPREAD(at) _mm512_broadcast_i32x4(avx512_row(at))
 #define IDCT_EXTREME(v)                                                           \
     _mm512_test_epi16_mask(_mm512_add_epi16(v, _mm512_set1_epi16(IDCT_SANE + 1)), \
@@ -45,7 +64,7 @@ BASELINE_TARGET static inline __m512i avx512_load(const int16_t *const *blocks, 
 BASELINE_TARGET static inline void avx512_store(uint8_t *output, size_t stride, __m128i v)
 {
     _mm_storel_epi64((void *)output, v);
-    _mm_storel_epi64((void *)(output + stride), _mm_unpackhi_epi64(v, v));
+    _mm_storeh_pd((void *)(output + stride), _mm_castsi128_pd(v));
 }
 
 #define IDCT_STORE(output, stride, row, v)                                     \
@@ -58,6 +77,21 @@ BASELINE_TARGET static inline void avx512_store(uint8_t *output, size_t stride, 
         avx512_store(to[2] + skip, stride, _mm512_extracti32x4_epi32(all, 2)); \
         avx512_store(to[3] + skip, stride, _mm512_extracti32x4_epi32(all, 3)); \
     } while (0)
+
+#define COLOUR_VECTOR __m512i
+#define COLOUR_PIXELS 32
+#define COLOUR_OP(name) _mm512_##name
+#define COLOUR_LOAD(at) _mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)(at)))
+#define COLOUR_STORE(at, low, high) avx512_pixels(at, low, high)
+
+BASELINE_TARGET static inline void avx512_pixels(uint8_t *at, __m512i low, __m512i high)
+{
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+
+    _mm512_storeu_si512(at, _mm512_permutex2var_epi64(low, first, high));
+    _mm512_storeu_si512(at + 64, _mm512_permutex2var_epi64(low, second, high));
+}
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
