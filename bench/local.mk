@@ -54,7 +54,7 @@ bench_trainer_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_SOURCE='"$(abs_top_srcdir)"'
 bench_trainer_LDADD = $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/trainer_peer.py
-EXTRA_DIST += bench/nodes.py bench/predict.py bench/shuffle-learning.py bench/slow-disk.py
+EXTRA_DIST += bench/curve.py bench/nodes.py bench/predict.py bench/shuffle-learning.py bench/slow-disk.py
 
 # Needs a GPU. bench/device.sh runs it all, from here or from the folder of `make portable`.
 noinst_PROGRAMS += bench/device_steps

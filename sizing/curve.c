@@ -127,3 +127,14 @@ double sizing_curve_rate(const struct sizing_curve *curve, double read_bytes, do
                        row_rate(&rows[at + 1], depth, deviations),
                        share_of(read_bytes, rows[at].read_bytes, rows[at + 1].read_bytes)));
 }
+
+double sizing_curve_best(const struct sizing_curve *curve, double read_bytes, double deviations)
+{
+    double best = curve->count ? 0 : INFINITY;
+
+    for (unsigned i = 0; i < curve->count; i++)
+        for (unsigned k = 0; k < curve->rows[i].count; k++)
+            best = fmax(best,
+                        sizing_curve_rate(curve, read_bytes, curve->rows[i].depths[k], deviations));
+    return best;
+}

@@ -37,5 +37,7 @@ void sizing_curve_print(FILE *stream, const struct sizing_curve_row *row);
  * state, in standard deviations. */
 double sizing_curve_rate(const struct sizing_curve *curve, double read_bytes, double depth,
                          double deviations);
+/* The same at the best of the measured depths: deep queues may be slower. */
+double sizing_curve_best(const struct sizing_curve *curve, double read_bytes, double deviations);
 
 #endif

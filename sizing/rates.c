@@ -85,22 +85,30 @@ double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
     return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
 }
 
-/* Return what the measured curve gives all nodes together with `depth` reads in flight in each.
- * Equal storages share the reads. */
-static double curve_rate(const struct sizing_plant *plant, double depth)
+/* Return what the measured curve gives all nodes together, with the reads that they have in flight.
+ * Equal storages share these. */
+static double curve_rate(const struct sizing_plant *plant)
+{
+    return plant->storages *
+           sizing_curve_rate(plant->curve, plant->of[SIZING_READ_BYTES],
+                             plant->of[SIZING_DEPTH] * plant->nodes / plant->storages,
+                             plant->curve_deviations);
+}
+
+/* The most that it gives at any depth. */
+static double curve_limit(const struct sizing_plant *plant)
 {
     if (!plant->curve)
         return INFINITY;
-    return plant->storages * sizing_curve_rate(plant->curve, plant->of[SIZING_READ_BYTES],
-                                               depth * plant->nodes / plant->storages,
-                                               plant->curve_deviations);
+    return plant->storages *
+           sizing_curve_best(plant->curve, plant->of[SIZING_READ_BYTES], plant->curve_deviations);
 }
 
 /* Return the servers' bytes/s, from disk and from their memory. */
 static double server_rate(const struct sizing_plant *plant, unsigned epoch)
 {
     const double disks =
-        fmin(positive_or_infinite(plant->of[SIZING_STORAGE_RATE]), curve_rate(plant, INFINITY));
+        fmin(positive_or_infinite(plant->of[SIZING_STORAGE_RATE]), curve_limit(plant));
     const double memory = plant->of[SIZING_SERVER_CACHE_RATE];
     const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
 
@@ -129,13 +137,13 @@ static double client_rate(const struct sizing_plant *plant)
 /* A measured curve knows more than the latency of one read. */
 static double depth_rate(const struct sizing_plant *plant)
 {
-    const double depth = plant->of[SIZING_DEPTH];
-
-    if (plant->curve)
-        return curve_rate(plant, depth) / plant->nodes;
     const double latency = plant->of[SIZING_STORAGE_LATENCY_S];
 
-    return latency > 0 ? depth * plant->of[SIZING_READ_BYTES] / latency : INFINITY;
+    if (plant->curve)
+        return curve_rate(plant) / plant->nodes;
+
+    return latency > 0 ? plant->of[SIZING_DEPTH] * plant->of[SIZING_READ_BYTES] / latency
+                       : INFINITY;
 }
 
 double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch)

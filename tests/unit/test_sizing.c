@@ -170,6 +170,12 @@ static void a_curve_limits_the_plant(void **unused)
     assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 10000, 1e-9);
     plant.storages = 2;
     assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 20000, 1e-9);
+    /* Deep queues may be slower: what a storage can give is its best. */
+    assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 20:2e9, 100:1e9"), 0);
+    plant = sizing_plant_stated(&inputs, 4);
+    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 2000, 1e-9);
+    assert_near(simulate(&plant).samples_per_s, 2000, 0.01);
+    assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 100:10e9"), 0);
     inputs.is_node_storage = 1;
     plant = sizing_plant_stated(&inputs, 4);
     assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 4 * 500, 1e-9);
