@@ -11,38 +11,19 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 enum { COLUMNS_MAX = 4096, NODES_MAX = 1 << 16 };
 
-/* Byte counts of struct provenance. */
-static const struct {
-    const char *key;
-    size_t offset;
-} provenance_parts[] = {
-    {"read_bytes", offsetof(struct provenance, read)},
-    {"from_page_cache_bytes", offsetof(struct provenance, page_cache)},
-    {"from_local_bytes", offsetof(struct provenance, local)},
-    {"from_fabric_bytes", offsetof(struct provenance, fabric)},
-    {"ahead_bytes", offsetof(struct provenance, ahead)},
-    {"fabric_receive_bytes", offsetof(struct provenance, received)},
-    {"fabric_send_bytes", offsetof(struct provenance, sent)},
-    {"fabric_excess_bytes", offsetof(struct provenance, excess)},
-    {"expected_gradient_bytes", offsetof(struct provenance, gradients)},
-};
-enum { PROVENANCE_PARTS = sizeof provenance_parts / sizeof provenance_parts[0] };
-
 /* ---- writing ---- */
 
-static json_t *provenance_of(const struct provenance *provenance)
+static json_t *provenance_of(struct provenance provenance)
 {
     json_t *object = json_object();
 
     for (int i = 0; i < PROVENANCE_PARTS; i++) {
-        const char *key = provenance_parts[i].key;
-        const double value =
-            *(const double *)((const char *)provenance + provenance_parts[i].offset);
+        const char *key = provenance_keys[i];
+        const double value = *provenance_part(&provenance, i);
         char reason[64];
         if (isfinite(value)) {
             json_object_set_new(object, key, json_integer((json_int_t)llround(value)));
@@ -52,7 +33,7 @@ static json_t *provenance_of(const struct provenance *provenance)
         json_object_set_new(object, key, json_null());
         json_object_set_new(object, reason, json_text("not counted by any probe"));
     }
-    json_put_text(object, "method", provenance_witness_text(provenance->witness));
+    json_put_text(object, "method", provenance_witness_text(provenance.witness));
     return object;
 }
 
@@ -69,7 +50,7 @@ static json_t *phases_of(const struct timeline *timeline)
         json_put_number(object, "from_s", phase->from_s);
         json_put_number(object, "to_s", phase->to_s);
         if (strcmp(phase->name, "epoch") == 0)
-            json_object_set_new(object, "origin", provenance_of(&phase->provenance));
+            json_object_set_new(object, "origin", provenance_of(phase->provenance));
         json_array_append_new(phases, object);
     }
     return phases;
@@ -130,7 +111,7 @@ json_t *report_timeline(const struct timeline *timeline)
     json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
     json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
     json_object_set_new(object, "absent", absent);
-    json_object_set_new(object, "origin", provenance_of(&timeline->provenance));
+    json_object_set_new(object, "origin", provenance_of(timeline->provenance));
     json_object_set_new(object, "phases", phases_of(timeline));
     json_object_set_new(object, "lost_phases", json_integer((json_int_t)timeline->phases_lost));
     json_object_set_new(object, "columns", columns_of(timeline));
@@ -163,8 +144,7 @@ static void load_provenance(const json_t *object, struct provenance *provenance)
     const char *method = load_text(object, "method");
 
     for (int i = 0; i < PROVENANCE_PARTS; i++)
-        *(double *)((char *)provenance + provenance_parts[i].offset) =
-            load_number(object, provenance_parts[i].key);
+        *provenance_part(provenance, i) = load_number(object, provenance_keys[i]);
     for (int witness = PROVENANCE_NOTHING; method && witness <= PROVENANCE_RECEIVED; witness++)
         if (strcmp(method, provenance_witness_text((enum provenance_witness)witness)) == 0)
             provenance->witness = (enum provenance_witness)witness;

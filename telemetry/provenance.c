@@ -116,17 +116,29 @@ void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_
     provenance->ahead = at_least_0(-rest);
 }
 
+const char *const provenance_keys[PROVENANCE_PARTS] = {
+    "read_bytes",        "from_page_cache_bytes", "from_local_bytes",
+    "from_fabric_bytes", "ahead_bytes",           "fabric_receive_bytes",
+    "fabric_send_bytes", "fabric_excess_bytes",   "expected_gradient_bytes",
+};
+
+double *provenance_part(struct provenance *provenance, int part)
+{
+    double *const parts[PROVENANCE_PARTS] = {
+        &provenance->read,   &provenance->page_cache, &provenance->local,
+        &provenance->fabric, &provenance->ahead,      &provenance->received,
+        &provenance->sent,   &provenance->excess,     &provenance->gradients,
+    };
+
+    return parts[part];
+}
+
 void provenance_add(struct provenance *sum, const struct provenance *part)
 {
-    sum->read += part->read;
-    sum->local += part->local;
-    sum->fabric += part->fabric;
-    sum->page_cache += part->page_cache;
-    sum->ahead += part->ahead;
-    sum->received += part->received;
-    sum->sent += part->sent;
-    sum->excess += part->excess;
-    sum->gradients += part->gradients;
+    struct provenance copy = *part;
+
+    for (int i = 0; i < PROVENANCE_PARTS; i++)
+        *provenance_part(sum, i) += *provenance_part(&copy, i);
     sum->witness = part->witness;
 }
 

@@ -35,6 +35,11 @@ struct provenance {
 void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                      struct provenance *provenance);
 
+/* The byte counts, `read` first, and their names in a result. */
+enum { PROVENANCE_PARTS = 9 };
+extern const char *const provenance_keys[PROVENANCE_PARTS];
+double *provenance_part(struct provenance *provenance, int part);
+
 /* Add part to *sum, whose witness becomes the part's. */
 void provenance_add(struct provenance *sum, const struct provenance *part);
 

@@ -5,25 +5,9 @@
 #include "pipeline/result/meter.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-    const char *key;
-    size_t offset; /* in struct provenance */
-} provenance_figures[] = {
-    {"from_page_cache_bytes_per_s", offsetof(struct provenance, page_cache)},
-    {"from_local_bytes_per_s", offsetof(struct provenance, local)},
-    {"from_fabric_bytes_per_s", offsetof(struct provenance, fabric)},
-    {"ahead_bytes_per_s", offsetof(struct provenance, ahead)},
-    {"fabric_receive_bytes_per_s", offsetof(struct provenance, received)},
-    {"fabric_send_bytes_per_s", offsetof(struct provenance, sent)},
-    {"fabric_excess_bytes_per_s", offsetof(struct provenance, excess)},
-    {"expected_gradient_bytes_per_s", offsetof(struct provenance, gradients)},
-};
-enum { PROVENANCE_FIGURES = sizeof provenance_figures / sizeof provenance_figures[0] };
 
 /* Name the figures of available probes, then all counters. */
 static void name_columns(struct timeline *timeline, const struct series *series)
@@ -34,8 +18,8 @@ static void name_columns(struct timeline *timeline, const struct series *series)
     for (int i = 0; i < METER_COUNTS; i++)
         if (meter_figures[i].key)
             snprintf(keys[count++], sizeof *keys, "%s", meter_figures[i].key);
-    for (int i = 0; i < PROVENANCE_FIGURES; i++)
-        snprintf(keys[count++], sizeof *keys, "%s", provenance_figures[i].key);
+    for (int i = 1; i < PROVENANCE_PARTS; i++) /* the meter counts the first */
+        snprintf(keys[count++], sizeof *keys, "%s_per_s", provenance_keys[i]);
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (monitor_counts(series, &monitor_figures[i]))
             snprintf(keys[count++], sizeof *keys, "%s", monitor_figures[i].key);
@@ -59,9 +43,8 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
         if (meter_figures[i].key)
             *values++ = monitor_figure(series, &meter_figures[i], from_ns, to_ns);
     provenance_take(series, from_ns, to_ns, &provenance);
-    for (int i = 0; i < PROVENANCE_FIGURES; i++)
-        *values++ =
-            *(const double *)((const char *)&provenance + provenance_figures[i].offset) / seconds;
+    for (int i = 1; i < PROVENANCE_PARTS; i++)
+        *values++ = *provenance_part(&provenance, i) / seconds;
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (monitor_counts(series, &monitor_figures[i]))
             *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
@@ -125,7 +108,7 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                                uint64_t interval_ns)
 {
     const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
-    const uint32_t figures_most = METER_COUNTS + PROVENANCE_FIGURES + MONITOR_FIGURES;
+    const uint32_t figures_most = METER_COUNTS + PROVENANCE_PARTS + MONITOR_FIGURES;
     struct timeline *timeline =
         timeline_blank(figures_most + series->metric_count, series->row_count, series->mark_count);
 

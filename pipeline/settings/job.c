@@ -78,8 +78,8 @@ const struct option_spec job_options[] = {
      .summary = "alternate the sections of a job file in the same way, and compare each with the "
                 "first"},
     {"turns", 0, OPTION_COUNT, FIELD(turns), .fallback = "1", .minimum = 1, .maximum = 1000,
-     .summary = "alternate this often for each pair of --against or --paired, which then is the "
-                "mean of so many runs: several short turns cancel drift that one long run does not"},
+     .summary = "runs of each job per pair of --against or --paired, whose mean is the pair's "
+                "figure: several short runs cancel drift that one long run does not"},
     {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
      .maximum = 4294967295,
      .summary = "random seed of the order in which --against, --paired and --beside alternate"},
