@@ -85,13 +85,11 @@ void dnn_close(struct dnn *dnn)
         return;
     while (dnn->plans) {
         struct dnn_found *next = dnn->plans->next;
-        if (dnn->plans->plan)
-            cudnnBackendDestroyDescriptor(dnn->plans->plan);
+        dnn_destroy(dnn->plans->plan);
         free(dnn->plans);
         dnn->plans = next;
     }
-    if (dnn->described)
-        cudnnBackendDestroyDescriptor(dnn->described);
+    dnn_destroy(dnn->described);
     if (dnn->handle)
         cudnnDestroy(dnn->handle);
     dnn_choices_free(dnn->kept);
@@ -156,8 +154,7 @@ static int execute(const struct dnn *dnn, const struct dnn_shape *shape,
         status = cudnnBackendFinalize(pack);
     if (!status)
         status = cudnnBackendExecute(dnn->handle, plan, pack);
-    if (pack)
-        cudnnBackendDestroyDescriptor(pack);
+    dnn_destroy(pack);
     return dnn_check(status, "compute a convolution");
 }
 
@@ -278,12 +275,12 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
         if (count < most && (count == 0 || clock_now_ns() - start_ns < making_ns))
             dnn_plan_make(dnn->handle, dnn->described, configs[i], &plan);
         if (plan && (dnn_plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
-            cudnnBackendDestroyDescriptor(plan);
+            dnn_destroy(plan);
             plan = NULL;
         }
         if (plan)
             plans[count++] = plan;
-        cudnnBackendDestroyDescriptor(configs[i]);
+        dnn_destroy(configs[i]);
     }
     return count;
 }
@@ -334,7 +331,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
     plan->plan = code ? NULL : plans[0];
     plan->known.candidates = count;
     for (uint32_t i = code ? 0 : 1; i < count; i++)
-        cudnnBackendDestroyDescriptor(plans[i]);
+        dnn_destroy(plans[i]);
     return code;
 }
 
@@ -374,7 +371,7 @@ static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct 
     dnn_graph_destroy(&graph);
     if (code == 0 && (dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes) ||
                       plan->known.workspace_bytes > workspace_limit_bytes)) {
-        cudnnBackendDestroyDescriptor(plan->plan);
+        dnn_destroy(plan->plan);
         plan->plan = NULL;
     }
     return plan->plan != NULL;

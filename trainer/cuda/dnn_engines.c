@@ -34,7 +34,7 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
         [CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP] = true};
     for (int64_t i = 0; i < note_count && fit; i++)
         fit = notes[i] < CUDNN_NUMERICAL_NOTE_TYPE_COUNT && allowed[notes[i]];
-    cudnnBackendDestroyDescriptor(engine);
+    dnn_destroy(engine);
     return fit;
 }
 
@@ -72,8 +72,8 @@ static int ask(const struct dnn_graph *graph, cudnnBackendHeurMode_t mode,
     if (status)
         *found = 0;
     while (made > *found)
-        cudnnBackendDestroyDescriptor(configs[--made]);
-    cudnnBackendDestroyDescriptor(heuristic);
+        dnn_destroy(configs[--made]);
+    dnn_destroy(heuristic);
     return dnn_check(status, "ask for engines");
 }
 
@@ -90,7 +90,7 @@ int dnn_engines_find(const struct dnn_graph *graph, const struct dnn_shape *shap
         if (fits(configs[i], shape, deterministic))
             configs[(*count)++] = configs[i];
         else
-            cudnnBackendDestroyDescriptor(configs[i]);
+            dnn_destroy(configs[i]);
     }
     return *count > 0 ? 0 : code ? code : fail(ENOTSUP, "backend cuda: cuDNN has no engine");
 }
@@ -113,8 +113,8 @@ int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
             1, &config);
     if (!status)
         status = cudnnBackendFinalize(made);
-    if (status && made)
-        cudnnBackendDestroyDescriptor(made);
+    if (status)
+        dnn_destroy(made);
     *plan = status ? NULL : made;
     return dnn_check(status, "finish a plan");
 }
@@ -150,8 +150,7 @@ static int take_knobs(cudnnBackendDescriptor_t config, struct dnn_choice *choice
     for (int64_t i = 0; i < count && i < DNN_KNOBS_MAX && code == 0; i++)
         code = take_knob(knobs[i], choice);
     for (int i = 0; i < DNN_KNOBS_MAX; i++)
-        if (knobs[i])
-            cudnnBackendDestroyDescriptor(knobs[i]);
+        dnn_destroy(knobs[i]);
     return code ? code : count > DNN_KNOBS_MAX ? fail(ENOTSUP, "a plan has too many knobs") : 0;
 }
 
@@ -171,10 +170,8 @@ int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
     int code = dnn_check(status, "ask for a plan's engine");
     if (code == 0)
         code = take_knobs(config, choice);
-    if (engine)
-        cudnnBackendDestroyDescriptor(engine);
-    if (config)
-        cudnnBackendDestroyDescriptor(config);
+    dnn_destroy(engine);
+    dnn_destroy(config);
     return code;
 }
 

@@ -10,7 +10,7 @@
 #include "trainer/cuda/dnn_operations.h"
 
 /* Describe a device that need not be present. capability: 80 (A100) or 90 (H200). Destroy it with
- * cudnnBackendDestroyDescriptor(). */
+ * dnn_destroy(). */
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
 /* Find engine configurations for the shape: of its precision only, and deterministic if wanted;

@@ -443,5 +443,5 @@ int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct d
 void dnn_graph_destroy(struct dnn_graph *graph)
 {
     while (graph->part_count > 0)
-        cudnnBackendDestroyDescriptor(graph->parts[--graph->part_count]);
+        dnn_destroy(graph->parts[--graph->part_count]);
 }

@@ -18,6 +18,13 @@ void dnn_set(cudnnStatus_t *status, cudnnBackendDescriptor_t made, cudnnBackendA
 void dnn_get(cudnnStatus_t *status, cudnnBackendDescriptor_t from, cudnnBackendAttributeName_t name,
              cudnnBackendAttributeType_t type, void *value);
 
+/* NULL: does nothing. */
+static inline void dnn_destroy(cudnnBackendDescriptor_t descriptor)
+{
+    if (descriptor)
+        cudnnBackendDestroyDescriptor(descriptor);
+}
+
 enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 96 };
 
 /* A tensor's id in the graph. */

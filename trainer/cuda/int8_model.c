@@ -5,9 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { ALIGNMENT = 256 };
 
 /* ---- the graph ---- */
 
@@ -34,28 +31,9 @@ struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolu
 
 /* ---- parameters ---- */
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static uint64_t weight_count(const struct cuda_model *model, uint32_t node)
-{
-    return model->graph->parameters[model->graph->nodes[node].weight].count;
-}
-
-/* A convolution has weights and three vectors. */
-static uint64_t bytes_of(const struct cuda_model *model, uint32_t node)
-{
-    const uint32_t channels = model->graph->nodes[node].shape.channels;
-
-    return aligned(weight_count(model, node)) + 3 * aligned(channels * sizeof(float));
-}
-
 int cuda_int8_open(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
-    uint64_t bytes = 0;
 
     if (!model->config.ranges)
         return 0;
@@ -64,23 +42,16 @@ int cuda_int8_open(struct cuda_model *model)
     if (!model->quantised || !model->int8)
         return -ENOMEM;
     quantise_plan(graph, model->config.ranges, model->quantised);
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        bytes += model->quantised[i].in_int8 ? bytes_of(model, i) : 0;
-    char *next = cuda_allocate(model, bytes);
-    if (!next)
-        return model->code;
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint64_t vector = aligned(graph->nodes[i].shape.channels * sizeof(float));
-        if (!model->quantised[i].in_int8)
-            continue;
-        char *vectors = next + aligned(weight_count(model, i));
-        model->int8[i] = (struct cuda_int8){.weight = (int8_t *)next,
-                                            .scale = (void *)vectors,
-                                            .bias = (void *)(vectors + vector),
-                                            .last = (void *)(vectors + 2 * vector)};
-        next += bytes_of(model, i);
+        const uint64_t vector = graph->nodes[i].shape.channels * sizeof(float);
+        if (model->quantised[i].in_int8)
+            model->int8[i] = (struct cuda_int8){
+                .weight = cuda_allocate(model, graph->parameters[graph->nodes[i].weight].count),
+                .scale = cuda_allocate(model, vector),
+                .bias = cuda_allocate(model, vector),
+                .last = cuda_allocate(model, vector)};
     }
-    return 0;
+    return model->code;
 }
 
 void cuda_int8_close(struct cuda_model *model)
@@ -89,54 +60,53 @@ void cuda_int8_close(struct cuda_model *model)
     free(model->quantised);
 }
 
-/* Permute outputs x channels x plane to outputs x plane x channels. */
-static void put_channels_last(const struct graph_node *node, uint64_t count, const int8_t *from,
-                              int8_t *to)
-{
-    const uint64_t plane = (uint64_t)node->window.height * node->window.width;
-    const uint64_t channels = count / node->shape.channels / plane;
-
-    for (uint64_t k = 0; k < node->shape.channels; k++)
-        for (uint64_t c = 0; c < channels; c++)
-            for (uint64_t p = 0; p < plane; p++)
-                to[(k * plane + p) * channels + c] = from[(k * channels + c) * plane + p];
-}
-
-/* Compute the parameters of one convolution on the host, laid out as on the device. */
-static int fill(const struct cuda_model *model, uint32_t number, const float *parameters,
-                const float *statistics, char *filled)
+/* Compute the parameters of one convolution on the host and send them. Rows of weights are
+ * quantised in whatever order they are. */
+static int load_layer(const struct cuda_model *model, uint32_t number, const float *parameters,
+                      const float *statistics)
 {
     const struct graph *graph = model->graph;
     const struct graph_node *node = &graph->nodes[number];
+    const struct graph_parameter *weight = &graph->parameters[node->weight];
     const struct cuda_chain chain = cuda_chain_of(model, number);
+    const struct cuda_int8 *to = &model->int8[number];
     const uint32_t channels = node->shape.channels;
-    const uint64_t count = weight_count(model, number), vector = aligned(channels * sizeof(float));
     const float step = model->quantised[chain.end].step, unit = step > 0 ? step : 1;
     const float between = chain.sum ? model->quantised[chain.other].step : unit;
     const float step_in = model->quantised[node->inputs[0]].step;
-    float *scale = (void *)(filled + aligned(count));
-    float *bias = (void *)(filled + aligned(count) + vector);
-    float *last = (void *)(filled + aligned(count) + 2 * vector);
-    int8_t *quantised = memory_array(count, 1);
-    int code = quantised ? quantise_layer(graph, number, chain.norm, parameters, statistics,
-                                          parameters + graph->parameters[node->weight].offset,
-                                          quantised, scale, bias)
-                         : -ENOMEM;
+    const uint64_t bytes = channels * sizeof(float);
+    void *stream = model->runtime.stream;
+    int8_t *quantised = memory_array(weight->count, 1);
+    float *scale = memory_array(3 * (uint64_t)channels, sizeof *scale);
+    float *bias = scale ? scale + channels : NULL, *last = scale ? bias + channels : NULL;
 
-    if (code == 0)
-        put_channels_last(node, count, quantised, (int8_t *)filled);
-    for (uint32_t i = 0; i < channels; i++) {
+    int code = quantised && scale
+                   ? quantise_layer(graph, number, chain.norm, parameters, statistics,
+                                    parameters + weight->offset, quantised, scale, bias)
+                   : -ENOMEM;
+    for (uint32_t i = 0; i < channels && code == 0; i++) {
         scale[i] *= step_in / between;
         bias[i] /= between;
         last[i] = between / unit;
     }
+    if (code == 0)
+        code = runtime_copy(to->weight, quantised, weight->count, stream);
+    if (code == 0)
+        code = runtime_copy(to->scale, scale, bytes, stream);
+    if (code == 0)
+        code = runtime_copy(to->bias, bias, bytes, stream);
+    if (code == 0)
+        code = runtime_copy(to->last, last, bytes, stream);
+    int waited = runtime_wait(stream);
     free(quantised);
-    return code;
+    free(scale);
+    return code ? code : waited;
 }
 
 int cuda_int8_load(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
+    void *stream = model->runtime.stream;
 
     if (!model->quantised)
         return 0;
@@ -144,23 +114,16 @@ int cuda_int8_load(struct cuda_model *model)
     float *statistics = memory_array(graph->statistic_floats + 1, sizeof *statistics);
     int code = parameters && statistics ? 0 : -ENOMEM;
     if (code == 0)
-        code = cuda_model_save(model, parameters, NULL, statistics, NULL);
-    for (uint32_t i = 0; i < graph->node_count && code == 0; i++) {
-        if (!model->quantised[i].in_int8)
-            continue;
-        const uint64_t bytes = bytes_of(model, i);
-        char *filled = NULL;
-        code = posix_memalign((void **)&filled, ALIGNMENT, bytes) ? -ENOMEM : 0;
-        if (code == 0)
-            memset(filled, 0, bytes);
-        if (code == 0)
-            code = fill(model, i, parameters, statistics, filled);
-        if (code == 0)
-            code = runtime_copy(model->int8[i].weight, filled, bytes, model->runtime.stream);
-        int waited = runtime_wait(model->runtime.stream);
-        code = code ? code : waited;
-        free(filled);
-    }
+        code = runtime_copy(parameters, model->parameters,
+                            graph->parameter_floats * sizeof *parameters, stream);
+    if (code == 0)
+        code = runtime_copy(statistics, model->statistics,
+                            graph->statistic_floats * sizeof *statistics, stream);
+    int waited = runtime_wait(stream);
+    code = code ? code : waited;
+    for (uint32_t i = 0; i < graph->node_count && code == 0; i++)
+        if (model->quantised[i].in_int8)
+            code = load_layer(model, i, parameters, statistics);
     free(parameters);
     free(statistics);
     return code;
