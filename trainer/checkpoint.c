@@ -72,39 +72,27 @@ static void decode(const uint8_t head[HEAD_BYTES], struct checkpoint *checkpoint
     memcpy(&checkpoint->rate_before, &rate, sizeof rate);
 }
 
-/* The file's parts in order, with their CRC. */
-struct part {
-    void *bytes;
-    uint64_t count;
-};
-
-static int write_parts(int fd, const struct part *parts, int count, const char *path)
+uint64_t checkpoint_floats(const struct checkpoint *checkpoint)
 {
-    uint64_t offset = 0;
-    uint32_t crc = 0;
-    int code = 0;
-
-    for (int i = 0; i < count && code == 0; i++) {
-        code = file_write_at(fd, parts[i].bytes, parts[i].count, offset, path);
-        crc = crc32c(crc, parts[i].bytes, parts[i].count);
-        offset += parts[i].count;
-    }
-    uint8_t end[CRC_BYTES];
-    bytes_put_le32(end, crc);
-    return code ? code : file_write_at(fd, end, sizeof end, offset, path);
+    return 2 * checkpoint->parameter_floats + checkpoint->statistic_floats;
 }
 
-int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *parameters,
-                     const float *momenta, const float *statistics)
+/* Write head, floats and their CRC. */
+static int write_all(int fd, const uint8_t head[HEAD_BYTES], const float *floats, uint64_t bytes,
+                     const char *path)
+{
+    uint8_t end[CRC_BYTES];
+    int code = file_write_at(fd, head, HEAD_BYTES, 0, path);
+
+    bytes_put_le32(end, crc32c(crc32c(0, head, HEAD_BYTES), floats, bytes));
+    if (code == 0)
+        code = file_write_at(fd, floats, bytes, HEAD_BYTES, path);
+    return code ? code : file_write_at(fd, end, sizeof end, HEAD_BYTES + bytes, path);
+}
+
+int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats)
 {
     uint8_t head[HEAD_BYTES];
-    const uint64_t bytes = checkpoint->parameter_floats * sizeof(float);
-    const struct part parts[] = {
-        {head, sizeof head},
-        {(void *)(uintptr_t)parameters, bytes},
-        {(void *)(uintptr_t)momenta, bytes},
-        {(void *)(uintptr_t)statistics, checkpoint->statistic_floats * sizeof(float)},
-    };
     /* A fixed name: the next checkpoint replaces what kill -9 leaves, so drafts do not pile up. Not
      * safe if another training run writes to the same folder. */
     const struct file_draft_options again = {.suffix = "next"};
@@ -117,7 +105,8 @@ int checkpoint_write(const char *path, const struct checkpoint *checkpoint, cons
         code = file_draft_open(&draft, path, NULL);
     if (code)
         return code;
-    code = write_parts(draft.fd, parts, 4, draft.draft_path);
+    code = write_all(draft.fd, head, floats, checkpoint_floats(checkpoint) * sizeof *floats,
+                     draft.draft_path);
     if (code == 0)
         code = file_draft_commit(&draft);
     file_draft_abandon(&draft);
@@ -143,52 +132,36 @@ static int check_head(const uint8_t head[HEAD_BYTES], const struct checkpoint *w
     return 0;
 }
 
-static int read_parts(int fd, const struct part *parts, int count, const char *path)
+/* Read exactly that many bytes. */
+static int read_all(int fd, void *to, uint64_t bytes, uint64_t offset, const char *path)
 {
-    uint8_t head[HEAD_BYTES], end[CRC_BYTES];
-    uint64_t offset = sizeof head;
-    ssize_t got = file_read_at(fd, head, sizeof head, 0, path);
-    uint32_t crc = got < 0 ? 0 : crc32c(0, head, (size_t)got);
+    const ssize_t got = file_read_at(fd, to, bytes, offset, path);
 
-    for (int i = 0; i < count && got >= 0; i++) {
-        got = file_read_at(fd, parts[i].bytes, parts[i].count, offset, path);
-        if (got >= 0 && (uint64_t)got < parts[i].count)
-            return fail(EBADMSG, "%s: the checkpoint ends early", path);
-        crc = crc32c(crc, parts[i].bytes, parts[i].count);
-        offset += parts[i].count;
-    }
-    if (got >= 0)
-        got = file_read_at(fd, end, sizeof end, offset, path);
-    if (got < 0)
-        return (int)got;
-    if (got != sizeof end || bytes_le32(end) != crc)
-        return fail(EBADMSG, "%s: the checkpoint is damaged: its CRC is wrong", path);
-    return 0;
+    if (got >= 0 && (uint64_t)got < bytes)
+        return fail(EBADMSG, "%s: the checkpoint ends early", path);
+    return got < 0 ? (int)got : 0;
 }
 
 int checkpoint_read(const char *path, const struct checkpoint *wanted,
-                    struct checkpoint *checkpoint, float *parameters, float *momenta,
-                    float *statistics)
+                    struct checkpoint *checkpoint, float *floats)
 {
-    uint8_t head[HEAD_BYTES];
-    const uint64_t bytes = wanted->parameter_floats * sizeof(float);
-    const struct part parts[] = {{parameters, bytes},
-                                 {momenta, bytes},
-                                 {statistics, wanted->statistic_floats * sizeof(float)}};
+    const uint64_t bytes = checkpoint_floats(wanted) * sizeof *floats;
+    uint8_t head[HEAD_BYTES], end[CRC_BYTES];
     int fd = file_open(path, O_RDONLY, NULL);
 
     if (fd < 0)
         return fd;
-    ssize_t got = file_read_at(fd, head, sizeof head, 0, path);
-    int code = got < 0 ? (int)got : 0;
-    if (code == 0 && got < HEAD_BYTES)
-        code = fail(EBADMSG, "%s: the checkpoint ends early", path);
+    int code = read_all(fd, head, sizeof head, 0, path);
     if (code == 0) {
         decode(head, checkpoint);
         code = check_head(head, wanted, checkpoint, path);
     }
     if (code == 0)
-        code = read_parts(fd, parts, 3, path);
+        code = read_all(fd, floats, bytes, sizeof head, path);
+    if (code == 0)
+        code = read_all(fd, end, sizeof end, sizeof head + bytes, path);
+    if (code == 0 && bytes_le32(end) != crc32c(crc32c(0, head, sizeof head), floats, bytes))
+        code = fail(EBADMSG, "%s: the checkpoint is damaged: its CRC is wrong", path);
     close(fd);
     return code;
 }

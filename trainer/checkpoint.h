@@ -26,14 +26,16 @@ struct checkpoint {
     double rate_before;
 };
 
-/* Returns 0 or a negative errno with a reason; on failure a previous file stays. */
-int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *parameters,
-                     const float *momenta, const float *statistics);
+/* How many floats it has: parameters, momenta and statistics, one after the other. */
+uint64_t checkpoint_floats(const struct checkpoint *checkpoint);
 
-/* wanted: network, side, classes and array sizes. Returns -EINVAL for a checkpoint that differs in
- * any of these, -EBADMSG for a damaged one. The arrays are overwritten in either case. */
+/* Returns 0 or a negative errno with a reason; on failure a previous file stays. */
+int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats);
+
+/* wanted: network, side, classes and numbers of floats. Returns -EINVAL for a checkpoint that
+ * differs in any of these, -EBADMSG for a damaged one. The floats are overwritten in either case.
+ */
 int checkpoint_read(const char *path, const struct checkpoint *wanted,
-                    struct checkpoint *checkpoint, float *parameters, float *momenta,
-                    float *statistics);
+                    struct checkpoint *checkpoint, float *floats);
 
 #endif

@@ -302,23 +302,6 @@ int training_infer(struct training *training, const struct trainer_batch *batch,
 
 /* ---- checkpoints ---- */
 
-/* All in one allocation. */
-struct weights {
-    float *parameters, *momenta, *statistics;
-};
-
-static int weights_create(const struct graph *graph, struct weights *weights)
-{
-    const uint64_t floats = graph->parameter_floats;
-
-    weights->parameters = memory_array(2 * floats + graph->statistic_floats, sizeof(float));
-    if (!weights->parameters)
-        return -ENOMEM;
-    weights->momenta = weights->parameters + floats;
-    weights->statistics = weights->momenta + floats;
-    return 0;
-}
-
 static struct checkpoint describe(const struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -335,19 +318,28 @@ static struct checkpoint describe(const struct training *training)
     return checkpoint;
 }
 
+/* Save to a checkpoint, or load from it. Momenta that are not trained are zeros. */
+static int pass_weights(struct training *training, float *floats, bool save)
+{
+    float *momenta = floats + training->graph->parameter_floats;
+    float *statistics = momenta + training->graph->parameter_floats;
+    float *trained = training->config.learns ? momenta : NULL;
+
+    return save ? backend_save(&training->backend, floats, trained, statistics, NULL)
+                : backend_load(&training->backend, floats, trained, statistics);
+}
+
 struct writing {
     const char *path;
-    const struct checkpoint *checkpoint;
-    const struct weights *weights;
+    struct checkpoint checkpoint;
+    float *floats;
 };
 
 static int write_checkpoint(void *context)
 {
     const struct writing *writing = context;
-    const struct weights *weights = writing->weights;
 
-    return checkpoint_write(writing->path, writing->checkpoint, weights->parameters,
-                            weights->momenta, weights->statistics);
+    return checkpoint_write(writing->path, &writing->checkpoint, writing->floats);
 }
 
 /* A slow disk may take longer than waiting ranks tolerate. */
@@ -364,22 +356,16 @@ static int write_while_others_wait(const struct training *training, struct writi
 int training_save(struct training *training, const char *path,
                   const struct training_position *position)
 {
-    struct checkpoint checkpoint = describe(training);
-    struct weights weights = {0};
+    struct writing writing = {.path = path, .checkpoint = describe(training)};
 
-    checkpoint.epoch = position->epoch;
-    checkpoint.elapsed_ns = position->elapsed_ns;
-    checkpoint.samples = position->samples;
-    int code = weights_create(training->graph, &weights);
+    writing.checkpoint.epoch = position->epoch;
+    writing.checkpoint.elapsed_ns = position->elapsed_ns;
+    writing.checkpoint.samples = position->samples;
+    writing.floats = memory_array(checkpoint_floats(&writing.checkpoint), sizeof(float));
+    int code = writing.floats ? pass_weights(training, writing.floats, true) : -ENOMEM;
     if (code == 0)
-        code = backend_save(&training->backend, weights.parameters,
-                            training->config.learns ? weights.momenta : NULL, weights.statistics,
-                            NULL);
-    if (code == 0)
-        code = write_while_others_wait(
-            training,
-            &(struct writing){.path = path, .checkpoint = &checkpoint, .weights = &weights});
-    free(weights.parameters);
+        code = write_while_others_wait(training, &writing);
+    free(writing.floats);
     return code;
 }
 
@@ -400,19 +386,14 @@ int training_load(struct training *training, const char *path, struct training_p
 {
     const struct checkpoint wanted = describe(training);
     struct checkpoint found;
-    struct weights weights = {0};
-    bool learns = training->config.learns;
+    float *floats = memory_array(checkpoint_floats(&wanted), sizeof *floats);
+    int code = floats ? checkpoint_read(path, &wanted, &found, floats) : -ENOMEM;
 
-    int code = weights_create(training->graph, &weights);
-    if (code == 0)
-        code = checkpoint_read(path, &wanted, &found, weights.parameters, weights.momenta,
-                               weights.statistics);
-    if (code == 0 && learns)
+    if (code == 0 && training->config.learns)
         code = check_same_course(&wanted, &found, path);
     if (code == 0)
-        code = backend_load(&training->backend, weights.parameters, learns ? weights.momenta : NULL,
-                            weights.statistics);
-    free(weights.parameters);
+        code = pass_weights(training, floats, false);
+    free(floats);
     if (code)
         return code;
     training->step = training->given = found.step;

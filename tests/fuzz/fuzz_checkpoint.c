@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                                       .classes = 10,
                                       .parameter_floats = PARAMETERS,
                                       .statistic_floats = STATISTICS};
-    float parameters[PARAMETERS], momenta[PARAMETERS], statistics[STATISTICS];
+    float floats[2 * PARAMETERS + STATISTICS];
     struct checkpoint found;
     char *again;
     size_t again_bytes;
@@ -30,15 +30,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         bytes_put_le32(copy + count - 5, crc32c(0, copy, count - 5));
     const char *path = fuzz_write("checkpoint", copy, count - 1);
     fail_clear();
-    if (checkpoint_read(path, &wanted, &found, parameters, momenta, statistics)) {
+    if (checkpoint_read(path, &wanted, &found, floats)) {
         FUZZ_CHECK(*fail_reason());
     } else {
-        FUZZ_CHECK(checkpoint_write(path, &found, parameters, momenta, statistics) == 0);
+        FUZZ_CHECK(checkpoint_write(path, &found, floats) == 0);
         FUZZ_CHECK(file_load(path, 1 << 20, &again, &again_bytes) == 0);
         FUZZ_CHECK(again_bytes <= count - 1); /* bytes after the CRC are dropped */
         free(again);
         struct checkpoint same;
-        FUZZ_CHECK(checkpoint_read(path, &wanted, &same, parameters, momenta, statistics) == 0);
+        FUZZ_CHECK(checkpoint_read(path, &wanted, &same, floats) == 0);
         FUZZ_CHECK(same.epoch == found.epoch && same.step == found.step &&
                    same.seed == found.seed && same.samples == found.samples);
     }
