@@ -161,9 +161,11 @@ static json_t *summary_of(const json_t *job)
                                        NULL};
     const json_t *whole = json_object_get(job, "summary");
     json_t *summary = pick(whole, keys),
-           *latency = json_copy(json_object_get(whole, "read_latency"));
+           *latency = json_deep_copy(json_object_get(whole, "read_latency"));
 
     json_object_del(latency, "quantiles");
+    json_object_del(json_object_get(latency, "first_epoch"), "quantiles");
+    json_object_del(json_object_get(latency, "later_epochs"), "quantiles");
     json_object_set_new(summary, "read_latency", latency);
     return summary;
 }

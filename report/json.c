@@ -3,6 +3,7 @@
  * The JSON document. Every key carries its unit; unmeasured values are null, with the reason in
  * KEY_reason. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
  */
+#include "report/latency.h"
 #include "report/report.h"
 #include "report/seal.h"
 
@@ -237,46 +238,6 @@ static json_t *engine_of(const struct result *result)
     return object;
 }
 
-static json_t *latency_of(const struct histogram *latency)
-{
-    static const struct {
-        const char *key;
-        double fraction;
-    } points[] = {
-        {"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}, {"max_s", 1}};
-    json_t *object = json_object();
-
-    json_put_count(object, "reads", latency->count);
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
-        put_real_if(object, points[i].key, latency->count > 0,
-                    (double)histogram_quantile(latency, points[i].fraction) / 1e9, "nothing read");
-    put_real_if(object, "mean_s", latency->count > 0,
-                latency->count ? (double)latency->sum * 1e-9 / (double)latency->count : 0,
-                "nothing read");
-    return object;
-}
-
-/* Pairs of a share of the reads and the latency that they did not exceed, down to single reads. */
-static json_t *quantiles_of(const struct histogram *latency)
-{
-    static const double shares[] = {0.01,  0.05,  0.1,   0.2,    0.3,    0.4,    0.5,
-                                    0.6,   0.7,   0.8,   0.9,    0.95,   0.98,   0.99,
-                                    0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999};
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
-        if ((1 - shares[i]) * (double)latency->count < 1)
-            break;
-        json_t *pair = json_array();
-        char text[32]; /* rows have six digits: report/print.c */
-        json_array_append_new(pair, json_number(shares[i]));
-        snprintf(text, sizeof text, "%.6g", (double)histogram_quantile(latency, shares[i]) / 1e9);
-        json_array_append_new(pair, json_number(strtod(text, NULL)));
-        json_array_append_new(array, pair);
-    }
-    return array;
-}
-
 static json_t *call_of(const struct server_call *call)
 {
     json_t *object = json_object();
@@ -502,7 +463,8 @@ static json_t *run_of(const struct result_run *run, bool digest)
     put_real_if(object, "first_epoch_device_percent", device >= 0, device,
                 "bytes read from storage unknown");
     json_object_set_new(object, "cold", cold_of(&run->cold, result_run_server_percent(run)));
-    json_object_set_new(object, "read_latency", latency_of(&run->read_latency_ns));
+    json_object_set_new(object, "read_latency",
+                        latency_json(&run->read_latency_ns, run->epoch_latency_ns, false));
     json_put_count(object, "read_errors", run->read_errors);
     json_put_count(object, "short_reads", run->short_reads);
     json_put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
@@ -601,9 +563,8 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
                 "no complete run");
     put_real_if(object, "cold_residue_percent", summary->residue_known, summary->residue_percent,
                 "not verified; see runs");
-    json_object_set_new(object, "read_latency", latency_of(&summary->read_latency_ns));
-    json_object_set_new(json_object_get(object, "read_latency"), "quantiles",
-                        quantiles_of(&summary->read_latency_ns));
+    json_object_set_new(object, "read_latency",
+                        latency_json(&summary->read_latency_ns, summary->epoch_latency_ns, true));
     put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,
                 "no complete run");
     put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	report/compare.c report/compare_report.c report/compare.h \
-	report/load.c report/load.h report/seal.c report/seal.h \
+	report/latency.c report/latency.h report/load.c report/load.h report/seal.c report/seal.h \
 	report/profile.c \
 	report/sizing.c report/sizing.h \
 	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \

@@ -220,11 +220,59 @@ static size_t write_points(FILE *script, const json_t *latency)
     return written;
 }
 
-static const json_t *latency_of(const struct picture_result *result)
-{
-    const json_t *latency = load_member(result->job, "summary.read_latency");
+/* The curves of a result: of all reads, or if it has later epochs of these and of the first. */
+enum { LATENCY_KINDS = 3 };
+static const struct {
+    const char *path, *name;
+} latency_kinds[LATENCY_KINDS] = {{"summary.read_latency", ""},
+                                  {"summary.read_latency.first_epoch", ", first epoch"},
+                                  {"summary.read_latency.later_epochs", ", later epochs"}};
 
-    return load_number(latency, "p50_s") > 0 ? latency : NULL;
+/* Return the latencies of this kind; NULL: no curve. */
+static const json_t *latency_of(const struct picture_result *result, int kind)
+{
+    const json_t *latency = load_member(result->job, latency_kinds[kind].path),
+                 *later = load_member(result->job, latency_kinds[LATENCY_KINDS - 1].path);
+    const bool by_epoch = load_number(later, "p50_s") > 0;
+
+    return by_epoch == (kind > 0) && load_number(latency, "p50_s") > 0 ? latency : NULL;
+}
+
+static void write_latencies(FILE *script, const struct picture_result *result, size_t number)
+{
+    for (int kind = 0; kind < LATENCY_KINDS; kind++) {
+        if (!latency_of(result, kind))
+            continue;
+        fprintf(script, "$result%zu_%d << END\n", number, kind);
+        write_points(script, latency_of(result, kind));
+        fputs("END\n", script);
+    }
+}
+
+/* The first result of the picture has used 0. Later epochs are dashed. */
+static void plot_latencies(FILE *script, const struct picture_result *result, size_t number,
+                           size_t used)
+{
+    bool begins = used == 0;
+
+    for (int kind = 0; kind < LATENCY_KINDS; kind++) {
+        char title[512];
+        if (!latency_of(result, kind))
+            continue;
+        snprintf(title, sizeof title, "%s%s", result->name, latency_kinds[kind].name);
+        fprintf(script,
+                "%s$result%zu_%d using 1:2 with linespoints linewidth 1.5 pointsize 0.4 "
+                "pointtype %zu dashtype %d linecolor rgb '%s' title ",
+                begins ? "plot " : ", \\\n ", number, kind, used / COLORS + 1, kind == 2 ? 2 : 1,
+                colors[used % COLORS]);
+        gnuplot_text(script, title);
+        begins = false;
+    }
+}
+
+static bool has_latency(const struct picture_result *result)
+{
+    return latency_of(result, 0) || latency_of(result, 1) || latency_of(result, 2);
 }
 
 bool pictures_latency(FILE *script, const struct picture_result *results, size_t count)
@@ -232,34 +280,22 @@ bool pictures_latency(FILE *script, const struct picture_result *results, size_t
     size_t used = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (latency_of(&results[i]) && ++used == LATENCIES_MOST)
+        if (has_latency(&results[i]) && ++used == LATENCIES_MOST)
             count = i + 1;
     if (used == 0)
         return false;
     gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
-    for (size_t i = 0; i < count; i++) {
-        if (!latency_of(&results[i]))
-            continue;
-        fprintf(script, "$result%zu << END\n", i);
-        write_points(script, latency_of(&results[i]));
-        fputs("END\n", script);
-    }
+    for (size_t i = 0; i < count; i++)
+        write_latencies(script, &results[i], i);
     fputs("set logscale xy\nset grid\nset xlabel 'share of the reads that took at most this'\n"
           "set ylabel 'ms'\nset key left top Left reverse\n"
           "set xtics ('0%%' 1, '50%%' 2, '90%%' 10, '99%%' 100, '99.9%%' 1000, '99.99%%' 10000, "
           "'99.999%%' 100000)\nset xrange [1:*]\n",
           script);
     used = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!latency_of(&results[i]))
-            continue;
-        fprintf(script,
-                "%s$result%zu using 1:2 with linespoints linewidth 1.5 pointsize 0.4 dashtype %zu "
-                "linecolor rgb '%s' title ",
-                used ? ", \\\n " : "plot ", i, used / COLORS % 4 + 1, colors[used % COLORS]);
-        gnuplot_text(script, results[i].name);
-        used++;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (has_latency(&results[i]))
+            plot_latencies(script, &results[i], i, used++);
     fputc('\n', script);
     return true;
 }

@@ -138,6 +138,8 @@ static void collect_run(const struct result_run *run, struct summary *summary,
     if (run->epoch_count && isfinite(result_epoch_head_ratio(&run->epochs[0])))
         add(&collection->first_head, result_epoch_head_ratio(&run->epochs[0]));
     histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
+    for (int i = 0; i < RESULT_EPOCH_KINDS; i++)
+        histogram_merge(&summary->epoch_latency_ns[i], &run->epoch_latency_ns[i]);
     summary->read_errors += run->read_errors;
     summary->short_reads += run->short_reads;
     if (run->cold.state > summary->cache)

@@ -38,7 +38,7 @@ struct summary {
     bool drifts;          /* significant (p below 0.05) and more than 2% */
     bool trains;          /* the trainer computes, so AU is meaningful */
     bool decodes;         /* images are decoded */
-    struct histogram read_latency_ns;
+    struct histogram read_latency_ns, epoch_latency_ns[RESULT_EPOCH_KINDS];
     struct result_epoch all; /* sum of the complete epochs of all runs */
     uint64_t read_errors, short_reads;
     /* Over the first epochs of all runs; device_known if known for each. */

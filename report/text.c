@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/latency.h"
 #include "report/report.h"
 
 #include "base/bytes.h"
@@ -275,24 +276,17 @@ static void print_steps(const struct text_page *page)
 
 static void print_latency(const struct text_page *page)
 {
-    const struct histogram *latency = &page->summary->read_latency_ns;
-    static const struct {
-        const char *name;
-        double fraction;
-    } points[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
-    char text[256] = "", duration[WORDS_BYTES], count[WORDS_BYTES], mean[WORDS_BYTES];
-    size_t used = 0;
+    const struct summary *summary = page->summary;
+    char text[256], epochs[256], count[WORDS_BYTES], mean[WORDS_BYTES];
 
-    if (latency->count == 0)
+    if (summary->read_latency_ns.count == 0)
         return;
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
-        used += (size_t)snprintf(
-            text + used, sizeof text - used, "%s%s %s", i ? ", " : "", points[i].name,
-            words_duration(histogram_quantile(latency, points[i].fraction), duration));
-    uint64_t requests = page->summary->all.requests ? page->summary->all.requests : 1;
-    bytes_text(page->summary->all.request_bytes / requests, mean, sizeof mean);
-    print_entry(page, "Reads", "%s; %s reads of %s", text, words_count(latency->count, count),
-                mean);
+    bytes_text(summary->all.request_bytes / (summary->all.requests ? summary->all.requests : 1),
+               mean, sizeof mean);
+    print_entry(page, "Reads", "%s; %s reads of %s%s",
+                latency_text(&summary->read_latency_ns, text, sizeof text),
+                words_count(summary->read_latency_ns.count, count), mean,
+                latency_text_by_epoch(summary->epoch_latency_ns, epochs, sizeof epochs));
 }
 
 static void print_bytes(const struct text_page *page)

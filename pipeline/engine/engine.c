@@ -419,6 +419,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
 
     const struct loader_totals totals = loader_totals(engine->loader);
     run->read_latency_ns = totals.reader->latency_ns;
+    memcpy(run->epoch_latency_ns, totals.latency_ns, sizeof run->epoch_latency_ns);
     run->read_errors = totals.reader->errors;
     run->short_reads = totals.reader->short_reads;
     run->memory_peak_bytes = totals.memory_peak_bytes;

@@ -146,6 +146,10 @@ static int check_latency(const struct result_run *run, uint64_t requests)
     check.of = "reads";
     equal(&check, "have a latency or failed", latency->count + run->read_errors, "were requested",
           requests);
+    equal(&check, "of the first epoch and of later ones",
+          run->epoch_latency_ns[RESULT_EPOCH_FIRST].count +
+              run->epoch_latency_ns[RESULT_EPOCH_LATER].count,
+          "have a latency", latency->count);
     return check.code;
 }
 

@@ -41,7 +41,7 @@ struct loader_config {
     const struct read_settings *read;   /* iodepth 0: find the saturation depth */
     const struct order_settings *order; /* window and limits only */
     uint64_t memory_bytes;              /* for records */
-    uint64_t resume_epoch;              /* this epoch starts at draw resume_draw */
+    uint64_t resume_epoch;              /* the first, which starts at draw resume_draw */
     uint64_t resume_draw;
     uint32_t alignment;        /* of memory */
     struct meter *meter;       /* counts reads and waits; may be NULL */

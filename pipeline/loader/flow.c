@@ -7,6 +7,7 @@
 #include "base/fail.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const uint64_t WAIT_MOST_NS = 100000000; /* a cancelled run ends this soon */
 
@@ -52,6 +53,7 @@ void flow_reset(struct flow *flow)
     blocks_reset(&flow->blocks);
     flow->draws = (struct draw_list){0};
     flow->outstanding = 0;
+    memset(flow->latency_ns, 0, sizeof flow->latency_ns);
     queue_reset(flow->ready);
     queue_reset(flow->returned);
     flag_clear(&flow->wants_returned);
@@ -127,6 +129,18 @@ static int submit(struct flow *flow, bool *blocked)
     return submitted;
 }
 
+/* Epochs that overlap are told apart by the fetches of the read, not by the time. */
+static void note_latency(struct flow *flow, const struct read_request *request)
+{
+    const struct block *block = request->owner;
+    const enum result_epoch_kind kind = block->fetches->epoch == flow->config->resume_epoch
+                                            ? RESULT_EPOCH_FIRST
+                                            : RESULT_EPOCH_LATER;
+
+    if (request->result >= 0)
+        histogram_add(&flow->latency_ns[kind], request->complete_ns - request->issue_ns);
+}
+
 static int reap(struct flow *flow, uint64_t wait_ns)
 {
     struct read_request *done[INFLIGHT_GROUP];
@@ -134,6 +148,7 @@ static int reap(struct flow *flow, uint64_t wait_ns)
     int count = inflight_reap(&flow->inflight, done, wait_ns);
 
     for (int i = 0; i < count; i++) {
+        note_latency(flow, done[i]);
         int retries = blocks_complete(&flow->blocks, done[i], retry, window_room(&flow->window));
         if (retries < 0)
             return retries;

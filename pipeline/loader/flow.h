@@ -11,12 +11,14 @@
 #define IOBENCH_PIPELINE_LOADER_FLOW_H
 
 #include "base/atomic.h"
+#include "base/histogram.h"
 #include "base/queue.h"
 #include "pipeline/loader/arenas.h"
 #include "pipeline/loader/blocks.h"
 #include "pipeline/loader/config.h"
 #include "pipeline/loader/inflight.h"
 #include "pipeline/loader/window.h"
+#include "pipeline/result/result.h"
 
 struct flow {
     const struct loader_config *config;
@@ -24,10 +26,11 @@ struct flow {
     struct window window;
     struct inflight inflight;
     struct blocks blocks;
-    struct draw_list draws;     /* not delivered yet */
-    uint64_t outstanding;       /* fetches delivered and not returned */
-    struct queue *ready;        /* fetches to workers, in draw order */
-    struct queue *returned;     /* and back */
+    struct draw_list draws;                          /* not delivered yet */
+    uint64_t outstanding;                            /* fetches delivered and not returned */
+    struct queue *ready;                             /* fetches to workers, in draw order */
+    struct queue *returned;                          /* and back */
+    struct histogram latency_ns[RESULT_EPOCH_KINDS]; /* of reads, by the epoch that needs them */
     struct flag wants_returned; /* it waits for the reader, but could use a returned fetch */
 };
 

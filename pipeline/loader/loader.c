@@ -295,6 +295,7 @@ struct loader_totals loader_totals(const struct loader *loader)
 
     return (struct loader_totals){.depth = &flow->inflight.depth,
                                   .reader = &flow->inflight.reader.figures,
+                                  .latency_ns = flow->latency_ns,
                                   .memory_peak_bytes = arenas_peak_bytes(&flow->arenas),
                                   .windows_cut = flow->window.cut};
 }

@@ -49,6 +49,7 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 struct loader_totals {
     const struct depth *depth;
     const struct reader_figures *reader;
+    const struct histogram *latency_ns; /* of each result_epoch_kind */
     uint64_t memory_peak_bytes;
     uint64_t windows_cut; /* ended at their limit of bytes, before they had all their records */
 };

@@ -241,6 +241,8 @@ static void merge_rank(const struct run_report *report, struct result_run *run)
     rank->read_p99_ns = histogram_quantile(latency, 0.99);
     rank->read_max_ns = histogram_quantile(latency, 1);
     histogram_merge(&run->read_latency_ns, latency);
+    for (int i = 0; i < RESULT_EPOCH_KINDS; i++)
+        histogram_merge(&run->epoch_latency_ns[i], &report->run.epoch_latency_ns[i]);
     histogram_merge(&run->batch_late_ns, &report->run.batch_late_ns);
     decode_figures_add(&run->decode, &report->run.decode);
     findings_add(&run->findings, &report->run.findings);
@@ -257,6 +259,7 @@ static void merge_run(const void *reports, size_t bytes, uint32_t ranks,
                       const struct result_epoch **each, struct result_run *run)
 {
     run->read_latency_ns = run->batch_late_ns = (struct histogram){0};
+    memset(run->epoch_latency_ns, 0, sizeof run->epoch_latency_ns);
     run->decode = (struct decode_figures){0};
     run->findings = (struct findings){0};
     run->read_errors = run->short_reads = run->memory_peak_bytes = 0;

@@ -130,6 +130,10 @@ struct result_node {
     struct result_cold cold;
 };
 
+/* What epochs read from: the first one from caches as they were found or made, later ones from
+ * those that it left. */
+enum result_epoch_kind { RESULT_EPOCH_FIRST, RESULT_EPOCH_LATER, RESULT_EPOCH_KINDS };
+
 struct result_run {
     uint64_t number;         /* from 0 */
     uint64_t turn;           /* position among the runs of all jobs of the session, from 0 */
@@ -140,7 +144,8 @@ struct result_run {
      * result_run_add(). */
     uint32_t epoch_count, row_epochs;
     struct result_epoch *epochs;
-    struct histogram read_latency_ns;
+    struct histogram read_latency_ns; /* of all reads, and by the epoch that needs them: */
+    struct histogram epoch_latency_ns[RESULT_EPOCH_KINDS];
     struct histogram batch_late_ns; /* open loop: how late batches were ready; else empty */
     uint64_t read_errors, short_reads;
     struct decode_figures decode;

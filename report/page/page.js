@@ -269,11 +269,15 @@
   }
 
   function latency() {
-    const rows = results.filter(({ job }) => number(job, "summary.read_latency.p50_s") !== null)
-      .map(({ name, job }) => [name, rate(number(job, "summary.read_latency.reads")),
-        ...["mean_s", "p50_s", "p90_s", "p99_s", "p99_9_s", "max_s"].map((key) => duration(number(job, "summary.read_latency." + key)))]);
+    const kinds = [["all", ""], ["first", ".first_epoch"], ["later", ".later_epochs"]];
+    const rows = results.flatMap(({ name, job }) => kinds
+      .map(([kind, path]) => [kind, "summary.read_latency" + path])
+      .filter(([kind, path]) => number(job, path + ".p50_s") !== null &&
+        (kind === "all" || number(job, "summary.read_latency.later_epochs.p50_s") !== null))
+      .map(([kind, path]) => [name, kind, rate(number(job, path + ".reads")),
+        ...["mean_s", "p50_s", "p90_s", "p99_s", "p99_9_s", "max_s"].map((key) => duration(number(job, path + "." + key)))]));
     if (rows.length)
-      section("latency", table("From submit to completion of each read", ["run", "reads", "mean", "p50", "p90", "p99", "p99.9", "max"], rows, 1));
+      section("latency", table("From submit to completion of each read", ["run", "epochs", "reads", "mean", "p50", "p90", "p99", "p99.9", "max"], rows, 2));
   }
 
   function track(parts) {

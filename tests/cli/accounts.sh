@@ -29,6 +29,18 @@ run() {
 expect 0 "$IOBENCH" pack synthetic:count=200,mean=6k "$W/set" -f recordio
 bytes=$(find "$W/set" -name '*.rec' -exec cat {} + | wc -c)
 
+# Each read's latency is counted with the epoch that needs it, also in a run that begins later.
+run --resume-at 1:0 --epochs 3 --bs 64k
+python3 - <<'END' || die "reads by epoch"
+import json
+job = json.load(open("result.json"))["jobs"][0]
+requests = [epoch["requests"] for epoch in job["runs"][0]["epochs"]]
+for latency in job["runs"][0]["read_latency"], job["summary"]["read_latency"]:
+    assert latency["first_epoch"]["reads"] == requests[0] > 1, (latency, requests)
+    assert latency["later_epochs"]["reads"] == sum(requests[1:]) > 0, (latency, requests)
+END
+grep -q 'first epoch p50 .*p99' table || die "$(cat table)"
+
 # All bytes of the files and all packed records are delivered.
 run
 holds "$(number samples) == 200" "samples"

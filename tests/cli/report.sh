@@ -19,7 +19,7 @@ result nameless.json --runs 1 --decode none
 expect 0 "$IOBENCH" report one.json
 [ -s one.json.html ] || die "no page"
 cat >check.py <<'END'
-import html.parser, json, re, sys
+import base64, html.parser, json, re, sys
 text = open(sys.argv[1], encoding="utf-8").read()
 assert text.startswith("<!DOCTYPE html>\n<!-- iobench report"), text[:80]
 assert len(text) < 5e6, len(text)
@@ -27,7 +27,7 @@ class Page(html.parser.HTMLParser):
     void = {"meta", "img", "link", "br", "input"}
     def __init__(self):
         super().__init__(convert_charrefs=True)
-        self.open, self.scripts, self.words, self.tags, self.alts = [], [], "", [], []
+        self.open, self.scripts, self.words, self.tags, self.alts, self.sources = [], [], "", [], [], []
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.tags.append(tag)
@@ -37,6 +37,7 @@ class Page(html.parser.HTMLParser):
             if name in ("src", "href"): assert value.startswith(("data:image/svg+xml;base64,", "#")), value[:60]
         if tag == "img":
             assert attributes["alt"], "a picture without words"
+            self.sources.append(attributes["src"])
             self.alts.append(attributes["alt"])
         if tag == "script": self.scripts.append((attributes, ""))
     def handle_endtag(self, tag):
@@ -65,6 +66,10 @@ for entry in job["entries"]:
 for name in "Data", "Limit", "Cache", "Reads":
     assert name in [entry["name"] for entry in job["entries"]], name
 assert "series" not in data["results"][0]["job"]
+latency = data["results"][0]["job"]["summary"]["read_latency"]
+assert latency["first_epoch"]["p50_s"] > 0 and "quantiles" not in latency["later_epochs"], latency
+drawn = [base64.b64decode(source[26:]).decode() for source in page.sources]
+assert not drawn or any("before, first epoch" in svg and "before, later epochs" in svg for svg in drawn), "curves"
 assert data["charts"][0]["panels"][0]["curves"], "no curves"
 END
 python3 one.py one.json.html || die "the page of one result"

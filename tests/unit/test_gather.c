@@ -95,6 +95,8 @@ static void fill(struct result_run *run, uint32_t rank)
             .digest_sum = r,
             .digest_xor = 1 << rank};
     histogram_add(&run->read_latency_ns, 1000 * r);
+    histogram_add(&run->epoch_latency_ns[rank == 0 ? RESULT_EPOCH_FIRST : RESULT_EPOCH_LATER],
+                  1000 * r);
 }
 
 static void clear(struct result_run *run)
@@ -149,6 +151,8 @@ static void counts_and_bytes_are_sums(void **unused)
     assert_int_equal(run.decode.failed, 6);
     assert_int_equal(run.read_latency_ns.count, 3);
     assert_int_equal(run.read_latency_ns.maximum, 3000);
+    assert_int_equal(run.epoch_latency_ns[RESULT_EPOCH_FIRST].sum, 1000);
+    assert_int_equal(run.epoch_latency_ns[RESULT_EPOCH_LATER].sum, 5000);
     clear(&run);
 }
 

@@ -69,6 +69,8 @@ static void make(struct made *made)
                                     .decode = {.images = 200, .bytes = 9000}};
     for (uint64_t i = 0; i < 20; i++)
         histogram_add(&made->run.read_latency_ns, 1000 + i * 1000);
+    made->run.epoch_latency_ns[RESULT_EPOCH_FIRST].count = 8;
+    made->run.epoch_latency_ns[RESULT_EPOCH_LATER].count = 12;
 }
 
 static void expect(int code, const char *figures)
@@ -147,6 +149,8 @@ static void a_broken_run_is_told(void **unused)
     BREAK(run.read_errors, 1, "21 have a latency or failed, but 20 were requested");
     BREAK(run.read_latency_ns.count, 19, "19 have a latency or failed, but 20 were requested");
     BREAK(run.read_latency_ns.maximum, 500, "sum, ns: 210000, but as many of the longest 10000");
+    BREAK(run.epoch_latency_ns[RESULT_EPOCH_LATER].count, 11,
+          "19 of the first epoch and of later ones, but 20 have a latency");
     BREAK(run.decode.images, 199, "199 images decoded, but 200 samples delivered");
     BREAK(run.decode.failed, 1, "199 images decoded, but 200 samples delivered");
     BREAK(run.decode.bytes, 10001, "image bytes: 10001, but record bytes 10000");

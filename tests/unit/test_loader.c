@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"
+#include "pipeline/result/result.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -376,6 +377,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
 static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
 {
     uint32_t errors = 0;
+    uint64_t first_requests = 0, requests = 0;
 
     batches_reset(bench->batches);
     assert_int_equal(loader_start(bench->loader), 0);
@@ -386,11 +388,18 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
         errors += drain_epoch(bench, epoch);
         assert_true(loader_epoch_figures(bench->loader, &figures));
         assert_true(figures.requests > 0);
+        first_requests = epoch ? first_requests : figures.requests;
+        requests += figures.requests;
     }
     loader_finish(bench->loader);
     struct fetch *none;
     assert_int_equal(loader_acquire(bench->loader, &none, 1), 0);
     assert_int_equal(loader_join(bench->loader), 0);
+    const struct loader_totals totals = loader_totals(bench->loader);
+    if (totals.reader->errors == 0) { /* the latency of each read is counted with its epoch's */
+        assert_int_equal(totals.latency_ns[RESULT_EPOCH_FIRST].count, first_requests);
+        assert_int_equal(totals.latency_ns[RESULT_EPOCH_LATER].count, requests - first_requests);
+    }
     return errors;
 }
 
