@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A p99 needs 100 batches, after the warm-up. */
-enum { BATCHES_LEAST = 110, BATCHES_MOST = 1 << 30 };
+/* A p99 needs 100 batches, after the warm-up. A preview only has to see twice too much. */
+enum { BATCHES_LEAST = 110, BATCHES_PREVIEW = 40, BATCHES_MOST = 1 << 30, PREVIEW_SHARE = 8 };
 
 /* clang-format off: one or two rows each */
 #define FIELD(field) .offset = offsetof(struct ramp_settings, field)
@@ -42,9 +42,11 @@ static const struct option_spec ramp_options[] = {
      .maximum = 100, .percent = true, .metavar = "PERCENT",
      .summary = "stop when the highest load that holds and the next one are this close"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1, .maximum = 99,
-     .summary = "runs of a load at most; a majority decides"},
+     .summary = "runs of the answer's loads at most; a majority decides"},
     {"duration", 0, OPTION_DURATION, FIELD(duration_ns), .fallback = "10s", .minimum = 0.1,
-     .maximum = 86400, .summary = "length of a run, of at least 110 batches and at most one epoch"},
+     .maximum = 86400,
+     .summary =
+         "length of a run, of at least 110 batches and at most one epoch; previews take an eighth"},
     {"trainer", 'T', OPTION_TEXT, JOB_FIELD(JOB, trainer), .fallback = "replay:h200",
      .metavar = "NAME[:...]", .summary = "the GPU to emulate: one unit of load"},
     {"batch-size", 'B', OPTION_COUNT, JOB_FIELD(JOB, batch_size), .fallback = "256", .minimum = 1,
@@ -78,27 +80,30 @@ static const struct option_spec ramp_options[] = {
 
 /* ---- one run ---- */
 
-/* Return the samples of a run of one rank: --duration at this load, within one epoch. */
-static uint64_t samples_of(const struct ramp *ramp, double load)
+/* Return the samples of a run of one rank: --duration at this load, or a share of that for a
+ * preview, within one epoch. */
+static uint64_t samples_of(const struct ramp *ramp, struct ramp_step step)
 {
     const struct ramp_settings *settings = ramp->settings;
-    double batches = BATCHES_LEAST;
+    const double duration = (double)settings->duration_ns / (step.preview ? PREVIEW_SHARE : 1);
+    double batches = step.preview ? BATCHES_PREVIEW : BATCHES_LEAST;
 
     if (ramp->step_ns > 0)
-        batches = fmax(batches, load / ramp->ranks->place.ranks * (double)settings->duration_ns /
-                                    ramp->step_ns);
+        batches = fmax(batches, step.load / ramp->ranks->place.ranks * duration / ramp->step_ns);
     const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
     const uint64_t limit = order_rank_samples(&settings->job.order);
     return limit && limit < samples ? limit : samples;
 }
 
-static struct ramp_point point_of(struct ramp *ramp, double load, const struct result_run *run)
+static struct ramp_point point_of(struct ramp *ramp, struct ramp_step step,
+                                  const struct result_run *run)
 {
     const struct result_epoch *epoch = &run->epochs[0];
     const struct histogram *late = &run->batch_late_ns;
     const double seconds = (double)(epoch->wall_ns - epoch->first_batch_ns) * 1e-9;
     struct ramp_point point = {
-        .load = load,
+        .load = step.load,
+        .preview = step.preview,
         .offered_samples_per_s = (double)epoch->samples / (double)epoch->nominal_ns * 1e9,
         .samples_per_s = (double)epoch->samples / seconds,
         .bytes_per_s = (double)epoch->record_bytes / seconds,
@@ -110,13 +115,13 @@ static struct ramp_point point_of(struct ramp *ramp, double load, const struct r
         .limit = epoch->limit,
     };
 
-    ramp->step_ns = (double)epoch->nominal_ns / (double)epoch->batches * load;
+    ramp->step_ns = (double)epoch->nominal_ns / (double)epoch->batches * step.load;
     point.stall_percent = 100 * (double)point.late_p99_ns / ramp->step_ns;
     point.holds = point.stall_percent < ramp->settings->limit_percent;
     return point;
 }
 
-static int take(struct ramp *ramp, double load, const struct result *result)
+static int take(struct ramp *ramp, struct ramp_step step, const struct result *result)
 {
     if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
         return -ENOMEM;
@@ -126,7 +131,7 @@ static int take(struct ramp *ramp, double load, const struct result *result)
                     "rank; use a smaller --batch-size or a larger data set",
                     (unsigned long long)result->records,
                     (unsigned long long)ramp->settings->job.batch_size);
-    ramp->points[ramp->count++] = point_of(ramp, load, &result->runs[0]);
+    ramp->points[ramp->count++] = point_of(ramp, step, &result->runs[0]);
     ramp->records = result->records;
     snprintf(ramp->data, sizeof ramp->data, "%s", result->data);
     snprintf(ramp->format, sizeof ramp->format, "%s", result->format);
@@ -149,20 +154,20 @@ static void show_progress(void *context, const struct run_progress *progress)
     line_show(&ramp->line, text);
 }
 
-static int measure(struct ramp *ramp, double load)
+static int measure(struct ramp *ramp, struct ramp_step step)
 {
     const struct run_observer observer = {.progress = show_progress, .context = ramp};
     struct result result = {0};
     struct job job = ramp->settings->job;
 
-    job.open_load = load;
-    job.order.limit_samples_per_rank = samples_of(ramp, load);
+    job.open_load = step.load;
+    job.order.limit_samples_per_rank = samples_of(ramp, step);
     job.order.limit_samples = 0;
     int code = run_job(&job, ramp->ranks, &observer, &result);
     if (code == 0 && !result.valid)
-        code = fail(EPROTO, "load %.4g: invalid: %s", load, result.invalid_reason);
+        code = fail(EPROTO, "load %.4g: invalid: %s", step.load, result.invalid_reason);
     if (code == 0)
-        code = take(ramp, load, &result);
+        code = take(ramp, step, &result);
     result_destroy(&result);
     return code;
 }
@@ -176,10 +181,13 @@ static int search(struct ramp *ramp)
                                         .to = settings->to,
                                         .precision = settings->precision_percent / 100,
                                         .runs = (uint32_t)settings->runs};
-    for (double load; code == 0 && (load = ramp_search_next(&ramp->search)) > 0;) {
-        code = measure(ramp, load);
-        if (code == 0)
-            ramp_search_add(&ramp->search, load, ramp->points[ramp->count - 1].holds);
+    for (struct ramp_step step; code == 0 && (step = ramp_search_next(&ramp->search)).load > 0;) {
+        code = measure(ramp, step);
+        if (code == 0) {
+            const struct ramp_point *point = &ramp->points[ramp->count - 1];
+            ramp_search_add(&ramp->search, step, point->holds,
+                            step.load * point->samples_per_s / point->offered_samples_per_s);
+        }
     }
     line_clear(&ramp->line);
     ramp->interrupted = code == -EINTR;
@@ -292,7 +300,8 @@ const struct command command_ramp = {
     .name = "ramp",
     .summary = "find how many GPUs a storage feeds before their batches are late",
     .description =
-        "Raises the load, doubling and then bisecting, until batches are late. A load of N stands "
+        "Raises the load, doubling in short previews and then bisecting, until batches are late. A "
+        "load of N stands "
         "for N GPUs that take batches in turns: one batch is due every step time / N, whether or "
         "not the one before was ready (open loop), so a slow storage is not spared the requests "
         "that a waiting GPU would not make. A batch's stall is its lateness as a share of a GPU's "

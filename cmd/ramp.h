@@ -23,7 +23,7 @@ struct ramp_point {
     uint64_t batches; /* measured, after the warm-up */
     uint64_t late_p50_ns, late_p99_ns, late_max_ns;
     double stall_percent; /* p99 of lateness over the step time of one trainer */
-    bool holds;
+    bool holds, preview;
     enum result_cache cache;
     enum result_limit limit;
 };

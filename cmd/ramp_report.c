@@ -54,7 +54,7 @@ static uint64_t least_batches(const struct ramp *ramp)
     uint64_t least = UINT64_MAX;
 
     for (size_t i = 0; i < ramp->count; i++)
-        if (ramp->points[i].batches < least)
+        if (!ramp->points[i].preview && ramp->points[i].batches < least)
             least = ramp->points[i].batches;
     return least;
 }
@@ -89,8 +89,8 @@ static void print_notes(const struct ramp *ramp)
     const uint64_t batches = least_batches(ramp);
 
     printf("\n  Stall    p99 of lateness over the step; a batch is due every step / load, whether\n"
-           "           or not the one before was ready; the first 10 batches of a run set the "
-           "clock\n");
+           "           or not the one before was ready; the first 10 batches of a run set the\n"
+           "           clock; ?: a short preview, which decides nothing\n");
     if (batches < BATCHES_FOR_P99)
         printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
                "           smaller batch\n",
@@ -116,19 +116,19 @@ void ramp_print(const struct ramp *ramp)
            cache == RESULT_CACHE_WARM && ramp->settings->job.cold.drop_caches == JOB_DROP_NO
                ? ": --drop-caches reads storage"
                : "");
-    printf("%9s%12s%12s%9s%11s%11s%10s\n", "", "samples/s", "samples/s", "", "lateness", "lateness",
+    printf("%9s%12s%11s%9s%11s%11s%10s\n", "", "samples/s", "samples/s", "", "lateness", "lateness",
            "stall");
-    printf("%9s%12s%12s%9s%11s%11s%10s\n", "load", "offered", "delivered", "MB/s", "p50", "p99",
+    printf("%9s%12s%11s%9s%11s%11s%10s\n", "load", "offered", "delivered", "MB/s", "p50", "p99",
            "p99");
     for (size_t i = 0; i < ramp->count; i++) {
         const struct ramp_point *point = &points[i];
-        printf("%9.4g%12s%12s%9s%11s%11s%9.2f%%  %s\n", point->load,
+        printf("%9.4g%12s%11s%9s%11s%11s%9.2f%%  %s%s\n", point->load,
                words_rate(point->offered_samples_per_s, rates[0]),
                words_rate(point->samples_per_s, rates[1]),
                words_rate(point->bytes_per_s / 1e6, rates[2]),
                words_duration(point->late_p50_ns, times[0]),
                words_duration(point->late_p99_ns, times[1]), point->stall_percent,
-               point->holds ? "fed" : "late");
+               point->holds ? "fed" : "late", point->preview ? "?" : "");
     }
     print_notes(ramp);
     free(points);
@@ -138,10 +138,10 @@ void ramp_print(const struct ramp *ramp)
 
 static json_t *point_json(const struct ramp_point *point)
 {
-    json_t *object =
-        json_pack("{s:o, s:b, s:s, s:s, s:I}", "load", json_number(point->load), "holds",
-                  point->holds, "cache", summary_cache_name(point->cache), "limit",
-                  summary_limit_name(point->limit), "batches", (json_int_t)point->batches);
+    json_t *object = json_pack(
+        "{s:o, s:b, s:b, s:s, s:s, s:I}", "load", json_number(point->load), "holds", point->holds,
+        "preview", point->preview, "cache", summary_cache_name(point->cache), "limit",
+        summary_limit_name(point->limit), "batches", (json_int_t)point->batches);
     const struct {
         const char *key;
         double value;

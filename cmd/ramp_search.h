@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ramp_search: finds the highest load that holds: doubles until one fails (or halves until one
- * holds), then bisects between the two. A load is measured until a majority of its runs agrees, so
- * that one disturbed run decides nothing. Pure; any thread.
+ * ramp_search: finds the highest load that holds. Short previews double the load until one fails
+ * (or halve it until one holds); then one run per load narrows the bracket, first around the rate
+ * that an overloaded run delivered, then by bisection. Both ends are measured until a majority of
+ * runs agrees, so that one disturbed run decides nothing; an end that is overturned reopens the
+ * search. Pure; any thread.
  */
 #ifndef IOBENCH_CMD_RAMP_SEARCH_H
 #define IOBENCH_CMD_RAMP_SEARCH_H
@@ -13,28 +15,40 @@
 
 enum { RAMP_LOADS = 64, RAMP_HALVINGS = 10 };
 
+/* What a load has shown. */
+enum ramp_verdict { RAMP_UNDECIDED, RAMP_HOLDS, RAMP_FAILS };
+
 struct ramp_load {
     double load;
-    uint32_t held, failed; /* runs */
+    uint32_t held, failed;     /* runs, without previews */
+    enum ramp_verdict preview; /* counts while there are no runs */
+    double delivered;          /* by the last run or preview that failed, as a load; 0: none */
 };
 
 struct ramp_search {
     double from, to;  /* first load, and the highest to try */
     double precision; /* stop when the bracket is this narrow: 0.02 for 2% */
     uint32_t runs;    /* most runs per load; odd */
+    uint32_t guesses; /* loads chosen by what was delivered */
     size_t count;
     struct ramp_load loads[RAMP_LOADS]; /* ascending */
 };
 
-/* Return the next load to measure; 0: the search has ended. */
-double ramp_search_next(const struct ramp_search *search);
-/* Add a run at a load that ramp_search_next() returned. */
-void ramp_search_add(struct ramp_search *search, double load, bool holds);
+/* What to measure next. */
+struct ramp_step {
+    double load; /* 0: the search has ended */
+    bool preview;
+};
+
+struct ramp_step ramp_search_next(const struct ramp_search *search);
+/* Add the run of a step. delivered: the load that the run kept up with. */
+void ramp_search_add(struct ramp_search *search, struct ramp_step step, bool holds,
+                     double delivered);
 
 /* The loads between which the answer lies. */
 struct ramp_answer {
-    double held;   /* highest load whose majority held; 0: none */
-    double failed; /* next load measured, whose majority failed; 0: none up to `to` */
+    double held;   /* highest load that held; 0: none */
+    double failed; /* next load measured, which failed; 0: none up to `to` */
     /* The interval: at `low` and below all runs held, at `high` and above all failed. Wider than
      * the bracket above if runs disagree. low 0 or high INFINITY: no such load. */
     double low, high;

@@ -6,37 +6,74 @@
 
 #include <math.h>
 
-/* Search on storage that holds loads below `capacity`; each run errs with this probability. Returns
- * the number of runs. */
-static uint32_t search_for(struct ramp_search *search, double capacity, double errs)
+/* Search on storage that holds loads below `capacity` and delivers `share` of it when there are
+ * more; each run errs with this probability. Returns the number of runs, without previews. */
+static uint32_t search_for(struct ramp_search *search, double capacity, double share, double errs)
 {
     struct random random = random_start(7);
-    uint32_t runs = 0;
+    uint32_t runs = 0, steps = 0;
 
-    for (double load; (load = ramp_search_next(search)) > 0; runs++) {
+    for (struct ramp_step step; (step = ramp_search_next(search)).load > 0; steps++) {
         const bool wrong = (double)random_next(&random) < errs * (double)UINT64_MAX;
-        ramp_search_add(search, load, (load < capacity) != wrong);
-        assert_in_range(runs, 0, 1000);
+        ramp_search_add(search, step, (step.load < capacity) != wrong,
+                        fmin(step.load, share * capacity));
+        runs += !step.preview;
+        assert_in_range(steps, 0, 1000);
     }
     return runs;
 }
 
-/* From any start the bracket contains the capacity and is as narrow as requested; steady storage
- * takes two runs per load. */
+/* From any start the bracket contains the capacity and is as narrow as requested. */
 static void the_capacity_is_found(void **unused)
 {
     const double capacities[] = {0.013, 0.5, 1, 1.01, 3.7, 64, 5000};
+    const double shares[] = {0.01, 0.5, 0.9, 0.98, 1, 1.02, 1.3, INFINITY};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++)
+        for (size_t j = 0; j < sizeof shares / sizeof *shares; j++) {
+            struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
+            const uint32_t runs = search_for(&search, capacities[i], shares[j], 0);
+            const struct ramp_answer answer = ramp_search_answer(&search);
+            assert_true(answer.held < capacities[i] && capacities[i] <= answer.failed);
+            assert_true(answer.failed <= answer.held * 1.02);
+            assert_true(answer.low == answer.held && answer.high == answer.failed);
+            assert_in_range(runs, 4, 20);
+        }
+}
+
+/* What an overloaded run delivered leads to the answer: a run just below it, one just above, and
+ * a second of each. */
+static void steady_storage_takes_four_runs(void **unused)
+{
+    const double capacities[] = {1.3, 3.7, 61, 5000};
 
     (void)unused;
     for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
         struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
-        const uint32_t runs = search_for(&search, capacities[i], 0);
-        const struct ramp_answer answer = ramp_search_answer(&search);
-        assert_true(answer.held < capacities[i] && capacities[i] <= answer.failed);
-        assert_true(answer.failed <= answer.held * 1.02);
-        assert_true(answer.low == answer.held && answer.high == answer.failed);
-        assert_int_equal(runs, 2 * search.count);
+        assert_int_equal(search_for(&search, capacities[i], 1, 0), 4);
     }
+}
+
+/* Previews lead the search, but the answer stands on runs. */
+static void a_wrong_preview_is_overturned(void **unused)
+{
+    struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
+    struct ramp_step step;
+
+    (void)unused;
+    while ((step = ramp_search_next(&search)).preview) /* 32 holds, they say, 64 does not */
+        ramp_search_add(&search, step, step.load < 64, step.load);
+    search_for(&search, 37, INFINITY, 0);
+    struct ramp_answer answer = ramp_search_answer(&search);
+    assert_true(answer.held < 37 && answer.failed >= 37 && answer.failed <= answer.held * 1.02);
+
+    search = (struct ramp_search){.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
+    while ((step = ramp_search_next(&search)).preview)
+        ramp_search_add(&search, step, step.load < 4, step.load);
+    search_for(&search, 37, INFINITY, 0);
+    answer = ramp_search_answer(&search);
+    assert_true(answer.held < 37 && answer.failed >= 37 && answer.failed <= answer.held * 1.02);
 }
 
 /* One disturbed run does not decide; the interval reports that runs disagreed. */
@@ -45,12 +82,11 @@ static void one_run_decides_nothing(void **unused)
     struct ramp_search search = {.from = 4, .to = 100, .precision = 0.5, .runs = 3};
 
     (void)unused;
-    ramp_search_add(&search, 4, false);
-    assert_true(ramp_search_next(&search) == 4);
-    ramp_search_add(&search, 4, true);
-    assert_true(ramp_search_next(&search) == 4);
-    ramp_search_add(&search, 4, true);
-    search_for(&search, 8, 0);
+    ramp_search_add(&search, (struct ramp_step){.load = 4}, false, 4);
+    ramp_search_add(&search, (struct ramp_step){.load = 4}, true, 4);
+    assert_true(ramp_search_next(&search).load == 4); /* they disagree */
+    ramp_search_add(&search, (struct ramp_step){.load = 4}, true, 4);
+    search_for(&search, 8, INFINITY, 0);
     const struct ramp_answer answer = ramp_search_answer(&search);
     assert_true(answer.held >= 4 && answer.held < 8 && answer.failed >= 8);
     assert_true(answer.low == 0); /* not all runs held at 4 */
@@ -62,7 +98,7 @@ static void runs_that_err_widen_the_interval(void **unused)
     struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 5};
 
     (void)unused;
-    search_for(&search, 37, 0.1);
+    search_for(&search, 37, 1, 0.1);
     const struct ramp_answer answer = ramp_search_answer(&search);
     assert_true(answer.low < 37 && answer.high >= 37);
     assert_true(answer.low <= answer.held && answer.failed <= answer.high);
@@ -75,10 +111,10 @@ static void the_ends_are_reached(void **unused)
     struct ramp_search slow = fast;
 
     (void)unused;
-    search_for(&fast, INFINITY, 0);
+    search_for(&fast, INFINITY, 1, 0);
     struct ramp_answer answer = ramp_search_answer(&fast);
     assert_true(answer.held == 100 && answer.failed == 0 && isinf(answer.high));
-    search_for(&slow, 0, 0);
+    search_for(&slow, 0, 1, 0);
     answer = ramp_search_answer(&slow);
     assert_true(answer.held == 0 && answer.failed > 0 && answer.failed < 0.002 && answer.low == 0);
 }
@@ -87,6 +123,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_capacity_is_found),
+        cmocka_unit_test(steady_storage_takes_four_runs),
+        cmocka_unit_test(a_wrong_preview_is_overturned),
         cmocka_unit_test(one_run_decides_nothing),
         cmocka_unit_test(runs_that_err_widen_the_interval),
         cmocka_unit_test(the_ends_are_reached),
