@@ -399,16 +399,25 @@ static void transform_row(const struct baseline *decoder, const struct baseline_
     const uint32_t to =
         lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, 8));
     const uint32_t line = plane->first_block + y / 8 % plane->v * plane->h;
-    uint8_t *row = plane_row(decoder, plane, y);
+    const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
+    const int16_t *block = decoder->coefficients +
+                           ((size_t)(from / plane->h - column) * decoder->mcu_blocks + line) * 64;
+    uint8_t *output = plane_row(decoder, plane, y) + from * 8 - plane->origin;
+    uint32_t within = 0; /* the MCU */
     struct idct_blocks blocks;
 
     for (uint32_t x = from; x < to; x += IDCT_BLOCKS) {
         for (uint32_t i = 0; i < IDCT_BLOCKS; i++) {
-            const uint32_t at = lesser(x + i, to - 1);
-            const size_t block =
-                (size_t)(at / plane->h - column) * decoder->mcu_blocks + line + at % plane->h;
-            blocks.coefficients[i] = decoder->coefficients + block * 64;
-            blocks.output[i] = row + at * 8 - plane->origin;
+            blocks.coefficients[i] = block;
+            blocks.output[i] = output;
+            if (x + i + 1 >= to)
+                continue;
+            output += 8;
+            block += 64;
+            if (++within == plane->h) {
+                within = 0;
+                block += rest_of_mcu;
+            }
         }
         decoder->kernels->idct(&blocks, plane->quantisers, plane->stride);
     }

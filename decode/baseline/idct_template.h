@@ -19,12 +19,9 @@
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low, IDCT_VECTOR high,
                                                                  int shift)
 {
-    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1));
     const __m128i count = _mm_cvtsi32_si128(shift);
 
-    low = IDCT_OP(sra_epi32)(IDCT_OP(add_epi32)(low, round), count);
-    high = IDCT_OP(sra_epi32)(IDCT_OP(add_epi32)(high, round), count);
-    return IDCT_OP(packs_epi32)(low, high);
+    return IDCT_OP(packs_epi32)(IDCT_OP(sra_epi32)(low, count), IDCT_OP(sra_epi32)(high, count));
 }
 
 /* Constants a, b and c, d: two sums of products of the same inputs, for half the columns. */
@@ -45,8 +42,10 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
                   IDCT_1_501 - IDCT_0_899, o0, o3);                                                \
         IDCT_SUMS(in53, IDCT_2_053 - IDCT_2_562, -IDCT_2_562, -IDCT_2_562,                         \
                   IDCT_3_072 - IDCT_2_562, o1, o2);                                                \
-        const IDCT_VECTOR wide = IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, sum), 3);               \
-        const IDCT_VECTOR other = IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, difference), 3);       \
+        const IDCT_VECTOR wide =                                                                   \
+            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, sum), 3), round);         \
+        const IDCT_VECTOR other =                                                                  \
+            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, difference), 3), round);  \
         const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(wide, e3), IDCT_OP(add_epi32)(other, e2),  \
                                      IDCT_OP(sub_epi32)(other, e2), IDCT_OP(sub_epi32)(wide, e3)}; \
         const IDCT_VECTOR odd[4] = {IDCT_OP(add_epi32)(o3, z4), IDCT_OP(add_epi32)(o2, z3),        \
@@ -60,6 +59,7 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
 BASELINE_TARGET static inline void BASELINE_NAME(pass)(IDCT_VECTOR v[8], int shift)
 {
     const IDCT_VECTOR zero = IDCT_OP(set1_epi32)(0);
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1)); /* once for all sums */
     const IDCT_VECTOR sum = IDCT_OP(add_epi16)(v[0], v[4]);
     const IDCT_VECTOR difference = IDCT_OP(sub_epi16)(v[0], v[4]);
     const IDCT_VECTOR s3 = IDCT_OP(add_epi16)(v[7], v[3]), s4 = IDCT_OP(add_epi16)(v[5], v[1]);
