@@ -101,24 +101,23 @@ static int reference_open(void *state, const void *settings, const struct backen
 {
     struct reference *reference = state;
     const struct graph *graph = config->graph;
-    const size_t floats = config->training ? graph->parameter_floats : 0;
+    const uint64_t parameters = graph->parameter_floats, statistics = graph->statistic_floats;
+    const uint64_t trained = config->training ? parameters : 0;
 
     (void)settings;
     reference->graph = graph;
     reference->config = *config;
-    reference->parameters = memory_array(graph->parameter_floats, sizeof(float));
-    reference->gradients = memory_array(floats, sizeof(float));
-    reference->momenta = memory_array(floats, sizeof(float));
-    reference->statistics = memory_array(graph->statistic_floats, sizeof(float));
-    reference->batch_statistics = memory_array(graph->statistic_floats, sizeof(float));
-    reference->values = memory_array(graph->node_count, sizeof(float *));
-    reference->d_values = memory_array(graph->node_count, sizeof(float *));
     reference->workspace_bytes = workspace_floats(reference) * sizeof(float);
     reference->workspace = memory_array(reference->workspace_bytes, 1);
-    if (!reference->parameters || !reference->gradients || !reference->momenta ||
-        !reference->statistics || !reference->batch_statistics || !reference->values ||
-        !reference->d_values || !reference->workspace)
+    reference->values = memory_array(2 * (size_t)graph->node_count, sizeof(float *));
+    reference->parameters = memory_array(parameters + 2 * trained + 2 * statistics, sizeof(float));
+    if (!reference->workspace || !reference->values || !reference->parameters)
         return -ENOMEM;
+    reference->d_values = reference->values + graph->node_count;
+    reference->gradients = reference->parameters + parameters;
+    reference->momenta = reference->gradients + trained;
+    reference->statistics = reference->momenta + trained;
+    reference->batch_statistics = reference->statistics + statistics;
     graph_initialise_statistics(graph, reference->statistics);
     int code = config->ranges ? plan_int8(reference) : 0;
     return code ? code : plan_tensors(reference);
@@ -129,13 +128,8 @@ static void reference_close(void *state)
     struct reference *reference = state;
 
     free(reference->parameters);
-    free(reference->gradients);
-    free(reference->momenta);
-    free(reference->statistics);
-    free(reference->batch_statistics);
     free(reference->arena);
     free(reference->values);
-    free(reference->d_values);
     free(reference->quantised);
     free(reference->rounded);
     free(reference->workspace);

@@ -18,10 +18,10 @@
 struct reference {
     const struct graph *graph;
     struct backend_config config;
-    float *parameters, *gradients, *momenta, *statistics;
-    float *batch_statistics;         /* same layout as statistics */
-    float *arena;                    /* holds values and d_values */
-    float **values;                  /* output of each node */
+    float *parameters, *gradients, *momenta, *statistics; /* one allocation, as the next one */
+    float *batch_statistics;                              /* same layout as statistics */
+    float *arena;                                         /* holds values and d_values */
+    float **values;                                       /* output of each node */
     float **d_values;                /* its gradient; NULL for an image that only weights read */
     struct quantise_node *quantised; /* per node, for INT8; NULL: all in FP32 */
     float *rounded;                  /* the parameters, with weights rounded to INT8 */
