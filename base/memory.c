@@ -6,6 +6,7 @@
 #include "base/headroom.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,23 @@ uint64_t memory_resident_bytes(void)
     if (file)
         fclose(file);
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void memory_keep(void *memory)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct kept {
+        struct kept *next;
+        void *memory;
+    } * first;
+    struct kept *kept = memory_zeroed(sizeof *kept);
+
+    if (!kept)
+        return;
+    pthread_mutex_lock(&lock);
+    *kept = (struct kept){.next = first, .memory = memory};
+    first = kept;
+    pthread_mutex_unlock(&lock);
 }
 
 uint64_t memory_available_bytes(void)

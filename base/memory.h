@@ -20,6 +20,10 @@ void *memory_pages(size_t bytes);
  * Returns 0, or -ENOMEM with a reason that names `what` (a plural) and the array unchanged. */
 int memory_room(void *rows, uint64_t count, size_t size, const char *what);
 
+/* Never free this memory, which a stuck thread or the kernel may still use: keep it reachable, so
+ * that a leak checker does not report it. Any thread. */
+void memory_keep(void *memory);
+
 /* Return how much memory this process may still use: see base/headroom.h. */
 uint64_t memory_available_bytes(void);
 /* Return the resident memory of this process, or 0 if unknown. */

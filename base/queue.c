@@ -4,12 +4,12 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/stall.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Invariant: entries[head .. head + count) modulo capacity are queued. */
 struct queue {
@@ -28,12 +28,8 @@ struct queue *queue_create(uint32_t capacity, size_t entry_bytes)
 
     if (!queue)
         return NULL;
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->not_empty, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_condition_init(&queue->not_empty);
     pthread_cond_init(&queue->not_full, NULL);
     queue->capacity = capacity;
     queue->entry_bytes = entry_bytes;
@@ -56,15 +52,11 @@ void queue_destroy(struct queue *queue)
 static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, struct stall *stall,
                              uint64_t until_ns)
 {
-    const uint64_t second = 1000000000;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / second),
-                             .tv_nsec = (long)(until_ns % second)};
-
     stall_begin(stall, clock_now_ns());
     if (until_ns == FOR_EVER)
         pthread_cond_wait(condition, &queue->lock);
     else
-        pthread_cond_timedwait(condition, &queue->lock, &until);
+        thread_condition_wait(condition, &queue->lock, until_ns);
     uint64_t now = clock_now_ns();
     stall_end(stall, now);
     return now;

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static void *run_body(void *argument)
 {
@@ -51,6 +52,24 @@ int thread_join_next(struct thread *thread, int first)
     if (first == 0 || (first == -ECANCELED && code))
         return code;
     return fail(first, "%s", reason);
+}
+
+void thread_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+bool thread_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_ns)
+{
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                   .tv_nsec = (long)(until_ns % 1000000000)};
+
+    return pthread_cond_timedwait(condition, lock, &until) == 0;
 }
 
 /* cgroup v2 "max 100000" or "150000 100000"; v1 has the two numbers in two files. */

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct thread {
     pthread_t handle;
@@ -30,6 +31,11 @@ int thread_join(struct thread *thread);
 /* Join one of several threads; first: what those before returned. Returns the first failure that is
  * not -ECANCELED, with its reason, else -ECANCELED or 0. */
 int thread_join_next(struct thread *thread, int first);
+
+/* A condition whose waits end at a time of clock_now_ns(), whatever happens to the wall clock. */
+void thread_condition_init(pthread_cond_t *condition);
+/* Returns false once it is until_ns. */
+bool thread_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* Return the CPUs this process may use, cgroup quota included; at least 1. */
 unsigned thread_cpu_count(void);

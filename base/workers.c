@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/workers.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -10,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { TICK_NS = 100000000 };
 
@@ -69,16 +69,10 @@ static void tick(struct workers *workers)
 
 static void watch(struct workers *workers)
 {
-    struct timespec until;
-
     pthread_mutex_lock(&workers->lock);
     while (workers->running > 0) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        uint64_t ns = (uint64_t)until.tv_nsec + TICK_NS;
-        until.tv_sec += (time_t)(ns / 1000000000);
-        until.tv_nsec = (long)(ns % 1000000000);
         if (!workers->woken)
-            pthread_cond_timedwait(&workers->changed, &workers->lock, &until);
+            thread_condition_wait(&workers->changed, &workers->lock, clock_now_ns() + TICK_NS);
         workers->woken = false;
         pthread_mutex_unlock(&workers->lock);
         tick(workers);
@@ -90,16 +84,14 @@ static void watch(struct workers *workers)
 
 int workers_run(const struct workers_job *job, uint64_t count)
 {
-    struct workers workers = {.job = job,
-                              .lock = PTHREAD_MUTEX_INITIALIZER,
-                              .changed = PTHREAD_COND_INITIALIZER,
-                              .running = count};
+    struct workers workers = {.job = job, .lock = PTHREAD_MUTEX_INITIALIZER, .running = count};
     struct thread *threads = memory_array(count + 1, sizeof *threads);
     uint64_t started = 0;
     int code = 0;
 
     if (!threads)
         return -ENOMEM;
+    thread_condition_init(&workers.changed);
     while (started < count && code == 0) {
         code = thread_start(&threads[started], job->name, run_worker, &workers);
         started += code == 0;

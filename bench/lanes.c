@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/option.h"
 #include "base/stats.h"
+#include "base/thread.h"
 #include "formats/format.h"
 #include "pipeline/engine/engine.h"
 #include "readers/reader.h"
@@ -23,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RECORDS = 800, FILES = 4, RECORD_BYTES = 4096, DEPTH = 4, ROUNDS = 3, ROUNDS_MOST = 50 };
@@ -45,14 +45,10 @@ static int delayed_open(void *state, const void *settings, const struct reader_c
                         struct reader_traits *traits)
 {
     struct delayed *delayed = state;
-    pthread_condattr_t monotonic;
 
     (void)settings, (void)site, (void)traits;
     pthread_mutex_init(&delayed->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&delayed->woken_up, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_condition_init(&delayed->woken_up);
     return 0;
 }
 
@@ -81,12 +77,10 @@ static uint64_t due_ns(const struct delayed *delayed)
 static void wait_for_due(struct delayed *delayed, uint64_t until_ns)
 {
     uint64_t end_ns = due_ns(delayed) < until_ns ? due_ns(delayed) : until_ns;
-    struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000),
-                           .tv_nsec = (long)(end_ns % 1000000000)};
 
     pthread_mutex_lock(&delayed->lock);
     while (!delayed->woken && clock_now_ns() < end_ns)
-        pthread_cond_timedwait(&delayed->woken_up, &delayed->lock, &end);
+        thread_condition_wait(&delayed->woken_up, &delayed->lock, end_ns);
     delayed->woken = false;
     pthread_mutex_unlock(&delayed->lock);
 }

@@ -10,6 +10,7 @@
 #ifndef IOBENCH_DATASET_CATALOG_H
 #define IOBENCH_DATASET_CATALOG_H
 
+#include "base/atomic.h"
 #include "dataset/store.h"
 
 #include <stdbool.h>
@@ -79,8 +80,7 @@ struct catalog {
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into, which holds records; else NULL */
     size_t mapping_bytes;
-    struct catalog *next_kept; /* private, like is_kept */
-    bool is_kept;
+    struct flag is_kept; /* private */
 };
 
 /* ---- building, by formats ---- */

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t SOON_NS = 50000, WAIT_MOST_NS = 10000000;
@@ -56,9 +55,8 @@ struct io_pool {
     pthread_cond_t finished; /* for reap */
     struct task_list done;
     bool reaper_waits, woken, ended;
-    uint64_t woken_ns;           /* when reap was last woken */
-    struct io_pool *left_behind; /* the next one */
-    uint64_t look_ns;            /* when to check for late tasks next */
+    uint64_t woken_ns; /* when reap was last woken */
+    uint64_t look_ns;  /* when to check for late tasks next */
 };
 
 static void list_push(struct task_list *list, struct io_task *task)
@@ -126,13 +124,9 @@ static int io_pool_thread(void *argument)
 static int prepare(struct io_pool *pool, const struct io_pool_settings *settings)
 {
     const struct reader_config *config = settings->config;
-    pthread_condattr_t monotonic;
 
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->finished, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_condition_init(&pool->finished);
     int code = handles_create(&pool->handles, config->catalog, settings->flags,
                               settings->handles_most ? settings->handles_most : config->depth,
                               settings->files);
@@ -185,19 +179,6 @@ uint32_t io_pool_threads(const struct io_pool *pool)
     return pool->thread_count;
 }
 
-/* Its threads still use it. Kept where a leak checker finds it. */
-static void leave_behind(struct io_pool *pool)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct io_pool *left_behind;
-
-    pthread_mutex_lock(&lock);
-    pool->left_behind = left_behind;
-    left_behind = pool;
-    pthread_mutex_unlock(&lock);
-    catalog_keep(pool->handles.catalog);
-}
-
 void io_pool_destroy(struct io_pool *pool)
 {
     if (!pool)
@@ -209,7 +190,8 @@ void io_pool_destroy(struct io_pool *pool)
     uint32_t abandoned = pool->abandoned;
     pthread_mutex_unlock(&pool->lock);
     if (abandoned) {
-        leave_behind(pool);
+        catalog_keep(pool->handles.catalog); /* its threads still use them */
+        memory_keep(pool);
         return;
     }
     for (uint32_t i = 0; pool->workers && i < pool->thread_count; i++)
@@ -358,10 +340,8 @@ static void wait_for_done(struct io_pool *pool, uint64_t until_ns)
         until_ns = most_ns;
     if (pool->timeout_ns && pool->look_ns < until_ns)
         until_ns = pool->look_ns;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-                             .tv_nsec = (long)(until_ns % 1000000000)};
     pool->reaper_waits = true;
-    pthread_cond_timedwait(&pool->finished, &pool->lock, &until);
+    thread_condition_wait(&pool->finished, &pool->lock, until_ns);
     pool->reaper_waits = false;
 }
 

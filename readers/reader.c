@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,6 @@ enum { DRAIN_WAIT_NS = 100000000 };
 static const uint64_t GRACE_NS = 1000000000;
 
 /* State of a reader with unfinished reads, which may still use it. */
-struct abandoned_reader {
-    struct abandoned_reader *next;
-    void *state;
-};
-
 uint64_t reader_patience_ns(const struct reader *reader)
 {
     return reader->config.timeout_ns ? 2 * reader->config.timeout_ns + GRACE_NS : UINT64_MAX;
@@ -81,31 +75,15 @@ static int drain(struct reader *reader)
     return count < 0 ? count : 0;
 }
 
-/* Keep the state reachable for leak checkers. */
-static void leave_behind(struct reader *reader)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct abandoned_reader *first;
-    struct abandoned_reader *left = memory_zeroed(sizeof *left);
-
-    reader->held += reader->in_flight;
-    catalog_keep(reader->config.catalog);
-    if (!left)
-        return;
-    left->state = reader->state;
-    pthread_mutex_lock(&lock);
-    left->next = first;
-    first = left;
-    pthread_mutex_unlock(&lock);
-}
-
 void reader_close(struct reader *reader)
 {
     if (!reader->state)
         return;
     const int broken = drain(reader);
     if (reader->in_flight && !broken) {
-        leave_behind(reader);
+        reader->held += reader->in_flight;
+        catalog_keep(reader->config.catalog);
+        memory_keep(reader->state);
     } else {
         reader->ops->close(reader->state);
         free(reader->state);

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/stall.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { EPOCHS_KEPT = 16 };
 
@@ -54,11 +54,7 @@ struct batches *batches_create(const struct batches_config *config)
     batches->config = *config;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->batch_opened, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&batches->batch_complete, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_condition_init(&batches->batch_complete);
     batches->buffers = memory_array(config->buffers, sizeof *batches->buffers);
     batches->labels =
         memory_array((size_t)config->buffers * config->batch_size, sizeof *batches->labels);
@@ -227,8 +223,6 @@ uint64_t batches_open_wait_ns(struct batches *batches)
 int batches_take(struct batches *batches, struct batch *batch)
 {
     const uint64_t until_ns = clock_now_ns() + BATCHES_PATIENCE_NS;
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
-                                   .tv_nsec = (long)(until_ns % 1000000000u)};
     int code = 1;
 
     pthread_mutex_lock(&batches->lock);
@@ -236,8 +230,7 @@ int batches_take(struct batches *batches, struct batch *batch)
     struct batch_buffer *buffer = &batches->buffers[number % batches->config.buffers];
     while (code == 1 && !batches->cancelled &&
            !(number < gate_value(&batches->opened) && buffer->complete))
-        if (pthread_cond_timedwait(&batches->batch_complete, &batches->lock, &until))
-            code = 0;
+        code = thread_condition_wait(&batches->batch_complete, &batches->lock, until_ns);
     if (batches->cancelled) {
         code = -ECANCELED;
     } else if (code == 1) {

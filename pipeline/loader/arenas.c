@@ -47,25 +47,11 @@ int arenas_create(struct arenas *arenas, uint64_t bytes, uint32_t granule, uint3
     return code;
 }
 
-/* Keep held memory reachable, so that a leak checker does not report it. */
-static void leave_heaps(const struct arenas *arenas)
-{
-    static struct left_behind {
-        struct left_behind *next;
-        struct heap **heaps;
-    } * left;
-    struct left_behind *more = memory_zeroed(sizeof *more);
-
-    if (more)
-        *more = (struct left_behind){.next = left, .heaps = arenas->heaps};
-    left = more ? more : left;
-}
-
 void arenas_destroy(struct arenas *arenas)
 {
     free(arenas->regions);
     if (arenas->held) {
-        leave_heaps(arenas);
+        memory_keep(arenas->heaps);
         return;
     }
     for (uint32_t i = 0; i < arenas->count && arenas->heaps; i++)
