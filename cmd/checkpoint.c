@@ -262,6 +262,13 @@ static int measure(const struct invocation *invocation, const struct checkpoint_
     return code;
 }
 
+static int checkpoint_check(const struct invocation *invocation)
+{
+    struct checkpoint_job job;
+
+    return fill_job(invocation->settings, invocation->operands[0], &job);
+}
+
 static int checkpoint_command(const struct invocation *invocation)
 {
     struct checkpoint_job job;
@@ -309,6 +316,6 @@ const struct command command_checkpoint = {
     .settings_size = sizeof(struct checkpoint_settings),
     .operands_reach = {OPTION_WRITES_COLD},
     .is_confined = true,
-    .in_jobfiles = true,
+    .check = checkpoint_check,
     .run = checkpoint_command,
 };

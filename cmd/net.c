@@ -176,6 +176,15 @@ static int check(const struct net_settings *settings, struct transport *transpor
     return transport_choose(transport, settings->transport);
 }
 
+static int net_check(const struct invocation *invocation)
+{
+    struct transport transport;
+    int code = check(invocation->settings, &transport);
+
+    transport_close(&transport, true);
+    return code;
+}
+
 static int net_command(const struct invocation *invocation)
 {
     const struct net_settings *settings = invocation->settings;
@@ -222,6 +231,6 @@ const struct command command_net = {
     .options = net_options,
     .settings_size = sizeof(struct net_settings),
     .is_confined = true,
-    .in_jobfiles = true,
+    .check = net_check,
     .run = net_command,
 };

@@ -73,6 +73,9 @@ static int fill(const struct jobfile *jobfile, size_t section, struct invocation
         return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
                     command_of(jobfile, section)->line, part->name, job->command->operands);
     job->behind = job->count;
+    if (code == 0 && job->command->check(job))
+        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path,
+                    command_of(jobfile, section)->line, part->name, fail_reason());
     return code;
 }
 
@@ -82,7 +85,7 @@ int sections_add(struct sections *sections, const struct jobfile *jobfile, size_
     const struct ini_entry *entry = command_of(jobfile, section);
     const struct command *command = entry->value ? command_find(entry->value) : NULL;
 
-    if (!command || !command->in_jobfiles)
+    if (!command || !command->check)
         return fail(EINVAL,
                     "%s:%u: command=%s: no command that a job file can hold: leave it away "
                     "for 'run'; 'checkpoint' and 'net' are the others",

@@ -89,6 +89,8 @@ sed 's/server_drop_cmd/server_check_cmd/' "$tmp/starts.ini" >"$tmp/checks.ini"
 try 2 "$tmp/checks.ini"
 err "checks.ini:8: server-check-cmd runs a command: 'touch $tmp/started'"
 [ ! -e "$tmp/started" ] || fault "the program was started"
+bad "bad.ini:4: server-drop-cmd runs a command" "[a]\ncommand=checkpoint\nfolder=$tmp/saved\nserver-drop-cmd=touch $tmp/started\n"
+[ ! -e "$tmp/started" ] || fault "the program was started"
 bad "bad.ini:2: unknown option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
 "$IOBENCH" run "$tmp/starts.ini" --allow-commands >"$tmp/out" 2>"$tmp/err" || : # 1: something keeps caches warm
 [ -e "$tmp/started" ] || fault "the program was not started"

@@ -207,6 +207,15 @@ fi
 printf '[a]\ncommand=size\n' >wrong.ini
 ! "$IOBENCH" wrong.ini >out 2>err || die "a job file ran another command"
 grep -q "wrong.ini:2: command=size: " err || die "$(cat err)"
+for wrong in "model=8b\nscale=2" "model=what" "async" "writes=0\nrequire-write-rate=1B/s"; do
+    printf '[a]\ndata=set\n[b]\ncommand=checkpoint\nfolder=saved\n%b\n' "$wrong" >wrong.ini
+    "$IOBENCH" wrong.ini >out 2>err && status=0 || status=$?
+    [ "$status,$(cat out)" = "2," ] || die "jobs before a wrong checkpoint ran: $wrong: $(cat out err)"
+    grep -q "wrong.ini:4: \[b\]: --" err || die "$(cat err)"
+done
+printf '[a]\ncommand=net\n' >wrong.ini
+! "$IOBENCH" wrong.ini >out 2>err || die "a fabric of one rank"
+grep -q "wrong.ini:2: \[a\]: needs several ranks" err || die "$(cat err)"
 printf '[a]\ncommand=checkpoint\n' >wrong.ini
 ! "$IOBENCH" wrong.ini >out 2>err || die "a checkpoint without a folder"
 grep -q "wrong.ini:2: \[a\] names no FOLDER" err || die "$(cat err)"
