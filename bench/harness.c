@@ -38,17 +38,9 @@ static struct catalog *make_catalog(void)
     return code == 0 && catalog_seal(catalog) == 0 ? catalog : NULL;
 }
 
-static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    (void)context;
-    (void)so_far;
-    (void)draws;
-    return 0;
-}
-
 static int measure(const struct catalog *catalog, const char *shuffle, double *samples_per_s)
 {
-    const struct engine_hooks hooks = {.tick = no_tick};
+    const struct engine_hooks hooks = {0};
     struct job job = {0};
     struct job_plugins plugins;
     struct result result = {.valid = true};

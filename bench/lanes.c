@@ -129,17 +129,11 @@ struct outcome {
     double reads_per_s, in_flight; /* on average, by Little's law */
 };
 
-static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    (void)context, (void)so_far, (void)draws;
-    return 0;
-}
-
 /* reader: NULL for the simulated one. */
 static int measure(const struct catalog *catalog, const char *reader, uint32_t loaders,
                    struct outcome *outcome)
 {
-    const struct engine_hooks hooks = {.tick = no_tick};
+    const struct engine_hooks hooks = {0};
     struct job job = {0};
     struct job_plugins plugins;
     struct result result = {.valid = true};

@@ -289,7 +289,7 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
         code = take_and_train(engine, epoch);
         epoch->wall_ns = clock_now_ns() - epoch->start_ns;
         if (code == 0 && epoch->start_ns + epoch->wall_ns >= next_tick_ns) {
-            code = hooks->tick(hooks->context, epoch, draws);
+            code = hooks->tick ? hooks->tick(hooks->context, epoch, draws) : 0;
             next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
         }
     }

@@ -23,8 +23,8 @@ void engine_destroy(struct engine *engine);
 
 /* Carry out one run: open the reader, run the epochs, close the reader. before and after are called
  * around each epoch, off its clock; each gets the current status and returns the one to use. If the
- * run could not start, before is called with the failure; 0 lets the epoch begin. All hooks except
- * tick may be NULL. run->epochs has room for result_rows(epochs) rows. */
+ * run could not start, before is called with the failure; 0 lets the epoch begin. All hooks may
+ * be NULL. run->epochs has room for result_rows(epochs) rows. */
 struct engine_hooks {
     int (*before)(void *context, struct result_epoch *epoch, int code);
     int (*after)(void *context, struct result_epoch *epoch, int code);

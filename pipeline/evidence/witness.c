@@ -40,18 +40,15 @@ struct witness *witness_open(const struct cold_settings *settings, const struct 
     witness->settings = settings;
     witness->catalog = catalog;
     witness->paths = memory_array(catalog->shard_count, sizeof *witness->paths);
-    if (!witness->paths) {
-        witness_close(witness);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < catalog->shard_count; i++)
+    for (uint32_t i = 0; witness->paths && i < catalog->shard_count; i++)
         witness->paths[i] = catalog->shards[i].path;
-    witness->storage = storage_open(&telemetry_roots_usual, witness->paths, catalog->shard_count);
-    if (!witness->storage) {
-        witness_close(witness);
-        return NULL;
-    }
-    return witness;
+    if (witness->paths)
+        witness->storage =
+            storage_open(&telemetry_roots_usual, witness->paths, catalog->shard_count);
+    if (witness->storage)
+        return witness;
+    witness_close(witness);
+    return NULL;
 }
 
 void witness_close(struct witness *witness)

@@ -184,18 +184,6 @@ static int loader_body(void *argument)
 
 /* ---- life ---- */
 
-static int create_parts(struct loader *loader)
-{
-    const struct loader_config *config = &loader->config;
-    int code = flow_create(&loader->flow, config, &loader->numa);
-
-    loader->epochs = queue_create(1, sizeof(struct epochs));
-    loader->opened = queue_create(1, sizeof(int));
-    loader->closing = queue_create(1, sizeof(int));
-    loader->ended = queue_create(EPOCHS_AHEAD, sizeof(struct loader_figures));
-    return loader->epochs && loader->opened && loader->closing && loader->ended ? code : -ENOMEM;
-}
-
 struct loader *loader_create(const struct loader_config *config)
 {
     struct loader *loader = memory_zeroed(sizeof *loader);
@@ -208,11 +196,15 @@ struct loader *loader_create(const struct loader_config *config)
     numa_find(&loader->numa, "/sys");
     loader->parallel = (struct parallel_reader_settings){
         .reader = config->reader, .count = read_io_threads(config->read), .numa = &loader->numa};
-    if (create_parts(loader)) {
-        loader_destroy(loader);
-        return NULL;
-    }
-    return loader;
+    int code = flow_create(&loader->flow, &loader->config, &loader->numa);
+    loader->epochs = queue_create(1, sizeof(struct epochs));
+    loader->opened = queue_create(1, sizeof(int));
+    loader->closing = queue_create(1, sizeof(int));
+    loader->ended = queue_create(EPOCHS_AHEAD, sizeof(struct loader_figures));
+    if (code == 0 && loader->epochs && loader->opened && loader->closing && loader->ended)
+        return loader;
+    loader_destroy(loader);
+    return NULL;
 }
 
 void loader_destroy(struct loader *loader)

@@ -86,16 +86,10 @@ static void write_set(const char *format_text, const char *folder, struct plugin
 
 /* ---- runs ---- */
 
-static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    (void)context, (void)so_far, (void)draws;
-    return 0;
-}
-
 static void run(const struct catalog *catalog, const struct plugin_choice *format,
                 const char *reader, const char *shuffle, const char *loaders, struct seen *into)
 {
-    static const struct engine_hooks hooks = {.tick = no_tick};
+    static const struct engine_hooks hooks = {0};
     const struct trainer trainer = {.ops = &recorder};
     struct result result = {.valid = true};
     struct result_epoch epochs[2];

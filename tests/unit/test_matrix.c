@@ -82,13 +82,7 @@ static bool write_shards(const struct plugin_choice *format, const char *folder,
     return true;
 }
 
-static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    (void)context, (void)so_far, (void)draws;
-    return 0;
-}
-
-static const struct engine_hooks hooks = {.tick = no_tick};
+static const struct engine_hooks hooks = {0};
 
 static void set(struct job *job, const char *name, const char *value)
 {

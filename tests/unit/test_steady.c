@@ -64,16 +64,9 @@ static int count_after(void *context, struct result_epoch *epoch, int code)
     return code;
 }
 
-static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
-{
-    (void)context, (void)so_far, (void)draws;
-    return 0;
-}
-
 static void check(const char *reader, const char *shuffle, const char *decoder, const char *loaders)
 {
-    static const struct engine_hooks hooks = {
-        .before = count_before, .after = count_after, .tick = no_tick};
+    static const struct engine_hooks hooks = {.before = count_before, .after = count_after};
     struct result result = {.valid = true};
     struct result_epoch epochs[3];
     struct result_run run = {.epochs = epochs};
