@@ -243,7 +243,8 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
     decoder->blocks = carve(&carver, (blocks + 1) * sizeof *decoder->blocks);
     /* Pieces are aligned to half a block. */
     uint8_t *coefficients = carve(&carver, chunk_bytes(decoder) + ENTROPY_ALIGNMENT);
-    coefficients += -(uintptr_t)coefficients & (ENTROPY_ALIGNMENT - 1);
+    if (coefficients)
+        coefficients += -(uintptr_t)coefficients & (ENTROPY_ALIGNMENT - 1);
     decoder->coefficients = (int16_t *)(void *)coefficients;
     decoder->unstuffed = carve(&carver, decoder->count - decoder->markers.scan + ENTROPY_PADDING);
     decoder->blend = carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend);
