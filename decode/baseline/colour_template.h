@@ -36,9 +36,10 @@ BASELINE_TARGET static void BASELINE_NAME(double)(const uint16_t *restrict in, u
                                                   uint8_t *restrict out)
 {
     const uint16_t round_even = (uint16_t)even, round_odd = (uint16_t)odd;
+    const uint16_t *const before = in - 1;
 
     for (uint32_t i = 0; i < count; i++) {
-        const uint16_t left = (uint16_t)(in[i] * 3 + in[(size_t)i - 1] + round_even) >> 4;
+        const uint16_t left = (uint16_t)(in[i] * 3 + before[i] + round_even) >> 4;
         const uint16_t right = (uint16_t)(in[i] * 3 + in[i + 1] + round_odd) >> 4;
         const uint16_t both = COLOUR_BYTES_2(left, right);
         memcpy(out + 2 * (size_t)i, &both, sizeof both);

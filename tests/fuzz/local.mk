@@ -9,6 +9,7 @@ FUZZ_REPLAYS = \
 	tests/fuzz/replay_protobuf \
 	tests/fuzz/replay_sidecar \
 	tests/fuzz/replay_jpeg \
+	tests/fuzz/replay_baseline \
 	tests/fuzz/replay_lmdb \
 	tests/fuzz/replay_tar \
 	tests/fuzz/replay_mds \
@@ -51,6 +52,8 @@ tests_fuzz_replay_sidecar_SOURCES = tests/fuzz/fuzz_sidecar.c $(FUZZ_REPLAY)
 tests_fuzz_replay_sidecar_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_jpeg_SOURCES = tests/fuzz/fuzz_jpeg.c $(FUZZ_REPLAY)
 tests_fuzz_replay_jpeg_LDADD = $(LIBIOBENCH_LIBS)
+tests_fuzz_replay_baseline_SOURCES = tests/fuzz/fuzz_baseline.c $(FUZZ_REPLAY)
+tests_fuzz_replay_baseline_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_lmdb_SOURCES = tests/fuzz/fuzz_lmdb.c $(FUZZ_REPLAY) tests/fuzz/fuzz_format.h
 tests_fuzz_replay_lmdb_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_tar_SOURCES = tests/fuzz/fuzz_tar.c $(FUZZ_REPLAY) tests/fuzz/fuzz_format.h
