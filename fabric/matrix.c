@@ -9,6 +9,9 @@
 
 static const double share = 0.75, share_of_one = 0.5, deviations = 5, mad_scale = 1.4826;
 
+/* Of fewer values, one that is slow itself determines their spread. */
+enum { SPREAD_LEAST = 5 };
+
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -35,6 +38,8 @@ static struct usual usual_of(double *values, size_t count)
         values[i] = fabs(values[i] - usual.median);
     usual.floor =
         fmin(share * usual.median, usual.median - deviations * mad_scale * median(values, count));
+    if (count < SPREAD_LEAST)
+        usual.floor = share_of_one * usual.median;
     return usual;
 }
 

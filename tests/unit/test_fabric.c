@@ -79,6 +79,13 @@ static void test_slow_node(void **state)
         assert_int_equal(suspects[1].from, 1);
         assert_true(suspects[0].bytes_per_s < 0.35 * suspects[0].typical);
     }
+    /* Three nodes on a busy machine: the slow one does not hide in the spread that it causes. */
+    set_scene(&scene, 3, 1);
+    const double measured[] = {NAN, 80.5, 19.2, 70.4, NAN, 19.2, 19.2, 19.3, NAN};
+    memcpy(scene.rates, measured, sizeof measured);
+    assert_int_equal(matrix_judge(&scene.matrix, suspects, MOST), 2);
+    assert_int_equal(suspects[0].from, 2);
+    assert_int_equal(suspects[1].kind, SUSPECT_RECEIVER);
     /* Two ranks a node: links within the nodes hide nothing. */
     set_scene(&scene, 8, 2);
     for (uint32_t i = 0; i < 8; i++)
