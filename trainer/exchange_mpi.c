@@ -2,7 +2,8 @@
  *
  * The mpi exchange: one non-blocking all-reduce per bucket, started as soon as the bucket is final,
  * so that communication overlaps the backward pass. MPI makes progress only inside its calls: every
- * ready() is an opportunity.
+ * ready() is an opportunity. From IN_PLACE_MOST ranks on sums are not made in place: Open MPI then
+ * sends everything log2(ranks) times instead of less than twice.
  *
  * A failing rank aborts the others, which notice while they wait here; an unresponsive one is
  * detected by time-out.
@@ -19,13 +20,17 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
+
+enum { IN_PLACE_MOST = 3 };
 
 struct exchange_mpi_state {
     MPI_Comm ranks; /* a private communicator, so no other message is mistaken for gradients */
     struct exchange_config config;
     struct buckets buckets;
+    float *own;            /* this rank's gradients; NULL: summed in place */
     MPI_Request *requests; /* one per bucket */
     MPI_Status *statuses;  /* as many: MPICH's headers make gcc warn about MPI_STATUSES_IGNORE */
 };
@@ -59,6 +64,11 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
     mpi->statuses = memory_array(mpi->buckets.count, sizeof *mpi->statuses);
     if (!mpi->requests || !mpi->statuses)
         return -ENOMEM;
+    if (config->ranks->place.ranks > IN_PLACE_MOST) {
+        mpi->own = memory_array(config->floats, sizeof *mpi->own);
+        if (!mpi->own)
+            return -ENOMEM;
+    }
     for (uint32_t i = 0; i < mpi->buckets.count; i++)
         mpi->requests[i] = MPI_REQUEST_NULL;
     return 0;
@@ -71,6 +81,7 @@ static void mpi_close(void *state, bool failed)
     (void)failed;
     free(mpi->requests);
     free(mpi->statuses);
+    free(mpi->own);
     if (mpi->ranks != MPI_COMM_NULL && !mpi->config.ranks->is_broken)
         MPI_Comm_free(&mpi->ranks);
 }
@@ -82,6 +93,18 @@ static int progress(struct exchange_mpi_state *mpi, int *done)
                  "add up gradients");
 }
 
+static int start_sum(struct exchange_mpi_state *mpi, uint64_t start, uint64_t count)
+{
+    float *sums = mpi->config.gradients + start;
+    const void *from = MPI_IN_PLACE;
+
+    if (mpi->own)
+        from = memcpy(mpi->own + start, sums, count * sizeof *sums);
+    return check(MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
+                                &mpi->requests[mpi->buckets.started - 1]),
+                 "add up gradients");
+}
+
 static int mpi_ready(void *state, uint64_t done)
 {
     struct exchange_mpi_state *mpi = state;
@@ -89,10 +112,7 @@ static int mpi_ready(void *state, uint64_t done)
     int code = 0, moved;
 
     while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count))
-        code =
-            check(MPI_Iallreduce(MPI_IN_PLACE, mpi->config.gradients + start, (int)count, MPI_FLOAT,
-                                 MPI_SUM, mpi->ranks, &mpi->requests[mpi->buckets.started - 1]),
-                  "add up gradients");
+        code = start_sum(mpi, start, count);
     if (code == 0 && mpi->buckets.started)
         code = progress(mpi, &moved);
     return code;
