@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The acceptance test of a simulated cluster: a job file with the figures to reach. */
+#include "base/gradients.h"
 #include "base/text_stream.h"
 #include "checkpoint/model.h"
 #include "cmd/outputs.h"
@@ -68,7 +69,7 @@ static void write_reads(FILE *file, const struct size_case *cluster)
 /* Gradients travel in buckets: an all-reduce of one. */
 static void write_fabric(FILE *file, const struct sizing_answer *answer)
 {
-    const double bucket = answer->plant.of[SIZING_GRADIENT_BYTES] / 4;
+    const double bucket = answer->plant.of[SIZING_GRADIENT_BYTES] / GRADIENTS_BUCKETS;
     const double size = mib * exp2(round(log2(fmin(256, fmax(1, bucket / mib)))));
 
     if (!(answer->fabric_bytes_per_s > 0))

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/gradients.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text_stream.h"
@@ -220,7 +221,7 @@ static int write_profile(const struct train_job *job, const struct train_result 
         .gpu = result->backend,
         .batch = (double)job->job.batch_size,
         .parameters = (double)result->cost.parameters,
-        .gradient_bytes = (double)result->cost.parameters * sizeof(float),
+        .gradient_bytes = gradients_bytes((double)result->cost.parameters),
         .samples_per_s = stats_summarise(rates, result->epoch_count),
     };
     free(rates);

@@ -5,6 +5,8 @@
  */
 #include "fabric/collective.h"
 
+#include "base/gradients.h"
+
 #include <string.h>
 
 struct ring {
@@ -193,5 +195,7 @@ double collective_bus_factor(enum collective kind, uint32_t ranks)
 {
     const double others = (double)(ranks - 1) / ranks;
 
-    return kind == COLLECTIVE_ALL_REDUCE ? 2 * others : kind == COLLECTIVE_BROADCAST ? 1 : others;
+    return kind == COLLECTIVE_ALL_REDUCE  ? gradients_sent_bytes(1, ranks)
+           : kind == COLLECTIVE_BROADCAST ? 1
+                                          : others;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sizing/rates.h"
 
+#include "base/gradients.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -30,11 +32,11 @@ double sizing_compute_s(const struct sizing_plant *plant)
     return rate > 0 ? plant->of[SIZING_BATCH] / rate : 0;
 }
 
-/* A ring all-reduce over the nodes: 2 (N - 1) / N of the gradient bytes pass a node's ports each
- * way. Gradients are reduced inside a node first, so a node sends them once. */
+/* Through a node's ports each way. Gradients are reduced inside a node first, so a node sends them
+ * once. */
 static double exchanged_bytes(const struct sizing_plant *plant)
 {
-    return 2 * (plant->nodes - 1) / plant->nodes * plant->of[SIZING_GRADIENT_BYTES];
+    return gradients_sent_bytes(plant->of[SIZING_GRADIENT_BYTES], plant->nodes);
 }
 
 double sizing_exchange_s(const struct sizing_plant *plant)

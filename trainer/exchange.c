@@ -2,6 +2,7 @@
 #include "trainer/exchange.h"
 
 #include "base/fail.h"
+#include "base/gradients.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -32,6 +33,20 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     if (ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
         return fail(EINVAL, "exchange none: %u ranks would each train alone", ranks->place.ranks);
     return 0;
+}
+
+uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
+                             double parameters)
+{
+    const struct ranks_place *place = &ranks->place;
+    const double bytes = gradients_bytes(parameters);
+    const struct ranks_peer *next = &ranks->peers[(place->rank + 1) % place->ranks];
+
+    if (place->nodes < 2)
+        return 0;
+    if (exchange->ops->is_ring)
+        return next->node == place->node ? 0 : (uint64_t)gradients_sent_bytes(bytes, place->ranks);
+    return (uint64_t)(gradients_sent_bytes(bytes, place->nodes) / place->local_ranks);
 }
 
 /* Arenas can be summed only if all ranks use the same layout. */

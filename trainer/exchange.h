@@ -35,6 +35,8 @@ struct exchange_ops {
     bool on_stream;
     /* Or sums on devices after the host reports that the step is done. */
     bool on_device;
+    /* Each rank sends to the next one. Else halves are summed inside a node first. */
+    bool is_ring;
     /* Collective: called once by all ranks, when gradient memory is known. NULL: nothing to sum,
      * and the rest is NULL. */
     int (*open)(void *state, const void *settings, const struct exchange_config *config);
@@ -58,6 +60,9 @@ struct exchange {
 /* text: NAME[:OPTIONS], or "auto": mpi for several ranks, none for one. Opens nothing. Returns 0 or
  * a negative errno. */
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks);
+/* What this rank sends to other nodes in each step: its share of its node's. */
+uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
+                             double parameters);
 /* Open the chosen exchange. Returns 0 or a negative errno; call exchange_close() in either case.
  */
 int exchange_open(struct exchange *exchange, const struct exchange_config *config);

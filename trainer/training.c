@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/gradients.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "trainer/checkpoint.h"
@@ -13,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BUCKETS_USUAL = 4 };
 
 uint32_t training_side(size_t row_bytes)
 {
@@ -66,7 +65,7 @@ static int open_exchange(struct training *training)
                                           .floats = training->graph->parameter_floats,
                                           .layout = memory.layout,
                                           .buckets =
-                                              config->buckets ? config->buckets : BUCKETS_USUAL,
+                                              config->buckets ? config->buckets : GRADIENTS_BUCKETS,
                                           .timeout_ns = config->silence_ns};
     return exchange_open(&training->exchange, &where);
 }

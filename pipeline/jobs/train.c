@@ -212,13 +212,10 @@ static int open_training(struct training_run *training)
     if (code)
         return code;
     result->cost = graph_cost(training->network.graph);
-    /* In a ring each rank sends all gradients except its own part twice to the next rank; they
-     * cross the network only if that rank is on another node. */
-    if (ranks > 1 &&
-        job->ranks->peers[(job->ranks->place.rank + 1) % ranks].node != job->ranks->place.node)
-        training->learn.gradient_bytes = 2 * (uint64_t)(ranks - 1) *
-                                         training->network.graph->parameter_floats * sizeof(float) /
-                                         ranks;
+    if (ranks > 1)
+        training->learn.gradient_bytes =
+            exchange_sent_bytes(&training->network.exchange, job->ranks,
+                                (double)training->network.graph->parameter_floats);
     snprintf(result->backend, sizeof result->backend, "%s", training->network.choice.plugin->name);
     return 0;
 }

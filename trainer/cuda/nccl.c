@@ -153,6 +153,7 @@ static int nccl_finish(void *state)
 const struct exchange_ops iobench_exchange_nccl = {
     .plugin = {.name = "nccl", .state_size = sizeof(struct nccl_state)},
     .on_stream = true,
+    .is_ring = true,
     .open = nccl_open,
     .close = nccl_close,
     .ready = nccl_ready,

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/gradients.h"
+
+double gradients_bytes(double parameters)
+{
+    return parameters * sizeof(float);
+}
+
+double gradients_sent_bytes(double bytes, double members)
+{
+    return members > 1 ? 2 * (members - 1) / members * bytes : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gradients: what an all-reduce moves. The only place that knows: training compares it with the
+ * counters, sizing predicts with it, `net` divides by it. Pure; any thread.
+ */
+#ifndef IOBENCH_BASE_GRADIENTS_H
+#define IOBENCH_BASE_GRADIENTS_H
+
+enum { GRADIENTS_BUCKETS = 4 }; /* parts that a step's gradients are sent in, unless told */
+
+/* Of one rank and step. They are FP32 in every exchange, whatever the network computes in. */
+double gradients_bytes(double parameters);
+
+/* Bytes that each member sends to others, and receives, so that all have the sum of everyone's
+ * `bytes`: 2 (members - 1) / members of them, the least possible. In a ring exactly these pass each
+ * member; trees need the same total, unevenly divided. One member sends nothing. */
+double gradients_sent_bytes(double bytes, double members);
+
+#endif
