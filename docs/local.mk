@@ -49,3 +49,4 @@ EXTRA_DIST += \
 	docs/studies/update.md docs/studies/update.svg
 EXTRA_DIST += docs/kubernetes.md
 EXTRA_DIST += docs/README.md docs/faq.md docs/questions.md docs/result.md
+EXTRA_DIST += docs/schema/iobench.schema.json

@@ -36,6 +36,7 @@ CLI_TESTS = \
 	tests/cli/sandbox.sh \
 	tests/cli/size.sh \
 	tests/cli/soak.sh \
+	tests/cli/schema.sh \
 	tests/cli/server.sh \
 	tests/cli/show.sh \
 	tests/cli/shuffle.sh \
