@@ -25,7 +25,7 @@ struct train_settings {
     uint64_t evaluate_every, buckets;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
-    bool resume;
+    bool resume, restart;
 };
 
 static const char *const recipe_names[] = {"sgd", "lars", NULL};
@@ -74,6 +74,8 @@ static const struct option_spec train_options[] = {
      .summary = "save the training state to DIR/last.checkpoint after each epoch"},
     {"resume", 0, OPTION_FLAG, FIELD(resume), .fallback = "no",
      .summary = "resume from that checkpoint, as if never interrupted"},
+    {"restart", 0, OPTION_FLAG, FIELD(restart), .fallback = "no",
+     .summary = "train from the beginning and replace that checkpoint after the first epoch"},
 
     JOB_COLD_ROWS(JOB),
 
@@ -180,7 +182,10 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         .target = settings->target,
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,
+        .restart = settings->restart,
     };
+    if (settings->resume && settings->restart)
+        return fail(EINVAL, "only one of --resume and --restart can be given");
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
     return 0;

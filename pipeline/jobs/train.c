@@ -235,10 +235,10 @@ static int resume(struct training_run *training)
     if (code)
         return code;
     if (!job->resume) /* a forgotten option must not replace days of training */
-        return file_exists(training->checkpoint_path)
+        return !job->restart && file_exists(training->checkpoint_path)
                    ? fail(EEXIST,
-                          "%s: a checkpoint is there already: add --resume, or "
-                          "remove it, or name another folder",
+                          "%s: a checkpoint is there already: add --resume, or --restart to "
+                          "replace it, or name another folder",
                           training->checkpoint_path)
                    : 0;
     code = training_load(&training->network, training->checkpoint_path, &position);

@@ -24,6 +24,7 @@ struct train_job {
     double target;          /* stop at this top-1 accuracy; 0: never */
     const char *checkpoint; /* folder; NULL: none */
     bool resume;            /* from the checkpoint in that folder */
+    bool restart;           /* replace that checkpoint */
     struct ranks *ranks;    /* joined */
 };
 

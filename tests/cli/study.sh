@@ -103,6 +103,11 @@ for change in '(.runs[] | select(.name == "a 2") | .command) = "run"' '.build = 
     [ "$(stat -c %i mine/a-2.json)" != "$kept" ] || die "taken over despite $change"
 done
 
+# After a rebuild a study trains again: the weights of the earlier build are in its folder.
+if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/studies/*.ini | grep 'command=train' | grep -v -- '--restart'); then
+    die "keeps old weights: $out"
+fi
+
 # Runs of several ranks start by --launch, and with it those of one; sets are where --sets says.
 cat >launcher <<'END'
 #!/bin/sh

@@ -31,6 +31,15 @@ expect 0 train --epochs 3 --checkpoint again
 expect 0 train --epochs 3 --checkpoint other --seed 4
 [ "$(bits whole)" != "$(bits other)" ] || die "another seed gave the same bits"
 
+# A checkpoint is replaced only on demand, and then the training is a new one.
+before=$(cksum <other/last.checkpoint)
+expect 1 train --epochs 3 --checkpoint other
+says "a checkpoint is there already" "--restart"
+[ "$(cksum <other/last.checkpoint)" = "$before" ] || die "the checkpoint was changed"
+expect 0 train --epochs 3 --checkpoint other --restart
+[ "$(bits other)" = "$(bits whole)" ] || die "--restart continued"
+expect 2 train --checkpoint other --restart --resume
+
 # A profile for iobench size: figures of the network and of its steps, none of a storage that did not limit.
 expect 0 train --epochs 3 --profile own.ini
 for line in "title=lenet" "batch=20" "samples=60" "gradient-bytes=" "samples-per-s=" "decode-core-s="; do
