@@ -61,13 +61,26 @@ class Bed:
         self.server = f"node{self.most + 1}"
         run("sh", os.path.join(HERE, "../studies/nodes.sh"), str(self.most + 1), str(int(options.link * 1e6)))
         rate = f"{int(options.server * 1e6)}bps"
-        for place in (["ip", "netns", "exec", self.server, "tc"], ["tc"]):
-            device = "eth0" if len(place) > 1 else f"link{self.most + 1}"
-            run(*place, "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", "256kb",
-                "latency", "100ms")
+        run("tc", "qdisc", "replace", "dev", f"link{self.most + 1}", "root", "tbf", "rate", rate, "burst", "256kb",
+            "latency", "100ms")
+        self.shape_server(["ip", "netns", "exec", self.server, "tc"], rate)
         with open("/run/netns/hosts", "w", encoding="ascii") as hosts:
             hosts.writelines(f"198.18.0.{i} slots=1\n" for i in range(1, self.most + 1))
         self.export()
+
+    def shape_server(self, tc, rate):
+        """A queue for each node, which may use what others leave, up to its link: hosts have fair queues. One queue
+        that drops what is too much gives connections different shares, by chance."""
+        link = f"{int(min(self.options.server, self.options.link) * 1e6)}bps"
+        run(*tc, "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "htb")
+        run(*tc, "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", rate,
+            "quantum", "3000")
+        for node in range(1, self.most + 1):
+            share = f"{int(self.options.server * 1e6 / self.most)}bps"
+            run(*tc, "class", "add", "dev", "eth0", "parent", "1:1", "classid", f"1:{9 + node}", "htb", "rate", share,
+                "ceil", link, "quantum", "3000")
+            run(*tc, "filter", "add", "dev", "eth0", "protocol", "ip", "parent", "1:", "u32", "match", "ip", "dst",
+                f"198.18.0.{node}", "flowid", f"1:{9 + node}")
 
     def export(self):
         folder = os.path.join(self.options.folder, "nodes")
@@ -108,14 +121,15 @@ EXPORT {{ Export_Id = 7; Path = {folder}/export; Pseudo = /export; FSAL {{ Name 
 
 
 def predict(options, bed, one, decode_s, gpu, nodes):
-    """one: bytes/s of one node alone. The server's protocols cost the same share of its link."""
+    """one: bytes/s of one node alone. The server's protocols cost the same share of its link. The nodes share this
+    machine's cores."""
     record = bed.record
     sections = {
         "gpu": {"samples-per-s": gpu or 1e9},
         "network": {"batch": BATCH, "gradient-bytes": 0},
         "data": {"sample-bytes": record, "samples": options.samples, "read-bytes": record, "amplification": 1},
         "cpu": {"decode-core-s": decode_s, "load-core-s": 0},
-        "node": {"gpus": 1, "cores": os.cpu_count(), "decode-threads": 1, "prefetch": PREFETCH,
+        "node": {"gpus": 1, "cores": os.cpu_count() / nodes, "decode-threads": 1, "prefetch": PREFETCH,
                  "record-bytes": 64 * 1048576, "cache-bytes": 0, "storage-port-bytes-per-s": 0,
                  "fabric-port-bytes-per-s": 0},
         "storage": {"scope": "job", "read-bytes-per-s": one * options.server / options.link,
@@ -148,7 +162,8 @@ def main():
     enter(sys.argv[1:])
     bed = Bed(options)
     profile = os.path.join(options.folder, "one.ini")
-    one = bed.measure(1, ["--decode", "jpeg", "--decode-threads", "1", "--profile", profile], options.runs)
+    one = bed.measure(1, ["--decode", "none"], options.runs)
+    bed.measure(1, ["--decode", "jpeg", "--decode-threads", "1", "--profile", profile], 1)
     bed.record = one["dataset"]["mean_record_bytes"]
     steady = one["summary"]["steady_samples_per_s"] * bed.record
     with open(profile, encoding="utf-8") as file:
