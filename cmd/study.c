@@ -249,7 +249,7 @@ static int run_study(const struct invocation *invocation)
     const struct study_settings *settings = invocation->settings;
     struct study study;
 
-    if (invocation->count == 0)
+    if (invocation->count == 0 || strcmp(invocation->operands[0], "list") == 0)
         return study_list(stdout) ? command_failed(invocation) : COMMAND_OK;
     if (ranks_are_launched()) {
         fail(EINVAL, "is one process, which starts those that it needs");

@@ -15,8 +15,11 @@ for name in $names; do # commands are checked by their option tables, expression
     [ ! -e "study-$name" ] || die "a dry run left study-$name"
 done
 listed=$("$IOBENCH" study)
-expect 0 "$IOBENCH" list study
-[ "$out" = "$listed" ] || die "list names other studies"
+for list in "list study" "study list"; do
+    # shellcheck disable=SC2086 # two words
+    expect 0 "$IOBENCH" $list
+    [ "$out" = "$listed" ] || die "$list names other studies"
+done
 
 # From end to end, on a few images.
 study() { "$IOBENCH" study formats --budget 2s -o here "$@"; }
