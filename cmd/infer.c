@@ -368,7 +368,7 @@ static int infer_command(const struct invocation *invocation)
     struct infer_job job = {0};
     struct infer_result result = {0};
 
-    if (fill_job(settings, &job)) {
+    if (fill_job(settings, &job) || outputs_check(&job.job, "{\"network\"", "")) {
         option_release(job_options, &settings->network.job);
         return command_misused(invocation);
     }
@@ -379,10 +379,7 @@ static int infer_command(const struct invocation *invocation)
                                   !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
-    int code =
-        outputs_check(&job.job, "{\"network\"", ""); /* check before the work, not after it */
-    if (code == 0)
-        code = infer_run(&job, &observer, &result);
+    int code = infer_run(&job, &observer, &result);
     const bool degraded = code == 0 && is_degraded(&result);
     line_clear(&show.line);
     if (code == 0 && show.table)

@@ -263,8 +263,9 @@ static int carry_out(const struct invocation *invocation, struct ramp *ramp)
         ramp->ranks, speaks ? outputs_check(&ramp->settings->job, "{\"schema\"", "") : 0, NULL);
     int status = COMMAND_OK;
 
-    if (code == 0)
-        code = search(ramp);
+    if (code)
+        return speaks || ramp->ranks->is_unheard ? command_misused(invocation) : COMMAND_FAILED;
+    code = search(ramp);
     if (code)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
     if (speaks && table && ramp->count)

@@ -50,3 +50,4 @@ EXTRA_DIST += \
 EXTRA_DIST += docs/kubernetes.md
 EXTRA_DIST += docs/README.md docs/faq.md docs/questions.md docs/result.md
 EXTRA_DIST += docs/schema/iobench.schema.json
+EXTRA_DIST += docs/report/shots.sh

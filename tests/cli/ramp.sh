@@ -64,6 +64,7 @@ bad() {
 }
 bad "--data is required" --trainer replay:h200
 bad "replays step times" --data "$tmp/set" --trainer none
+bad "cannot open the folder" --data "$tmp/set" --json "$tmp/nowhere/x.json"
 bad "odd number" --data "$tmp/set" --runs 2
 try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
 err "are too few"
