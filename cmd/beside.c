@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "cmd/arguments.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
 #include "report/load.h"
@@ -330,6 +331,15 @@ static int check(const struct job *jobs)
         (!jobs[0].output.json || strcmp(jobs[0].output.json, jobs[1].output.json) != 0))
         return fail(EINVAL, "--beside '--json %s': both jobs share one --json",
                     jobs[1].output.json);
+    for (int i = 0; i < BESIDE_JOBS; i++) {
+        struct job_plugins plugins;
+        int code = job_choose(&jobs[i], &plugins);
+        job_release(&plugins);
+        if (code == 0 && jobs[i].read.data)
+            code = arguments_check_data(jobs[i].read.data);
+        if (code)
+            return code;
+    }
     return outputs_check(&jobs[0], "{\"schema\"", "label,valid");
 }
 

@@ -88,6 +88,8 @@ static void print_labels(const struct inspection *found)
 
 static void print_first(const struct inspection *found)
 {
+    char image[WORDS_BYTES];
+
     for (uint32_t i = 0; i < found->shown; i++) {
         const struct inspect_record *record = &found->first[i];
         printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
@@ -96,8 +98,8 @@ static void print_first(const struct inspection *found)
             printf("damaged: %s\n", escape_shown(record->reason));
             continue;
         }
-        printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %" PRIu64 " bytes", record->label,
-               record->kind, record->width, record->height, record->image_bytes);
+        printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label, record->kind,
+               record->width, record->height, bytes_text(record->image_bytes, image, sizeof image));
         printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
     }
 }

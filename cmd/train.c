@@ -222,17 +222,22 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
 {
     struct ranks ranks;
     int code = command_join(&ranks), status = COMMAND_OK;
+    bool is_usage = false;
 
     command_on_interrupt(on_signal); /* after MPI's own */
     job->ranks = &ranks;
-    if (code == 0) /* check before spending hours */
+    if (code == 0) { /* check before spending hours */
         code = ranks_meet(
             &ranks,
             ranks.place.rank == 0 ? outputs_check(&job->job, "{\"schema\"", "epoch,rate") : 0,
             NULL);
+        is_usage = code < 0;
+    }
     if (code == 0)
         code = learn(invocation, job);
-    if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
+    if (is_usage)
+        status = command_misused(invocation);
+    else if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
         status = command_failed(invocation); /* a stuck rank reports no cause: the other ranks do */
     else if (code)
         status = COMMAND_FAILED;

@@ -86,16 +86,26 @@ static int find_rate(const struct replay_settings *settings, double *rate)
     return 0;
 }
 
+static int replay_check(const void *settings_given)
+{
+    const struct replay_settings *settings = settings_given;
+    const int ways = (settings->gpu != NULL) + (settings->rate > 0) + (settings->file != NULL);
+    double rate;
+
+    if (ways != 1)
+        return fail(EINVAL, "trainer replay: expected a GPU (replay:h200), rate=N or file=FILE");
+    return settings->gpu ? find_rate(settings, &rate) : 0;
+}
+
 static int replay_open(void *state, const void *settings_given, const struct trainer_config *config)
 {
     struct replay_state *replay = state;
     const struct replay_settings *settings = settings_given;
-    int ways = (settings->gpu != NULL) + (settings->rate > 0) + (settings->file != NULL);
     double rate = settings->rate;
-    int code = 0;
+    int code = replay_check(settings);
 
-    if (ways != 1)
-        return fail(EINVAL, "trainer replay: expected a GPU (replay:h200), rate=N or file=FILE");
+    if (code)
+        return code;
     replay->batch_size = config->batch_size;
     replay->open_load = config->open_load;
     replay->scale = settings->scale / (double)settings->gpus;
@@ -190,6 +200,7 @@ const struct trainer_ops trainer_replay = {
                .settings_size = sizeof(struct replay_settings),
                .state_size = sizeof(struct replay_state)},
     .replays = true,
+    .check = replay_check,
     .open = replay_open,
     .close = replay_close,
     .step = replay_step,

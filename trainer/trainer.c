@@ -30,14 +30,18 @@ int trainer_choose(const char *text, struct plugin_choice *choice)
 {
     char longer[1024];
 
-    if (!names_a_network(text))
-        return plugin_choose("trainer", trainer_registry, text, choice);
-    size_t name = strcspn(text, ":");
-    int bytes = snprintf(longer, sizeof longer, "network:%.*s%s%s", (int)name, text,
-                         text[name] ? "," : "", text[name] ? text + name + 1 : "");
-    if (bytes >= (int)sizeof longer)
-        return fail(EINVAL, "--trainer: too long: %s", text);
-    return plugin_choose("trainer", trainer_registry, longer, choice);
+    if (names_a_network(text)) {
+        size_t name = strcspn(text, ":");
+        int bytes = snprintf(longer, sizeof longer, "network:%.*s%s%s", (int)name, text,
+                             text[name] ? "," : "", text[name] ? text + name + 1 : "");
+        if (bytes >= (int)sizeof longer)
+            return fail(EINVAL, "--trainer: too long: %s", text);
+        text = longer;
+    }
+    int code = plugin_choose("trainer", trainer_registry, text, choice);
+    if (code == 0 && trainer_of(choice->plugin)->check)
+        code = trainer_of(choice->plugin)->check(choice->settings);
+    return code;
 }
 
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,

@@ -57,6 +57,9 @@ struct trainer_memory {
 struct trainer_ops {
     struct plugin plugin;
     bool replays; /* steps take their nominal time: fed from memory, AU is 100% */
+    /* Returns 0, or -EINVAL with a reason: these settings ask for nothing that exists. Called when
+     * they are chosen, before any work. NULL: all are possible. */
+    int (*check)(const void *settings);
     /* NULL: steps take no time, and the rest is NULL. */
     int (*open)(void *state, const void *settings, const struct trainer_config *config);
     void (*close)(void *state);

@@ -40,7 +40,7 @@ try 0 "$@" --runs 1 --beside "--data '$tmp/other-name' --label two"
 out "both read the same files"
 try 0 "$@" --runs 1 --beside "--label two" --json -
 no_out "Side by side"
-try 1 "$@" --beside "--data $tmp/nowhere"
+try 2 "$@" --beside "--data $tmp/nowhere"
 try 2 "$@" --beside "--rums 4"
 try 2 "$@" --beside "--runs 4"
 try 2 "$@" --beside "--batch-size 8" --against "--batch-size 9"

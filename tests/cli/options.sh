@@ -127,6 +127,16 @@ try 2 shuffle --data "$tmp/nowhere"
 err "does not exist"
 try 2 size --gpu k80
 err "k80"
+try 2 --data / --trainer replay:k80
+err "unknown GPU 'k80'"
+try 2 --data / --beside "--data $tmp/nowhere" --runs 1
+err "nowhere does not exist"
+try 2 --data / --beside "--reader uringg" --runs 1
+err "did you mean 'uring'?"
+for command in run infer ramp train; do
+    try 2 $command --data / --json "$tmp/nowhere/x.json"
+    err "$tmp/nowhere"
+done
 
 # Job files of other programs: the nearest job of ours, which works.
 make_set recordio 40

@@ -61,7 +61,7 @@ END
 expect 0 "$IOBENCH" size --simulate --gpus 2 --profile own.ini
 says "iobench size: 2 x $(sed -n '/^\[gpu/,/^source/s/^title=//p' own.ini), lenet, on 1 x DGX H200"
 echo "# mine" >precious
-expect 1 train --epochs 1 --profile precious
+expect 2 train --epochs 1 --profile precious
 [ "$(cat precious)" = "# mine" ] || die "a foreign file was replaced by a profile"
 
 # Interrupted at any point, training resumes as if never stopped. Reads are slow, so the signal
