@@ -82,8 +82,8 @@ says "a.json: is rank 0, as a.json"
     # A signal ends the wait.
     "$IOBENCH" $RUN --start-at @4102444800 >wait.txt 2>&1 &
     job=$!
-    # Once it handles SIGTERM, bit 14 of its mask.
-    until grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$job/status; do
+    # Once it, not the shell before it, handles SIGTERM: bit 14 of its mask.
+    until grep -q '^iobench$' /proc/$job/comm && grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$job/status; do
         kill -0 $job || die "ended by itself: $(cat wait.txt)"
         sleep 0.05
     done
