@@ -73,7 +73,7 @@ int transport_start_collective(struct transport *transport, enum collective kind
 
 static int wait_done(struct transport *transport)
 {
-    uint64_t start_ns = 0, looked_ns = 0;
+    uint64_t start_ns = 0;
 
     for (;;) {
         for (int i = 0; i < POLLS; i++) {
@@ -85,11 +85,11 @@ static int wait_done(struct transport *transport)
         const uint64_t now_ns = clock_now_ns();
         if (start_ns == 0)
             start_ns = now_ns;
-        if (now_ns - looked_ns > look_ns) {
+        if (now_ns - transport->looked_ns > look_ns) {
             int code = ranks_watch(transport->config.ranks, start_ns);
             if (code)
                 return code;
-            looked_ns = now_ns;
+            transport->looked_ns = now_ns;
         }
         sched_yield(); /* ranks may share CPUs */
     }

@@ -70,6 +70,7 @@ struct transport {
     const struct transport_ops *ops;
     void *state;
     struct transport_config config;
+    uint64_t looked_ns; /* private: when a wait last looked after the other ranks */
 };
 
 /* text: NAME[:OPTIONS]. Opens nothing. Returns 0 or a negative errno. */
