@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <mpi.h>
 
@@ -92,11 +93,12 @@ int main(int argc, char **argv)
     /* As in iobench: at most 4 MiB of them are in flight. */
     const int fitting = bytes > (4 << 20) / WINDOW ? (4 << 20) / bytes : WINDOW;
     const int window = fitting < 1 ? 1 : fitting;
-    char *data = malloc((size_t)window * (size_t)bytes);
-    if (!data)
+    const size_t data_bytes = (size_t)window * (size_t)bytes;
+    void *data = NULL;
+    if (posix_memalign(&data, 2 << 20, data_bytes))
         return 1;
-    memset(data, 1 + rank,
-           (size_t)window * (size_t)bytes); /* else the kernel's one page of zeros is sent */
+    madvise(data, data_bytes, MADV_HUGEPAGE); /* as the memory of iobench */
+    memset(data, 1 + rank, data_bytes);       /* else the kernel's one page of zeros is sent */
     const double latency_s = measure(rank, 0, data, bytes, window, seconds) / 2;
     const double stream_s = measure(rank, 1, data, bytes, window, seconds);
     if (rank == 0)
