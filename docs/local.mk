@@ -29,7 +29,9 @@ EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/small-1-caffe2.csv docs/results/guests/small-1-mxnet.csv \
 	docs/results/guests/small-1-tensorflow.csv docs/results/guests/small-2-caffe2.csv \
 	docs/results/guests/small-2-mxnet.csv docs/results/guests/small-2-tensorflow.csv \
-	docs/results/guests/storage-large.svg docs/results/guests/storage-small.svg
+	docs/results/guests/storage-large.svg docs/results/guests/storage-small.svg \
+	docs/results/guests/study-fabric.md docs/results/guests/study-fabric.svg \
+	docs/results/guests/study-nodes.md docs/results/guests/study-nodes.svg
 
 # Studies: their pages and pictures.
 
