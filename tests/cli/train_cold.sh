@@ -37,7 +37,7 @@ TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.00
     says "shuffle none" "Reader   preadv2 on 10 threads; depth 10," "reads up to 256.00 KiB"
     expect 2 "$IOBENCH" $TRAIN --as theano
     says "horovod-tensorflow"
-    expect 1 "$IOBENCH" $TRAIN --json no/such/folder/out.json
+    expect 2 "$IOBENCH" $TRAIN --json no/such/folder/out.json
     says "no/such/folder" # before the first step
 }
 value() { # FILE EXPRESSION of job
