@@ -131,8 +131,8 @@ try 2 --data / --trainer replay:k80
 err "unknown GPU 'k80'"
 try 2 --data / --beside "--data $tmp/nowhere" --runs 1
 err "nowhere does not exist"
-try 2 --data / --beside "--reader uringg" --runs 1
-err "did you mean 'uring'?"
+try 2 --data / --beside "--reader preadd" --runs 1
+err "did you mean 'pread'?"
 for command in run infer ramp train; do
     try 2 $command --data / --json "$tmp/nowhere/x.json"
     err "$tmp/nowhere"
