@@ -23,6 +23,7 @@ import sys
 FORMATS = ("recordio", "tfrecord", "tar", "files", "lmdb")
 SHUFFLES = ("epoch", "none", "tfdata:buffer=500")
 SAMPLE_BYTES = 60000
+LIMITED_MEMORY_MIB = 80  # holds the largest shuffle, beside little of the data
 
 
 def draw_configurations(count, seed, samples, has_mpi):
@@ -47,6 +48,8 @@ def draw_configurations(count, seed, samples, has_mpi):
             "ranks": ranks,
             "has_memory_limit": more.random() < 0.5,
         })
+        if limits_memory(rows[-1]):
+            rows[-1]["memory_mib"] = LIMITED_MEMORY_MIB
     return rows
 
 
@@ -161,7 +164,7 @@ def measure(machine, row):
     if row["rate_mb"]:
         arguments += ["--limit-rate", f"{int(row['rate_mb'] * 1e6)}B/s"]
     if limits_memory(row):
-        arguments += ["--memory-limit", f"{row['memory_mib'] + 256}MiB"]
+        arguments += ["--memory-limit", f"{memory_limit_mib(row)}MiB"]
     if row["gpu"]:
         arguments += ["--trainer", f"replay:rate={row['gpu']:.1f}"]
     # What is not throttled comes from the page cache.
@@ -170,9 +173,16 @@ def measure(machine, row):
     return job["summary"]["samples_per_s"], job["summary"]["limit"]
 
 
+def memory_limit_mib(row):
+    """Batches, record memory and as much in the page cache fill three quarters."""
+    batches = row["batch"] * (row["prefetch"] + 1) * 224 * 224 * 3 if row["decode"] != "none" else 0
+    return (batches // 1048576 + 2 * row["memory_mib"]) * 4 // 3 + 16
+
+
 def limits_memory(row):
-    """The disk itself, faster than the limited rate, is not calibrated."""
-    return row["has_memory_limit"] and row["rate_mb"] and row["ranks"] == 1
+    """The disk itself, faster than the limited rate, is not calibrated. A larger limit would hold the set."""
+    return (row["has_memory_limit"] and row["rate_mb"] and row["ranks"] == 1 and
+            memory_limit_mib({**row, "memory_mib": LIMITED_MEMORY_MIB}) < row["samples"] * SAMPLE_BYTES // 1048576)
 
 
 def describe(row):
