@@ -165,7 +165,7 @@ static void allow_listed(struct sandbox *sandbox, const char *variable, const ch
     }
 }
 
-/* Allow the folders where trainer/module.c searches modules and their libraries. */
+/* Allow the folders where base/module.c searches modules and their libraries. */
 static void allow_modules(struct sandbox *sandbox)
 {
     static const char *const variables[] = {"IOBENCH_CUDA", "IOBENCH_NCCL", "CUDA_HOME",

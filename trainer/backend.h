@@ -10,8 +10,8 @@
 #ifndef IOBENCH_TRAINER_BACKEND_H
 #define IOBENCH_TRAINER_BACKEND_H
 
+#include "base/module.h"
 #include "base/plugin.h"
-#include "trainer/module.h"
 #include "trainer/schedule.h"
 
 #include <stdbool.h>

@@ -8,13 +8,20 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/option.h"
 #include "base/random.h"
 #include "kernels/kernels.h"
 #include "trainer/cuda_settings.h"
 #include "trainer/lifetimes.h"
-#include "trainer/module.h"
 #include "trainer/quantise.h"
+
+const struct module module_cuda = {
+    .file = "iobench-cuda.so",
+    .variable = "IOBENCH_CUDA_MODULE",
+    .libraries = {"libcuda.so.1", "libcudnn.so.9"},
+    .remedy = "install it (PyTorch's wheels bring it), or add its folder to LD_LIBRARY_PATH",
+};
 
 static const char *const precisions[] = {
     [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};

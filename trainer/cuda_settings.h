@@ -4,8 +4,12 @@
 #ifndef IOBENCH_TRAINER_CUDA_SETTINGS_H
 #define IOBENCH_TRAINER_CUDA_SETTINGS_H
 
+#include "base/module.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+
+extern const struct module module_cuda; /* iobench-cuda.so */
 
 enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_FP16, CUDA_BF16 };
 enum cuda_fusion { CUDA_FUSE_AUTO, CUDA_FUSE_NONE, CUDA_FUSE_ALL };

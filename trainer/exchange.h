@@ -8,9 +8,9 @@
 #ifndef IOBENCH_TRAINER_EXCHANGE_H
 #define IOBENCH_TRAINER_EXCHANGE_H
 
+#include "base/module.h"
 #include "base/plugin.h"
 #include "ranks/ranks.h"
-#include "trainer/module.h"
 
 #include <stdbool.h>
 #include <stdint.h>

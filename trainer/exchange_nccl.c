@@ -2,7 +2,14 @@
  * The nccl exchange's front end: the exchange is in the module iobench-nccl.so. */
 #include "trainer/plugins.h"
 
-#include "trainer/module.h"
+#include "base/module.h"
+
+static const struct module module_nccl = {
+    .file = "iobench-nccl.so",
+    .variable = "IOBENCH_NCCL_MODULE",
+    .libraries = {"libcuda.so.1", "libnccl.so.2"},
+    .remedy = "install it (PyTorch's wheels bring it), or add its folder to LD_LIBRARY_PATH",
+};
 
 static int nccl_usable(void)
 {

@@ -2,9 +2,9 @@
  * The p2p exchange's front end: its options; the exchange is in the module iobench-cuda.so. */
 #include "trainer/plugins.h"
 
+#include "base/module.h"
 #include "base/option.h"
 #include "trainer/cuda_settings.h"
-#include "trainer/module.h"
 
 static const char *const shapes[] = {[P2P_RING] = "ring", [P2P_TREE] = "tree", NULL};
 

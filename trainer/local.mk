@@ -12,7 +12,6 @@ libiobench_a_SOURCES += \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \
 	trainer/accelerator.c trainer/accelerator.h \
-	trainer/module.c trainer/module.h \
 	trainer/lifetimes.c trainer/lifetimes.h \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c trainer/reference.h trainer/reference_pass.c trainer/reference_schedule.c \

@@ -3,7 +3,7 @@
  * The loader resolves a module's libraries by soname among those already loaded, so they are loaded
  * first, by path.
  */
-#include "trainer/module.h"
+#include "base/module.h"
 
 #include "base/fail.h"
 #include "base/folder.h"
@@ -19,19 +19,6 @@
 #include <unistd.h>
 
 enum { PLACE_BYTES = 2 * PATH_MAX };
-
-struct module {
-    const char *file;
-    const char *variable; /* environment variable that names another file to load */
-    /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
-     * site-packages, where PyTorch installs its own. */
-    const char *libraries[3];
-};
-
-const struct module module_cuda = {
-    "iobench-cuda.so", "IOBENCH_CUDA_MODULE", {"libcuda.so.1", "libcudnn.so.9"}};
-const struct module module_nccl = {
-    "iobench-nccl.so", "IOBENCH_NCCL_MODULE", {"libcuda.so.1", "libnccl.so.2"}};
 
 /* Load the first file that matches FOLDER/PATTERN/NAME. FOLDER must be absolute: the working folder
  * is never searched. */
@@ -142,10 +129,7 @@ static const void *module_find(const struct module *module, const char *symbol)
         load_library(*library, dirname(folder));
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        fail(ENOENT,
-             "%s cannot be loaded: %s; install it (PyTorch's wheels bring it), or add its folder "
-             "to LD_LIBRARY_PATH",
-             module->file, dlerror());
+        fail(ENOENT, "%s cannot be loaded: %s; %s", module->file, dlerror(), module->remedy);
         return NULL;
     }
     const char *version = dlsym(handle, "iobench_module_version");

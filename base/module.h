@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * module: parts of the trainer that need rare libraries, as shared objects next to the program,
- * loaded on demand. The program starts without them. Main thread.
+ * module: parts of the program that need rare libraries, as shared objects next to it, loaded on
+ * demand. The program starts without them. Main thread.
  */
-#ifndef IOBENCH_TRAINER_MODULE_H
-#define IOBENCH_TRAINER_MODULE_H
+#ifndef IOBENCH_BASE_MODULE_H
+#define IOBENCH_BASE_MODULE_H
 
 #include "base/plugin.h"
 
-struct module;
-
-extern const struct module module_cuda, module_nccl; /* iobench-cuda.so, iobench-nccl.so */
+struct module {
+    const char *file;
+    const char *variable; /* environment variable that names another file to load */
+    /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
+     * site-packages, where PyTorch installs its own. */
+    const char *libraries[3];
+    const char *remedy; /* when one of them is missing */
+};
 
 /* Where the ops of a plug-in are if it is the front end of a module; module NULL: it is not. */
 struct module_place {
