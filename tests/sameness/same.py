@@ -7,6 +7,7 @@
 OLD and NEW are build folders. Runs a fixed set of commands with both, in one scratch folder each:
 packed data sets must have the same bytes, JSON the same keys and values, other text the same words.
 OLD runs twice: a value that differs between its two runs is a time or a rate and is not compared.
+Keys that only NEW writes are listed, not counted as differences; a key that is gone is one.
 Prose differs when messages are reworded, so strings with a space in them, and text, are compared
 only with --words, digits left out. Exits 1 on a difference.
 """
@@ -27,9 +28,10 @@ SHUFFLES = ["none", "epoch", "block:256KiB", "buffer:64", "mxnet-chunk:1MiB",
             "corgipile:0.25,block=256KiB", "py1s", "py1br:16", "py1e:16"]
 QUIET = ["--no-calibrate", "--sample-interval", "none", "--json", "out.json"]
 
-# Values that depend on time, dropped caches or other processes: they may be equal twice by chance.
+# Values that depend on time, dropped caches, the allocator or other processes: they may be equal twice
+# by chance.
 TIMES = re.compile(r"_[nm]?s(_reason)?$|_percent|_ratio|device|cold|\.series|resident_|\.advice"
-                   r"|cache_before|\.limit|notices|valid|degraded")
+                   r"|cache_before|\.limit|notices|valid|degraded|memory_peak_bytes|quantiles")
 
 
 def commands():
@@ -149,11 +151,15 @@ def main():
                       for name, arguments, kind in commands()
                       if kind == "files" or not options.only or name.startswith(tuple(options.only))})
     compared = differ = varied = 0
+    added = set()
     for name, first in found[0].items():
         for key in sorted(set(first) | set(found[2][name])):
             one, again, other = (rows[name].get(key) for rows in found)
             if one != again:
                 varied += 1
+                continue
+            if key not in first:
+                added.add(re.sub(r"\[\d+\]", "[]", key.rstrip("#")))
                 continue
             compared += 1
             if one != other:
@@ -161,6 +167,8 @@ def main():
                 print(f"{name} {key}: {one!r} -> {other!r}")
     if not options.keep:
         shutil.rmtree(scratch)
+    if added:
+        print("added:", ", ".join(sorted(added)))
     print(f"{len(found[0])} commands: {compared} values compared, {differ} differ; "
           f"{varied} vary between runs of one build")
     sys.exit(1 if differ else 0)
