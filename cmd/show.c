@@ -42,8 +42,8 @@ static const struct option_spec show_options[] = {
     {"epoch", 0, OPTION_COUNT, FIELD(epoch), .fallback = "0", .summary = "epoch (from 0)"},
     {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
      .summary = "random seed of sample order and crops"},
-    {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "epoch", .metavar = "NAME[:...]",
-     .summary = "shuffle strategy: the sample order of an epoch"},
+    {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "auto", .metavar = "NAME[:...]",
+     .summary = "shuffle strategy: the sample order of an epoch; auto as in 'iobench run'"},
 
     {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
      .section = "How it is read", .summary = "decoder, with the options of the run"},
@@ -155,7 +155,7 @@ static int choose_records(struct show *show)
         return -ENOMEM;
     if (settings->record)
         return take_record(show);
-    int code = plugin_choose("shuffle", shuffle_registry, settings->shuffle, &shuffle);
+    int code = shuffle_choose(settings->shuffle, show->catalog->compressed, &shuffle);
     if (code)
         return code;
     code = plan_open(&plan, &shuffle, &scope);

@@ -161,7 +161,7 @@ static int inflate_reader_submit(void *state, struct read_request *request)
         return fail(
             ESPIPE,
             "%s: offset %llu of the inflated stream: compressed shards have no random "
-            "access; use --shuffle none or buffer:N, or `iobench pack` to make plain shards",
+            "access; use --shuffle auto, none or buffer:N, or `iobench pack` to make plain shards",
             shard->path, (unsigned long long)request->offset);
     int code = io_pool_submit(reader, request);
     if (code)

@@ -216,6 +216,7 @@ static json_t *engine_of(const struct result *result)
     json_t *object = json_object();
 
     put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
+    put_text_if(object, "shuffle", result->shuffle, "no data set was found");
     if (result->iodepth)
         json_put_count(object, "iodepth", result->iodepth);
     else

@@ -105,9 +105,9 @@ static void print_settings(const struct text_page *page)
     if (job->order.limit_samples_per_rank)
         snprintf(limit, sizeof limit, ", each rank's first %s samples of an epoch",
                  words_count(job->order.limit_samples_per_rank, memory));
-    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s", job->order.shuffle,
-                job->order.seed, ranks, limit,
-                words_window(result->reads.window, result->reads.read_bytes, window));
+    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s",
+                result->shuffle[0] ? result->shuffle : job->order.shuffle, job->order.seed, ranks,
+                limit, words_window(result->reads.window, result->reads.read_bytes, window));
     print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s",
                 job->decode.decoder, result->threads, result->threads == 1 ? "thread" : "threads",
                 job->batch_size, job->trainer);

@@ -8,10 +8,21 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const plan_partition_names[] = {"disjoint",   "sticky",  "shards",
                                             "replicated", "elastic", NULL};
 const char *const plan_remainder_names[] = {"uneven", "pad", "drop", NULL};
+
+int shuffle_choose(const char *text, bool front_to_back, struct plugin_choice *choice)
+{
+    const struct plugin *const *row = shuffle_registry;
+
+    while (front_to_back && !((const struct shuffle_ops *)(const void *)*row)->interleaves)
+        row++;
+    return plugin_choose("shuffle", shuffle_registry,
+                         strcmp(text, "auto") == 0 ? (*row)->name : text, choice);
+}
 
 int plan_open(struct plan *plan, const struct plugin_choice *choice, const struct plan_scope *scope)
 {

@@ -60,6 +60,7 @@ struct plan_traits {
 
 struct shuffle_ops {
     struct plugin plugin;
+    bool interleaves; /* takes several shards in turn, each from front to back */
     int (*open)(void *state, const void *settings, const struct plan_scope *scope,
                 struct plan_traits *traits);
     void (*close)(void *state);
@@ -75,6 +76,10 @@ struct shuffle_ops {
 };
 
 extern const struct plugin *const shuffle_registry[];
+
+/* Like plugin_choose(), but "auto" is the first shuffle of the registry, or if shards can only be
+ * read from front to back, as compressed ones, the first that does so with several at once. */
+int shuffle_choose(const char *text, bool front_to_back, struct plugin_choice *choice);
 
 struct plan {
     const struct shuffle_ops *ops;

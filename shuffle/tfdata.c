@@ -132,6 +132,7 @@ static uint64_t tfdata_draws(void *state)
 }
 
 const struct shuffle_ops shuffle_tfdata = {
+    .interleaves = true,
     .plugin = {.name = "tfdata",
                .summary = "tf.data: shuffled files, interleaved, through a shuffle buffer",
                .options = tfdata_options,

@@ -63,7 +63,7 @@ static uint64_t choose_records(const struct budget *budget, struct result *resul
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             budget->job->order.shuffle, (unsigned long long)budget->plan->slots, least, given);
+             result->shuffle, (unsigned long long)budget->plan->slots, least, given);
         return 0;
     }
     uint64_t share = records_share_bytes(budget);
@@ -73,7 +73,7 @@ static uint64_t choose_records(const struct budget *budget, struct result *resul
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             budget->job->order.shuffle, (unsigned long long)budget->plan->slots, least, given,
+             result->shuffle, (unsigned long long)budget->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }

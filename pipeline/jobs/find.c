@@ -7,8 +7,10 @@
 #include "dataset/store.h"
 #include "decode/decoder.h"
 #include "readers/reader.h"
+#include "shuffle/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,10 +123,23 @@ static int check_compressed(const struct catalog *catalog, struct job_plugins *p
     if (!catalog->compressed || reader->idle || reader_of(reader)->inflates)
         return 0;
     result_notice(result,
-                  "the shards are compressed as a whole: they are read by the %s reader, not %s",
-                  inflating->name, reader->name);
+                  "the shards are compressed as a whole: they are read by the %s reader, not %s, "
+                  "and %s shuffles",
+                  inflating->name, reader->name, plugins->shuffle.plugin->name);
     plugin_release(&plugins->reader);
     return plugin_choose("reader", reader_registry, inflating->name, &plugins->reader);
+}
+
+/* The order of --shuffle auto depends on the data. An order that the user chose stays: the reader
+ * refuses it if it goes back in a compressed shard. */
+static int check_order(const struct job *job, const struct catalog *catalog,
+                       struct job_plugins *plugins, struct result *result)
+{
+    plugin_release(&plugins->shuffle);
+    int code = shuffle_choose(job->order.shuffle, catalog->compressed, &plugins->shuffle);
+    if (code == 0)
+        snprintf(result->shuffle, sizeof result->shuffle, "%s", plugins->shuffle.text);
+    return code;
 }
 
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
@@ -142,5 +157,7 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
     if (code == 0)
         result_note_unread(result, *catalog);
     result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
+    if (code == 0)
+        code = check_order(job, *catalog, plugins, result);
     return code ? code : check_compressed(*catalog, plugins, result);
 }

@@ -201,7 +201,8 @@ struct result {
     /* as used */
     bool decodes; /* to pixels */
     char reader_engine[160];
-    uint32_t iodepth; /* queue depth; with auto the saturation depth, 0 if none was found */
+    char shuffle[160]; /* what --shuffle auto chose, else --shuffle */
+    uint32_t iodepth;  /* queue depth; with auto the saturation depth, 0 if none was found */
     uint32_t threads;
     uint64_t memory_bytes;
     struct coalesce reads;                                /* how records are coalesced into reads */

@@ -265,7 +265,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     if (code == 0)
         code = apply_direct(job, &plugins->reader, &plugins->direct);
     if (code == 0)
-        code = choose("shuffle", shuffle_registry, job->order.shuffle, &plugins->shuffle);
+        code = shuffle_choose(job->order.shuffle, false, &plugins->shuffle);
     if (code == 0)
         code = choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
     if (code == 0)

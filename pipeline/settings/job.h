@@ -75,7 +75,8 @@ struct job_plugins {
     bool direct;         /* the reader bypasses the page cache, by --direct or by its own option */
 };
 
-/* Choose all but the format, which find_data() chooses. Returns 0 or -EINVAL with a reason. */
+/* Choose all but the format, which find_data() chooses, as it may the reader and the shuffle.
+ * Returns 0 or -EINVAL with a reason. */
 int job_choose(const struct job *job, struct job_plugins *plugins);
 void job_release(struct job_plugins *plugins);
 

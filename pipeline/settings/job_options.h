@@ -75,9 +75,10 @@
                 "ones; 1 reads each alone, in draw order; auto is what 24 reads of --bs hold"}
 
 #define JOB_ORDER_ROWS(at) \
-    {"shuffle", 's', OPTION_TEXT, JOB_FIELD(at, order.shuffle), .fallback = "epoch", \
+    {"shuffle", 's', OPTION_TEXT, JOB_FIELD(at, order.shuffle), .fallback = "auto", \
      .metavar = "NAME[:...]", .section = "Sample order", \
-     .summary = "shuffle strategy: the sample order of an epoch"}, \
+     .summary = "shuffle strategy: the sample order of an epoch; auto is epoch, or tfdata if shards " \
+                "are compressed as a whole"}, \
     JOB_WINDOW_ROW((at) + offsetof(struct job, order.window)), \
     {"partition", 0, OPTION_CHOICE, JOB_FIELD(at, order.partition), .fallback = "disjoint", \
      .choices = plan_partition_names, .summary = "how samples are divided among ranks"}, \

@@ -58,6 +58,14 @@ expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --form
 gzip compressed/train*
 expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data compressed --batch-size 10
 says "compressed streams"
+# So does the order: one that goes back in a shard is impossible, unless a window holds all of it.
+expect 0 "$IOBENCH" run --data compressed --runs 1 --no-calibrate --window 1 --decode none --batch-size 10 --json zip.json
+says "Order    shuffle tfdata," "tfdata shuffles"
+[ "$(value zip.json 'job["engine"]["shuffle"], job["settings"]["shuffle"]')" = "('tfdata', 'auto')" ] ||
+    die "shuffle: $(value zip.json 'job["engine"]')"
+expect 1 "$IOBENCH" run --data compressed --runs 1 --no-calibrate --window 1 --decode none --shuffle epoch
+says "use --shuffle auto"
+expect 0 "$IOBENCH" show compressed
 
 # ---- cold, and verified as by run ----
 [ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"

@@ -267,7 +267,7 @@ static void going_back_is_refused(void **unused)
     assert_int_equal(submit_one(&bench, 2, 9000), 0);
     assert_int_equal(submit_one(&bench, 2, 7000), -ESPIPE);
     assert_non_null(strstr(fail_reason(), "compressed shards have no random access; use --shuffle "
-                                          "none or buffer:N, or `iobench pack`"));
+                                          "auto, none or buffer:N, or `iobench pack`"));
     /* A new pass: from the beginning of this one, from the start, or past the end. */
     assert_int_equal(submit_one(&bench, 2, 5000), 0);
     assert_int_equal(submit_one(&bench, 2, 6000), 0);
