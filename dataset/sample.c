@@ -11,3 +11,9 @@ void sample_set_label(struct sample *sample, double label)
     sample->has_odd_label = !whole;
     sample->odd_label = label;
 }
+
+void sample_round_label(struct sample *sample)
+{
+    if (isfinite(sample->odd_label))
+        sample_set_label(sample, round(sample->odd_label));
+}

@@ -31,5 +31,7 @@ struct sample {
 
 /* Set a label that is stored as a real number. Negative integers mean none. */
 void sample_set_label(struct sample *sample, double label);
+/* Round an odd label to the nearest class; one that has none (NaN, 1e12) stays odd. */
+void sample_round_label(struct sample *sample);
 
 #endif

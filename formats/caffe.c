@@ -27,9 +27,16 @@ enum tensor_field {
     TENSOR_INTEGERS = 4,
     TENSOR_BYTES = 5,
     TENSOR_STRINGS = 6,
+    TENSOR_LONGS = 10,
 };
 
-enum tensor_type { TENSOR_FLOAT = 1, TENSOR_INT32 = 2, TENSOR_BYTE = 3, TENSOR_STRING = 4 };
+enum tensor_type {
+    TENSOR_FLOAT = 1,
+    TENSOR_INT32 = 2,
+    TENSOR_BYTE = 3,
+    TENSOR_STRING = 4,
+    TENSOR_INT64 = 10,
+};
 
 /* An image is a field of at most 2^32 bytes, so no side exceeds this. */
 enum { SIDE_MAX = 1 << 24, CHANNELS_MAX = 4, DIMS_MAX = 4 };
@@ -180,7 +187,7 @@ static int parse_tensor(const struct protobuf_field *message, struct tensor *ten
             code = take_numbers(tensor, &field, NULL);
         else if (field.number == TENSOR_TYPE && field.wire == PROTOBUF_VARINT)
             tensor->type = field.value;
-        else if (field.number == TENSOR_INTEGERS)
+        else if (field.number == TENSOR_INTEGERS || field.number == TENSOR_LONGS)
             code = take_numbers(tensor, &field, &tensor->integer);
         else if (field.number == TENSOR_FLOATS)
             code = take_float(tensor, &field);
@@ -212,7 +219,7 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
 
 static int take_label(const struct tensor *tensor, struct sample *sample)
 {
-    if (tensor->type == TENSOR_INT32 && tensor->has_integer)
+    if ((tensor->type == TENSOR_INT32 || tensor->type == TENSOR_INT64) && tensor->has_integer)
         return take_int32(tensor->integer, &sample->label)
                    ? 0
                    : malformed("label tensor value exceeds 32 bits");
@@ -222,7 +229,7 @@ static int take_label(const struct tensor *tensor, struct sample *sample)
         sample_set_label(sample, (double)tensor->real);
         return 0;
     }
-    return malformed("the second tensor is not a label: neither INT32 nor FLOAT");
+    return malformed("the second tensor is not a label: neither INT32, INT64 nor FLOAT");
 }
 
 static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
@@ -269,7 +276,7 @@ static int parse_as(enum caffe_flavour flavour, const void *value, size_t bytes,
 {
     if (flavour == CAFFE_DATUM)
         return parse_datum(value, bytes, sample);
-    if (flavour == CAFFE_TENSORS)
+    if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64)
         return parse_tensors(value, bytes, sample);
     sample->image = value;
     sample->image_bytes = bytes;
@@ -384,35 +391,35 @@ static void put_image_tensor(struct caffe_output *output, const struct sample *s
     put_image(output, sample, SAMPLE_RAW_HWC_BGR);
 }
 
-static void put_label_tensor(struct caffe_output *output, const struct sample *sample)
+static void put_label_tensor(struct caffe_output *output, const struct sample *sample, bool longs)
 {
     const uint64_t label = label_number(sample);
 
     put_number(output, TENSOR_DIMS, 1);
-    put_number(output, TENSOR_TYPE, TENSOR_INT32);
-    put_length(output, TENSOR_INTEGERS, protobuf_varint_bytes(label));
+    put_number(output, TENSOR_TYPE, longs ? TENSOR_INT64 : TENSOR_INT32);
+    put_length(output, longs ? TENSOR_LONGS : TENSOR_INTEGERS, protobuf_varint_bytes(label));
     if (output->to)
         protobuf_put_varint(output->to + output->bytes, label);
     output->bytes += protobuf_varint_bytes(label);
 }
 
-static void put_tensors(struct caffe_output *output, const struct sample *sample)
+static void put_tensors(struct caffe_output *output, const struct sample *sample, bool longs)
 {
     struct caffe_output image = {0}, label = {0};
 
     put_image_tensor(&image, sample);
     put_length(output, TENSORS_TENSOR, image.bytes);
     put_image_tensor(output, sample);
-    put_label_tensor(&label, sample);
+    put_label_tensor(&label, sample, longs);
     put_length(output, TENSORS_TENSOR, label.bytes);
-    put_label_tensor(output, sample);
+    put_label_tensor(output, sample, longs);
 }
 
 static void put(enum caffe_flavour flavour, const struct sample *sample,
                 struct caffe_output *output)
 {
-    if (flavour == CAFFE_TENSORS)
-        put_tensors(output, sample);
+    if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64)
+        put_tensors(output, sample, flavour == CAFFE_TENSORS_INT64);
     else if (flavour == CAFFE_IMAGE)
         put_image(output, sample, sample->encoding);
     else

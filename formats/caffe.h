@@ -5,8 +5,8 @@
  *
  * Source: caffe.proto (Datum: channels 1, height 2, width 3, data 4, label 5, float_data 6, encoded
  * 7) and caffe2.proto (TensorProtos: protos 1; TensorProto: dims 1, data_type 2, float_data 3,
- * int32_data 4, byte_data 5, string_data 6). A raw Datum holds planes, blue first; a raw tensor of
- * make_image_db (OpenCV) holds rows of pixels, also blue first. */
+ * int32_data 4, byte_data 5, string_data 6, int64_data 10). A raw Datum holds planes, blue first; a
+ * raw tensor of make_image_db (OpenCV) holds rows of pixels, also blue first. */
 #ifndef IOBENCH_FORMATS_CAFFE_H
 #define IOBENCH_FORMATS_CAFFE_H
 
@@ -18,7 +18,8 @@ enum caffe_flavour {
     CAFFE_AUTO, /* reading: detected from the first bytes of each value; writing: Datum */
     CAFFE_DATUM,
     CAFFE_TENSORS,
-    CAFFE_IMAGE, /* has no label */
+    CAFFE_IMAGE,         /* has no label */
+    CAFFE_TENSORS_INT64, /* CAFFE_TENSORS whose label is an INT64 */
 };
 
 /* Returns 0, or -EBADMSG or -ENOTSUP with a reason. The image is borrowed from value. */

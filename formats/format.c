@@ -190,6 +190,15 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     return 0;
 }
 
+const char *const format_odd_labels_names[] = {"none", "round", "refuse", NULL};
+
+unsigned format_odd_labels_flags(int odd_labels)
+{
+    return odd_labels == FORMAT_ODD_NONE    ? FORMAT_ODD_LABELS
+           : odd_labels == FORMAT_ODD_ROUND ? FORMAT_ODD_LABELS | FORMAT_ROUND_LABELS
+                                            : 0;
+}
+
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample)
@@ -197,6 +206,8 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
     *sample = (struct sample){.label = shard->label};
     int code = format_of(format->plugin)
                    ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
+    if (code == 0 && sample->has_odd_label && flags & FORMAT_ROUND_LABELS)
+        sample_round_label(sample);
     if (code == 0 && sample->has_odd_label && !(flags & FORMAT_ODD_LABELS))
         return fail(EBADMSG, "label %g is not a class number", sample->odd_label);
     return code;

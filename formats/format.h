@@ -35,8 +35,15 @@ enum { FORMAT_BY_NAME = 30 }; /* the confidence of a name alone */
 
 enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
-    FORMAT_ODD_LABELS = 2, /* accept a label that is not a class: see has_odd_label */
+    FORMAT_ODD_LABELS = 2,   /* accept a label that is not a class: see has_odd_label */
+    FORMAT_ROUND_LABELS = 4, /* round such a label to the nearest class, if there is one */
 };
+
+/* What --odd-labels does with labels that are not integers; names in enum order. */
+enum format_odd_labels { FORMAT_ODD_NONE, FORMAT_ODD_ROUND, FORMAT_ODD_REFUSE };
+extern const char *const format_odd_labels_names[];
+/* Return it as flags of format_parse(). */
+unsigned format_odd_labels_flags(int odd_labels);
 
 struct format_ops {
     struct plugin plugin; /* state: a writer's state */

@@ -22,7 +22,7 @@ struct lmdb_format_settings {
     int flavour;
 };
 
-static const char *const flavours[] = {"auto", "datum", "tensors", "image", NULL};
+static const char *const flavours[] = {"auto", "datum", "tensors", "image", "tensors-int64", NULL};
 
 static const struct option_spec lmdb_options[] = {
     {.name = "flavour",
@@ -31,8 +31,8 @@ static const struct option_spec lmdb_options[] = {
      .fallback = "auto",
      .choices = flavours,
      .summary =
-         "type of the values: Caffe's Datum, Caffe2's TensorProtos, bare images; auto detects "
-         "each, and writes Datum"},
+         "type of the values: Caffe's Datum, Caffe2's TensorProtos (with INT32 or INT64 labels), "
+         "bare images; auto detects each, and writes Datum"},
     {0},
 };
 

@@ -46,6 +46,9 @@ const struct option_spec pack_options[] = {
     {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
      .choices = on_error_choices, .metavar = "stop|skip",
      .summary = "on a damaged sample: stop, or skip and count it"},
+    {"odd-labels", 0, OPTION_CHOICE, offsetof(struct pack_job, odd_labels), "refuse",
+     .choices = format_odd_labels_names,
+     .summary = "labels that are not integers: dropped, rounded, or refused as damage"},
     {"threads", 't', OPTION_COUNT, offsetof(struct pack_job, threads), "0", .section = "How",
      .maximum = 1024, .zero = "auto", .summary = "number of threads; auto: one per CPU"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct pack_job, io_timeout_ns), "60s",
@@ -102,6 +105,7 @@ static int choose_source(struct pack *pack)
     const struct source_config config = {.threads = pack->threads,
                                          .skip = job->on_error == PACK_SKIP,
                                          .quality = job->quality,
+                                         .odd_labels = job->odd_labels,
                                          .progress = report_look,
                                          .progress_context = pack};
     int code = source_open(source, job->from, job->source, &config);
@@ -161,7 +165,9 @@ static uint64_t plan_of(const struct pack *pack)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *byte = texts[i]; *byte; byte++)
             plan = random_hash(plan, (uint8_t)*byte, i);
-    return random_hash(plan, job->quality, job->shuffle);
+    plan = random_hash(plan, job->quality, job->shuffle);
+    return job->odd_labels == FORMAT_ODD_REFUSE ? plan
+                                                : random_hash(plan, (uint64_t)job->odd_labels, 0);
 }
 
 static bool same_place(const char *a, const char *b)

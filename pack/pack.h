@@ -28,6 +28,7 @@ struct pack_job {
     uint64_t limit;   /* only the first N samples of the source; 0: all */
     uint64_t quality;
     int on_error;           /* enum pack_on_error: stop at a damaged sample, or skip it */
+    int odd_labels;         /* enum format_odd_labels */
     bool force;             /* replace an existing data set */
     bool start_over;        /* discard an unfinished data set of another plan */
     bool dry_run;           /* report only */

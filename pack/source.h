@@ -20,6 +20,7 @@ struct source_config {
     uint64_t threads;
     bool skip;        /* continue past damage found by open() */
     uint64_t quality; /* of JPEGs that a source encodes itself, 1 to 100 */
+    int odd_labels;   /* enum format_odd_labels, of sources that can have them */
     /* Called during open(); may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
     void *progress_context;

@@ -28,6 +28,7 @@ static const struct option_spec dataset_options[] = {
 };
 
 struct dataset {
+    unsigned parse_flags;
     struct plugin_choice format;
     struct catalog *catalog;
 };
@@ -63,6 +64,7 @@ static int dataset_open(void *state, const void *settings, const char *path,
                                .fault = config->skip ? skip_fault : NULL,
                                .fault_context = traits};
     int code = format_choose(asked->format, path, &dataset->format);
+    dataset->parse_flags = format_odd_labels_flags(config->odd_labels);
 
     /* Use an existing index, but write none into a folder that is only read. */
     if (code == 0 && format_catalog_kept(&dataset->format, path, &dataset->catalog))
@@ -124,10 +126,12 @@ static int dataset_read(void *state, void *cursor, uint64_t number, struct sourc
     if (code)
         return code;
     struct format_scratch scratch = {slot->scratch, slot->scratch_capacity};
-    code = format_parse(&dataset->format, shard, slot->record, extent->bytes, 0, &scratch, sample);
+    code = format_parse(&dataset->format, shard, slot->record, extent->bytes, dataset->parse_flags,
+                        &scratch, sample);
     if (code)
-        return fail(code, "%s: offset %llu: %s", shard->path, (unsigned long long)extent->offset,
-                    fail_reason());
+        return fail(code, "%s: offset %llu: %s%s", shard->path, (unsigned long long)extent->offset,
+                    fail_reason(),
+                    sample->has_odd_label ? "; --odd-labels round takes the nearest" : "");
     return 0;
 }
 

@@ -88,10 +88,10 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
 
     const struct shard *shard =
         &config->catalog->shards[catalog_extent(config->catalog, fetch->record)->shard];
-    int code =
-        format_parse(&config->plugins->format, shard, fetch->bytes, fetch->length,
-                     FORMAT_ODD_LABELS | (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC),
-                     &worker->scratch, &sample);
+    int code = format_parse(&config->plugins->format, shard, fetch->bytes, fetch->length,
+                            format_odd_labels_flags(config->job->read.odd_labels) |
+                                (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC),
+                            &worker->scratch, &sample);
     if (code)
         return code;
     *parsed = sample;

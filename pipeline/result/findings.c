@@ -67,8 +67,10 @@ void findings_tell(const struct findings *findings, const char *where, struct re
         [FINDING_SKIPPED] = {"record was skipped", "records were skipped", false},
         [FINDING_IMAGE] = {"damaged image was decoded as far as it goes",
                            "damaged images were decoded as far as they go", true},
-        [FINDING_LABEL] = {"label is not a class number: its sample has none",
-                           "labels are not class numbers: their samples have none", false},
+        [FINDING_LABEL] = {"label is not a class number: its sample has none (see --odd-labels)",
+                           "labels are not class numbers: their samples have none (see "
+                           "--odd-labels)",
+                           false},
     };
 
     for (int i = 0; i < FINDING_KINDS; i++) {

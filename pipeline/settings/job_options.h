@@ -6,6 +6,7 @@
 #ifndef IOBENCH_PIPELINE_SETTINGS_JOB_OPTIONS_H
 #define IOBENCH_PIPELINE_SETTINGS_JOB_OPTIONS_H
 
+#include "formats/format.h"
 #include "pipeline/settings/job.h"
 #include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
@@ -30,7 +31,11 @@
      .summary = "parse every record and check its CRC, even with --decode none"}, \
     {"on-error", 0, OPTION_CHOICE, JOB_FIELD(at, read.on_error), .fallback = "stop", \
      .choices = job_on_error_names, \
-     .summary = "on a damaged record or failed read: stop, or skip, count it and mark the result"}
+     .summary = "on a damaged record or failed read: stop, or skip, count it and mark the result"}, \
+    {"odd-labels", 0, OPTION_CHOICE, JOB_FIELD(at, read.odd_labels), .fallback = "none", \
+     .choices = format_odd_labels_names, \
+     .summary = "labels that are not integers: none (samples without a class, counted), rounded, " \
+                "or refused as damage"}
 
 #define JOB_AS_ROW(at) \
     {"as", 0, OPTION_TEXT, JOB_FIELD(at, as), .metavar = "FRAMEWORK", \

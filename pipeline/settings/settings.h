@@ -25,6 +25,7 @@ struct read_settings {
     uint64_t io_timeout_ns;
     uint64_t rate_limit_bytes; /* per second; 0: none */
     int on_error;              /* enum job_on_error */
+    int odd_labels;            /* enum format_odd_labels */
 };
 
 /* auto means 1: in measurements so far more I/O threads were never faster. */

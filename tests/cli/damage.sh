@@ -70,7 +70,14 @@ if formats | grep -q recordio; then
     expect 1 "$IOBENCH" inspect label
     says "DAMAGED    1 of 40"
     expect 1 "$IOBENCH" pack label away --format files
+    says "label 3.7 is not a class number" "--odd-labels round"
+    expect 1 run label "" --odd-labels refuse
     says "label 3.7 is not a class number"
+    poke label/train.rec $((four + 12)) '\146\146\326\100' # 6.7; the classes are 0 to 4
+    run label "" --odd-labels round >rounded.txt 2>&1 || die "6.7 is not rounded: $(cat rounded.txt)"
+    expect 1 grep "not a class" rounded.txt
+    expect 0 "$IOBENCH" pack label rounded --format files --odd-labels round
+    [ -d rounded/00007 ] || die "6.7 is not rounded to 7: $(ls rounded)"
 fi
 
 # ---- samples of unsupported kinds ----

@@ -65,6 +65,7 @@ static void every_flavour_comes_back(void **unused)
         sample.label = labels[i];
         comes_back(CAFFE_DATUM, &sample, true);
         comes_back(CAFFE_TENSORS, &sample, true);
+        comes_back(CAFFE_TENSORS_INT64, &sample, true);
         comes_back(CAFFE_IMAGE, &sample, false);
     }
     sample.image_bytes = 24;
@@ -151,6 +152,13 @@ static void other_writers_forms(void **unused)
                                  17, &sample),
                      0);
     assert_int_equal(sample.label, 4);
+    /* An INT64 label, packed as protobuf's own writers do. */
+    assert_int_equal(caffe_parse(CAFFE_AUTO,
+                                 "\x0a\x07\x08\x01\x10\x04\x32\x01x\x0a\x08\x08\x01\x10\x0a\x52"
+                                 "\x02\xe7\x07",
+                                 19, &sample),
+                     0);
+    assert_int_equal(sample.label, 999);
     /* Neither 3.75 nor 3 is a class. */
     assert_false(sample.has_odd_label);
     assert_int_equal(caffe_parse(CAFFE_TENSORS,
