@@ -14,6 +14,8 @@
 #include "cmd/line.h"
 #include "cmd/network.h"
 #include "cmd/outputs.h"
+#include "report/report.h"
+#include "report/seal.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -269,26 +271,39 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 }
 
 static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
-                       const struct infer_result *result)
+                       const struct infer_result *result, const char *command)
 {
-    json_t *rows = json_array();
+    json_t *document = json_object(), *notices = json_array(), *rows = json_array();
 
-    for (uint32_t i = 0; i < result->row_count; i++)
-        json_array_append_new(rows, json_row(result, &result->rows[i]));
-    json_t *notices = json_array();
+    json_put_text(document, "schema", "iobench-infer");
+    json_put_count(document, "schema_version", 1);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "command", command);
+    json_put_text(document, "started", result->result.environment.started);
+    json_object_set_new(document, "place", report_environment(&result->result.environment));
+    json_put_text(document, "network", job->training.network->name);
+    json_put_text(document, "backend", result->backend);
+    json_object_set_new(document, "degraded", json_boolean(is_degraded(result)));
+    json_put_text(document, "degraded_reason",
+                  is_degraded(result) ? degraded_reason(result) : NULL);
     for (uint32_t i = 0; i < result->result.notice_count; i++)
         json_array_append_new(notices, json_text(result->result.notices[i]));
-    return json_pack(
-        "{s:s, s:s, s:b, s:o, s:o, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "network",
-        job->training.network->name, "backend", result->backend, "degraded",
-        (int)is_degraded(result), "degraded_reason",
-        is_degraded(result) ? json_text(degraded_reason(result)) : json_null(), "notices", notices,
-        "calibrated", (json_int_t)result->calibrated, "calibrated_by",
-        quantise_methods[settings->calibrate_by], "side", (json_int_t)job->training.side, "classes",
-        (json_int_t)job->training.classes, "parameters", (json_int_t)result->cost.parameters,
-        "gmacs", json_number((double)result->cost.forward_macs * 1e-9), "data",
-        json_text(job->job.read.data), "checkpoint",
-        result->checkpoint[0] ? json_text(result->checkpoint) : json_null(), "batch_sizes", rows);
+    json_object_set_new(document, "notices", notices);
+    json_put_count(document, "calibrated", result->calibrated);
+    json_put_text(document, "calibrated_by", quantise_methods[settings->calibrate_by]);
+    json_put_count(document, "side", job->training.side);
+    json_put_count(document, "classes", job->training.classes);
+    json_put_count(document, "parameters", result->cost.parameters);
+    json_put_number(document, "gmacs", (double)result->cost.forward_macs * 1e-9);
+    json_put_text(document, "data", job->job.read.data);
+    json_put_text(document, "checkpoint", result->checkpoint[0] ? result->checkpoint : NULL);
+    for (uint32_t i = 0; i < result->row_count; i++)
+        json_array_append_new(rows, json_row(result, &result->rows[i]));
+    json_object_set_new(document, "batch_sizes", rows);
+    if (json_check() == 0 && document && seal_add(document) == 0)
+        return document;
+    json_decref(document);
+    return NULL;
 }
 
 /* ---- the command ---- */
@@ -368,10 +383,12 @@ static int infer_command(const struct invocation *invocation)
     struct infer_job job = {0};
     struct infer_result result = {0};
 
-    if (fill_job(settings, &job) || outputs_check(&job.job, "{\"network\"", "")) {
+    if (fill_job(settings, &job) || outputs_check(&job.job, "{\"schema\"", "")) {
         option_release(job_options, &settings->network.job);
         return command_misused(invocation);
     }
+    char command[sizeof result.result.environment.command];
+    command_text(invocation, command, sizeof command);
     command_on_interrupt(on_signal);
     struct infer_show show = {.settings = settings,
                               .line = line_start(),
@@ -385,7 +402,7 @@ static int infer_command(const struct invocation *invocation)
     if (code == 0 && show.table)
         print_end(&result);
     if (code == 0 && job.job.output.json)
-        code = json_file_write(job.job.output.json, json_of(settings, &job, &result));
+        code = json_file_write(job.job.output.json, json_of(settings, &job, &result, command));
     infer_destroy(&result);
     option_release(job_options, &settings->network.job);
     return code ? command_failed(invocation) : degraded ? COMMAND_FAILED : COMMAND_OK;

@@ -16,6 +16,7 @@
 #include "cmd/shuffle_plot.h"
 #include "report/browser.h"
 #include "report/chart.h"
+#include "report/documents.h"
 #include "report/gnuplot.h"
 #include "report/html.h"
 #include "report/load.h"
@@ -244,6 +245,35 @@ static int draw_shuffles(struct report_page *page)
     return code;
 }
 
+/* ---- other documents ---- */
+
+static int draw_others(struct report_page *page)
+{
+    size_t index;
+    json_t *other;
+    int code = 0;
+
+    json_array_foreach(page->data.others, index, other)
+    {
+        const json_t *document = json_object_get(other, "document");
+        const struct document_kind *kind = documents_kind(document);
+        struct text_stream script;
+        char title[REPORT_NAME_BYTES + 64];
+
+        snprintf(title, sizeof title, "%s: %.*s", kind->title, REPORT_NAME_BYTES,
+                 load_text(other, "name"));
+        code = text_stream_open(&script);
+        if (code == 0 && kind->draw(script.stream, document))
+            code = add_picture(page, HTML_OTHERS, title, "The table below has the same figures.",
+                               &script, -1);
+        else if (code == 0)
+            text_stream_close(&script);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
 /* ---- the page ---- */
 
 /* Write the headline of each run, and what the first ones found, for readers without scripts. */
@@ -289,6 +319,8 @@ static int fill_page(struct report_page *page)
         code = draw_latency(page);
     if (code == 0)
         code = draw_shuffles(page);
+    if (code == 0)
+        code = draw_others(page);
     if (code)
         return code;
     write_words(page->words.stream, &page->data);
@@ -467,8 +499,9 @@ const struct command command_report = {
         "measured, whether it is valid, the bottleneck, what it feeds, what to do next), charts "
         "over time with phases, scaling, formats and shuffles, latency, stalls, cold caches, "
         "comparison with the first result, and what differs between the runs. RESULT is a result "
-        "(--json of run, train or infer, or a measurement that sweep keeps) or the output of "
-        "iobench shuffle --measure --json. Several results are runs, named by their labels "
+        "(--json of run, train, infer or checkpoint, or a measurement that sweep keeps) or the "
+        "output of iobench shuffle --measure --json. Several results are runs, named by their "
+        "labels "
         "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "
         "its pictures; charts over time can be zoomed if iobench was built with dygraphs. -o "
         "FILE.png "

@@ -8,6 +8,7 @@
 #include "base/paired.h"
 #include "base/text_stream.h"
 #include "report/compare.h"
+#include "report/documents.h"
 #include "report/load.h"
 
 #include <errno.h>
@@ -57,11 +58,11 @@ static int add_result(struct report_data *data, const char *path, const json_t *
 static int add_document(struct report_data *data, const char *path, json_t *document)
 {
     const json_t *jobs = json_object_get(document, "jobs");
-    int code = 0;
+    int code = load_check(path, document);
 
-    if (!document)
-        return -EINVAL;
-    json_array_append_new(data->documents, document);
+    if (code)
+        return code;
+    json_array_append(data->documents, document);
     for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++)
         code = add_result(data, path, json_array_get(jobs, i));
     return code;
@@ -69,16 +70,24 @@ static int add_document(struct report_data *data, const char *path, json_t *docu
 
 static int add_shuffles(struct report_data *data, const char *path, json_t *rows)
 {
-    const json_t *first = json_array_get(rows, 0);
-    int code = 0;
+    if (!load_text(json_array_get(rows, 0), "shuffle"))
+        return fail(EINVAL, "%s: neither a result nor the output of iobench shuffle --json", path);
+    json_array_extend(data->shuffles, rows);
+    return 0;
+}
 
-    if (!rows)
-        return -EINVAL;
-    if (!load_text(first, "shuffle"))
-        code = fail(EINVAL, "%s: neither a result nor the output of iobench shuffle --json", path);
+static int add_other(struct report_data *data, const char *path, json_t *document)
+{
+    json_t *other = json_object();
+    int code = documents_check(path, document);
+
+    if (code == 0 && json_array_size(data->others) == REPORT_RESULTS)
+        code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
+    json_put_text(other, "name", base_name(path));
+    json_object_set(other, "document", document);
     if (code == 0)
-        json_array_extend(data->shuffles, rows);
-    json_decref(rows);
+        json_array_append(data->others, other);
+    json_decref(other);
     return code;
 }
 
@@ -93,12 +102,16 @@ int report_data_load(struct report_data *data, const char *path)
     if (!data->documents) {
         data->documents = json_array();
         data->shuffles = json_array();
+        data->others = json_array();
     }
-    if (bytes && text[0] == '[')
-        code = add_shuffles(data, path, load_any(path, text, bytes));
-    else
-        code = add_document(data, path, load_parse(path, text, bytes));
+    json_t *document = load_any(path, text, bytes);
     free(text);
+    if (!document)
+        return -EINVAL;
+    code = json_is_array(document)    ? add_shuffles(data, path, document)
+           : documents_kind(document) ? add_other(data, path, document)
+                                      : add_document(data, path, document);
+    json_decref(document);
     return code;
 }
 
@@ -106,6 +119,7 @@ void report_data_release(struct report_data *data)
 {
     json_decref(data->documents);
     json_decref(data->shuffles);
+    json_decref(data->others);
 }
 
 /* ---- the data island ---- */
@@ -244,6 +258,23 @@ static json_t *comparisons_of(const struct report_data *data)
     return array;
 }
 
+static json_t *others_of(const struct report_data *data)
+{
+    json_t *array = json_array();
+    size_t index;
+    json_t *other;
+
+    json_array_foreach(data->others, index, other)
+    {
+        const json_t *document = json_object_get(other, "document");
+        json_t *object = json_object();
+        json_object_set(object, "name", json_object_get(other, "name"));
+        json_object_set_new(object, "document", documents_pick(documents_kind(document), document));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 json_t *report_data_island(const struct report_data *data)
 {
     json_t *island = json_object();
@@ -252,6 +283,7 @@ json_t *report_data_island(const struct report_data *data)
     json_object_set_new(island, "results", results_of(data));
     json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
     json_object_set_new(island, "comparisons", comparisons);
+    json_object_set_new(island, "others", others_of(data));
     if (comparisons && json_check() == 0)
         return island;
     json_decref(island);

@@ -16,14 +16,16 @@ struct report_data {
     char names[REPORT_RESULTS][REPORT_NAME_BYTES]; /* labels, made unique */
     json_t *documents;                             /* array: owns the jobs */
     json_t *shuffles;                              /* rows of iobench shuffle --json */
+    json_t *others; /* inferences and checkpoints: objects of "name" and "document" */
 };
 
-/* Add a file: a result, or the rows of iobench shuffle --json. Returns 0 or a negative errno with a
- * reason. */
+/* Add a file: a result, a document of a kind of report/documents.h, or the rows of iobench shuffle
+ * --json. Returns 0 or a negative errno with a reason. */
 int report_data_load(struct report_data *data, const char *path);
 void report_data_release(struct report_data *data);
 
-/* Return the island without charts: "results", "scaling", "comparisons". NULL with a reason. */
+/* Return the island without charts: "results", "scaling", "comparisons", "others". NULL with a
+ * reason. */
 json_t *report_data_island(const struct report_data *data);
 
 #endif

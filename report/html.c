@@ -109,6 +109,7 @@ int html_write(FILE *page, const char *title, const char *words,
                  {"scaling", sections[HTML_SCALING], false},
                  {"latency", sections[HTML_LATENCY], false},
                  {"shuffle", sections[HTML_SHUFFLE], false},
+                 {"others", sections[HTML_OTHERS], false},
                  {"library", (const char *)html_library, false},
                  {"program", (const char *)html_program, false},
                  {"data", NULL, false}};

@@ -12,7 +12,14 @@
 #include <stdio.h>
 
 /* Sections of the page that the caller fills with pictures. */
-enum html_section { HTML_TIME, HTML_SCALING, HTML_LATENCY, HTML_SHUFFLE, HTML_SECTIONS };
+enum html_section {
+    HTML_TIME,
+    HTML_SCALING,
+    HTML_LATENCY,
+    HTML_SHUFFLE,
+    HTML_OTHERS,
+    HTML_SECTIONS
+};
 
 /* Write untrusted text, escaped. */
 void html_text(FILE *page, const char *text);

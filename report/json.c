@@ -142,7 +142,7 @@ static json_t *settings_of(const struct job *job)
     return settings;
 }
 
-static json_t *environment_of(const struct environment *environment)
+json_t *report_environment(const struct environment *environment)
 {
     json_t *object = json_object();
 
@@ -606,7 +606,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     put_text_if(object, "started", result->environment.started, "not recorded");
     put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));
-    json_object_set_new(object, "place", environment_of(&result->environment));
+    json_object_set_new(object, "place", report_environment(&result->environment));
     json_object_set_new(object, "sitting", sitting_of(&result->sitting));
     json_object_set_new(object, "dataset", dataset_of(result));
     json_object_set_new(object, "engine", engine_of(result));

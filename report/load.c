@@ -12,7 +12,7 @@
 
 enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1 };
 
-static int check(const char *name, const json_t *document)
+int load_check(const char *name, const json_t *document)
 {
     const char *schema = load_text(document, "schema");
     const json_t *jobs = json_object_get(document, "jobs");
@@ -47,7 +47,7 @@ json_t *load_parse(const char *name, const char *text, size_t bytes)
 {
     json_t *document = load_any(name, text, bytes);
 
-    if (document && check(name, document)) {
+    if (document && load_check(name, document)) {
         json_decref(document);
         return NULL;
     }

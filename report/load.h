@@ -9,8 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Load a document whose "jobs" is an array of objects; json_decref() it. Returns NULL with a
- * reason. */
+/* Is a document a result of this version, unchanged, whose "jobs" is an array of objects? Returns 0
+ * or a negative errno with a reason. */
+int load_check(const char *name, const json_t *document);
+/* Load a result; json_decref() it. Returns NULL with a reason. */
 json_t *load_document(const char *path);
 json_t *load_parse(const char *name, const char *text, size_t bytes);
 /* Load any JSON, such as a training run, which has no jobs. */

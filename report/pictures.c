@@ -15,6 +15,11 @@ static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                      "#e69f00", "#56b4e9", "#8c564b", "#000000"};
 enum { COLORS = sizeof colors / sizeof colors[0], LATENCIES_MOST = 16 };
 
+const char *pictures_color(size_t number)
+{
+    return colors[number % COLORS];
+}
+
 static const char *text_of(const json_t *object, const char *path)
 {
     const char *text = load_text(object, path);
@@ -149,7 +154,7 @@ static void write_curves(FILE *script, const json_t *rows, const char *key, cons
             continue;
         group = text_of(row, "group");
         fprintf(script, "%s$%s%u using 1:2 with linespoints %s linecolor rgb '%s' title ",
-                number ? ", \\\n " : "plot ", key, number, style, colors[number % COLORS]);
+                number ? ", \\\n " : "plot ", key, number, style, pictures_color(number));
         gnuplot_text(script, group);
         number++;
     }
@@ -264,7 +269,7 @@ static void plot_latencies(FILE *script, const struct picture_result *result, si
                 "%s$result%zu_%d using 1:2 with linespoints linewidth 1.5 pointsize 0.4 "
                 "pointtype %zu dashtype %d linecolor rgb '%s' title ",
                 begins ? "plot " : ", \\\n ", number, kind, used / COLORS + 1, kind == 2 ? 2 : 1,
-                colors[used % COLORS]);
+                pictures_color(used));
         gnuplot_text(script, title);
         begins = false;
     }

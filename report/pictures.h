@@ -31,4 +31,7 @@ void pictures_scaling(FILE *script, const json_t *rows);
 /* Returns false, having written nothing, if no result has latencies. */
 bool pictures_latency(FILE *script, const struct picture_result *results, size_t count);
 
+/* A colour of Okabe and Ito's palette, for gnuplot. */
+const char *pictures_color(size_t number);
+
 #endif

@@ -268,13 +268,14 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
         result->records = inference.input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
                                     sizeof *result->rows);
-        code = result->rows ? 0 : -ENOMEM;
+        code = result->rows ? session_watch(&inference.session, inference.input.catalog) : -ENOMEM;
     }
     for (uint32_t i = 0; i < job->precision_count; i++)
         for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
             code = next_row(&inference, job->precisions[i], job->batch_sizes[j]);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
+    witness_close(inference.session.witness);
     input_close(&inference.input);
     free(inference.ranges);
     return code ? fail(-code, "%s", reason) : 0;

@@ -366,6 +366,39 @@
         table("", ["", ""], keys.map((path) => [path, value(result, path)]))));
   }
 
+  /* ---- inferences and checkpoints: one table each ---- */
+
+  function state(document) {
+    const reason = at(document, "invalid_reason") || at(document, "degraded_reason");
+    const word = at(document, "valid") === false ? "INVALID" : at(document, "degraded") === true ? "DEGRADED" : "valid";
+    return make("p", { className: "headline " + (word === "valid" ? "valid" : "invalid") }, word + (reason ? ": " + plain(reason) : ""));
+  }
+
+  const milliseconds = (value) => duration(value === null ? null : value / 1000);
+  const share = (value) => percent(value === null ? null : 100 * value);
+  const other_tables = {
+    "iobench-infer": (one) => table(plain(at(one, "network")) + " on backend " + plain(at(one, "backend")),
+      ["precision", "batch size", "images/s", "network alone", "median", "90%", "99%", "max", "waits", "top-1", "top-5"],
+      list(at(one, "batch_sizes")).map((row) => [plain(at(row, "precision")), plain(at(row, "batch_size")), rate(number(row, "samples_per_s")),
+        rate(number(row, "network_samples_per_s")), ...["p50_ms", "p90_ms", "p99_ms", "max_ms"].map((key) => milliseconds(number(row, "latency." + key))),
+        share(number(row, "wall_s") > 0 ? number(row, "wait_s") / number(row, "wall_s") : null), share(number(row, "top1")), share(number(row, "top5"))]), 1),
+    "iobench-checkpoint": (one) => table(plain(at(one, "model.name")) + ", " + plain(at(one, "model.ranks")) + " ranks, " + mib(number(one, "model.bytes")) + " MiB",
+      ["", "checkpoint", "MB/s", "slowest rank", "median rank", "slowest is", "stall", "caches before"],
+      ["write", "read"].flatMap((phase) => list(at(one, phase + "s")).slice(0, 500).map((row) => [phase, plain(at(row, "number")),
+        rate(number(row, "bytes_per_s") === null ? null : number(row, "bytes_per_s") / 1e6), duration(number(row, "wall_s")), duration(number(row, "median_rank_s")),
+        plain(at(row, "slowest_rank")), duration(number(row, "stall_s")), plain(at(row, "cache_before"))])), 1),
+  };
+
+  function others() {
+    for (const { name, document: one } of data.others) {
+      const notices = list(at(one, "notices")).map((text) => make("p", { className: "note" }, plain(text)));
+      section("others", make("h3", {}, name), state(one), other_tables[at(one, "schema")](one), ...notices,
+        make("details", {}, make("summary", {}, "All of " + name), make("p", { className: "note" }, plain(at(one, "started")) + "  " + plain(at(one, "command"))),
+          table("", ["", ""], ["place", "model", "settings"].flatMap((group) => Object.entries(at(one, group) || {})
+            .map(([key, value]) => [group + "." + key, plain(value)])))));
+    }
+  }
+
   function contents() {
     for (const one of document.querySelectorAll("main > section"))
       if (one.childElementCount > 1 && one.querySelector("p, table, figure, dl"))
@@ -374,7 +407,7 @@
         one.hidden = true;
   }
 
-  for (const part of [answer, scaling, matrix, latency, stalls, cold, compare, runs, environment, contents, draw_charts]) part();
+  for (const part of [answer, scaling, matrix, latency, stalls, cold, others, compare, runs, environment, contents, draw_charts]) part();
   document.documentElement.dataset.height = document.documentElement.scrollHeight; /* for report/browser.c */
   dark.addEventListener("change", draw_charts);
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));

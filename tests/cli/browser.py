@@ -103,7 +103,7 @@ def check(browser, page):
             needed = browser.evaluate("document.documentElement.scrollWidth")
             if needed > width:
                 faults.append(f"{width} px: the page is {needed} px wide")
-            if not browser.evaluate("document.querySelector('#answer .card, #shuffle figure') !== null"):
+            if not browser.evaluate("document.querySelector('#answer .card, #shuffle figure, #others table') !== null"):
                 faults.append(f"{width} px: the page is empty")
             if not browser.evaluate("typeof Dygraph === 'undefined' || [...document.querySelectorAll('figure[data-chart]')]"
                                     ".every((one) => one.querySelectorAll('canvas').length > 0)"):

@@ -144,6 +144,25 @@ assert len(data["charts"]) == 17 and all(10 < len(chart["phases"]) <= 300 for ch
 END
 python3 long.py long.html || die "many runs of many epochs"
 
+# Inferences and checkpoints: each has its picture and its figures.
+expect 0 "$IOBENCH" infer --data set --network lenet --backend reference --size 32 --batch-size 4,8 --limit-samples 16 \
+    --json infer.json
+expect 0 "$IOBENCH" checkpoint saved --model own,params=1m --ranks 2 --chunk 1M --writes 2 --reads 1 --drop-caches=no \
+    --json checkpoint.json
+expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json one.json
+cat >others.py <<'END'
+exec(open("check.py").read())
+rounded = lambda value: json.loads(json.dumps(value), parse_float=lambda text: "%.6g" % float(text))
+infer, saved = [other["document"] for other in data["others"]]
+for name, shown in ("infer", infer), ("checkpoint", saved):
+    whole = json.load(open(name + ".json"))
+    assert rounded(shown) == rounded({key: whole[key] for key in shown}), shown
+assert [row["batch_size"] for row in infer["batch_sizes"]] == [4, 8] and infer["place"]["host"] and infer["command"]
+assert len(saved["writes"]) == 2 and len(saved["reads"]) == 1, saved
+assert "Inference over batch size: infer.json" in page.words and "Rate of each checkpoint: checkpoint.json" in page.words
+END
+python3 others.py others.html || die "the page of an inference and of checkpoints"
+
 # Everything in a result is untrusted.
 python3 - <<'END'
 import json
@@ -156,10 +175,15 @@ document = json.load(open("one.json"))
 document["jobs"] = [poison(job) for job in document["jobs"]]
 document.pop("checksum", None)
 json.dump(document, open("evil.json", "w"))
+for name in "infer", "checkpoint":
+    document = poison(json.load(open(name + ".json")))
+    document.pop("checksum")
+    json.dump(document, open(f"evil-{name}.json", "w"))
 json.dump([{"shuffle": evil, "labels_per_batch": 1, "labels_per_batch_at_random": 2, "bytes_per_s": 1e6, "runs": 1, "cold_runs": 1}],
           open("evil-shuffle.json", "w"))
 END
-expect 0 "$IOBENCH" report -o evil.html --title '</title><script>alert(1)</script>' evil.json evil-shuffle.json two.json
+expect 0 "$IOBENCH" report -o evil.html --title '</title><script>alert(1)</script>' evil.json evil-shuffle.json two.json evil-infer.json \
+    evil-checkpoint.json
 cat >evil.py <<'END'
 exec(open("check.py").read())
 assert "svg" not in page.tags and page.tags.count("script") == 3 and "onerror" in page.words
@@ -171,7 +195,9 @@ python3 evil.py evil.html || die "text of a result became markup"
 echo '{"jobs": [' >broken.json
 echo '[1, 2]' >array.json
 sed 's/"samples": [0-9]*/"samples": 1/' one.json >changed.json
-for file in broken.json array.json changed.json; do
+sed 's/"samples": [0-9]*/"samples": 1/' infer.json >changed-infer.json
+sed 's/"schema_version": 1/"schema_version": 2/' infer.json >later-infer.json
+for file in broken.json array.json changed.json changed-infer.json later-infer.json; do
     expect 1 "$IOBENCH" report -o no.html $file
     says $file
     [ ! -e no.html ] || die "a page of $file"

@@ -12,6 +12,10 @@ for shuffle in epoch none; do
     "$IOBENCH" run --data set --no-calibrate --batch-size 16 --sample-interval 10ms --runs 2 --epochs 2 \
         --shuffle $shuffle --label $shuffle --json=$shuffle.json >log 2>&1 || [ $? -eq 1 ] || die "$(cat log)"
 done
+expect 0 "$IOBENCH" infer --data set --network lenet --backend reference --size 32 --batch-size 4,8 --limit-samples 16 \
+    --json infer.json
+expect 0 "$IOBENCH" checkpoint saved --model own,params=1m --ranks 2 --chunk 1M --writes 2 --reads 1 --drop-caches=no \
+    --json checkpoint.json
 python3 - <<'END'
 import json
 evil = "</script><img src=x onerror=\"document.title='no'\"><svg onload=alert(1)>" + "wide" * 100
@@ -23,6 +27,10 @@ document = json.load(open("epoch.json"))
 document["jobs"] = [poison(job) for job in document["jobs"]]
 document.pop("checksum", None)
 json.dump(document, open("evil.json", "w"))
+for name in ("infer", "checkpoint"):
+    document = poison(json.load(open(name + ".json")))
+    document.pop("checksum")
+    json.dump(document, open("evil-" + name + ".json", "w"))
 rows = [dict(shuffle=name, labels_per_batch=random, labels_per_batch_at_random=10, bytes_per_s=speed, on_front=True,
              runs=1, cold_runs=1) for name, random, speed in (("epoch", 10, 1e8), ("none", 1, 9e8))]
 json.dump(rows, open("shuffles.json", "w"))
@@ -30,6 +38,8 @@ END
 expect 0 "$IOBENCH" report -o one.html epoch.json
 expect 0 "$IOBENCH" report -o many.html epoch.json none.json shuffles.json
 expect 0 "$IOBENCH" report -o evil.html evil.json epoch.json
+expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json
+expect 0 "$IOBENCH" report -o evil-others.html evil-infer.json evil-checkpoint.json epoch.json
 # PNG and PDF are drawn from the same page, and nothing is left behind.
 expect 0 "$IOBENCH" report -o one.pdf epoch.json
 expect 0 sh -c 'echo $$ >pid; exec "$@"' sh "$IOBENCH" report -o one.png epoch.json
@@ -43,5 +53,5 @@ assert width == 1200 and 1500 < height <= 16000, (width, height)
 END
 left=$(find /tmp /dev/shm -maxdepth 1 -name "iobench-page-$(cat pid)-*")
 [ -z "$left" ] || die "the folder of the browser is left: $left"
-expect 0 timeout 300 python3 "$SRCDIR/tests/cli/browser.py" check one.html many.html evil.html
+expect 0 timeout 300 python3 "$SRCDIR/tests/cli/browser.py" check one.html many.html evil.html others.html evil-others.html
 exit 0

@@ -13,6 +13,7 @@ try 0 run "$@" --epochs 2 --sample-interval none --json short.json
 try 0 ramp "$@" -B 2 --from 0.5 --to 0.5 --duration 0.2s --trainer replay:rate=1000 --json ramp.json
 try 0 size --gpus 8 --gpu h200 --simulate --json=size.json
 try 0 sweep "$@" --iodepth 1,2 --runs 1 -o cells --json sweep.json
+try 0 infer --data recordio --memory 8MiB --network lenet --size 32 --classes 1000 --backend reference -B 16 --json infer.json
 try 0 train "$@" --decode jpeg --network lenet --size 32 --classes 1000 --backend reference --epochs 1 -B 16 --json train.json
 
 cat >check.py <<'END_OF_CHECK'

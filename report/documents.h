@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * documents: what a report shows of documents that are no runs: inferences and checkpoints. A kind
+ * is known by the document's "schema" (docs/json.md). Documents are untrusted. Any thread.
+ */
+#ifndef IOBENCH_REPORT_DOCUMENTS_H
+#define IOBENCH_REPORT_DOCUMENTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct document_kind {
+    const char *schema;
+    const char *title;         /* of the picture */
+    const char *const *picked; /* members that the page shows, NULL-terminated */
+    /* Write a script for report/gnuplot.h. Returns false, having written nothing, if there is
+     * nothing to draw. */
+    bool (*draw)(FILE *script, const json_t *document);
+};
+
+/* Return the kind of a document, or NULL. */
+const struct document_kind *documents_kind(const json_t *document);
+
+/* Check version and checksum. Returns 0 or a negative errno with a reason. */
+int documents_check(const char *name, const json_t *document);
+
+/* Return the members that the page shows; json_decref() it. */
+json_t *documents_pick(const struct document_kind *kind, const json_t *document);
+
+#endif
