@@ -12,6 +12,7 @@ libiobench_a_SOURCES += \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h base/folder_match.c base/folder_tree.c \
 	base/fault_guard.c base/fault_guard.h \
+	base/gid.c base/gid.h \
 	base/gradients.c base/gradients.h \
 	base/headroom.c base/headroom.h \
 	base/heap.c base/heap.h \

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/gid.h"
 #include "telemetry/infiniband.h"
 
 #include <arpa/inet.h>
@@ -181,39 +182,33 @@ static void look_subnet(const struct port_view *view, struct doctor_finding *fin
 
 struct gid_found {
     unsigned count, best; /* best: index of the best one */
-    int rank;             /* 3: v2 with IPv4, 2: v2 with IPv6, 1: v2 link-local, 0: v1, -1: none */
+    int rank;             /* gid_rank() */
     char address[INET6_ADDRSTRLEN];
 };
 
-/* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. Returns its rank, or -1. */
+/* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. Returns its rank. */
 static int read_gid(const struct port_view *view, unsigned i, char *address)
 {
     char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
     struct in6_addr gid;
 
     snprintf(file, sizeof file, "gids/%u", i);
-    if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1 ||
-        IN6_IS_ADDR_UNSPECIFIED(&gid))
-        return -1;
+    if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
+        return GID_NONE;
     snprintf(file, sizeof file, "gid_attrs/types/%u", i);
     read_port(view, file, type);
-    if (IN6_IS_ADDR_V4MAPPED(&gid))
-        inet_ntop(AF_INET, &gid.s6_addr[12], address, INET6_ADDRSTRLEN);
-    else
-        inet_ntop(AF_INET6, &gid, address, INET6_ADDRSTRLEN);
-    if (strcmp(type, "RoCE v2") != 0)
-        return 0;
-    return IN6_IS_ADDR_V4MAPPED(&gid) ? 3 : IN6_IS_ADDR_LINKLOCAL(&gid) ? 1 : 2;
+    gid_text(&gid, address);
+    return gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
 }
 
 static struct gid_found find_gids(const struct port_view *view)
 {
-    struct gid_found found = {.rank = -1};
+    struct gid_found found = {.rank = GID_NONE};
 
     for (unsigned i = 0; i < GIDS_MAX; i++) {
         char address[INET6_ADDRSTRLEN];
         const int rank = read_gid(view, i, address);
-        found.count += rank >= 0;
+        found.count += rank > GID_NONE;
         if (rank <= found.rank)
             continue;
         found.rank = rank;
@@ -229,20 +224,20 @@ static void look_gids(const struct port_view *view, struct doctor_finding *findi
         return;
     const struct gid_found found = find_gids(view);
     const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
-    if (found.rank < 0) {
+    if (found.rank == GID_NONE) {
         finding_say(finding, DOCTOR_NO, "no address");
         finding_advise(finding, "RDMA needs one: give %s an IP address and set it up", interface);
         return;
     }
-    finding_say(finding, found.rank >= 2 ? DOCTOR_OK : DOCTOR_WARN,
-                "index %u: RoCE %s, %s; %u in all", found.best, found.rank ? "v2" : "v1",
+    finding_say(finding, found.rank >= GID_V2 ? DOCTOR_OK : DOCTOR_WARN,
+                "index %u: RoCE %s, %s; %u in all", found.best, found.rank == GID_V1 ? "v1" : "v2",
                 found.address, found.count);
-    if (found.rank == 0)
+    if (found.rank == GID_V1)
         finding_advise(finding,
                        "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, "
                        "and give %s an IP address",
                        interface);
-    else if (found.rank == 1)
+    else if (found.rank == GID_LINK_LOCAL)
         finding_advise(finding, "link-local only: give %s an IP address", interface);
     else
         finding_advise(finding,

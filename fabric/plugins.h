@@ -7,5 +7,6 @@
 
 extern const struct transport_ops transport_mpi;
 extern const struct transport_ops transport_tcp;
+extern const struct transport_ops transport_verbs;
 
 #endif

@@ -7,5 +7,8 @@ const struct plugin *const transport_registry[] = {
     &transport_mpi.plugin,
 #endif
     &transport_tcp.plugin,
+#ifdef HAVE_VERBS
+    &transport_verbs.plugin,
+#endif
     NULL,
 };

@@ -20,8 +20,14 @@ int transport_choose(struct transport *transport, const char *text)
     int code = plugin_choose("transport", transport_registry, text, &transport->choice);
     if (code)
         return code;
-    transport->ops = (const struct transport_ops *)(const void *)transport->choice.plugin;
-    return plugin_usable(transport->choice.plugin);
+    const struct plugin *plugin = transport->choice.plugin;
+    transport->ops = (const struct transport_ops *)(const void *)plugin;
+    code = plugin_usable(plugin);
+    if (code)
+        return code;
+    plugin = module_plugin(&transport->ops->place, plugin);
+    transport->ops = (const struct transport_ops *)(const void *)plugin;
+    return plugin ? 0 : -ENODEV;
 }
 
 int transport_open(struct transport *transport, const struct transport_config *config)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * transport: moves messages between the ranks of a job, for measuring a fabric. A member is one
- * file: MPI, TCP, RDMA. Independent of what is measured; ranks/ranks.h is the control plane, by
- * which members exchange addresses when they open.
+ * file: MPI, TCP, RDMA; or a module. Independent of what is measured; ranks/ranks.h is the control
+ * plane, by which members exchange addresses when they open.
  *
  * Each rank has one arena of the same size, registered once. A message goes from an offset of the
  * sender's arena to an offset of the receiver's; both ends state both offsets, so that one-sided
@@ -12,6 +12,7 @@
 #ifndef IOBENCH_FABRIC_TRANSPORT_H
 #define IOBENCH_FABRIC_TRANSPORT_H
 
+#include "base/module.h"
 #include "base/plugin.h"
 #include "ranks/ranks.h"
 
@@ -47,6 +48,7 @@ struct transport_message {
 
 struct transport_ops {
     struct plugin plugin;
+    struct module_place place; /* of one that needs a rare library: the rest is there */
     /* Collective; connects all ranks. close follows every open, failed ones too. */
     int (*open)(void *state, const void *settings, const struct transport_config *config);
     /* failed: transfers may be pending, and peers gone. */

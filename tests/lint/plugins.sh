@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lint.sh"
 
 JOINING='cmd pack pipeline report'
-WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gpu|jpeg|memory|mpi|net|network|none|null|pressure|process|reference|shards|synthetic|tar'
+WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gpu|jpeg|memory|mpi|net|network|none|null|pressure|process|reference|shards|synthetic|tar|verbs'
 FAMILY='(reader|decoder?|trainer|format|shuffle|source)'
 
 # Print "FOLDER NAME" for each plug-in and each URL scheme.

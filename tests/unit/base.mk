@@ -74,3 +74,7 @@ tests_unit_test_workers_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_whole_registers
 tests_unit_test_whole_registers_SOURCES = tests/unit/test_whole_registers.c tests/unit/unit.h
 tests_unit_test_whole_registers_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_gid
+tests_unit_test_gid_SOURCES = tests/unit/test_gid.c tests/unit/unit.h
+tests_unit_test_gid_LDADD = $(UNIT_LIBS)

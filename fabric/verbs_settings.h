@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options of the verbs transport: parsed by the program, used by the module. */
+#ifndef IOBENCH_FABRIC_VERBS_SETTINGS_H
+#define IOBENCH_FABRIC_VERBS_SETTINGS_H
+
+#include <stdint.h>
+
+enum verbs_op { VERBS_WRITE, VERBS_READ, VERBS_SEND };
+
+enum { VERBS_QPS_MAX = 64 };
+
+struct verbs_settings {
+    char *device, *gid; /* NULL: choose */
+    uint64_t port;      /* 0: choose */
+    int op;             /* enum verbs_op */
+    uint64_t qps;
+    uint64_t inline_bytes;
+    uint64_t timeout; /* 4.096 us x 2^timeout for an acknowledgement */
+    uint64_t service_level, traffic_class;
+};
+
+#endif
