@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Two guests with soft-RoCE: the infiniband probe counts the bytes that verbs moved, headers
-# included; a data set on NFS over RDMA is counted in full, by NFS and by the port.
+# included; iobench net moves its messages through it, the longest in parts; a data set on NFS over RDMA is
+# counted in full, by NFS and by the port.
 # shellcheck source=tests/cluster/bed/qemu.sh
 . "$(dirname "$0")/bed/qemu.sh"
 command -v ib_write_bw >/dev/null || skip "ib_write_bw (perftest) is not installed"
@@ -35,6 +36,19 @@ for mtu in 1024 4096; do
     echo "rxe sent $packets packets and $again again"
     near "bytes sent by the port" "$(counted lines infiniband_transmit_bytes_per_s)" \
         $((count * size + packets * PACKET + count * RETH + again * (mtu + PACKET))) 1
+done
+
+# Of 16 MiB: soft-RoCE carries 8 MiB in one message.
+for op in write read send; do
+    echo "== iobench net, verbs:op=$op"
+    received=$(port rcvd_pkts)
+    mpirun_in "server node1" 1 "$IOBENCH net --transport verbs:device=rxe0,op=$op,qps=2,timeout=20 --from 8 --to 16MiB \
+        --factor 2048 --repeats 2 --repeat-time 1ms --pairs none --rank-timeout 5m --json /run/net.json"
+    grep -q "RDMA $op from rxe0 port 1" "$T/must" || die "not by RDMA $op: $(cat "$T/must")"
+    on server "cat /run/net.json" >net.json
+    verified=$(value net.json verified_bytes)
+    received=$((($(port rcvd_pkts) - received) * 4096))
+    at_most "bytes verified by both ranks, of twice those that this port could receive" "$verified" $((2 * received))
 done
 
 echo "== NFS over RDMA"

@@ -63,6 +63,7 @@ programs_of() { # TEST...
     for test; do
         case $test in
         tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
+        tests/cluster/net_verbs.sh) echo all tests/cluster/emulated_verbs.so ;;
         *.sh) echo all ;;
         tests/unit/test_probes) echo "$test" tests/unit/mock_nvml.so ;;
         *) echo "$test" ;;
