@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "kernels/device.h"
-#include "trainer/cuda/runtime.h"
+#include "kernels/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

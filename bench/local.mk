@@ -63,7 +63,7 @@ bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += bench/device.sh bench/device_torch.py
 if HAVE_CUDA
 noinst_PROGRAMS += bench/device_kernels
-bench_device_kernels_SOURCES = bench/device_kernels.c trainer/cuda/runtime.c
+bench_device_kernels_SOURCES = bench/device_kernels.c kernels/runtime.c
 bench_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 # Does not need cuDNN.
 bench_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed

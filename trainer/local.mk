@@ -43,7 +43,7 @@ if HAVE_NCCL
 libiobench_a_SOURCES += trainer/exchange_nccl.c
 module_PROGRAMS += iobench-nccl.so
 iobench_nccl_so_SOURCES = trainer/cuda/nccl.c \
-	trainer/cuda/runtime.c trainer/cuda/runtime.h
+	kernels/runtime.c kernels/runtime.h
 iobench_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_nccl_so_LDFLAGS = $(SANITIZE) -shared
@@ -64,7 +64,7 @@ DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c \
 	trainer/cuda/dnn_choices.h trainer/cuda/dnn_engines.c trainer/cuda/dnn_engines.h \
 	trainer/cuda/dnn_operations.c trainer/cuda/dnn_operations.h
 module_PROGRAMS += iobench-cuda.so
-iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
+iobench_cuda_so_SOURCES = $(CUDA_SOURCES) kernels/runtime.c kernels/runtime.h \
 	$(DNN_SOURCES)
 iobench_cuda_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC

@@ -6,7 +6,7 @@
  * graph takes none of it. Fresh memory holds what is no number, so that what is read before it is
  * written shows.
  */
-#include "trainer/cuda/runtime.h"
+#include "kernels/runtime.h"
 
 #include "base/fail.h"
 #include "tests/cuda/emulated.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host in place of a device, for trainer/cuda/runtime.h. With the kernels built for the host
+ * The host in place of a device, for kernels/runtime.h. With the kernels built for the host
  * too, this makes a cuda backend that runs everywhere, slowly, and whose every step can be
  * compared. Memory is emulated_memory.c's.
  *
@@ -16,7 +16,7 @@
  *
  * IOBENCH_EMULATED_LATE_US: copies on the upload stream begin so much later than they could.
  */
-#include "trainer/cuda/runtime.h"
+#include "kernels/runtime.h"
 
 #include "base/fail.h"
 #include "tests/cuda/emulated.h"

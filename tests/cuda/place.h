@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "kernels/device.h"
-#include "trainer/cuda/runtime.h"
+#include "kernels/runtime.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef IOBENCH_TRAINER_CUDA_DNN_H
 #define IOBENCH_TRAINER_CUDA_DNN_H
 
+#include "kernels/runtime.h"
 #include "trainer/cuda/dnn_shape.h"
-#include "trainer/cuda/runtime.h"
 
 struct dnn;
 

@@ -11,9 +11,9 @@
 #define IOBENCH_TRAINER_CUDA_MODEL_H
 
 #include "kernels/device.h"
+#include "kernels/runtime.h"
 #include "trainer/backend.h"
 #include "trainer/cuda/dnn.h"
-#include "trainer/cuda/runtime.h"
 #include "trainer/cuda_settings.h"
 #include "trainer/quantise.h"
 

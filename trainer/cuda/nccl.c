@@ -8,8 +8,8 @@
  */
 #include "base/fail.h"
 #include "base/memory.h"
+#include "kernels/runtime.h"
 #include "trainer/buckets.h"
-#include "trainer/cuda/runtime.h"
 #include "trainer/exchange.h"
 
 #include <errno.h>

@@ -14,8 +14,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/device.h"
+#include "kernels/runtime.h"
 #include "trainer/buckets.h"
-#include "trainer/cuda/runtime.h"
 #include "trainer/cuda_settings.h"
 #include "trainer/exchange.h"
 

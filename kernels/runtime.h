@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * runtime: the part of the CUDA runtime that the cuda backend uses; tests replace it by the host
- * (tests/cuda/emulated_runtime.c). Streams, events and graphs are opaque pointers. 0 or a negative
- * errno with a reason. One thread.
+ * runtime: the part of the CUDA runtime that backends and transports use; tests replace it by the
+ * host (tests/cuda/emulated_runtime.c). Streams, events and graphs are opaque pointers. 0 or a
+ * negative errno with a reason. One thread.
  */
-#ifndef IOBENCH_TRAINER_CUDA_RUNTIME_H
-#define IOBENCH_TRAINER_CUDA_RUNTIME_H
+#ifndef IOBENCH_KERNELS_RUNTIME_H
+#define IOBENCH_KERNELS_RUNTIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/runtime.h"
+#include "kernels/runtime.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
