@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,8 +212,28 @@ static const char *degraded_reason(const struct infer_result *result)
                                              : "records were skipped";
 }
 
+/* Caches are used as they are found: tell where the bytes came from. */
+static void print_source(const struct infer_result *result)
+{
+    double most = 0;
+
+    if (infer_storage_percent(&result->rows[0]) < 0) {
+        printf("read from storage: unknown: %s\n", escape_shown(result->rows[0].io.device.reason));
+        return;
+    }
+    printf("read from storage: %.0f%% of the bytes of the first pass",
+           infer_storage_percent(&result->rows[0]));
+    for (uint32_t i = 1; i < result->row_count; i++)
+        most = fmax(most, infer_storage_percent(&result->rows[i]));
+    if (result->row_count > 1)
+        printf(", at most %.0f%% of a later one", most);
+    printf("\n");
+}
+
 static void print_end(const struct infer_result *result)
 {
+    if (result->row_count)
+        print_source(result);
     for (uint32_t i = 0; i < result->row_count; i++)
         print_comparison(result, &result->rows[i]);
     if (result->row_count && !has_accuracy(result, &result->rows[0]))
@@ -256,15 +277,20 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 {
     const bool known = has_accuracy(result, row);
 
+    const double storage = infer_storage_percent(row);
+
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:s}",
-        "int8_layers", json_layers(row, row->int8.in_int8), "weight_layers",
-        json_layers(row, row->int8.layers), "precision", row->precision, "batch_size",
-        (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples, "samples_per_s",
-        json_number(infer_samples_per_s(row)), "network_samples_per_s",
-        json_number(infer_compute_samples_per_s(row)), "latency", json_latency(&row->latency_ns),
-        "wall_s", json_number((double)row->io.wall_ns * 1e-9), "wait_s",
-        json_number((double)row->io.wait_ns * 1e-9), "compute_s",
+        "{s:I, s:o, s:s, s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
+        "s:o, s:s}",
+        "record_bytes", (json_int_t)row->io.record_bytes, "storage_percent",
+        json_number(storage < 0 ? NAN : storage), "storage_percent_reason",
+        storage < 0 ? row->io.device.reason : "", "int8_layers",
+        json_layers(row, row->int8.in_int8), "weight_layers", json_layers(row, row->int8.layers),
+        "precision", row->precision, "batch_size", (json_int_t)row->batch_size, "samples",
+        (json_int_t)row->io.samples, "samples_per_s", json_number(infer_samples_per_s(row)),
+        "network_samples_per_s", json_number(infer_compute_samples_per_s(row)), "latency",
+        json_latency(&row->latency_ns), "wall_s", json_number((double)row->io.wall_ns * 1e-9),
+        "wait_s", json_number((double)row->io.wait_ns * 1e-9), "compute_s",
         json_number((double)row->io.compute_ns * 1e-9), "labelled", (json_int_t)row->counted,
         "loss", json_share(known, row->loss), "top1", json_share(known, row->top1), "top5",
         json_share(known, row->top5), "accuracy_reason", accuracy_reason(result, row));

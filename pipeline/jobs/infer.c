@@ -138,7 +138,14 @@ static int pass_over(struct inference *inference, struct infer_row *row, uint32_
     int code = input_open(input, &inference->training, 0, 1, notices);
     if (code == 0 && row)
         code = warm_up(inference, batch_size);
-    return code ? code : engine_run(input->engine, 1, &hooks, &input->run, notices);
+    if (code)
+        return code;
+    if (row)
+        witness_before(inference->session.witness);
+    code = engine_run(input->engine, 1, &hooks, &input->run, notices);
+    if (row)
+        witness_after(inference->session.witness, &input->run.epochs[0].device);
+    return code;
 }
 
 static int measure(struct inference *inference, struct infer_row *row)
@@ -290,6 +297,13 @@ void infer_destroy(struct infer_result *result)
 double infer_samples_per_s(const struct infer_row *row)
 {
     return result_epoch_samples_per_s(&row->io);
+}
+
+double infer_storage_percent(const struct infer_row *row)
+{
+    struct result_epoch epoch = row->io;
+
+    return result_run_device_percent(&(struct result_run){.epochs = &epoch, .epoch_count = 1});
 }
 
 double infer_compute_samples_per_s(const struct infer_row *row)

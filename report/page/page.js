@@ -378,10 +378,10 @@
   const share = (value) => percent(value === null ? null : 100 * value);
   const other_tables = {
     "iobench-infer": (one) => table(plain(at(one, "network")) + " on backend " + plain(at(one, "backend")),
-      ["precision", "batch size", "images/s", "network alone", "median", "90%", "99%", "max", "waits", "top-1", "top-5"],
+      ["precision", "batch size", "images/s", "network alone", "median", "90%", "99%", "max", "waits", "from storage", "top-1", "top-5"],
       list(at(one, "batch_sizes")).map((row) => [plain(at(row, "precision")), plain(at(row, "batch_size")), rate(number(row, "samples_per_s")),
         rate(number(row, "network_samples_per_s")), ...["p50_ms", "p90_ms", "p99_ms", "max_ms"].map((key) => milliseconds(number(row, "latency." + key))),
-        share(number(row, "wall_s") > 0 ? number(row, "wait_s") / number(row, "wall_s") : null), share(number(row, "top1")), share(number(row, "top5"))]), 1),
+        share(number(row, "wall_s") > 0 ? number(row, "wait_s") / number(row, "wall_s") : null), percent(number(row, "storage_percent")), share(number(row, "top1")), share(number(row, "top5"))]), 1),
     "iobench-checkpoint": (one) => table(plain(at(one, "model.name")) + ", " + plain(at(one, "model.ranks")) + " ranks, " + mib(number(one, "model.bytes")) + " MiB",
       ["", "checkpoint", "MB/s", "slowest rank", "median rank", "slowest is", "stall", "caches before"],
       ["write", "read"].flatMap((phase) => list(at(one, phase + "s")).slice(0, 500).map((row) => [phase, plain(at(row, "number")),

@@ -27,6 +27,13 @@ for top1 in $(column top1); do
         die "top-1 is $top1 here and $evaluated in the training"
 done
 
+# Caches are used as they are, and the share from storage is told.
+if "${IOBENCH%/*}/cachectl/cachectl" drop set >/dev/null 2>&1; then
+    expect 0 infer --batch-size 7 --json infer.json
+    says "% of the bytes of the first pass"
+    awk "BEGIN { exit !($(column storage_percent) >= 90) }" || die "dropped, but $(column storage_percent)% from storage"
+fi
+
 expect 0 infer --batch-size 8 --limit-samples 16 --json infer.json
 says "random weights"
 [ "$(column samples)" = "16 " ] || die "--limit-samples: $(column samples)"
