@@ -17,7 +17,7 @@ struct help_settings {
 
 static const struct option_spec help_options[] = {
     {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
-     .summary = "print the manual page, for man(1)"},
+     .summary = "print the manual page, or that of a command, for man(1)"},
     {0},
 };
 
@@ -38,7 +38,7 @@ static int help_run(const struct invocation *invocation)
 {
     const struct help_settings *settings = invocation->settings;
 
-    if (settings->man) {
+    if (invocation->count == 0 && settings->man) {
         manual_print(stdout);
         return COMMAND_OK;
     }
@@ -51,7 +51,9 @@ static int help_run(const struct invocation *invocation)
         return COMMAND_OK;
     }
     const struct command *command = command_find(invocation->operands[0]);
-    if (command)
+    if (command && settings->man)
+        manual_command(stdout, command);
+    else if (command)
         help_command(stdout, command);
     else if (help_plugin(stdout, invocation->operands[0]) == 0)
         return misnamed(invocation);

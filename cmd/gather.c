@@ -393,7 +393,7 @@ static int gather_run(const struct invocation *invocation)
 
 const struct command command_gather = {
     .name = "gather",
-    .summary = "join the results of runs that were started by hand at the same time",
+    .summary = "join results of runs that were started by hand together",
     .operands = "A.json B.json...",
     .operands_minimum = 2,
     .operands_maximum = -1,

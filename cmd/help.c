@@ -6,11 +6,14 @@
 #include "cmd/sandbox.h"
 #include "report/words.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COLUMN = 28, NAME_COLUMN = 15 };
+
+#define SHOWN_LETTERS "dsTBncj" /* of the options that the program's help shows: one screen */
 
 static const char *const help_choices[] = {"no", "yes", "all", NULL};
 
@@ -96,22 +99,29 @@ static void print_usage(FILE *stream, const struct command *command)
             command->operands ? command->operands : "");
 }
 
-/* Print the examples that contain text. */
-static void print_examples(FILE *stream, const char *examples, const char *text)
+/* Print at most `most` examples that contain text, below the heading, which is then "". */
+static void print_examples(FILE *stream, const char **heading, const char *examples,
+                           const char *text, int most)
 {
-    const char *heading = "\nExamples:\n";
-
-    while (examples && *examples) {
+    while (examples && *examples && most > 0) {
         size_t line = strcspn(examples, "\n"), command = strcspn(examples, "\t\n");
         const char *found = strstr(examples, text);
         if (found && found < examples + command) {
-            fprintf(stream, "%s  %.*s\n", heading, (int)command, examples);
+            fprintf(stream, "%s  %.*s\n", *heading, (int)command, examples);
             if (command < line)
                 fprintf(stream, "      %.*s\n", (int)(line - command - 1), examples + command + 1);
-            heading = "";
+            *heading = "";
+            most--;
         }
         examples += line + (examples[line] == '\n');
     }
+}
+
+static void print_all_examples(FILE *stream, const struct command *command)
+{
+    const char *heading = "\nExamples:\n";
+
+    print_examples(stream, &heading, command->examples, "", INT_MAX);
 }
 
 void help_command(FILE *stream, const struct command *command)
@@ -121,33 +131,42 @@ void help_command(FILE *stream, const struct command *command)
     words_print(stream, "", 0, command->description ? command->description : command->summary);
     print_options(stream, command->options);
     print_options(stream, common_options);
-    print_examples(stream, command->examples, "");
+    print_all_examples(stream, command);
+}
+
+/* Print the first clause of each summary, so that an option takes one line. */
+static void print_short(FILE *stream, const struct option_spec *table)
+{
+    char left[96], right[512];
+
+    for (const struct option_spec *row = table; row->name; row++) {
+        if (!row->letter || !strchr(SHOWN_LETTERS, row->letter))
+            continue;
+        snprintf(right, sizeof right, "%.*s", (int)strcspn(row->summary, ",;:"), row->summary);
+        print_entry(stream, help_option_text(row, left, sizeof left), right, COLUMN);
+    }
 }
 
 void help_program(FILE *stream)
 {
     const struct command *first = command_registry[0];
+    const char *heading = "\nExamples:\n";
 
     fprintf(stream, "Usage: iobench [COMMAND] [OPTIONS] [OPERANDS]\n"
                     "       iobench DATA | JOBFILE.ini\n\n");
     words_print(
         stream, "", 0,
         "Measures whether storage can keep the GPUs of a training cluster busy: reads a data set "
-        "as training does, and reports samples/s and the bottleneck. The default command is run.");
-    fprintf(stream, "\nCommands:\n");
+        "as training does, and reports samples/s and the bottleneck.");
+    fprintf(stream, "\nCommands (default: %s):\n", first->name);
     for (int i = 0; command_registry[i]; i++)
         print_entry(stream, command_registry[i]->name, command_registry[i]->summary, NAME_COLUMN);
     fprintf(stream, "\nMost used options of %s:\n", first->name);
-    for (const struct option_spec *row = first->options; row->name; row++)
-        if (row->letter)
-            print_option(stream, row);
-    print_options(stream, common_options);
-    print_examples(stream, first->examples, "");
+    print_short(stream, first->options);
+    print_examples(stream, &heading, first->examples, "", 3);
     fputc('\n', stream);
-    words_print(
-        stream, "", 0,
-        "'iobench help NAME' explains a command or a plug-in and all its options, 'iobench list' "
-        "lists readers, formats, shuffles, decoders and trainers.");
+    words_print(stream, "", 0,
+                "'iobench help NAME' explains a command or a plug-in, --help=all everything.");
 }
 
 static void print_plugin_options(FILE *stream, const struct plugin *plugin)
@@ -189,6 +208,7 @@ static const struct command *user_of(const struct family *family)
 static void print_plugin(FILE *stream, const struct family *family, const struct plugin *plugin)
 {
     const bool has_options = plugin->options && plugin->options->name;
+    const char *heading = "\nExamples:\n";
     char use[64];
 
     fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", user_of(family)->name, family->option,
@@ -199,7 +219,7 @@ static void print_plugin(FILE *stream, const struct family *family, const struct
     print_plugin_options(stream, plugin);
     snprintf(use, sizeof use, "--%s %s", family->option, plugin->name);
     for (int i = 0; command_registry[i]; i++)
-        print_examples(stream, command_registry[i]->examples, use);
+        print_examples(stream, &heading, command_registry[i]->examples, use, INT_MAX);
 }
 
 int help_plugin(FILE *stream, const char *name)
@@ -219,12 +239,13 @@ int help_plugin(FILE *stream, const char *name)
 void help_everything(FILE *stream)
 {
     help_program(stream);
+    print_options(stream, common_options);
     for (int i = 0; command_registry[i]; i++) {
         fprintf(stream, "\n---- %s ----\n", command_registry[i]->name);
         words_print(stream, "", 0, command_registry[i]->summary);
         print_usage(stream, command_registry[i]);
         print_options(stream, command_registry[i]->options);
-        print_examples(stream, i ? command_registry[i]->examples : NULL, "");
+        print_all_examples(stream, command_registry[i]);
     }
     fprintf(stream, "\n---- plug-ins: the first option needs no name ----\n");
     print_plugins(stream);

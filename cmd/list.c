@@ -272,7 +272,7 @@ static int list_run(const struct invocation *invocation)
 
 const struct command command_list = {
     .name = "list",
-    .summary = "list readers, formats, shuffles, decoders, trainers, networks and profiles",
+    .summary = "list plug-ins, networks and profiles, and what works here",
     .operands = "[FAMILY]",
     .operands_maximum = 1,
     .description =

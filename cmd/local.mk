@@ -12,7 +12,8 @@ iobench_SOURCES = cmd/main.c \
 	cmd/beside.c cmd/beside.h cmd/beside_report.c \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/checkpoint.c cmd/checkpoint_report.c cmd/checkpoint_report.h \
-	cmd/compare.c cmd/completion.c cmd/list.c \
+	cmd/compare.c cmd/list.c \
+	cmd/completion.c cmd/completion.h cmd/completion_bash.c cmd/completion_fish.c cmd/completion_words.c cmd/completion_zsh.c \
 	cmd/size.c cmd/size.h cmd/size_acceptance.c cmd/size_cluster.c cmd/size_forms.c cmd/size_forms.h cmd/size_measure.c cmd/size_page.c cmd/size_page.h \
 	cmd/size_recording.c cmd/size_recording.h \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \

@@ -214,7 +214,7 @@ static int net_command(const struct invocation *invocation)
 
 const struct command command_net = {
     .name = "net",
-    .summary = "measure the fabric between ranks: messages, all pairs, collectives",
+    .summary = "measure the fabric between ranks: messages, pairs, collectives",
     .description =
         "Under mpirun or srun, measures latency and bandwidth of messages by size, in one and in "
         "both directions; bandwidth and latency of all pairs of ranks as a matrix, naming the "

@@ -404,7 +404,7 @@ static int plan_run(const struct invocation *invocation)
 
 const struct command command_plan = {
     .name = "plan",
-    .summary = "list the steps that compute a network, with predicted and measured times",
+    .summary = "list the steps that compute a network, with their times",
     .operands = "[NETWORK]",
     .operands_maximum = 1,
     .description =

@@ -451,7 +451,7 @@ static int shuffle_run(const struct invocation *invocation)
 
 const struct command command_shuffle = {
     .name = "shuffle",
-    .summary = "survey shuffles: randomness, reads and memory, without reading data",
+    .summary = "survey shuffles: randomness, reads, memory; reads no data",
     .operands = "[ORDER...]",
     .operands_maximum = -1,
     .description =

@@ -298,7 +298,7 @@ static int size_run(const struct invocation *invocation)
 
 const struct command command_size = {
     .name = "size",
-    .summary = "compute what N GPUs need from storage, and how many a measured storage feeds",
+    .summary = "what N GPUs need from storage, or how many a storage feeds",
     .operands = "[RESULT.json]",
     .operands_maximum = 1,
     .description =

@@ -436,7 +436,7 @@ static int run_sweep(const struct invocation *invocation)
 
 const struct command command_sweep = {
     .name = "sweep",
-    .summary = "measure all combinations of options: effects, scaling over ranks",
+    .summary = "measure all combinations of options: effects, scaling",
     .operands = "[run|train|infer|shuffle] OPTIONS...",
     .operands_maximum = -1,
     .description =

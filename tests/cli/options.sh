@@ -8,11 +8,11 @@ try 0 --version
 out "iobench "
 empty err
 try 0 --help
-out "Commands:"
+out "Commands (default: run):"
 out "--drop-caches"
 empty err
 try 0 -h
-out "Commands:"
+out "Commands ("
 try 0 --help=all
 out "--server-drop-cmd"
 out "gpus=N"
