@@ -114,13 +114,16 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
                                                 const uint8_t *restrict cr, uint32_t count,
                                                 uint8_t *restrict rgbx)
 {
-    uint32_t i = 0;
-
 #ifdef COLOUR_PIXELS
-    for (; i + COLOUR_PIXELS <= count; i += COLOUR_PIXELS)
-        BASELINE_NAME(rgbx_vector)(y + i, cb + i, cr + i, rgbx + 4 * (size_t)i);
+    for (uint32_t i = 0; i < count && count >= COLOUR_PIXELS; i += COLOUR_PIXELS) {
+        const uint32_t most = count - COLOUR_PIXELS,
+                       at = i < most ? i : most; /* the last overlaps */
+        BASELINE_NAME(rgbx_vector)(y + at, cb + at, cr + at, rgbx + 4 * (size_t)at);
+    }
+    if (count >= COLOUR_PIXELS)
+        return;
 #endif
-    BASELINE_NAME(rgbx_each)(y + i, cb + i, cr + i, count - i, rgbx + 4 * (size_t)i);
+    BASELINE_NAME(rgbx_each)(y, cb, cr, count, rgbx);
 }
 
 BASELINE_TARGET static void BASELINE_NAME(grey)(const uint8_t *restrict y, uint32_t count,
