@@ -34,29 +34,3 @@ bool entropy_is_complete(const struct entropy_stream *stream)
 
     return left < 8;
 }
-
-struct entropy_symbol entropy_by_the_book(huffman_reference table, uint64_t bits, int16_t *out)
-{
-    const struct entropy_symbol invalid = {0, 0};
-    const struct huffman_book *book = huffman_book_of(table);
-    const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
-    const uint32_t prefix = (uint32_t)(bits >> 48);
-    uint32_t length = 1;
-
-    for (int i = 1; i <= 16; i++) /* faster than a loop of an unpredictable length */
-        length += prefix >= book->end[i];
-    if (length > 16)
-        return invalid;
-    const uint8_t symbol = book->symbols[book->first[length] + (int32_t)(prefix >> (16 - length))];
-    const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
-    if (k && size == 0) { /* 16 zeros, or the end of the block */
-        const uint32_t advance = run == 15 ? 16 : 64 - k;
-        return k + advance > 64 ? invalid : (struct entropy_symbol){length, advance};
-    }
-    if (k + run > 63)
-        return invalid;
-    const int32_t magnitude = size ? (int32_t)(bits << length >> (64 - size)) : 0;
-    out[run] =
-        (int16_t)(size && magnitude >> (size - 1) ? magnitude : magnitude - ((1 << size) - 1));
-    return (struct entropy_symbol){length + size, run + 1};
-}

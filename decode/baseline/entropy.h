@@ -51,7 +51,4 @@ struct entropy_symbol {
     uint32_t bits, advance; /* no bits: not valid */
 };
 
-/* Decode one symbol at position `out` of a block, by the book. */
-struct entropy_symbol entropy_by_the_book(huffman_reference table, uint64_t bits, int16_t *out);
-
 #endif

@@ -21,13 +21,22 @@ static inline uint64_t BASELINE_NAME(big_endian)(const uint8_t *at)
     return value;
 }
 
-BASELINE_TARGET static inline uint64_t BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
+BASELINE_TARGET static inline const struct huffman_entry *
+BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
 {
     const uint64_t index = bits >> ((uintptr_t)table & 63);
-    uint64_t entry;
 
-    memcpy(&entry, table + HUFFMAN_AC_BITS + sizeof entry * index, sizeof entry);
-    return entry;
+    return (const struct huffman_entry *)(const void *)(table + HUFFMAN_AC_BITS +
+                                                        sizeof(struct huffman_entry) * index);
+}
+
+/* Its first byte: without the address of the others, which takes longer to add up. */
+BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference table, uint64_t bits)
+{
+    uint64_t index = bits >> ((uintptr_t)table & 63);
+
+    __asm__("" : "+r"(index)); /* not as part of the entry */
+    return table[HUFFMAN_AC_BITS + sizeof(struct huffman_entry) * index];
 }
 
 /* At least 56 bits are valid then. */
@@ -39,41 +48,70 @@ BASELINE_TARGET static inline uint64_t BASELINE_NAME(entry)(huffman_reference ta
     } while (0)
 
 /* Value 2 is stored first, since without one it has the position of value 1. */
-#define BASELINE_STORE(entry, ahead)                                             \
-    do {                                                                         \
-        const uint64_t rest = BASELINE_EXTRACT(bits, (uint32_t)((entry) >> 16)); \
-        if (keeps)                                                               \
-            (ahead)[-1] = (int8_t)(uint8_t)((entry) >> 48);                      \
-        out[keeps ? (uint32_t)(entry) >> 8 & 0xff : 0] =                         \
-            (int16_t)(uint16_t)(((entry) >> 32) + rest);                         \
+#define BASELINE_STORE(entry, ahead)                                        \
+    do {                                                                    \
+        const uint64_t rest = BASELINE_EXTRACT(bits, (entry)->rest);        \
+        const int16_t value1 = (int16_t)(uint16_t)((entry)->value1 + rest); \
+        const uint32_t position = keeps ? (entry)->position : 0;            \
+        if (keeps)                                                          \
+            (ahead)[-1] = (entry)->value2;                                  \
+        out[position] = value1;                                             \
     } while (0)
+
+/* The end of a block's coefficients: those have the order of the blocks. */
+#define BASELINE_END(block) \
+    ((int16_t *)(bias + (uintptr_t)(block) * (ENTROPY_ALIGNMENT / sizeof *(block))))
 
 /* One look-up at `out`. The table of the next one depends on the entry alone, and what to choose
  * from was loaded before, to keep the critical path short. The counts of bits have garbage above
  * their lowest six. */
-#define BASELINE_LOOK_UP()                                                                     \
-    {                                                                                          \
-        const uint64_t entry = BASELINE_NAME(entry)(table, bits);                              \
-        huffman_reference following = block->ac;                                               \
-        int16_t *ahead = out + (entry >> 56);                                                  \
-        if (__builtin_expect(((uintptr_t)out ^ (uintptr_t)ahead) >= ENTROPY_ALIGNMENT, 0))     \
-            goto rare;                                                                         \
-        int16_t *const over = (int16_t *)(((uintptr_t)out | (ENTROPY_ALIGNMENT - 1)) + 1);     \
-        BASELINE_STORE(entry, ahead);                                                          \
-        const struct entropy_block *next_block = block;                                        \
-        BASELINE_AT_END(entry, following, block->next_dc, ahead, over, next_block, block + 1); \
-        table = following;                                                                     \
-        out = ahead;                                                                           \
-        block = next_block;                                                                    \
-        bits <<= entry & 63;                                                                   \
-        left -= (uint32_t)entry;                                                               \
+#define BASELINE_LOOK_UP()                                                                    \
+    {                                                                                         \
+        huffman_reference following = block->ac;                                              \
+        int16_t *over = BASELINE_END(block);                                                  \
+        entry = BASELINE_NAME(entry)(table, bits);                                            \
+        const uint32_t used = BASELINE_NAME(used)(table, bits);                               \
+        ahead = out + entry->advance;                                                         \
+        if (__builtin_expect(ahead >= over, 0))                                               \
+            goto rare;                                                                        \
+        BASELINE_STORE(entry, ahead);                                                         \
+        const struct entropy_block *next_block = block;                                       \
+        BASELINE_AT_END(used, following, block->next_dc, ahead, over, next_block, block + 1); \
+        table = following;                                                                    \
+        out = ahead;                                                                          \
+        block = next_block;                                                                   \
+        bits <<= used & 63;                                                                   \
+        left -= used;                                                                         \
     }
 
-/* Does the entry fill the block to its last coefficient? Then no code says that it ends. */
-static inline bool BASELINE_NAME(fills)(const int16_t *out, uint64_t entry)
+/* Decode one symbol at position `out` of a block, by the book. */
+BASELINE_TARGET static __attribute__((noinline)) struct entropy_symbol
+BASELINE_NAME(by_the_book)(huffman_reference table, uint64_t bits, int16_t *out)
 {
-    return (entry & 0x80) == 0 && entry >> 56 < HUFFMAN_RARE &&
-           ((uintptr_t)(out + (entry >> 56)) & (ENTROPY_ALIGNMENT - 1)) == 0;
+    const struct entropy_symbol invalid = {0, 0};
+    const struct huffman_book *book = huffman_book_of(table);
+    const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
+    const uint16_t prefix = (uint16_t)(bits >> 48);
+    uint16_t shorter = 0;
+
+    for (int i = 0; i < HUFFMAN_LENGTHS; i++) /* all of them: as vectors, without a branch */
+        shorter = (uint16_t)(shorter + (prefix >= book->end[i]));
+    if (shorter == HUFFMAN_LENGTHS)
+        return invalid;
+    const uint32_t length = shorter + 1U;
+    const uint8_t symbol = book->symbols[book->first[shorter] + (prefix >> (16 - length))];
+    const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
+    if (k && size == 0) { /* 16 zeros, or the end of the block */
+        const uint32_t advance = run == 15 ? 16 : 64 - k;
+        return k + advance > 64 ? invalid : (struct entropy_symbol){length, advance};
+    }
+    if (k + run > 63)
+        return invalid;
+    /* Signs are as likely as not: no branch. */
+    const int32_t magnitude = (int32_t)(bits << length >> 1 >> (63 - size));
+    const int32_t low = (1 << size) - 1, is_negative = magnitude <= low >> 1;
+    out[run] = (int16_t)(magnitude - (low & -is_negative));
+    return (struct entropy_symbol){length + size, run + 1};
 }
 
 /* Three look-ups use at most 3 x HUFFMAN_MOST of the 56 bits of a refill. */
@@ -83,8 +121,12 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
 {
     const uint8_t *next = stream->next, *const last = stream->end + 8;
     huffman_reference table = block[-1].next_dc;
+    const uintptr_t bias =
+        (uintptr_t)out + ENTROPY_ALIGNMENT - (uintptr_t)block * (ENTROPY_ALIGNMENT / sizeof *block);
+    const struct huffman_entry *entry;
     uint64_t bits = stream->bits;
     uint32_t left = stream->count;
+    int16_t *ahead;
 
     for (;;) {
         if (next > last)
@@ -95,18 +137,22 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
         BASELINE_LOOK_UP();
         continue;
     rare:
+        /* Filled to its last coefficient? Then no code says that the block ends. */
+        if (ahead == BASELINE_END(block) && entry->bits < HUFFMAN_BLOCK_ENDS &&
+            entry->advance < HUFFMAN_RARE) {
+            BASELINE_STORE(entry, ahead);
+            bits <<= entry->bits & 63;
+            left -= entry->bits;
+            out = ahead;
+            table = block++->next_dc;
+            continue;
+        }
         if (out == end)
             break;
         BASELINE_REFILL();
-        const uint64_t entry = BASELINE_NAME(entry)(table, bits);
-        struct entropy_symbol symbol = {entry & 63, (uint32_t)(entry >> 56)};
-        if (BASELINE_NAME(fills)(out, entry)) {
-            BASELINE_STORE(entry, out + symbol.advance);
-        } else {
-            symbol = entropy_by_the_book(table, bits, out);
-            if (symbol.bits == 0)
-                return false;
-        }
+        const struct entropy_symbol symbol = BASELINE_NAME(by_the_book)(table, bits, out);
+        if (symbol.bits == 0)
+            return false;
         bits <<= symbol.bits;
         left -= symbol.bits;
         out += symbol.advance;
@@ -138,3 +184,4 @@ BASELINE_TARGET static bool BASELINE_NAME(skip)(struct entropy_stream *stream,
 #undef BASELINE_REFILL
 #undef BASELINE_STORE
 #undef BASELINE_LOOK_UP
+#undef BASELINE_END

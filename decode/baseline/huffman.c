@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum { DC_BITS_MAX = 11, AC_BITS_MAX = 10 }; /* magnitudes of 8-bit samples */
+enum { STOP_BITS = 2 };
 enum { INDEX_END = 1 << HUFFMAN_BITS_MAX };
-enum { BLOCK_ENDS = 0x80, VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
+enum { VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
 
 /* What one code says. */
 struct huffman_symbol {
@@ -19,15 +20,18 @@ struct huffman_singles {
     uint16_t at[INDEX_END];
 };
 
-static uint64_t pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
-                     int32_t value1, int32_t value2)
+static struct huffman_entry pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
+                                 int32_t value1, int32_t value2)
 {
-    return (uint64_t)advance << 56 | (uint64_t)(uint8_t)value2 << 48 |
-           (uint64_t)(uint16_t)value1 << 32 | (uint64_t)rest << 24 | (uint64_t)(64 - bits) << 16 |
-           position << 8 | bits;
+    return (struct huffman_entry){.bits = (uint8_t)bits,
+                                  .position = (uint8_t)position,
+                                  .rest = (uint16_t)(rest << 8 | (64 - (bits & 63))),
+                                  .value1 = (uint16_t)value1,
+                                  .value2 = (int8_t)value2,
+                                  .advance = (uint8_t)advance};
 }
 
-static const uint64_t rare = (uint64_t)HUFFMAN_RARE << 56;
+static const struct huffman_entry rare = {.advance = HUFFMAN_RARE};
 
 /* Checks the code as libjpeg does: no length may overflow or use all ones. */
 static bool build_book(struct huffman_book *book, struct huffman_singles *singles,
@@ -37,8 +41,8 @@ static bool build_book(struct huffman_book *book, struct huffman_singles *single
 
     *singles = (struct huffman_singles){{0}};
     memcpy(book->symbols, table->symbols, sizeof book->symbols);
-    for (uint32_t bits = 1; bits <= 16; bits++, code <<= 1) {
-        book->first[bits] = (int32_t)index - (int32_t)code;
+    for (uint32_t bits = 1; bits <= HUFFMAN_LENGTHS; bits++, code <<= 1) {
+        book->first[bits - 1] = (int32_t)index - (int32_t)code;
         for (uint32_t i = 0; i < table->counts[bits - 1]; i++, index++, code++) {
             const uint32_t symbol = table->symbols[index];
             if ((symbol & 15) > symbol_most || (symbol_most == DC_BITS_MAX && symbol > 15))
@@ -51,7 +55,7 @@ static bool build_book(struct huffman_book *book, struct huffman_singles *single
         }
         if (table->counts[bits - 1] && code >= 1U << bits)
             return false;
-        book->end[bits] = code << (16 - bits);
+        book->end[bits - 1] = (uint16_t)(code << (16 - bits)); /* never all ones */
     }
     return true;
 }
@@ -85,7 +89,8 @@ static int32_t value_of(uint32_t index, uint32_t size)
 }
 
 /* One symbol: its value needs `rest` bits after the index, but its sign lies within. */
-static uint64_t single_entry(const struct huffman_symbol *symbol, uint32_t index, uint32_t known)
+static struct huffman_entry single_entry(const struct huffman_symbol *symbol, uint32_t index,
+                                         uint32_t known)
 {
     const uint32_t used = symbol->code_bits + symbol->size;
     const uint32_t value = after(index, symbol->code_bits);
@@ -101,10 +106,11 @@ static uint64_t single_entry(const struct huffman_symbol *symbol, uint32_t index
 }
 
 /* first: of the block's DC table (then it has no run), or another AC symbol. */
-static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffman_symbol *first,
-                           uint32_t index, uint32_t known)
+static struct huffman_entry pair_entry(const struct huffman_singles *ac,
+                                       const struct huffman_symbol *first, uint32_t index,
+                                       uint32_t known)
 {
-    const uint64_t single = single_entry(first, index, known);
+    const struct huffman_entry single = single_entry(first, index, known);
     const uint32_t used = first->code_bits + first->size;
     struct huffman_symbol second;
 
@@ -115,7 +121,8 @@ static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffma
     if (!find(ac, next, left, &second))
         return single;
     if (second.ends)
-        return pack(used + second.code_bits, 0, first->run, first->run + 1, value1, 0) | BLOCK_ENDS;
+        return pack((used + second.code_bits) | HUFFMAN_BLOCK_ENDS, 0, first->run, first->run + 1,
+                    value1, 0);
     if (second.code_bits + second.size > left || second.size > VALUE_2_BITS)
         return single;
     return pack(used + second.code_bits + second.size, 0, first->run,
@@ -123,35 +130,38 @@ static uint64_t pair_entry(const struct huffman_singles *ac, const struct huffma
                 value_of(after(next, second.code_bits), second.size));
 }
 
-static uint64_t dc_entry(const struct huffman_singles *dc, const struct huffman_singles *ac,
-                         uint32_t index, uint32_t known)
+static struct huffman_entry dc_entry(const struct huffman_singles *dc,
+                                     const struct huffman_singles *ac, uint32_t index,
+                                     uint32_t known)
 {
     struct huffman_symbol symbol;
 
     return find(dc, index, known, &symbol) ? pair_entry(ac, &symbol, index, known) : rare;
 }
 
-static uint64_t ac_entry(const struct huffman_singles *ac, uint32_t index, uint32_t known)
+static struct huffman_entry ac_entry(const struct huffman_singles *ac, uint32_t index,
+                                     uint32_t known)
 {
     struct huffman_symbol symbol;
 
     if (!find(ac, index, known, &symbol))
         return rare;
     /* Ending a block writes zeros to a position that holds zero. */
-    return symbol.ends ? pack(symbol.code_bits, 0, 0, 1, 0, 0) | BLOCK_ENDS
+    return symbol.ends ? pack(symbol.code_bits | HUFFMAN_BLOCK_ENDS, 0, 0, 1, 0, 0)
                        : pair_entry(ac, &symbol, index, known);
 }
 
 /* Add AC symbols to an entry that consumed `used` bits, as long as their codes fit. */
-static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint32_t known,
-                          uint32_t used, uint32_t advance, int32_t value1)
+static struct huffman_entry skip_more(const struct huffman_singles *ac, uint32_t index,
+                                      uint32_t known, uint32_t used, uint32_t advance,
+                                      int32_t value1)
 {
     struct huffman_symbol symbol;
 
     while (used < known && find(ac, after(index, used), known - used, &symbol)) {
         if (symbol.ends)
-            return pack(used + symbol.code_bits, 0, 0, advance ? advance : 1, value1, 0) |
-                   BLOCK_ENDS;
+            return pack((used + symbol.code_bits) | HUFFMAN_BLOCK_ENDS, 0, 0, advance ? advance : 1,
+                        value1, 0);
         if (advance + symbol.run + 1 > ADVANCE_MAX)
             break;
         used += symbol.code_bits + symbol.size;
@@ -160,8 +170,9 @@ static uint64_t skip_more(const struct huffman_singles *ac, uint32_t index, uint
     return advance ? pack(used, 0, 0, advance, value1, 0) : rare;
 }
 
-static uint64_t skip_dc_entry(const struct huffman_singles *dc, const struct huffman_singles *ac,
-                              uint32_t index, uint32_t known)
+static struct huffman_entry skip_dc_entry(const struct huffman_singles *dc,
+                                          const struct huffman_singles *ac, uint32_t index,
+                                          uint32_t known)
 {
     struct huffman_symbol symbol;
 
@@ -176,7 +187,8 @@ static uint64_t skip_dc_entry(const struct huffman_singles *dc, const struct huf
 
 /* ---- tables ---- */
 
-static void set_entry(struct huffman_table *table, uint32_t bits, uint32_t i, uint64_t entry)
+static void set_entry(struct huffman_table *table, uint32_t bits, uint32_t i,
+                      struct huffman_entry entry)
 {
     const size_t first = 64 - bits + HUFFMAN_AC_BITS - offsetof(struct huffman_table, entries);
 
@@ -248,9 +260,9 @@ static bool same(const struct markers_table *a, const struct markers_table *b)
 
 void huffman_start(struct huffman_cache *cache)
 {
-    for (uint32_t i = 0; i < 2; i++)
-        set_entry(&cache->stop_table, 1, i, rare);
-    cache->stop = finish_table(&cache->stop_table, NULL, 1);
+    for (uint32_t i = 0; i < 1U << STOP_BITS; i++)
+        set_entry(&cache->stop_table, STOP_BITS, i, rare);
+    cache->stop = finish_table(&cache->stop_table, NULL, STOP_BITS);
 }
 
 struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,

@@ -3,17 +3,8 @@
  * huffman: look-up tables that decode up to two symbols at once, with their values.
  *
  * A table is indexed by the next bits: as many as pay for the first-level cache that they occupy,
- * since every entry of a table is equally likely to be used. An entry is 64 bits wide:
- *     0..5    bits consumed, magnitude bits after the index included: the entry is a shift count
- *     7       the block ends here: the sign of byte 0
- *     8..15   position of value 1, relative to the current one
- *     16..31  where magnitude bits after the index begin, and how many there are: as BEXTR wants it
- *     32..47  value 1, to which those bits are added
- *     48..55  value 2, of the second symbol, which belongs just before the next position; 0 if
- *             there is none
- *     56..63  advance of the position
- * An advance of HUFFMAN_RARE, which leaves any block, marks what must be decoded symbol by symbol:
- * long or invalid codes, and values that need more than HUFFMAN_MOST bits in all.
+ * since every entry of a table is equally likely to be used. Its fields are read one by one: loads
+ * are cheaper there than shifts.
  *
  * The skip tables have the same format and as many AC symbols as fit, all with value 0: for blocks
  * of which only the length and the DC value matter.
@@ -32,19 +23,35 @@
 enum { HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
 enum { HUFFMAN_DC_BITS = 8, HUFFMAN_AC_BITS = 10, HUFFMAN_BITS_MAX = 12 };
 enum { HUFFMAN_SKIP_DC_BITS = 8, HUFFMAN_SKIP_AC_BITS = 10 };
+enum { HUFFMAN_BLOCK_ENDS = 0x80 }; /* the sign of huffman_entry.bits */
+
+/* An advance of HUFFMAN_RARE, which leaves any block, marks what must be decoded symbol by symbol:
+ * long or invalid codes, and values that need more than HUFFMAN_MOST bits in all. */
+struct huffman_entry {
+    uint8_t bits;     /* consumed, magnitude bits after the index included; HUFFMAN_BLOCK_ENDS */
+    uint8_t position; /* of value 1, relative to the current one */
+    uint16_t rest;    /* magnitude bits after the index: where they begin | count << 8, for BEXTR */
+    uint16_t value1;  /* to which those bits are added */
+    int8_t value2;    /* of the second symbol, just before the next position; 0: there is none */
+    uint8_t advance;  /* of the position */
+};
+
+enum { HUFFMAN_LENGTHS = 16 }; /* of codes: index + 1 bits */
 
 /* The canonical code, for one symbol at a time. */
 struct huffman_book {
-    uint32_t end[17];  /* first 16-bit prefix that is longer than codes of this length */
-    int32_t first[17]; /* of symbols[], minus the length's first code */
+    uint16_t
+        end[HUFFMAN_LENGTHS]; /* first 16-bit prefix that is longer than codes of this length */
+    int32_t first[HUFFMAN_LENGTHS]; /* of symbols[], minus the length's first code */
     uint8_t symbols[256];
 };
 
 /* Known by its address + 64 - the bits of its index: a shift count, and where to find entry 0,
- * HUFFMAN_AC_BITS further. That is unaligned in tables of another size. */
+ * HUFFMAN_AC_BITS further. Indices of all tables have an even number of bits: entries are aligned
+ * to two bytes. */
 struct huffman_table {
     _Alignas(64) const struct huffman_book *book;
-    uint8_t entries[64 + (8 << HUFFMAN_BITS_MAX)];
+    uint8_t entries[64 + (sizeof(struct huffman_entry) << HUFFMAN_BITS_MAX)];
 };
 
 typedef const uint8_t *huffman_reference;
