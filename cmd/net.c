@@ -173,7 +173,11 @@ static int check(const struct net_settings *settings, struct transport *transpor
         return fail(EINVAL, "--require-all-reduce needs --collectives");
     if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE)
         return fail(EINVAL, "--no-messages --no-collectives --pairs none: nothing to measure");
-    return transport_choose(transport, settings->transport);
+    const int code = transport_choose(transport, settings->transport);
+    if (code == 0 && settings->collectives && !transport_allows_collectives(transport))
+        return fail(EINVAL, "--transport %s has no collectives: give --no-collectives",
+                    settings->transport);
+    return code;
 }
 
 static int net_check(const struct invocation *invocation)

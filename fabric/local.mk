@@ -28,3 +28,27 @@ iobench_verbs_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_verbs_so_LDFLAGS = $(SANITIZE) -shared
 iobench_verbs_so_LDADD = $(VERBS_LIBS)
 endif
+
+# Between GPUs.
+if HAVE_CUDA
+libiobench_a_SOURCES += fabric/gpu.c fabric/gpu_settings.h
+NET_P2P_SOURCES = fabric/cuda/arena.c fabric/cuda/arena.h fabric/cuda/p2p.c
+module_PROGRAMS += iobench-net-p2p.so
+iobench_net_p2p_so_SOURCES = $(NET_P2P_SOURCES) kernels/runtime.c kernels/runtime.h
+iobench_net_p2p_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_net_p2p_so_CFLAGS = $(AM_CFLAGS) -fPIC
+# Only what it uses: not cuDNN.
+iobench_net_p2p_so_LDFLAGS = $(SANITIZE) -shared -Wl,--as-needed
+iobench_net_p2p_so_LDADD = $(CUDA_LIBS)
+endif
+
+if HAVE_NCCL
+libiobench_a_SOURCES += fabric/gpu_nccl.c
+NET_NCCL_SOURCES = fabric/cuda/arena.c fabric/cuda/arena.h fabric/cuda/nccl.c
+module_PROGRAMS += iobench-net-nccl.so
+iobench_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) kernels/runtime.c kernels/runtime.h
+iobench_net_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_net_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_net_nccl_so_LDFLAGS = $(SANITIZE) -shared
+iobench_net_nccl_so_LDADD = $(NCCL_LIBS)
+endif

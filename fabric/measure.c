@@ -59,19 +59,23 @@ static int check(struct measure *measure, const struct pattern *pattern, uint64_
                  uint64_t received_at, uint64_t bytes)
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + received_at;
+    const int code = transport_get(measure->transport, measure->half_bytes + received_at, bytes);
 
     damage(measure, data);
     measure->verified_bytes += bytes;
-    return pattern_check(pattern, sent_at, data, bytes);
+    return code ? code : pattern_check(pattern, sent_at, data, bytes);
 }
 
 static int check_sum(struct measure *measure, uint64_t turn, uint64_t at, uint64_t bytes)
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + at;
+    const int code = transport_get(measure->transport, measure->half_bytes + at, bytes);
 
     damage(measure, data);
     measure->verified_bytes += bytes;
-    return pattern_check_sum(turn, measure->transport->config.ranks->place.ranks, at, data, bytes);
+    return code ? code
+                : pattern_check_sum(turn, measure->transport->config.ranks->place.ranks, at, data,
+                                    bytes);
 }
 
 /* ---- pairs ---- */
@@ -193,10 +197,14 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
         code = transport_wait(transport);
     if (turn->leads)
         memcpy(arena_of(measure) + word.from, operations, sizeof *operations);
+    if (code == 0 && turn->leads)
+        code = transport_put(transport, word.from, sizeof *operations);
     if (code == 0)
         code = turn->leads ? transport_send(transport, &word) : transport_receive(transport, &word);
     if (code == 0)
         code = transport_wait(transport);
+    if (code == 0 && !turn->leads)
+        code = transport_get(transport, word.to, sizeof *operations);
     if (!turn->leads)
         memcpy(operations, arena_of(measure) + word.to, sizeof *operations);
     return code;
@@ -234,9 +242,13 @@ static int repeat_pair(struct measure *measure, const struct pair_turn *turn, ui
     const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
     const struct pattern theirs = {turn->peer, number};
 
-    if (measure->verify && turn->sends)
+    int code = 0;
+    if (measure->verify && turn->sends) {
         pattern_fill(&mine, arena_of(measure), turn->window * turn->spacing);
-    int code = agree(measure, turn, &operations);
+        code = transport_put(measure->transport, 0, turn->window * turn->spacing);
+    }
+    if (code == 0)
+        code = agree(measure, turn, &operations);
     if (code)
         return code;
     *took_ns = run_pair(measure, turn, operations);
@@ -274,7 +286,7 @@ struct collective_turn {
     uint64_t bytes;
 };
 
-static void fill(struct measure *measure, const struct collective_turn *turn, uint64_t number)
+static int fill(struct measure *measure, const struct collective_turn *turn, uint64_t number)
 {
     const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
 
@@ -282,6 +294,7 @@ static void fill(struct measure *measure, const struct collective_turn *turn, ui
         pattern_fill_floats(&mine, arena_of(measure), turn->bytes);
     else
         pattern_fill(&mine, arena_of(measure), turn->bytes);
+    return transport_put(measure->transport, 0, turn->bytes);
 }
 
 static int check_collective(struct measure *measure, const struct collective_turn *turn,
@@ -347,7 +360,9 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
         const uint64_t number = random_hash(turn_number, kind, i);
         if (measure->verify)
-            fill(measure, &turn, number);
+            code = ranks_meet(ranks, fill(measure, &turn, number), NULL);
+        if (code)
+            return code;
         const int64_t took_ns = run_collective(measure, &turn, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
         if (code == 0)

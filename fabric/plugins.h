@@ -6,6 +6,8 @@
 #include "fabric/transport.h"
 
 extern const struct transport_ops transport_mpi;
+extern const struct transport_ops transport_nccl;
+extern const struct transport_ops transport_p2p;
 extern const struct transport_ops transport_tcp;
 extern const struct transport_ops transport_verbs;
 

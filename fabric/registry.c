@@ -10,5 +10,11 @@ const struct plugin *const transport_registry[] = {
 #ifdef HAVE_VERBS
     &transport_verbs.plugin,
 #endif
+#ifdef HAVE_NCCL
+    &transport_nccl.plugin,
+#endif
+#ifdef HAVE_CUDA
+    &transport_p2p.plugin,
+#endif
     NULL,
 };

@@ -66,6 +66,21 @@ int transport_receive(struct transport *transport, const struct transport_messag
     return transport->ops->receive(transport->state, message);
 }
 
+int transport_put(struct transport *transport, uint64_t at, uint64_t bytes)
+{
+    return transport->ops->copy ? transport->ops->copy(transport->state, false, at, bytes) : 0;
+}
+
+int transport_get(struct transport *transport, uint64_t at, uint64_t bytes)
+{
+    return transport->ops->copy ? transport->ops->copy(transport->state, true, at, bytes) : 0;
+}
+
+bool transport_allows_collectives(const struct transport *transport)
+{
+    return transport->ops->collective || !transport->ops->copy;
+}
+
 bool transport_has_collectives(const struct transport *transport)
 {
     return transport->ops->collective != NULL;

@@ -58,8 +58,12 @@ struct transport_ops {
     int (*send)(void *state, const struct transport_message *message);
     int (*receive)(void *state, const struct transport_message *message);
     /* Start a collective of its own, from out to in (offsets in the arena), in ranks equal parts of
-     * `bytes` in total, a multiple of 4 each. NULL: rings of messages are used. */
+     * `bytes` in total, a multiple of 4 each. NULL: rings of messages are used; none if there is
+     * copy(). */
     int (*collective)(void *state, enum collective kind, uint64_t out, uint64_t in, uint64_t bytes);
+    /* Messages are moved between copies of the arenas, on GPUs: copy a range there, or back. Off
+     * the clock, while nothing is in flight. NULL: there are no copies. */
+    int (*copy)(void *state, bool back, uint64_t at, uint64_t bytes);
     /* Make progress. *done: everything started is complete: what was sent may be overwritten, what
      * was received is in place. */
     int (*test)(void *state, bool *done);
@@ -88,6 +92,11 @@ int transport_receive(struct transport *transport, const struct transport_messag
 /* Wait until everything started is done. Returns 0; -ECANCELED if another rank failed; -ETIMEDOUT
  * with the name of a rank that is unresponsive; or a failure of the transport. */
 int transport_wait(struct transport *transport);
+/* After writing a range of the arena, and before reading one. Off the clock. */
+int transport_put(struct transport *transport, uint64_t at, uint64_t bytes);
+int transport_get(struct transport *transport, uint64_t at, uint64_t bytes);
+/* Can collectives be done at all? Once it is chosen. */
+bool transport_allows_collectives(const struct transport *transport);
 /* Has this transport collectives of its own? */
 bool transport_has_collectives(const struct transport *transport);
 int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,

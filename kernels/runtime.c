@@ -227,6 +227,17 @@ int runtime_event_synchronise(void *event)
     return check(cudaEventSynchronize(event), "compute");
 }
 
+int runtime_event_test(void *event, bool *happened)
+{
+    const cudaError_t status = cudaEventQuery(event);
+
+    *happened = status == cudaSuccess;
+    if (status != cudaErrorNotReady)
+        return check(status, "compute");
+    cudaGetLastError(); /* clear it, or the next kernel reports it */
+    return 0;
+}
+
 int runtime_event_wait_for(void *event, uint64_t timeout_ns)
 {
     const uint64_t start_ns = clock_now_ns();

@@ -65,6 +65,8 @@ int runtime_event_await(void *event, void *stream);
 int runtime_event_synchronise(void *event);
 /* The same with a timeout; 0: none. -ETIMEDOUT. */
 int runtime_event_wait_for(void *event, uint64_t timeout_ns);
+/* Has it happened? */
+int runtime_event_test(void *event, bool *happened);
 /* Negative if the second came first. Both must have happened. */
 int runtime_event_elapsed(void *first, void *last, double *milliseconds);
 

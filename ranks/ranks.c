@@ -345,6 +345,19 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
     return code;
 }
 
+int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes)
+{
+    unsigned char *all = memory_array(ranks->place.ranks, bytes);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(ranks, data, bytes, all);
+    if (code == 0)
+        memcpy(data, all, bytes);
+    free(all);
+    return code;
+}
+
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes)
 {
     int code = ranks->ops->send(ranks->state, to, message, bytes);

@@ -120,6 +120,8 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns);
 
 /* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all);
+/* Collective: all ranks get what rank 0 has. */
+int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes);
 /* Collective: sums over all ranks, with the same bits on every rank. count: at most 8. */
 int ranks_sum(struct ranks *ranks, double *values, uint32_t count);
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes);

@@ -70,6 +70,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)calibration_check,
     (any_function)schedule_add,
     (any_function)schedule_add_update,
+    (any_function)ranks_broadcast,
     (any_function)ranks_gather,
     (any_function)ranks_meet,
     (any_function)ranks_share,

@@ -469,6 +469,17 @@ int runtime_event_await(void *given, void *on)
     return add_moment(event->capture, stream->lane, &event->moment->event, run_await);
 }
 
+int runtime_event_test(void *given, bool *happened)
+{
+    struct event *event = given;
+
+    emulated_refuse_captured("an event is asked for");
+    pthread_mutex_lock(&event->lock);
+    *happened = event->happened >= event->asked;
+    pthread_mutex_unlock(&event->lock);
+    return 0;
+}
+
 int runtime_event_synchronise(void *event)
 {
     return runtime_event_wait_for(event, 0);

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend without a device: with kernels built for the host and host memory in place of
 # device memory (tests/cuda/emulated_runtime.c).
-EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
+EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
+
+check_PROGRAMS += tests/cuda/emulated_net_p2p.so
+tests_cuda_emulated_net_p2p_so_SOURCES = $(NET_P2P_SOURCES) $(EMULATED_DEVICE)
+tests_cuda_emulated_net_p2p_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cuda_emulated_net_p2p_so_LDFLAGS = $(SANITIZE) -shared
 
 check_PROGRAMS += tests/cuda/emulated.so
 tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
@@ -23,6 +28,15 @@ tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_nccl_so_LDFLAGS = $(SANITIZE) -shared -Wl,-Bsymbolic
 tests_cuda_emulated_nccl_so_LDADD = -lrt
 TESTS += tests/cuda/ranks.sh
+
+check_PROGRAMS += tests/cuda/emulated_net_nccl.so
+tests_cuda_emulated_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) \
+	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
+tests_cuda_emulated_net_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)
+tests_cuda_emulated_net_nccl_so_CFLAGS = $(tests_cuda_emulated_nccl_so_CFLAGS)
+tests_cuda_emulated_net_nccl_so_LDFLAGS = $(tests_cuda_emulated_nccl_so_LDFLAGS)
+tests_cuda_emulated_net_nccl_so_LDADD = -lrt
+TESTS += tests/cuda/net.sh
 endif
 
 if HAVE_CMOCKA

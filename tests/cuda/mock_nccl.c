@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of NCCL as trainer/cuda/nccl.c asks for, between processes of one host and on its memory.
- * Work goes to the emulated stream. Ranks meet in a piece of shared memory that the identity names.
+ * As much of NCCL as trainer/cuda/nccl.c and fabric/cuda/nccl.c ask for, between processes of one
+ * host and on its memory. Work goes to the emulated stream. Ranks meet in a piece of shared memory
+ * that the identity names.
  */
 #include "tests/cuda/emulated.h"
 
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 8, SLOT_FLOATS = 4096 };
+enum {
+    RANKS_MAX = 8,
+    SLOT_FLOATS = 4096,
+    SLOT_BYTES = SLOT_FLOATS * sizeof(float),
+    MOVES_MAX = 256
+};
+
+/* Part of a message from one rank to another. */
+struct channel {
+    pthread_mutex_t lock;
+    uint64_t bytes; /* 0: taken */
+    unsigned char data[SLOT_BYTES];
+};
 
 struct meeting {
     pthread_barrier_t barrier;
     float slots[RANKS_MAX][SLOT_FLOATS];
+    struct channel channels[RANKS_MAX][RANKS_MAX]; /* from, to */
 };
 
 struct ncclComm {
@@ -50,6 +65,12 @@ static ncclResult_t meet(struct ncclComm *comm, int file)
         pthread_barrierattr_init(&shared);
         pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
         pthread_barrier_init(&comm->meeting->barrier, &shared, (unsigned)comm->ranks);
+        pthread_mutexattr_t of_all;
+        pthread_mutexattr_init(&of_all);
+        pthread_mutexattr_setpshared(&of_all, PTHREAD_PROCESS_SHARED);
+        for (int i = 0; i < RANKS_MAX * RANKS_MAX; i++)
+            pthread_mutex_init(&comm->meeting->channels[i / RANKS_MAX][i % RANKS_MAX].lock,
+                               &of_all);
         if (pwrite(file, &ready, sizeof ready, sizeof(struct meeting)) != sizeof ready)
             return ncclSystemError;
     }
@@ -117,6 +138,207 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
         return ncclInvalidArgument;
     return emulated_start(reduce, &reduction, sizeof reduction, count, stream) ? ncclSystemError
                                                                                : ncclSuccess;
+}
+
+/* ---- the other collectives: count is what each rank contributes or gets, in bytes ---- */
+
+enum kind { SCATTER_SUM, GATHER, SPREAD };
+
+struct collective {
+    struct ncclComm *comm;
+    enum kind kind;
+    const unsigned char *from;
+    unsigned char *to;
+};
+
+/* Bytes [at, at + part) of block `block` are in the slots of all ranks. */
+static void take_part(const struct collective *collective, int block, uint64_t count, uint64_t at,
+                      size_t part)
+{
+    struct ncclComm *comm = collective->comm;
+    struct meeting *meeting = comm->meeting;
+
+    if (collective->kind == SPREAD)
+        memcpy(collective->to + at, meeting->slots[0], part);
+    for (int rank = 0; rank < comm->ranks && collective->kind == GATHER; rank++)
+        memcpy(collective->to + (uint64_t)rank * count + at, meeting->slots[rank], part);
+    if (collective->kind != SCATTER_SUM || block != comm->rank)
+        return;
+    float *sum = (float *)(void *)(collective->to + at);
+    for (size_t i = 0; i < part / sizeof *sum; i++) {
+        sum[i] = meeting->slots[0][i];
+        for (int rank = 1; rank < comm->ranks; rank++)
+            sum[i] += meeting->slots[rank][i];
+    }
+}
+
+static void collect(const void *work, uint64_t count)
+{
+    const struct collective *collective = work;
+    struct ncclComm *comm = collective->comm;
+    const int blocks = collective->kind == SCATTER_SUM ? comm->ranks : 1;
+
+    for (int block = 0; block < blocks; block++)
+        for (uint64_t at = 0; at < count; at += SLOT_BYTES) {
+            const size_t part = count - at < SLOT_BYTES ? count - at : SLOT_BYTES;
+            memcpy(comm->meeting->slots[comm->rank],
+                   collective->from + (uint64_t)block * count + at, part);
+            pthread_barrier_wait(&comm->meeting->barrier);
+            take_part(collective, block, count, at, part);
+            pthread_barrier_wait(&comm->meeting->barrier);
+        }
+}
+
+static ncclResult_t start(enum kind kind, const void *from, void *to, size_t bytes, ncclComm_t comm,
+                          cudaStream_t stream)
+{
+    const struct collective collective = {comm, kind, from, to};
+
+    return emulated_start(collect, &collective, sizeof collective, bytes, stream) ? ncclSystemError
+                                                                                  : ncclSuccess;
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream)
+{
+    if (type != ncclFloat || operation != ncclSum)
+        return ncclInvalidArgument;
+    return start(SCATTER_SUM, from, to, count * sizeof(float), comm, stream);
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    return type == ncclUint8 ? start(GATHER, from, to, count, comm, stream) : ncclInvalidArgument;
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    return type == ncclUint8 && root == 0 ? start(SPREAD, from, to, count, comm, stream)
+                                          : ncclInvalidArgument;
+}
+
+/* ---- messages: those of a group go on together ---- */
+
+struct move {
+    struct channel *channel;
+    bool sends;
+    unsigned char *data;
+    uint64_t bytes, done;
+};
+
+struct group {
+    struct move moves[MOVES_MAX];
+};
+
+/* nccl.h declares them without prototypes. */
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+
+static struct group group;
+static uint64_t grouped;
+static int group_depth;
+static void *group_stream;
+
+/* Messages between two ranks keep their order: a move waits for those before it on its channel. */
+static bool is_first(const struct group *moves, uint64_t number)
+{
+    const struct move *move = &moves->moves[number];
+    bool first = move->done < move->bytes;
+
+    for (uint64_t i = 0; i < number && first; i++)
+        first = moves->moves[i].channel != move->channel || moves->moves[i].sends != move->sends ||
+                moves->moves[i].done == moves->moves[i].bytes;
+    return first;
+}
+
+static void go_on(struct move *move)
+{
+    struct channel *channel = move->channel;
+    const uint64_t left = move->bytes - move->done;
+
+    pthread_mutex_lock(&channel->lock);
+    if (move->sends && channel->bytes == 0) {
+        channel->bytes = left < SLOT_BYTES ? left : SLOT_BYTES;
+        memcpy(channel->data, move->data + move->done, channel->bytes);
+        move->done += channel->bytes;
+    } else if (!move->sends && channel->bytes > 0) {
+        if (channel->bytes > left)
+            emulated_refuse("an NCCL message is longer than what is received");
+        memcpy(move->data + move->done, channel->data, channel->bytes);
+        move->done += channel->bytes;
+        channel->bytes = 0;
+    }
+    pthread_mutex_unlock(&channel->lock);
+}
+
+static void run_group(const void *work, uint64_t count)
+{
+    struct group moves = *(const struct group *)work;
+    bool is_done = false;
+
+    while (!is_done) {
+        is_done = true;
+        for (uint64_t i = 0; i < count; i++) {
+            if (is_first(&moves, i))
+                go_on(&moves.moves[i]);
+            is_done = is_done && moves.moves[i].done == moves.moves[i].bytes;
+        }
+        if (!is_done)
+            sched_yield();
+    }
+}
+
+ncclResult_t ncclGroupStart(void)
+{
+    group_depth++;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    const uint64_t count = grouped;
+
+    if (--group_depth > 0 || count == 0)
+        return ncclSuccess;
+    grouped = 0;
+    return emulated_start(run_group, &group, sizeof group, count, group_stream) ? ncclSystemError
+                                                                                : ncclSuccess;
+}
+
+static ncclResult_t add_move(struct channel *channel, bool sends, void *data, size_t bytes,
+                             cudaStream_t stream)
+{
+    if (grouped == MOVES_MAX || !emulated_on_device(data, bytes))
+        return ncclInvalidArgument;
+    ncclGroupStart();
+    group.moves[grouped++] =
+        (struct move){.channel = channel, .sends = sends, .data = data, .bytes = bytes};
+    group_stream = stream;
+    return ncclGroupEnd();
+}
+
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream)
+{
+    return type == ncclUint8 ? add_move(&comm->meeting->channels[comm->rank][peer], true,
+                                        (void *)(uintptr_t)from, count, stream)
+                             : ncclInvalidArgument;
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
+{
+    return type == ncclUint8
+               ? add_move(&comm->meeting->channels[peer][comm->rank], false, to, count, stream)
+               : ncclInvalidArgument;
+}
+
+ncclResult_t ncclGetVersion(int *version)
+{
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)

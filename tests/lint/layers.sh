@@ -10,7 +10,7 @@ allowed() {
     dataset | kernels | telemetry | ranks | profiles) echo base ;;
     sizing) echo base profiles ;;
     cachectl) echo base telemetry ;;
-    fabric) echo base ranks ;;
+    fabric) echo base kernels ranks ;;
     readers | formats | shuffle) echo base dataset ;;
     decode) echo base kernels ;;
     trainer) echo base kernels ranks profiles ;;

@@ -7,14 +7,12 @@
  * to the convolutions; with a single bucket nothing else runs, and NCCL takes as many as it wants.
  */
 #include "base/fail.h"
-#include "base/memory.h"
 #include "kernels/runtime.h"
 #include "trainer/buckets.h"
 #include "trainer/exchange.h"
 
 #include <errno.h>
 #include <nccl.h>
-#include <stdlib.h>
 
 enum { OVERLAPPED_CTAS_MAX = 16 };
 
@@ -43,18 +41,10 @@ static int check(const struct nccl_state *nccl, ncclResult_t status, const char 
 /* The identity that the first rank creates, before NCCL is initialised. */
 static int share_identity(struct ranks *ranks, ncclUniqueId *id)
 {
-    ncclUniqueId *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = all ? 0 : -ENOMEM;
+    int code = ranks->place.rank == 0 ? check(NULL, ncclGetUniqueId(id), "make an identity") : 0;
 
-    if (code == 0 && ranks->place.rank == 0)
-        code = check(NULL, ncclGetUniqueId(id), "make an identity");
     code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, id, sizeof *id, all);
-    if (code == 0)
-        *id = all[0];
-    free(all);
-    return code;
+    return code ? code : ranks_broadcast(ranks, id, sizeof *id);
 }
 
 static int nccl_open(void *state, const void *settings, const struct exchange_config *config)
