@@ -247,6 +247,19 @@ static int draw_shuffles(struct report_page *page)
 
 /* ---- other documents ---- */
 
+/* Leave out a series that cannot be charted. */
+static int chart_other(struct report_page *page, const char *name, const json_t *series)
+{
+    struct timeline *timeline = json_is_object(series) ? report_timeline_load(name, series) : NULL;
+    int code = timeline ? chart_job(page, name, timeline, BINS_LEAST) : 0;
+
+    timeline_destroy(timeline);
+    if (code && code != -ENODATA)
+        return code;
+    fail_clear();
+    return 0;
+}
+
 static int draw_others(struct report_page *page)
 {
     size_t index;
@@ -268,6 +281,8 @@ static int draw_others(struct report_page *page)
                                &script, -1);
         else if (code == 0)
             text_stream_close(&script);
+        if (code == 0)
+            code = chart_other(page, load_text(other, "name"), json_object_get(document, "series"));
         if (code)
             return code;
     }
@@ -499,7 +514,8 @@ const struct command command_report = {
         "measured, whether it is valid, the bottleneck, what it feeds, what to do next), charts "
         "over time with phases, scaling, formats and shuffles, latency, stalls, cold caches, "
         "comparison with the first result, and what differs between the runs. RESULT is a result "
-        "(--json of run, train, infer or checkpoint, or a measurement that sweep keeps) or the "
+        "(--json of run, train, infer, checkpoint or net, or a measurement that sweep keeps) or "
+        "the "
         "output of iobench shuffle --measure --json. Several results are runs, named by their "
         "labels "
         "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "

@@ -16,7 +16,7 @@ struct report_data {
     char names[REPORT_RESULTS][REPORT_NAME_BYTES]; /* labels, made unique */
     json_t *documents;                             /* array: owns the jobs */
     json_t *shuffles;                              /* rows of iobench shuffle --json */
-    json_t *others; /* inferences and checkpoints: objects of "name" and "document" */
+    json_t *others; /* inferences, checkpoints, fabrics: objects of "name" and "document" */
 };
 
 /* Add a file: a result, a document of a kind of report/documents.h, or the rows of iobench shuffle

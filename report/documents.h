@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * documents: what a report shows of documents that are no runs: inferences and checkpoints. A kind
- * is known by the document's "schema" (docs/json.md). Documents are untrusted. Any thread.
+ * documents: what a report shows of documents that are no runs: inferences, checkpoints and
+ * fabrics. A kind is known by the document's "schema" (docs/json.md). Documents are untrusted. Any
+ * thread.
  */
 #ifndef IOBENCH_REPORT_DOCUMENTS_H
 #define IOBENCH_REPORT_DOCUMENTS_H
@@ -18,6 +19,8 @@ struct document_kind {
      * nothing to draw. */
     bool (*draw)(FILE *script, const json_t *document);
 };
+
+extern const struct document_kind document_infer, document_checkpoint, document_net;
 
 /* Return the kind of a document, or NULL. */
 const struct document_kind *documents_kind(const json_t *document);

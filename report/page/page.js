@@ -244,6 +244,13 @@
         spent(row, "trainer_for_batch"), spent(row, "trainer_upload"), spent(row, "trainer_compute"), spent(row, "trainer_exchange"), row.limit]), 2));
   }
 
+  function heated(words, share) {
+    const text = make("span", {}, words), color = "rgba(" + css("--heat") + "," + (0.45 * share).toFixed(3) + ")";
+    text.style.boxShadow = "0 0 0 .3rem " + color;
+    text.style.backgroundColor = color;
+    return text;
+  }
+
   function matrix() {
     const of = (job) => [plain(at(job, "dataset.format")), plain(at(job, "settings.shuffle"))];
     const unique = (values) => [...new Set(values)];
@@ -259,10 +266,7 @@
       const found = values.get(format + "\n" + shuffle);
       if (!found) return "-";
       const sorted = [...found].sort((a, b) => a - b), middle = sorted[(sorted.length - 1) >> 1];
-      const text = make("span", {}, rate(middle) + (found.length > 1 ? " (of " + found.length + ")" : ""));
-      text.style.boxShadow = "0 0 0 .3rem rgba(" + css("--heat") + "," + (0.45 * middle / most).toFixed(3) + ")";
-      text.style.backgroundColor = "rgba(" + css("--heat") + "," + (0.45 * middle / most).toFixed(3) + ")";
-      return text;
+      return heated(rate(middle) + (found.length > 1 ? " (of " + found.length + ")" : ""), middle / most);
     };
     section("matrix", table("Samples per second, the median of several results; the stronger the colour, the faster", ["format", ...shuffles],
       formats.map((format) => [format, ...shuffles.map((shuffle) => cell(format, shuffle))]), 1));
@@ -366,11 +370,11 @@
         table("", ["", ""], keys.map((path) => [path, value(result, path)]))));
   }
 
-  /* ---- inferences and checkpoints: one table each ---- */
+  /* ---- inferences, checkpoints and fabrics: tables of each ---- */
 
   function state(document) {
     const reason = at(document, "invalid_reason") || at(document, "degraded_reason");
-    const word = at(document, "valid") === false ? "INVALID" : at(document, "degraded") === true ? "DEGRADED" : "valid";
+    const word = at(document, "schema") === "iobench-net" && at(document, "verified_bytes") === null ? "NOT VERIFIED" : at(document, "valid") === false ? "INVALID" : at(document, "degraded") === true ? "DEGRADED" : "valid";
     return make("p", { className: "headline " + (word === "valid" ? "valid" : "invalid") }, word + (reason ? ": " + plain(reason) : ""));
   }
 
@@ -389,11 +393,36 @@
         plain(at(row, "slowest_rank")), duration(number(row, "stall_s")), plain(at(row, "cache_before"))])), 1),
   };
 
+  const megabytes = (value) => rate(value === null ? null : value / 1e6);
+  const with_interval = (row, key, unit, show) => show(number(row, key + "_" + unit)) + " (" + show(number(row, key + "_low_" + unit)) + " .. "
+    + show(number(row, key + "_high_" + unit)) + ")";
+
+  function slow(one) {
+    const suspects = list(at(one, "pairs.suspects")).map((row) =>  make("p", {}, "Slow: "
+      + ["node", "rank", "from_rank", "to_rank"].filter((key) => number(row, key) !== null).map((key) => key.replace("_", " ") + " " + number(row, key)).join(", ")
+      + " (" + plain(at(row, "kind")).replace("_", " ") + "): " + megabytes(number(row, "bytes_per_s")) + " MB/s, others " + megabytes(number(row, "typical_bytes_per_s"))));
+    return suspects.length || at(one, "pairs") === null ? suspects : [make("p", {}, "No slow node, link or direction among the pairs.")];
+  }
+
+  function pairs(one) {
+    const rows = list(at(one, "pairs.bytes_per_s")).map(list), most = Math.max(...rows.flat().map((value) => Number(value) || 0));
+    if (!rows.length || rows.length > 32) return [];
+    return [table("All pairs, MB/s", ["from \\ to", ...rows.map((row, i) => String(i))], rows.map((row, from) => [String(from),
+      ...row.map((value) => heated(megabytes(typeof value === "number" ? value : null), (Number(value) || 0) / most))]), 1)];
+  }
+
+  other_tables["iobench-net"] = (one) => make("div", {}, ...slow(one),
+    table(plain(at(one, "transport")) + "; medians and 95% intervals, MB/s", ["bytes", "latency", "forth", "back", "both"],
+      list(at(one, "messages.sizes")).map((row) => [plain(at(row, "bytes")), with_interval(row, "latency", "s", duration),
+        ...["forth", "back", "both"].map((key) => with_interval(row, key, "bytes_per_s", megabytes))]), 1), ...pairs(one),
+    table("Collectives", ["", "bytes", "time of the slowest rank", "algorithm MB/s", "bus MB/s"], list(at(one, "collectives")).map((row) => [plain(at(row, "name")),
+      plain(at(row, "bytes")), with_interval(row, "time", "s", duration), megabytes(number(row, "algorithm_bytes_per_s")), megabytes(number(row, "bus_bytes_per_s"))]), 1));
+
   function others() {
     for (const { name, document: one } of data.others) {
       const notices = list(at(one, "notices")).map((text) => make("p", { className: "note" }, plain(text)));
       section("others", make("h3", {}, name), state(one), other_tables[at(one, "schema")](one), ...notices,
-        make("details", {}, make("summary", {}, "All of " + name), make("p", { className: "note" }, plain(at(one, "started")) + "  " + plain(at(one, "command"))),
+        make("details", {}, make("summary", {}, "Settings and machine of " + name), make("p", { className: "note" }, plain(at(one, "started")) + "  " + plain(at(one, "command"))),
           table("", ["", ""], ["place", "model", "settings"].flatMap((group) => Object.entries(at(one, group) || {})
             .map(([key, value]) => [group + "." + key, plain(value)])))));
     }

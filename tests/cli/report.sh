@@ -149,19 +149,21 @@ expect 0 "$IOBENCH" infer --data set --network lenet --backend reference --size 
     --json infer.json
 expect 0 "$IOBENCH" checkpoint saved --model own,params=1m --ranks 2 --chunk 1M --writes 2 --reads 1 --drop-caches=no \
     --json checkpoint.json
-expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json one.json
+python3 "$SRCDIR/tests/cli/net_document.py" >net.json
+expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json net.json one.json
 cat >others.py <<'END'
 exec(open("check.py").read())
 rounded = lambda value: json.loads(json.dumps(value), parse_float=lambda text: "%.6g" % float(text))
-infer, saved = [other["document"] for other in data["others"]]
-for name, shown in ("infer", infer), ("checkpoint", saved):
+infer, saved, net = [other["document"] for other in data["others"]]
+for name, shown in ("infer", infer), ("checkpoint", saved), ("net", net):
     whole = json.load(open(name + ".json"))
     assert rounded(shown) == rounded({key: whole[key] for key in shown}), shown
 assert [row["batch_size"] for row in infer["batch_sizes"]] == [4, 8] and infer["place"]["host"] and infer["command"]
 assert len(saved["writes"]) == 2 and len(saved["reads"]) == 1, saved
 assert "Inference over batch size: infer.json" in page.words and "Rate of each checkpoint: checkpoint.json" in page.words
+assert "Messages, pairs and collectives: net.json" in page.words and net["pairs"]["suspects"][0]["to_rank"] == 2
 END
-python3 others.py others.html || die "the page of an inference and of checkpoints"
+python3 others.py others.html || die "the page of an inference, of checkpoints and of a fabric"
 
 # Everything in a result is untrusted.
 python3 - <<'END'
@@ -175,15 +177,15 @@ document = json.load(open("one.json"))
 document["jobs"] = [poison(job) for job in document["jobs"]]
 document.pop("checksum", None)
 json.dump(document, open("evil.json", "w"))
-for name in "infer", "checkpoint":
+for name in "infer", "checkpoint", "net":
     document = poison(json.load(open(name + ".json")))
-    document.pop("checksum")
+    document.pop("checksum", None)
     json.dump(document, open(f"evil-{name}.json", "w"))
 json.dump([{"shuffle": evil, "labels_per_batch": 1, "labels_per_batch_at_random": 2, "bytes_per_s": 1e6, "runs": 1, "cold_runs": 1}],
           open("evil-shuffle.json", "w"))
 END
 expect 0 "$IOBENCH" report -o evil.html --title '</title><script>alert(1)</script>' evil.json evil-shuffle.json two.json evil-infer.json \
-    evil-checkpoint.json
+    evil-checkpoint.json evil-net.json
 cat >evil.py <<'END'
 exec(open("check.py").read())
 assert "svg" not in page.tags and page.tags.count("script") == 3 and "onerror" in page.words

@@ -16,6 +16,7 @@ expect 0 "$IOBENCH" infer --data set --network lenet --backend reference --size 
     --json infer.json
 expect 0 "$IOBENCH" checkpoint saved --model own,params=1m --ranks 2 --chunk 1M --writes 2 --reads 1 --drop-caches=no \
     --json checkpoint.json
+python3 "$SRCDIR/tests/cli/net_document.py" >net.json
 python3 - <<'END'
 import json
 evil = "</script><img src=x onerror=\"document.title='no'\"><svg onload=alert(1)>" + "wide" * 100
@@ -27,9 +28,9 @@ document = json.load(open("epoch.json"))
 document["jobs"] = [poison(job) for job in document["jobs"]]
 document.pop("checksum", None)
 json.dump(document, open("evil.json", "w"))
-for name in ("infer", "checkpoint"):
+for name in ("infer", "checkpoint", "net"):
     document = poison(json.load(open(name + ".json")))
-    document.pop("checksum")
+    document.pop("checksum", None)
     json.dump(document, open("evil-" + name + ".json", "w"))
 rows = [dict(shuffle=name, labels_per_batch=random, labels_per_batch_at_random=10, bytes_per_s=speed, on_front=True,
              runs=1, cold_runs=1) for name, random, speed in (("epoch", 10, 1e8), ("none", 1, 9e8))]
@@ -38,8 +39,8 @@ END
 expect 0 "$IOBENCH" report -o one.html epoch.json
 expect 0 "$IOBENCH" report -o many.html epoch.json none.json shuffles.json
 expect 0 "$IOBENCH" report -o evil.html evil.json epoch.json
-expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json
-expect 0 "$IOBENCH" report -o evil-others.html evil-infer.json evil-checkpoint.json epoch.json
+expect 0 "$IOBENCH" report -o others.html infer.json checkpoint.json net.json
+expect 0 "$IOBENCH" report -o evil-others.html evil-infer.json evil-checkpoint.json evil-net.json epoch.json
 # PNG and PDF are drawn from the same page, and nothing is left behind.
 expect 0 "$IOBENCH" report -o one.pdf epoch.json
 expect 0 sh -c 'echo $$ >pid; exec "$@"' sh "$IOBENCH" report -o one.png epoch.json
