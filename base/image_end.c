@@ -36,3 +36,9 @@ bool image_end_png(const void *image, size_t bytes)
     }
     return false;
 }
+
+/* "RIFF", u32 size of what follows, little-endian. */
+bool image_end_webp(const void *image, size_t bytes)
+{
+    return bytes_le32((const uint8_t *)image + 4) <= bytes - 8;
+}

@@ -14,5 +14,7 @@
 bool image_end_jpeg(const void *image, size_t bytes, size_t from);
 /* Are all chunks of a PNG complete up to IEND? Its first 8 bytes are known to be right. */
 bool image_end_png(const void *image, size_t bytes);
+/* Does a WebP have the size that its first 12 bytes, known to be there, announce? */
+bool image_end_webp(const void *image, size_t bytes);
 
 #endif

@@ -47,6 +47,7 @@ static void print_images(const struct inspection *found)
         uint64_t count;
     } kinds[] = {{"JPEG", found->jpeg},
                  {"PNG", found->png},
+                 {"WebP", found->webp},
                  {"raw", found->raw},
                  {"of other kinds", found->other},
                  {"progressive", found->progressive},
@@ -197,14 +198,15 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
     for (uint32_t i = 0; i < found->shown; i++)
         json_array_append_new(first, record_json(&found->first[i]));
     json_t *looked = json_pack(
-        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "records",
+        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "records",
         (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
         found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
-        (json_int_t)found->jpeg, "png", (json_int_t)found->png, "raw", (json_int_t)found->raw,
-        "other", (json_int_t)found->other, "progressive", (json_int_t)found->progressive, "gray",
-        (json_int_t)found->gray, "cmyk", (json_int_t)found->four_components, "image_bytes",
-        sizes_json(&found->image_bytes), "width_pixels", sizes_json(&found->width), "height_pixels",
-        sizes_json(&found->height), "labels", labels);
+        (json_int_t)found->jpeg, "png", (json_int_t)found->png, "webp", (json_int_t)found->webp,
+        "raw", (json_int_t)found->raw, "other", (json_int_t)found->other, "progressive",
+        (json_int_t)found->progressive, "gray", (json_int_t)found->gray, "cmyk",
+        (json_int_t)found->four_components, "image_bytes", sizes_json(&found->image_bytes),
+        "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
+        "labels", labels);
     return json_pack(
         "{s:o, s:I, s:o, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
         json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "first_unread",

@@ -70,6 +70,42 @@ static int read_png(const uint8_t *png, size_t count, struct image_header *heade
     return 0;
 }
 
+/* RFC 9649: RIFF, its size, WEBP; then a first chunk of three kinds. */
+static int read_webp(const uint8_t *webp, size_t count, struct image_header *header)
+{
+    enum { CHUNK = 12, DATA = 20, VP8_END = 30, VP8L_END = 25, VP8X_END = 30 };
+    const uint8_t *data = webp + DATA;
+
+    *header = (struct image_header){.kind = IMAGE_WEBP, .components = 3};
+    if (count >= VP8_END && memcmp(webp + CHUNK, "VP8 ", 4) == 0) {
+        header->width = bytes_le16(data + 6) & 0x3fff;
+        header->height = bytes_le16(data + 8) & 0x3fff;
+        header->bytes = VP8_END;
+    } else if (count >= VP8L_END && memcmp(webp + CHUNK, "VP8L", 4) == 0) {
+        const uint32_t sizes = bytes_le32(data + 1);
+        header->width = (sizes & 0x3fff) + 1;
+        header->height = (sizes >> 14 & 0x3fff) + 1;
+        header->bytes = VP8L_END;
+    } else if (count >= VP8X_END && memcmp(webp + CHUNK, "VP8X", 4) == 0) {
+        header->width = (bytes_le32(data + 4) & 0xffffff) + 1;
+        header->height = (bytes_le32(data + 6) >> 8) + 1;
+        header->bytes = VP8X_END;
+    }
+    if (!header->width || !header->height)
+        return fail(EBADMSG, "byte 12 of the image: the WebP has no complete image header");
+    return 0;
+}
+
+const char *image_kind_name(enum image_kind kind)
+{
+    static const char *const names[] = {[IMAGE_UNKNOWN] = "other",
+                                        [IMAGE_JPEG] = "JPEG",
+                                        [IMAGE_PNG] = "PNG",
+                                        [IMAGE_WEBP] = "WebP"};
+
+    return names[kind];
+}
+
 int image_header_read(const void *image, size_t bytes, struct image_header *header)
 {
     *header = (struct image_header){0};
@@ -79,5 +115,8 @@ int image_header_read(const void *image, size_t bytes, struct image_header *head
         return read_jpeg(image, bytes, header);
     if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)
         return read_png(image, bytes, header);
-    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG");
+    if (bytes >= 12 && memcmp(image, "RIFF", 4) == 0 &&
+        memcmp((const uint8_t *)image + 8, "WEBP", 4) == 0)
+        return read_webp(image, bytes, header);
+    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG nor a WebP");
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
+enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP };
 
 struct image_header {
     enum image_kind kind;
@@ -17,6 +17,8 @@ struct image_header {
     bool progressive, palette;
     size_t bytes; /* size of the headers */
 };
+
+const char *image_kind_name(enum image_kind kind); /* "JPEG"; "other" */
 
 /* Returns 0, or -EBADMSG with a reason that begins "byte N of the image", also when the bytes begin
  * like no known kind. What was found before the fault is in *header. */

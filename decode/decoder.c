@@ -48,6 +48,7 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
     into->cmyk += from->cmyk;
     into->progressive += from->progressive;
     into->png += from->png;
+    into->webp += from->webp;
     into->raw += from->raw;
     into->failed += from->failed;
     into->truncated += from->truncated;

@@ -29,7 +29,7 @@ struct decoder_traits {
 
 /* Counts of irregular images, each decoded or counted; none stops a run. */
 struct decode_figures {
-    uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
+    uint64_t images, bytes, grayscale, cmyk, progressive, png, webp, raw, failed;
     uint64_t truncated; /* ended early; refused, or decoded as far as possible */
     uint64_t corrupt;   /* libjpeg warned of corrupt bytes in the decoded part; likewise */
 };

@@ -5,6 +5,7 @@
 #include "decode/orientation.h"
 
 #include <errno.h>
+#include <string.h>
 
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height)
 {
@@ -56,4 +57,10 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
     };
 
     return resize_plan(resize, &box, request->side, request->bump);
+}
+
+bool image_is_webp(const struct decode_source *source)
+{
+    return source->length >= 12 && memcmp(source->bytes, "RIFF", 4) == 0 &&
+           memcmp((const uint8_t *)source->bytes + 8, "WEBP", 4) == 0;
 }

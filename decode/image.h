@@ -45,6 +45,10 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
 bool image_is_png(const struct decode_source *source);
 int image_decode_png(const struct image_request *request);
 
+/* ---- WebP (decode/webp.c; without libwebp, decode/webp_absent.c) ---- */
+bool image_is_webp(const struct decode_source *source);
+int image_decode_webp(const struct image_request *request);
+
 /* ---- raw layouts (decode/raw.c) ---- */
 int image_decode_raw(const struct image_request *request);
 

@@ -6,6 +6,11 @@ libiobench_a_SOURCES += \
 	decode/none.c decode/checksum.c \
 	decode/conventions.c decode/conventions.h decode/orientation.c decode/orientation.h \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c decode/raw.c
+if HAVE_WEBP
+libiobench_a_SOURCES += decode/webp.c
+else
+libiobench_a_SOURCES += decode/webp_absent.c
+endif
 libiobench_a_SOURCES += \
 	decode/baseline/baseline.c decode/baseline/baseline.h \
 	decode/baseline/cmov.h decode/baseline/colour.h decode/baseline/colour_template.h \

@@ -255,7 +255,7 @@ int example_head(const struct example_keys *keys, const struct sample *sample,
     struct image_header header;
     image_header_read(sample->image, sample->image_bytes,
                       &header); /* reads as many headers as the image has */
-    const char *kind = header.kind == IMAGE_JPEG ? "JPEG" : "PNG";
+    const char *kind = header.kind == IMAGE_UNKNOWN ? "PNG" : image_kind_name(header.kind);
     const uint32_t channels = header.palette ? 3 : header.components;
     const char *colours = channels == 1 ? "Grayscale" : channels == 4 ? "CMYK" : "RGB";
     int base = label_base(keys, label);

@@ -76,7 +76,7 @@ static enum image_name image_name_of_last(const char *extension)
 }
 
 /* Return whether this extension marks its files as a sample, so one of them must be its image: the
- * last part names an image ("seg.webp"), or it is a class. */
+ * last part names an image ("seg.avif"), or it is a class. */
 static bool tells_of_sample(const char *extension)
 {
     return image_name_of_last(extension) != IMAGE_NAME_NONE || strcasecmp(extension, "cls") == 0;

@@ -147,7 +147,11 @@ static void make_key(struct tar_write *write, const struct sample *sample)
 
 static const char *image_extension(const struct sample *sample)
 {
-    return sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0 ? "png" : "jpg";
+    if (sample->image_bytes < 12)
+        return "jpg";
+    return memcmp(sample->image, "\x89PNG", 4) == 0 ? "png"
+           : memcmp(sample->image, "RIFF", 4) == 0  ? "webp"
+                                                    : "jpg";
 }
 
 /* Write in the order of WebDataset's own writer: class, then image. */

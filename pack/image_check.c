@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/image_end.h"
 #include "base/memory.h"
+#include "pack/webp_check.h"
 
 #include <errno.h>
 #include <png.h>
@@ -25,6 +26,8 @@ int image_check_headers(const void *bytes, size_t count, struct image_header *he
         return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
     if (header->kind == IMAGE_PNG && !image_end_png(bytes, count))
         return fail(EBADMSG, "byte %zu of the image: cut short, no PNG end chunk", count);
+    if (header->kind == IMAGE_WEBP && !image_end_webp(bytes, count))
+        return fail(EBADMSG, "byte %zu of the image: the WebP is cut short", count);
     return 0;
 }
 
@@ -231,8 +234,12 @@ int image_check_decode(const void *bytes, size_t count, const struct image_limit
 
     if (code)
         return code;
-    return header.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
-                                     : check_png(bytes, count, limits);
+    if (!image_limits_size(limits, header.width, header.height))
+        return fail(EBADMSG, too_many_pixels, header.width, header.height,
+                    (unsigned long long)limits->pixels);
+    return header.kind == IMAGE_JPEG  ? check_jpeg(bytes, count, limits)
+           : header.kind == IMAGE_PNG ? check_png(bytes, count, limits)
+                                      : webp_check(bytes, count);
 }
 
 /* ---- encoding ---- */

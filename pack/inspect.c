@@ -93,6 +93,7 @@ static void count_image(struct inspection *inspection, const struct image_header
 {
     inspection->jpeg += header->kind == IMAGE_JPEG;
     inspection->png += header->kind == IMAGE_PNG;
+    inspection->webp += header->kind == IMAGE_WEBP;
     inspection->other += header->kind == IMAGE_UNKNOWN;
     inspection->progressive += header->progressive;
     inspection->gray += header->components == 1;
@@ -129,10 +130,7 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
             .width = sample.width, .height = sample.height, .components = sample.channels};
         inspection->raw++;
     }
-    seen->kind = sample.encoding != SAMPLE_ENCODED ? "raw"
-                 : header.kind == IMAGE_JPEG       ? "JPEG"
-                 : header.kind == IMAGE_PNG        ? "PNG"
-                                                   : "other";
+    seen->kind = sample.encoding != SAMPLE_ENCODED ? "raw" : image_kind_name(header.kind);
     seen->width = header.width;
     seen->height = header.height;
     seen->components = header.components;

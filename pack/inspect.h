@@ -46,7 +46,7 @@ struct inspection {
     char first_unread[384];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the inspected records */
-    uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;
+    uint64_t looked, damaged, jpeg, png, webp, raw, other, progressive, gray, four_components;
     char first_damage[640]; /* of the first inspected record: file, offset and fault */
     struct histogram image_bytes, width, height;
     uint64_t unlabelled, classes; /* distinct labels */

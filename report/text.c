@@ -400,16 +400,16 @@ static void print_odd_images(const struct text_page *page)
 
     for (uint32_t i = 0; i < page->result->run_count; i++)
         decode_figures_add(&sum, &page->result->runs[i].decode);
-    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.failed + sum.truncated +
-            sum.corrupt ==
+    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.webp + sum.failed +
+            sum.truncated + sum.corrupt ==
         0)
         return;
     print_entry(page, "Images",
                 "of %s decoded: %" PRIu64 " grayscale, %" PRIu64 " CMYK, %" PRIu64
-                " progressive, %" PRIu64 " PNG; %" PRIu64 " cut short, %" PRIu64
+                " progressive, %" PRIu64 " PNG, %" PRIu64 " WebP; %" PRIu64 " cut short, %" PRIu64
                 " corrupt; %" PRIu64 " could not be decoded",
                 words_count(sum.images, images), sum.grayscale, sum.cmyk, sum.progressive, sum.png,
-                sum.truncated, sum.corrupt, sum.failed);
+                sum.webp, sum.truncated, sum.corrupt, sum.failed);
 }
 
 /* Name the first findings of all runs. */

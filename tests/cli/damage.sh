@@ -83,33 +83,33 @@ fi
 # ---- samples of unsupported kinds ----
 cp -r good mixed
 for i in 1 2 3 4 5; do
-    echo text >"mixed/00002/more$i.webp"
+    echo text >"mixed/00002/more$i.avif"
 done
 echo text >mixed/00002/notes.txt
 expect 1 run mixed "" --json mixed.json
 says "DEGRADED: 5 samples are left out, of unsupported kinds" \
     "skipped: "
-tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: unsupported kind' 'more3.webp' \
+tells mixed.json '"unread_samples": 5' 'more1.avif: offset 0: unsupported kind' 'more3.avif' \
     '"other_files": 1' '"samples": 40' '"degraded": true'
 expect 1 run mixed "" # and in every run
 says "DEGRADED: 5 samples"
 expect 1 "$IOBENCH" verify mixed
-says "more5.webp: offset 0: unsupported kind of image" "5 faults"
+says "more5.avif: offset 0: unsupported kind of image" "5 faults"
 expect 1 "$IOBENCH" inspect mixed
 says "SKIPPED    5 samples" "other      1 file"
 expect 1 "$IOBENCH" pack mixed less --format shards
-says "more1.webp" "5 such samples"
+says "more1.avif" "5 such samples"
 expect 0 "$IOBENCH" pack mixed less --format shards --on-error skip
-says "5 damaged samples" "more1.webp"
+says "5 damaged samples" "more1.avif"
 if command -v tar >/dev/null; then
     mkdir members
     for i in 1 2 3; do
         cp "$cut" members/$i.jpg && echo 1 >members/$i.cls
     done
-    mv members/2.jpg members/2.webp
+    mv members/2.jpg members/2.avif
     cp "$(find good -name '*.jpg' | head -n 1)" members/1.jpg
     cp members/1.jpg members/3.jpg
-    (cd members && tar -cf ../members.tar 1.cls 1.jpg 2.cls 2.webp 3.cls 3.jpg)
+    (cd members && tar -cf ../members.tar 1.cls 1.jpg 2.cls 2.avif 3.cls 3.jpg)
     expect 1 run members.tar "" --json members.json
     says "DEGRADED: 1 sample is left out, of unsupported kinds"
     tells members.json "members.tar: offset [0-9]*: 2: no image of a supported kind"

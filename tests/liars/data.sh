@@ -90,7 +90,7 @@ images() {
     lie "images of a kind that is not read are left out"
     expect 0 "$IOBENCH" pack synthetic:count=20,mean=20k unread -f files
     image=$(find unread -name '*.jpg' | head -n 1)
-    mv "$image" "${image%.jpg}.webp"
+    mv "$image" "${image%.jpg}.avif"
     rm -f unread/.iobench-index
     run 1 --data unread
     caught "DEGRADED: 1 sample is left out, of unsupported kinds"

@@ -27,3 +27,9 @@ tests_unit_test_costs_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_baseline
 tests_unit_test_baseline_SOURCES = tests/unit/test_baseline.c tests/unit/unit.h
 tests_unit_test_baseline_LDADD = $(UNIT_LIBS)
+
+if HAVE_WEBP
+UNIT_TESTS += tests/unit/test_webp
+tests_unit_test_webp_SOURCES = tests/unit/test_webp.c tests/unit/decoding.h tests/unit/unit.h
+tests_unit_test_webp_LDADD = $(UNIT_LIBS)
+endif

@@ -217,8 +217,8 @@ static void unread_samples_are_told(void **unused)
 
     (void)unused;
     put(maker, "a.jpg", '0', "x");
-    put(maker, "a.seg.webp", '0', "of a sample with an image");
-    put(maker, "b.webp", '0', "x"); /* at 2048 */
+    put(maker, "a.seg.avif", '0', "of a sample with an image");
+    put(maker, "b.avif", '0', "x"); /* at 2048 */
     put(maker, "b.cls", '0', "1");
     put(maker, "c.img.JPG", '0', "x");
     put(maker, "d.cls", '0', "2");
