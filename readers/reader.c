@@ -91,7 +91,7 @@ void reader_close(struct reader *reader)
     reader->state = NULL;
 }
 
-int reader_pass_submit(struct reader *reader, struct read_request *request)
+static int submit(struct reader *reader, struct read_request *request, uint64_t now_ns)
 {
     assert(request->bytes > 0 && request->needed <= request->bytes);
     assert(request->shard < reader->config.catalog->shard_count);
@@ -100,21 +100,27 @@ int reader_pass_submit(struct reader *reader, struct read_request *request)
 
     if (reader->in_flight == reader->config.depth)
         return -EAGAIN;
-    request->submit_ns = clock_now_ns();
+    request->submit_ns = now_ns;
     request->data = NULL;
     request->result = 0;
     request->short_reads = 0;
     request->held = false;
+    request->mapping = NULL;
     int code = reader->ops->submit(reader->state, request);
     if (code == 0)
         reader->in_flight++;
     return code;
 }
 
+int reader_pass_submit(struct reader *reader, struct read_request *request)
+{
+    return submit(reader, request, clock_now_ns());
+}
+
 int reader_submit(struct reader *reader, struct read_request *request)
 {
     request->issue_ns = clock_now_ns();
-    return reader_pass_submit(reader, request);
+    return submit(reader, request, request->issue_ns);
 }
 
 static void account(struct reader *reader, struct read_request *request, uint64_t now_ns)

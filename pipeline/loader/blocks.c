@@ -149,15 +149,14 @@ int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
     struct block *block = blocks->free[--blocks->free_count];
     block->memory = memory;
     block->fetch_count = block->holders = run->count;
-    block->request = (struct read_request){
-        .offset = run->start,
-        .shard = run->shard,
-        .bytes = (uint32_t)(run->end - run->start),
-        .needed = (uint32_t)(run->records_end - run->start),
-        .region = region,
-        .buffer = memory,
-        .owner = block,
-    };
+    /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
+    block->request.offset = run->start;
+    block->request.shard = run->shard;
+    block->request.bytes = (uint32_t)(run->end - run->start);
+    block->request.needed = (uint32_t)(run->records_end - run->start);
+    block->request.region = region;
+    block->request.buffer = memory;
+    block->request.owner = block;
     int code = submit(blocks, block);
     if (code) {
         if (memory)

@@ -67,13 +67,19 @@ static struct placed_fetch start_fetch(struct window *window, const struct plan_
     struct fetch *fetch = window->free[--window->free_count];
     const struct extent *place = catalog_extent(window->catalog, op->record);
 
-    *fetch = (struct fetch){
-        .record = op->record,
-        .epoch = window->epoch,
-        .address = FETCH_UNDRAWN,
-        .length = place->bytes,
-        .state = FETCH_PENDING,
-    };
+    /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
+    fetch->record = op->record;
+    fetch->address = FETCH_UNDRAWN;
+    fetch->bytes = NULL;
+    fetch->length = place->bytes;
+    fetch->code = 0;
+    fetch->epoch = window->epoch;
+    fetch->state = FETCH_PENDING;
+    fetch->offset = 0;
+    fetch->alone = false;
+    fetch->next_in_block = fetch->next_drawn = NULL;
+    fetch->block = NULL;
+    fetch->copy = NULL;
     assert(!window->slots[op->slot]);
     window->slots[op->slot] = fetch;
     return (struct placed_fetch){.place = *place, .fetch = fetch};
@@ -142,6 +148,10 @@ static int next_op(struct window *window, const struct plan_op **op)
         assert(count > 0);
         window->op_at = 0;
         window->op_count = (uint32_t)count;
+        /* Records of a shuffled order are anywhere in the catalog: a cache miss each. */
+        for (int i = 0; i < count; i++)
+            if (window->ops[i].kind != PLAN_DRAW)
+                __builtin_prefetch(catalog_extent(window->catalog, window->ops[i].record));
     }
     *op = &window->ops[window->op_at];
     return 0;
