@@ -481,7 +481,7 @@ static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
     enum { NAME = 36 };
     char samples[WORDS_BYTES], mib[WORDS_BYTES];
 
-    printf("\n%-*s%12s%12s%12s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
+    printf("\n%-*s%12s%12s%14s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
     for (size_t i = 0; i < jobs->count; i++) {
         words_name(stdout, escape_shown(jobs->jobs[i].output.label), NAME);
         if (!(rates[i].samples_per_s > 0)) {
@@ -491,7 +491,7 @@ static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
         printf("%12s%12s", words_rate(rates[i].samples_per_s, samples),
                words_rate(rates[i].bytes_per_s / 1048576, mib));
         if (i && rates[0].samples_per_s > 0)
-            printf("%+11.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
+            printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
         putchar('\n');
     }
     puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");

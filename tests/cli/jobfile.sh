@@ -43,6 +43,7 @@ out "shuffle none"
 out "shuffle buffer:5"
 out "batches of 8"
 out "Digest"
+out "samples/s       MiB/s  to the first"
 empty err
 # One table compares them at the end.
 grep -qE '^one +[0-9.,]+ +[0-9.,]+$' "$tmp/out" || fault "no line of the first job"
