@@ -218,10 +218,10 @@ static void print_source(const struct infer_result *result)
     double most = 0;
 
     if (infer_storage_percent(&result->rows[0]) < 0) {
-        printf("read from storage: unknown: %s\n", escape_shown(result->rows[0].io.device.reason));
+        printf("from storage: unknown: %s\n", escape_shown(result->rows[0].io.device.reason));
         return;
     }
-    printf("read from storage: %.0f%% of the bytes of the first pass",
+    printf("from storage: %.0f%% of the bytes of the first pass",
            infer_storage_percent(&result->rows[0]));
     for (uint32_t i = 1; i < result->row_count; i++)
         most = fmax(most, infer_storage_percent(&result->rows[i]));
