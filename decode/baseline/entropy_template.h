@@ -91,15 +91,17 @@ BASELINE_NAME(by_the_book)(huffman_reference table, uint64_t bits, int16_t *out)
     const struct entropy_symbol invalid = {0, 0};
     const struct huffman_book *book = huffman_book_of(table);
     const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
-    const uint16_t prefix = (uint16_t)(bits >> 48);
-    uint16_t shorter = 0;
+    const uint32_t prefix = (uint32_t)(bits >> 48);
+    uint32_t shorter = 0;
 
-    for (int i = 0; i < HUFFMAN_LENGTHS; i++) /* all of them: as vectors, without a branch */
-        shorter = (uint16_t)(shorter + (prefix >= book->end[i]));
+    /* All lengths, as vectors, without a branch. By signs: gcc 12 adds up comparisons wrongly when
+     * it compiles for sanitizers. */
+    for (int i = 0; i < HUFFMAN_LENGTHS; i++)
+        shorter += (book->end[i] - 1U - prefix) >> 31;
     if (shorter == HUFFMAN_LENGTHS)
         return invalid;
-    const uint32_t length = shorter + 1U;
-    const uint8_t symbol = book->symbols[book->first[shorter] + (prefix >> (16 - length))];
+    const uint32_t length = shorter + 1;
+    const uint8_t symbol = book->symbols[book->first[shorter] + (int32_t)(prefix >> (16 - length))];
     const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
     if (k && size == 0) { /* 16 zeros, or the end of the block */
         const uint32_t advance = run == 15 ? 16 : 64 - k;
