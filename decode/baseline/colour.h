@@ -8,6 +8,15 @@
 
 #include <stdint.h>
 
+/* The next three go on to a multiple of COLOUR_STEP, so that no rest is left to scalar code: all
+ * arrays have room for that, filled with anything. */
+enum { COLOUR_STEP = 32 };
+
+static inline uint32_t colour_steps(uint32_t count)
+{
+    return (count + COLOUR_STEP - 1) / COLOUR_STEP * COLOUR_STEP;
+}
+
 /* out[i] = 3 x near[i] + far[i] */
 typedef void colour_blend(const uint8_t *near, const uint8_t *far, uint32_t count, uint16_t *out);
 

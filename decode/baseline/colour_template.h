@@ -16,7 +16,9 @@ BASELINE_TARGET static void BASELINE_NAME(blend)(const uint8_t *restrict near,
                                                  const uint8_t *restrict far, uint32_t count,
                                                  uint16_t *restrict out)
 {
-    for (uint32_t i = 0; i < count; i++)
+    const uint32_t end = colour_steps(count);
+
+    for (uint32_t i = 0; i < end; i++)
         out[i] = (uint16_t)(near[i] * 3 + far[i]);
 }
 
@@ -37,8 +39,9 @@ BASELINE_TARGET static void BASELINE_NAME(double)(const uint16_t *restrict in, u
 {
     const uint16_t round_even = (uint16_t)even, round_odd = (uint16_t)odd;
     const uint16_t *const before = in - 1;
+    const uint32_t end = colour_steps(count);
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < end; i++) {
         const uint16_t left = (uint16_t)(in[i] * 3 + before[i] + round_even) >> 4;
         const uint16_t right = (uint16_t)(in[i] * 3 + in[i + 1] + round_odd) >> 4;
         const uint16_t both = COLOUR_BYTES_2(left, right);
@@ -49,7 +52,9 @@ BASELINE_TARGET static void BASELINE_NAME(double)(const uint16_t *restrict in, u
 BASELINE_TARGET static void BASELINE_NAME(quarter)(const uint16_t *restrict in, uint32_t count,
                                                    uint32_t bias, uint8_t *restrict out)
 {
-    for (uint32_t i = 0; i < count; i++)
+    const uint32_t end = colour_steps(count);
+
+    for (uint32_t i = 0; i < end; i++)
         out[i] = (uint8_t)((uint16_t)(in[i] + bias) >> 2);
 }
 

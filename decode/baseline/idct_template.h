@@ -91,6 +91,29 @@ BASELINE_TARGET static inline void BASELINE_NAME(transpose)(IDCT_VECTOR v[8])
     }
 }
 
+/* Columns of eight values to rows of bytes, two a vector. */
+BASELINE_TARGET static inline void BASELINE_NAME(pack_rows)(const IDCT_VECTOR v[8],
+                                                            IDCT_VECTOR rows[4])
+{
+    const IDCT_VECTOR c04 = IDCT_OP(packs_epi16)(v[0], v[4]);
+    const IDCT_VECTOR c15 = IDCT_OP(packs_epi16)(v[1], v[5]);
+    const IDCT_VECTOR c26 = IDCT_OP(packs_epi16)(v[2], v[6]);
+    const IDCT_VECTOR c37 = IDCT_OP(packs_epi16)(v[3], v[7]);
+    const IDCT_VECTOR c02 = IDCT_OP(unpacklo_epi8)(c04, c26);
+    const IDCT_VECTOR c46 = IDCT_OP(unpackhi_epi8)(c04, c26);
+    const IDCT_VECTOR c13 = IDCT_OP(unpacklo_epi8)(c15, c37);
+    const IDCT_VECTOR c57 = IDCT_OP(unpackhi_epi8)(c15, c37);
+    const IDCT_VECTOR upper_left = IDCT_OP(unpacklo_epi8)(c02, c13);
+    const IDCT_VECTOR lower_left = IDCT_OP(unpackhi_epi8)(c02, c13);
+    const IDCT_VECTOR upper_right = IDCT_OP(unpacklo_epi8)(c46, c57);
+    const IDCT_VECTOR lower_right = IDCT_OP(unpackhi_epi8)(c46, c57);
+
+    rows[0] = IDCT_OP(unpacklo_epi32)(upper_left, upper_right);
+    rows[1] = IDCT_OP(unpackhi_epi32)(upper_left, upper_right);
+    rows[2] = IDCT_OP(unpacklo_epi32)(lower_left, lower_right);
+    rows[3] = IDCT_OP(unpackhi_epi32)(lower_left, lower_right);
+}
+
 #ifndef IDCT_NATURAL
 /* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
 #define IDCT_FROM(row, from) \
@@ -127,7 +150,7 @@ BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coef
                                                       uint8_t *const *output, size_t stride)
 {
     const IDCT_VECTOR center = IDCT_OP(set1_epi8)(-128);
-    IDCT_VECTOR v[8];
+    IDCT_VECTOR v[8], rows[4];
 
     IDCT_NATURAL(coefficients, v);
     for (int i = 0; i < 8; i++)
@@ -137,11 +160,9 @@ BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coef
     BASELINE_NAME(pass)(v, IDCT_SHIFT_1);
     BASELINE_NAME(transpose)(v);
     BASELINE_NAME(pass)(v, IDCT_SHIFT_2);
-    BASELINE_NAME(transpose)(v);
-    for (int i = 0; i < 8; i += 2) {
-        const IDCT_VECTOR bytes = IDCT_OP(packs_epi16)(v[i], v[i + 1]);
-        IDCT_STORE(output, stride, i, IDCT_OP(add_epi8)(bytes, center));
-    }
+    BASELINE_NAME(pack_rows)(v, rows);
+    for (int i = 0; i < 4; i++)
+        IDCT_STORE(output, stride, 2 * i, IDCT_OP(add_epi8)(rows[i], center));
     return true;
 }
 
