@@ -38,7 +38,8 @@ static inline column_shape columns_of(const struct device_pixels *pixels, uint32
     return shape;
 }
 
-/* Source: row_t read(pixel, vector); use(row, pixel, vector, a, b) sets W terms of each sum. */
+/* Source: channels_t of(vector) is read once, since a row's writes keep the compiler from it; row_t
+ * read(pixel, vector); use(channels, row, pixel, vector, a, b) adds W terms to each sum. */
 template <class Source, int W> struct column_sums {
     enum { phases = 2 };
     struct shared_t {
@@ -59,7 +60,8 @@ template <class Source, int W> struct column_sums {
 
         if (group >= shape.groups)
             return;
-        if (vector < shape.vectors)
+        if (vector < shape.vectors) {
+            const typename Source::channels_t channels = source.of(vector);
             for (uint64_t first = (uint64_t)split * shape.groups + group; first < shape.pixels;
                  first += COLUMN_UNROLL * step) {
                 typename Source::row_t rows[COLUMN_UNROLL];
@@ -70,8 +72,9 @@ KERNEL_UNROLL
 KERNEL_UNROLL
                 for (int i = 0; i < COLUMN_UNROLL; i++)
                     if (first + (uint64_t)i * step < shape.pixels)
-                        source.use(rows[i], first + (uint64_t)i * step, vector, a, b);
+                        source.use(channels, rows[i], first + (uint64_t)i * step, vector, a, b);
             }
+        }
         for (int i = 0; i < W; i++) {
             shared.sums[0][(group * shape.lanes + lane) * W + (uint32_t)i] = a[i];
             shared.sums[1][(group * shape.lanes + lane) * W + (uint32_t)i] = b[i];

@@ -8,16 +8,21 @@ namespace {
 /* Around the first pixel, so that a large mean costs no precision. */
 template <class T, int W> struct moment_source {
     using row_t = lanes<T, W>;
+    using channels_t = lanes<T, W>;
     const T *x;
     uint32_t vectors;
 
+    KERNEL_CODE channels_t of(uint32_t vector) const
+    {
+        return row_t::read(x, vector);
+    }
     KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
     {
         return row_t::read(x, pixel * vectors + vector);
     }
-    KERNEL_CODE void use(const row_t &row, uint64_t, uint32_t vector, float *a, float *b) const
+    KERNEL_CODE void use(const channels_t &first, const row_t &row, uint64_t, uint32_t, float *a,
+                         float *b) const
     {
-        const row_t first = row_t::read(x, vector);
         for (int i = 0; i < W; i++) {
             const float off = row.get(i) - first.get(i);
             a[i] += off;
@@ -90,12 +95,6 @@ struct infer_coefficients {
 
 /* ---- applying ---- */
 
-template <int W> KERNEL_CODE void read_floats(const float *from, uint32_t vector, float *to)
-{
-    for (int i = 0; i < W; i++)
-        to[i] = from[vector * W + (uint32_t)i];
-}
-
 template <class T, int W> struct affine {
     struct device_affine with;
     divide vectors;
@@ -106,27 +105,27 @@ template <class T, int W> struct affine {
     {
         const uint32_t vector = vectors.rest(index);
         lanes<T, W> in = lanes<T, W>::read(x, index);
-        float scale[W], bias[W], out[W];
+        float out[W];
 
         for (int i = 0; i < W; i++)
             out[i] = in.get(i);
         if (with.scale) {
-            read_floats<W>(with.scale, vector, scale);
+            const floats<W> scale = floats<W>::read(with.scale, vector);
             for (int i = 0; i < W; i++)
-                out[i] *= scale[i];
+                out[i] *= scale.at[i];
         }
         if (with.bias) {
-            read_floats<W>(with.bias, vector, bias);
+            const floats<W> bias = floats<W>::read(with.bias, vector);
             for (int i = 0; i < W; i++)
-                out[i] += bias[i];
+                out[i] += bias.at[i];
         }
         if (with.other) {
             const lanes<T, W> other = lanes<T, W>::read((const T *)with.other, index);
             if (with.other_scale) {
-                read_floats<W>(with.other_scale, vector, scale);
-                read_floats<W>(with.other_bias, vector, bias);
+                const floats<W> scale = floats<W>::read(with.other_scale, vector);
+                const floats<W> bias = floats<W>::read(with.other_bias, vector);
                 for (int i = 0; i < W; i++)
-                    out[i] += other.get(i) * scale[i] + bias[i];
+                    out[i] += other.get(i) * scale.at[i] + bias.at[i];
             } else
                 for (int i = 0; i < W; i++)
                     out[i] += other.get(i);
@@ -143,11 +142,25 @@ template <class T, int W> struct gradient_source {
     struct row_t {
         lanes<T, W> x, d, other, mask;
     };
+    struct channels_t {
+        floats<W> mean, scale, bias;
+    };
     device_norm_gradient from;
     device_norm norm;
     const T *x;
     uint32_t vectors;
 
+    KERNEL_CODE channels_t of(uint32_t vector) const
+    {
+        channels_t channels = {};
+
+        channels.mean = floats<W>::read(norm.mean, vector);
+        if (from.rectified) {
+            channels.scale = floats<W>::read(norm.scale, vector);
+            channels.bias = floats<W>::read(norm.bias, vector);
+        }
+        return channels;
+    }
     KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
     {
         const uint64_t at = pixel * vectors + vector;
@@ -161,21 +174,21 @@ template <class T, int W> struct gradient_source {
             row.mask = lanes<T, W>::read((const T *)from.mask, at);
         return row;
     }
-    KERNEL_CODE void use(row_t &row, uint64_t pixel, uint32_t vector, float *a, float *b) const
+    KERNEL_CODE void use(const channels_t &channels, row_t &row, uint64_t pixel, uint32_t vector,
+                         float *a, float *b) const
     {
         for (int i = 0; i < W; i++) {
             float d = row.d.get(i);
             if (from.d_other)
                 d += row.other.get(i);
-            const uint32_t c = vector * W + (uint32_t)i;
             if (from.mask && row.mask.get(i) <= 0)
                 d = 0;
-            if (from.rectified && row.x.get(i) * norm.scale[c] + norm.bias[c] <= 0)
+            if (from.rectified && row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0)
                 d = 0;
             row.d.set(i, d);
             d = row.d.get(i); /* rounded as it will be read back */
             a[i] += d;
-            b[i] += d * (row.x.get(i) - norm.mean[c]);
+            b[i] += d * (row.x.get(i) - channels.mean.at[i]);
         }
         if (from.dz)
             row.d.write((T *)from.dz, pixel * vectors + vector);
@@ -206,13 +219,12 @@ template <class T, int W> struct backward_apply {
         const uint32_t vector = vectors.rest(index);
         lanes<T, W> d = lanes<T, W>::read(dz, index);
         const lanes<T, W> in = lanes<T, W>::read(x, index);
-        float a[W], b[W], c[W];
+        const floats<W> a = floats<W>::read(abc, vector);
+        const floats<W> b = floats<W>::read(abc + channels, vector);
+        const floats<W> c = floats<W>::read(abc + 2 * channels, vector);
 
-        read_floats<W>(abc, vector, a);
-        read_floats<W>(abc + channels, vector, b);
-        read_floats<W>(abc + 2 * channels, vector, c);
         for (int i = 0; i < W; i++)
-            d.set(i, a[i] * d.get(i) + b[i] * in.get(i) + c[i]);
+            d.set(i, a.at[i] * d.get(i) + b.at[i] * in.get(i) + c.at[i]);
         d.write(d_input, index);
     }
 };
@@ -221,14 +233,20 @@ template <class T, int W> struct backward_apply {
 
 template <class T, int W> struct bias_source {
     using row_t = lanes<T, W>;
+    struct channels_t {};
     const T *d_output;
     uint32_t vectors;
 
+    KERNEL_CODE channels_t of(uint32_t) const
+    {
+        return {};
+    }
     KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
     {
         return row_t::read(d_output, pixel * vectors + vector);
     }
-    KERNEL_CODE void use(const row_t &row, uint64_t, uint32_t, float *a, float *) const
+    KERNEL_CODE void use(const channels_t &, const row_t &row, uint64_t, uint32_t, float *a,
+                         float *) const
     {
         for (int i = 0; i < W; i++)
             a[i] += row.get(i);
@@ -295,7 +313,7 @@ int device_affine(const struct device_pixels *pixels, const struct device_affine
         const int W = decltype(width)::value;
         const affine<T, W> kernel = {*with, divide::make(pixels->channels / W), (const T *)x, (T *)y};
         return launch_each("affine", kernel, pixels->count * (pixels->channels / W), stream);
-    });
+    }, {with->scale, with->bias, with->other_scale, with->other_bias});
 }
 
 int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
@@ -312,7 +330,7 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
         const gradient_source<T, W> source = {*gradient, *norm, (const T *)x,
                                               pixels->channels / W};
         return launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
-    });
+    }, {norm->mean, norm->scale, norm->bias});
 }
 
 int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
@@ -332,7 +350,7 @@ int device_norm_backward_apply(const struct device_pixels *pixels, const float *
                                              (const T *)dz, (const T *)x, (T *)d_input};
         return launch_each("norm_backward_apply", kernel,
                            pixels->count * (pixels->channels / W), stream);
-    });
+    }, {abc});
 }
 
 int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,

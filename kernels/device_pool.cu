@@ -113,10 +113,11 @@ template <class T, int W> struct norm_value {
 
     KERNEL_CODE void get(uint32_t image, uint32_t y, uint32_t x, uint32_t vector, float *out) const
     {
+        const floats<W> by = floats<W>::read(scale, vector), plus = floats<W>::read(bias, vector);
+
         plain.get(image, y, x, vector, out);
         for (int i = 0; i < W; i++) {
-            const uint32_t c = vector * W + (uint32_t)i;
-            const float value = out[i] * scale[c] + bias[c];
+            const float value = out[i] * by.at[i] + plus.at[i];
             out[i] = value < 0 ? 0 : value;
         }
     }
@@ -244,6 +245,9 @@ template <class T, int W> struct stem_source {
     struct row_t {
         lanes<T, W> x;
     };
+    struct channels_t {
+        floats<W> scale, bias, mean;
+    };
     winnings<T, W> from;
     const T *x;
     const float *scale, *bias, *mean;
@@ -251,12 +255,17 @@ template <class T, int W> struct stem_source {
     uint32_t vectors;
     grid inputs;
 
+    KERNEL_CODE channels_t of(uint32_t vector) const
+    {
+        return {floats<W>::read(scale, vector), floats<W>::read(bias, vector),
+                floats<W>::read(mean, vector)};
+    }
     KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
     {
         return row_t{lanes<T, W>::read(x, pixel * vectors + vector)};
     }
-    KERNEL_CODE void use(const row_t &row, uint64_t pixel, uint32_t vector, float *a,
-                         float *b) const
+    KERNEL_CODE void use(const channels_t &channels, const row_t &row, uint64_t pixel,
+                         uint32_t vector, float *a, float *b) const
     {
         const uint64_t index = pixel * vectors + vector;
         float sum[W];
@@ -264,10 +273,9 @@ template <class T, int W> struct stem_source {
 
         from.gather(inputs.at((uint32_t)index), sum);
         for (int i = 0; i < W; i++) {
-            const uint32_t c = vector * W + (uint32_t)i;
-            d.set(i, row.x.get(i) * scale[c] + bias[c] <= 0 ? 0 : sum[i]);
+            d.set(i, row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0 ? 0 : sum[i]);
             a[i] += d.get(i);
-            b[i] += d.get(i) * (row.x.get(i) - mean[c]);
+            b[i] += d.get(i) * (row.x.get(i) - channels.mean.at[i]);
         }
         d.write(dz, index);
     }
@@ -379,7 +387,7 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
         const max_pool<T, W, norm_value<T, W>> kernel = {*window, outputs_of(window, vectors), value,
                                                             (T *)output, which};
         return launch_each("stem", kernel, out_pixels(window) * vectors, stream);
-    });
+    }, {scale, bias});
 }
 
 int device_stem_backward(const struct kernel_window *window, enum device_type type,
@@ -399,5 +407,5 @@ int device_stem_backward(const struct kernel_window *window, enum device_type ty
             (const T *)x, norm->scale, norm->bias, norm->mean, (T *)dz, pixels.channels / W,
             inputs_of(window, pixels.channels / W)};
         return launch_columns<W>("stem_backward", &pixels, source, finish, partial, stream);
-    });
+    }, {norm->scale, norm->bias, norm->mean});
 }

@@ -27,6 +27,7 @@ extern "C" {
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <initializer_list>
 #include <type_traits>
 
 #ifdef KERNELS_EMULATED
@@ -114,6 +115,25 @@ template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
     KERNEL_CODE void set(int i, float value)
     {
         at[i] = number<T>::from(value);
+    }
+};
+
+/* WIDTH numbers of one per channel: four at once, as with_width() has made sure. */
+template <int WIDTH> struct floats {
+    float at[WIDTH];
+
+    static KERNEL_CODE floats read(const float *from, uint32_t vector)
+    {
+        const int at_once = WIDTH < 4 ? WIDTH : 4;
+        floats all;
+
+        for (int i = 0; i < WIDTH / at_once; i++) {
+            const lanes<float, at_once> some =
+                lanes<float, at_once>::read(from, vector * (WIDTH / at_once) + (uint32_t)i);
+            for (int j = 0; j < at_once; j++)
+                all.at[i * at_once + j] = some.at[j];
+        }
+        return all;
     }
 };
 
@@ -256,15 +276,22 @@ template <class F> int with_type(enum device_type type, const F &f)
     return fail(EINVAL, "no such device type: %d", (int)type);
 }
 
-/* The same with the vector width that `channels` allows: f(T *, width). */
+/* The same with the vector width that `channels` and the alignment of rows with a float per channel
+ * allow: f(T *, width). */
 template <int N> struct width_t {
     static const int value = N;
 };
-template <class F> int with_width(enum device_type type, uint64_t channels, const F &f)
+template <class F>
+int with_width(enum device_type type, uint64_t channels, const F &f,
+               std::initializer_list<const float *> rows = {})
 {
+    bool aligned = true;
+
+    for (const float *row : rows)
+        aligned = aligned && reinterpret_cast<uintptr_t>(row) % 16 == 0;
     return with_type(type, [&](auto *null) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        if (channels % wide<T>::width == 0)
+        if (aligned && channels % wide<T>::width == 0)
             return f(null, width_t<wide<T>::width>());
         return f(null, width_t<1>());
     });

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend without a device: with kernels built for the host and host memory in place of
 # device memory (tests/cuda/emulated_runtime.c).
+EXTRA_DIST += tests/cuda/loads.sh tests/cuda/loads.py tests/cuda/loads.list
 EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/ranks.sh
 if HAVE_CUDA
+TESTS += tests/cuda/loads.sh
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
 
 check_PROGRAMS += tests/cuda/emulated_net_p2p.so

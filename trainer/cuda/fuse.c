@@ -16,8 +16,7 @@ struct fuser {
 /* cuDNN reads 16 bytes at once. */
 static bool fits(const struct fuser *fuser, uint32_t norm)
 {
-    return fuser->model->graph->nodes[norm].shape.channels % 8 == 0 &&
-           (uintptr_t)cuda_norm_row(fuser->model, norm, CUDA_MEAN) % 16 == 0;
+    return fuser->model->graph->nodes[norm].shape.channels % 8 == 0;
 }
 
 uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_block *own)

@@ -94,7 +94,7 @@ enum cuda_norm_row {
     CUDA_BETA,
     CUDA_D_GAMMA,
     CUDA_D_BETA,
-    CUDA_NORM_ROWS,
+    CUDA_NORM_ROWS = 16, /* a multiple of 4 floats: rows of 4, 8, ... channels are aligned */
 };
 
 /* Opens everything but INT8 and calibration. Close it in either case. */
