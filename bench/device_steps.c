@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps per second of one network on one backend, on synthetic images: forward, backward, update,
- * and the upload of each batch ahead of its step, from the backend's own memory, as in `iobench
- * train`. Arguments: backend, network, batch, seconds, goal in images/s (0: none).
+ * Steps of one network on synthetic images, from the backend's own memory, with the upload of each
+ * batch ahead of its step, as in `iobench train`.
+ *
+ *     device_steps [OPTION...] BACKEND NETWORK BATCH SECONDS [GOAL]     images/s; GOAL in images/s
+ *     device_steps [OPTION...] --loss STEPS NETWORK BATCH BACKEND...    losses from one seed
+ *
+ * --side PIXELS: of the images. With --loss every backend must come within 1% of the first one's
+ * losses. Fails if a backend is slower than it should be, say for want of an engine.
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -10,11 +15,27 @@
 #include "trainer/backend.h"
 
 #include <errno.h>
+#include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_STEPS = 5 };
+enum { WARM_STEPS = 5, BACKENDS_MAX = 8, STEPS_MAX = 1000, USAGE = 2 };
+
+static const double agreement = 0.01, smoothing = 0.1;
+static const struct backend_update sgd = {
+    .rate = 0.01, .rate_before = 0.01, .momentum = 0.9, .decay = 1e-4, .gradient_scale = 1};
+
+/* A backend with a network and a batch. */
+struct course {
+    struct graph *graph;
+    struct plugin_choice choice;
+    struct backend backend;
+    struct backend_batch batch;
+    uint8_t *rows;
+    int32_t *labels;
+};
 
 static void must(int code)
 {
@@ -24,41 +45,112 @@ static void must(int code)
     exit(code == -ENODEV ? 77 : 1);
 }
 
-struct images {
-    uint8_t *rows;
-    int32_t *labels;
-};
-
-static struct images make_images(struct backend *backend, const struct network *network,
-                                 uint32_t batch)
+static void make_images(struct course *course, uint32_t batch)
 {
-    const size_t bytes = (size_t)batch * network->side * network->side * 3;
-    struct images images = {backend_allocate(backend, bytes), calloc(batch, sizeof(int32_t))};
+    const size_t bytes = batch * graph_node_floats(&course->graph->nodes[0]);
 
-    must(images.rows && images.labels ? 0 : fail(ENOMEM, "out of memory"));
+    course->rows = backend_allocate(&course->backend, bytes);
+    course->labels = calloc(batch, sizeof *course->labels);
+    must(course->rows && course->labels ? 0 : fail(ENOMEM, "out of memory"));
     for (size_t i = 0; i < bytes; i++)
-        images.rows[i] = (uint8_t)(random_mix(i / 8) >> i % 8 * 8);
+        course->rows[i] = (uint8_t)(random_mix(i / 8) >> i % 8 * 8);
     for (uint32_t i = 0; i < batch; i++)
-        images.labels[i] = (int32_t)(random_mix(i) % network->classes);
-    return images;
+        course->labels[i] = (int32_t)(random_mix(i) % course->graph->classes);
+    course->batch =
+        (struct backend_batch){.rows = course->rows, .labels = course->labels, .count = batch};
 }
 
-static void open_backend(struct backend *backend, struct plugin_choice *choice, const char *text,
-                         const struct graph *graph, uint32_t batch)
+static void open_course(struct course *course, const char *backend, const struct network *network,
+                        uint32_t side, uint32_t batch)
 {
-    float *weights = malloc(graph->parameter_floats * sizeof *weights);
-
+    *course = (struct course){.graph = network_build(network, side, network->classes)};
+    must(course->graph ? 0 : -EINVAL);
+    float *weights = malloc(course->graph->parameter_floats * sizeof *weights);
     must(weights ? 0 : fail(ENOMEM, "out of memory"));
-    must(plugin_choose("backend", backend_registry, text, choice));
-    must(plugin_usable(choice->plugin) ? -ENODEV : 0);
-    must(backend_open(
-        backend, choice,
-        &(struct backend_config){
-            .graph = graph, .batch_size = batch, .training = true, .seed = 1, .late = true}));
-    graph_initialise(graph, 1, weights);
-    must(backend_load(backend, weights, NULL, NULL));
+    must(plugin_choose("backend", backend_registry, backend, &course->choice));
+    must(plugin_usable(course->choice.plugin) ? -ENODEV : 0);
+    must(backend_open(&course->backend, &course->choice,
+                      &(struct backend_config){.graph = course->graph,
+                                               .batch_size = batch,
+                                               .training = true,
+                                               .seed = 1,
+                                               .late = true}));
+    graph_initialise(course->graph, 1, weights);
+    must(backend_load(&course->backend, weights, NULL, NULL));
     free(weights);
+    make_images(course, batch);
 }
+
+/* Returns false if the backend was slower than it should be. */
+static bool close_course(struct course *course)
+{
+    const char *notice = backend_notice(&course->backend);
+    const bool good = !notice[0];
+
+    if (!good)
+        printf("FAILED: %s\n", notice);
+    backend_release(&course->backend, course->rows);
+    backend_close(&course->backend);
+    plugin_release(&course->choice);
+    graph_destroy(course->graph);
+    free(course->labels);
+    return good;
+}
+
+static void step(struct course *course, struct backend_loss *loss)
+{
+    must(backend_step(&course->backend, &course->batch, smoothing, NULL, NULL, loss));
+    must(backend_update(&course->backend, &sgd));
+    course->batch.step++;
+}
+
+/* ---- losses ---- */
+
+static void run_losses(struct course *course, uint64_t steps, double *losses)
+{
+    uint64_t known = 0;
+    struct backend_loss loss;
+
+    for (uint64_t i = 0; i < steps; i++) {
+        step(course, &loss);
+        if (loss.count)
+            losses[known++] = loss.loss;
+    }
+    while (known < steps && backend_finish(&course->backend, smoothing, NULL, NULL, &loss) == 1)
+        losses[known++] = loss.loss;
+    must(known == steps ? 0
+                        : fail(EIO, "a backend reports %llu losses of %llu steps",
+                               (unsigned long long)known, (unsigned long long)steps));
+}
+
+static int compare_losses(const struct network *network, uint32_t side, uint32_t batch,
+                          uint64_t steps, char *const *backends, uint32_t count)
+{
+    static double losses[BACKENDS_MAX][STEPS_MAX];
+    bool good = true;
+
+    printf("losses of %s at %u pixels, batch %u\n", network->name, side, batch);
+    for (uint32_t i = 0; i < count; i++) {
+        struct course course;
+        double worst = 0;
+        open_course(&course, backends[i], network, side, batch);
+        run_losses(&course, steps, losses[i]);
+        good = close_course(&course) && good;
+        for (uint64_t j = 0; j < steps; j++) {
+            const double off = fabs(losses[i][j] / losses[0][j] - 1);
+            printf("%s%.4f", j ? " " : "", losses[i][j]);
+            if (!(off <= worst)) /* a NaN is the worst */
+                worst = off;
+        }
+        const bool agrees = worst <= agreement;
+        printf("\n%s: %.3f%% from %s at most%s\n", backends[i], worst * 100, backends[0],
+               agrees ? "" : ": FAILED");
+        good = good && agrees;
+    }
+    return good ? 0 : 1;
+}
+
+/* ---- rates ---- */
 
 static void add(struct backend_times *sum, const struct backend_times *times)
 {
@@ -68,67 +160,45 @@ static void add(struct backend_times *sum, const struct backend_times *times)
     sum->update_ns += times->update_ns;
 }
 
-/* Drains all steps; sum may be NULL. */
-static int catch_up(struct backend *backend, struct backend_times *sum)
+static void catch_up(struct course *course, struct backend_times *sum)
 {
     struct backend_loss loss;
     int code;
 
-    while ((code = backend_finish(backend, 0.1, NULL, NULL, &loss)) == 1)
-        if (sum)
-            add(sum, &loss.times);
-    return code;
+    while ((code = backend_finish(&course->backend, smoothing, NULL, NULL, &loss)) == 1)
+        add(sum, &loss.times);
+    must(code);
 }
 
-int main(int argc, char **argv)
+static int measure_rate(const char *backend, const struct network *network, uint32_t side,
+                        uint32_t batch, double seconds, double goal)
 {
-    if (argc < 5) {
-        fprintf(stderr, "usage: device_steps BACKEND NETWORK BATCH SECONDS [GOAL]\n");
-        return 2;
-    }
-    const struct network *network = network_find(argv[2]);
-    const uint32_t batch = (uint32_t)strtoul(argv[3], NULL, 10);
-    const double seconds = strtod(argv[4], NULL), goal = argc > 5 ? strtod(argv[5], NULL) : 0;
-    const struct backend_update update = {
-        .rate = 0.01, .rate_before = 0.01, .momentum = 0.9, .decay = 1e-4, .gradient_scale = 1};
-    struct plugin_choice choice;
-    struct backend backend;
-    struct backend_times times = {0};
     uint64_t start_ns = clock_now_ns(), steps = 0;
-
-    must(network && batch ? 0 : -EINVAL);
-    struct graph *graph = network_build(network, network->side, network->classes);
-    must(graph ? 0 : -EINVAL);
-    open_backend(&backend, &choice, argv[1], graph, batch);
-    const struct images images = make_images(&backend, network, batch);
-    const double opened_s = (double)(clock_now_ns() - start_ns) * 1e-9;
-    for (uint64_t step = 0;; step++) {
-        const struct backend_batch given = {
-            .rows = images.rows, .labels = images.labels, .count = batch, .step = step};
-        struct backend_loss loss;
-        if (step == WARM_STEPS) {
-            must(catch_up(&backend, NULL));
-            start_ns = clock_now_ns();
-        }
-        must(backend_step(&backend, &given, 0.1, NULL, NULL, &loss));
-        must(backend_update(&backend, &update));
-        if (step < WARM_STEPS)
-            continue;
-        add(&times, &loss.times);
-        steps++;
-        if ((double)(clock_now_ns() - start_ns) * 1e-9 >= seconds)
-            break;
-    }
-    must(catch_up(&backend, &times));
-    const double took_s = (double)(clock_now_ns() - start_ns) * 1e-9;
-    const double rate = (double)(steps * batch) / took_s, each = 1e-6 / (double)steps;
+    struct backend_times times = {0}, unused = {0};
     struct backend_memory memory;
-    backend_memory(&backend, &memory);
+    struct backend_loss loss;
+    struct course course;
+    double took_s = 0;
+
+    open_course(&course, backend, network, side, batch);
+    const double opened_s = (double)(clock_now_ns() - start_ns) * 1e-9;
+    for (int i = 0; i < WARM_STEPS; i++)
+        step(&course, &loss);
+    catch_up(&course, &unused);
+    for (start_ns = clock_now_ns(); took_s < seconds || steps == 0; steps++) {
+        step(&course, &loss);
+        add(&times, &loss.times);
+        took_s = (double)(clock_now_ns() - start_ns) * 1e-9;
+    }
+    catch_up(&course, &times);
+    took_s = (double)(clock_now_ns() - start_ns) * 1e-9;
+    const double rate = (double)(steps * batch) / took_s, each = 1e-6 / (double)steps;
+    backend_memory(&course.backend, &memory);
     printf(
         "%s on %s, batch %u: %.0f images/s; a step %.2f ms (by the device: waited for the upload "
         "%.2f, compute %.2f, update %.2f; the upload itself %.2f); opened in %.1f s; %.1f GB of "
         "tensors, %.2f of workspace, %.2f of batches\n",
-        network->name, argv[1], batch, rate, took_s * 1e3 / (double)steps,
+        network->name, backend, batch, rate, took_s * 1e3 / (double)steps,
         (double)times.upload_ns * each, (double)times.compute_ns * each,
         (double)times.update_ns * each, (double)times.copy_ns * each, opened_s,
         (double)memory.activation_bytes * 1e-9, (double)memory.workspace_bytes * 1e-9,
@@ -136,10 +206,39 @@ int main(int argc, char **argv)
     if (goal > 0)
         printf("claim device_%s_%u %.0f images/s goal >=%.0f %s\n", network->name, batch, rate,
                goal, rate >= goal ? "ok" : "short");
-    backend_release(&backend, images.rows);
-    backend_close(&backend);
-    plugin_release(&choice);
-    graph_destroy(graph);
-    free(images.labels);
-    return 0;
+    return close_course(&course) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"loss", required_argument, NULL, 'l'}, {"side", required_argument, NULL, 's'}, {0}};
+    uint64_t steps = 0;
+    uint32_t side = 0;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1)
+        if (option == 'l')
+            steps = strtoull(optarg, NULL, 10);
+        else if (option == 's')
+            side = (uint32_t)strtoul(optarg, NULL, 10);
+        else
+            return USAGE;
+    char *const *rest = argv + optind;
+    const int count = argc - optind;
+    if (steps > STEPS_MAX || count < (steps ? 3 : 4) || (steps && count - 2 > BACKENDS_MAX)) {
+        fprintf(stderr,
+                "usage: device_steps [--side PIXELS] BACKEND NETWORK BATCH SECONDS [GOAL]\n"
+                "       device_steps [--side PIXELS] --loss STEPS NETWORK BATCH BACKEND...\n");
+        return USAGE;
+    }
+    const struct network *network = network_find(rest[steps ? 0 : 1]);
+    const uint32_t batch = (uint32_t)strtoul(rest[steps ? 1 : 2], NULL, 10);
+    must(network ? 0 : -EINVAL);
+    must(batch ? 0 : fail(EINVAL, "no batch of %s", rest[steps ? 1 : 2]));
+    side = side ? side : network->side;
+    if (steps)
+        return compare_losses(network, side, batch, steps, rest + 2, (uint32_t)count - 2);
+    return measure_rate(rest[0], network, side, batch, strtod(rest[3], NULL),
+                        count > 4 ? strtod(rest[4], NULL) : 0);
 }

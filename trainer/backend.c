@@ -195,6 +195,11 @@ void backend_memory(struct backend *backend, struct backend_memory *memory)
     backend->ops->memory(backend->state, memory);
 }
 
+const char *backend_notice(const struct backend *backend)
+{
+    return backend->ops->notice ? backend->ops->notice(backend->state) : "";
+}
+
 /* ---- what backends in host memory share ---- */
 
 struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss)

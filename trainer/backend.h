@@ -141,6 +141,9 @@ struct backend_ops {
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and report */
+    /* What makes this backend slower than the user expects, in one sentence; "": nothing. NULL:
+     * nothing ever does. */
+    const char *(*notice)(const void *state);
     /* Append the steps of one batch, without a state or device. */
     int (*schedule)(const void *settings, const struct schedule_request *request,
                     struct schedule *schedule);
@@ -187,6 +190,7 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
 void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
+const char *backend_notice(const struct backend *backend);
 
 /* ---- for members of the family ---- */
 

@@ -94,4 +94,5 @@ const struct trainer_ops trainer_network = {
     .step = network_step,
     .finish = network_finish,
     .memory = training_memory,
+    .notice = training_notice,
 };

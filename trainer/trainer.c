@@ -101,3 +101,8 @@ void trainer_memory(struct trainer *trainer, struct trainer_memory *memory)
     if (trainer->ops->memory)
         trainer->ops->memory(trainer->state, memory);
 }
+
+const char *trainer_notice(const struct trainer *trainer)
+{
+    return trainer->ops->notice ? trainer->ops->notice(trainer->state) : "";
+}

@@ -73,6 +73,8 @@ struct trainer_ops {
      * none is left, with what remained of the last one's. NULL: steps are never late. */
     int (*finish)(void *state, struct trainer_times *times);
     void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */
+    /* What made steps slower than the user expects, in one sentence; "": nothing. NULL: "". */
+    const char *(*notice)(const void *state);
 };
 
 extern const struct plugin *const trainer_registry[];
@@ -100,5 +102,6 @@ int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times);
 int trainer_finish(struct trainer *trainer, struct trainer_times *times);
 void trainer_memory(struct trainer *trainer, struct trainer_memory *memory);
+const char *trainer_notice(const struct trainer *trainer);
 
 #endif

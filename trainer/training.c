@@ -288,6 +288,11 @@ void training_memory(void *training, struct trainer_memory *memory)
                                       .pinned_bytes = found.pinned_bytes};
 }
 
+const char *training_notice(const void *training)
+{
+    return backend_notice(&((const struct training *)training)->backend);
+}
+
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss)
 {

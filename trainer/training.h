@@ -48,12 +48,13 @@ struct training {
 
 /* Returns 0 or a negative errno. Call training_close() in either case. */
 int training_open(struct training *training, const struct training_config *config);
-void training_close(void *training); /* this and the next three: hooks of struct trainer_ops */
+void training_close(void *training); /* this and the next four: hooks of struct trainer_ops */
 
 /* Return memory for batches that transfers to the backend at full speed. NULL with a reason. */
 void *training_allocate(void *training, size_t bytes);
 void training_release(void *training, void *memory);
 void training_memory(void *training, struct trainer_memory *memory);
+const char *training_notice(const void *training);
 
 /* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);

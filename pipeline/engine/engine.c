@@ -431,5 +431,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                       (unsigned long long)totals.windows_cut, result->reads.window);
     decoders_figures(engine->decoders, &run->decode, &run->findings);
     trainer_memory(&engine->trainer, &result->trainer_memory);
+    if (trainer_notice(&engine->trainer)[0])
+        result_notice(result, "%s", trainer_notice(&engine->trainer));
     return code;
 }

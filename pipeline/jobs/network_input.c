@@ -127,12 +127,18 @@ static void measure_memory(void *state, struct trainer_memory *memory)
     training_memory(((struct network_input *)state)->training, memory);
 }
 
+static const char *notice(const void *state)
+{
+    return training_notice(((const struct network_input *)state)->training);
+}
+
 static const struct trainer_ops network_trainer = {.plugin = {.name = "network"},
                                                    .allocate = allocate,
                                                    .release = release,
                                                    .step = step,
                                                    .finish = finish,
-                                                   .memory = measure_memory};
+                                                   .memory = measure_memory,
+                                                   .notice = notice};
 
 int input_open(struct network_input *input, struct training *training, uint64_t first_epoch,
                uint64_t epochs, struct result *result)

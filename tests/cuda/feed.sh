@@ -36,7 +36,16 @@ cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat 
 # INT8's ranges are found on the device.
 expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate-images 6 \
     --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
-says "tiny on cuda" "INT8 calibrated by kl on 6 images"
+says "tiny on cuda" "INT8 calibrated by kl on 6 images" "cuDNN has no engine for the INT8 convolution of"
+# One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.
+steps=$(dirname "$IOBENCH")/bench/device_steps
+expect 0 "$steps" --loss 3 lenet 2 cpu cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no
+says "cpu: 0.000% from cpu" "fusion=no: 0.0"
+expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" cuda:fp16,plans=none lenet 2 0
+says "FAILED: cuDNN has no engine for the convolution of conv2 (batch 2, 20 x 12 x 12 by 5 x 5 / 1 in 1 to 50)"
+# Two images at this rate diverge, and BF16 elsewhere.
+expect 1 "$steps" --loss 4 lenet 2 cuda:fp32,plans=none cuda:bf16,plans=none
+says "bf16,plans=none: " ": FAILED"
 # A device that is not here is planned for.
 expect 0 "$IOBENCH" plan lenet --backend cuda:fp32,plans=none --gpu h100
 says "lenet, cuda, fp32, training" "NVIDIA H100 data sheet" device_optimise

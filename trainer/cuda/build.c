@@ -104,6 +104,9 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
         builder->model->dnn ? dnn_find(builder->model->dnn, &step->convolution.shape, &code) : NULL;
     if (!plan && code != -ENOTSUP)
         builder->code = code;
+    if (code == -ENOTSUP)
+        cuda_note_plain(builder->model, step->node, step->kernel->operation,
+                        &step->convolution.shape);
     step->convolution.plan = plan;
     if (plan && plan->workspace_bytes > program->workspace_bytes)
         program->workspace_bytes = plan->workspace_bytes;

@@ -21,7 +21,7 @@ struct cuda_value {
 
 struct cuda_builder {
     struct cuda_program *program;
-    const struct cuda_model *model;
+    struct cuda_model *model;
     struct cuda_blocks blocks;
     struct cuda_value *values; /* of each block */
     int code;                  /* first error; its reason is the thread's */

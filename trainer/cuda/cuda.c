@@ -322,6 +322,11 @@ static void cuda_memory(void *state, struct backend_memory *memory)
         .pinned_bytes = model->pinned_bytes};
 }
 
+static const char *cuda_notice(const void *state)
+{
+    return ((const struct cuda_state *)state)->model.notice;
+}
+
 const struct backend_ops iobench_backend_cuda = {
     .plugin = {.name = "cuda",
                .summary = "the module behind the cuda backend",
@@ -338,5 +343,6 @@ const struct backend_ops iobench_backend_cuda = {
     .allocate = cuda_batches,
     .release = cuda_forget_batches,
     .memory = cuda_memory,
+    .notice = cuda_notice,
     .schedule = cuda_schedule,
 };

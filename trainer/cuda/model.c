@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -451,4 +452,17 @@ const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node)
 int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
 {
     return (int32_t *)(void *)((uint64_t *)(void *)(header + 1) + model->graph->node_count);
+}
+
+void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
+                     const struct dnn_shape *shape)
+{
+    const struct kernel_window *w = &shape->window;
+
+    if (!model->notice[0])
+        snprintf(model->notice, sizeof model->notice,
+                 "cuDNN has no engine for the %s of %.60s (batch %u, %u x %u x %u by %u x %u / %u "
+                 "in %u to %u): a plain kernel computes it, up to 100 times slower",
+                 operation, model->graph->nodes[node].name, w->images, w->in_channels, w->in_height,
+                 w->in_width, w->height, w->width, w->stride, w->groups, w->out_channels);
 }

@@ -75,6 +75,7 @@ struct cuda_model {
     float *logits, *logits_result;   /* FP32, on the device; pinned */
     struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8_model.c) */
     struct cuda_int8 *int8;          /* of each node */
+    char notice[256];                /* of the first convolution without an engine of cuDNN */
     struct magnitudes *magnitudes;   /* of each node, while calibrating (observe.c) */
     uint32_t *scratch;               /* of their kernel */
 };
@@ -131,6 +132,9 @@ float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
 float *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
 const float *cuda_unscale(const struct cuda_model *model); /* NULL: 1 */
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
+/* Remember that cuDNN has no engine for a convolution, which is then slow. */
+void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
+                     const struct dnn_shape *shape);
 int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header);
 
 #endif
