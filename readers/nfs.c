@@ -72,9 +72,10 @@ struct connection {
     struct opening {
         struct connection *connection;
         struct handle *handle;
-    } * openings;   /* by handle */
-    uint32_t busy;  /* reads */
-    uint32_t opens; /* under way */
+    } * openings;     /* by handle */
+    uint32_t busy;    /* reads */
+    uint32_t waiting; /* of these, not begun: READ_WAITING */
+    uint32_t opens;   /* under way */
 };
 
 struct nfs_state {
@@ -83,7 +84,8 @@ struct nfs_state {
     uint32_t opens_most;           /* 1 for NFS 4, which numbers a client's opens */
     uint32_t connection_count;
     struct connection *connections;
-    struct nfs_read *reads;
+    struct nfs_read *reads, **free;
+    uint32_t free_count;
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned;
@@ -93,6 +95,17 @@ struct nfs_state {
 };
 
 static void start_read(struct nfs_read *read);
+
+static void set_state(struct nfs_read *read, enum read_state state)
+{
+    struct nfs_state *nfs = read->connection->nfs;
+
+    read->connection->waiting -= read->state == READ_WAITING;
+    read->connection->waiting += state == READ_WAITING;
+    read->state = state;
+    if (state == READ_FREE)
+        nfs->free[nfs->free_count++] = read;
+}
 
 static void finish(struct nfs_read *read, int result)
 {
@@ -108,13 +121,13 @@ static void finish(struct nfs_read *read, int result)
     read->request = NULL;
     if (read->state == READ_SENT) {
         request->held = libnfs_writes_late; /* otherwise libnfs copies from its own memory */
-        read->state = READ_ABANDONED;
+        set_state(read, READ_ABANDONED);
         nfs->abandoned++;
         return;
     }
     if (read->handle)
         handles_release(&read->connection->handles, read->handle);
-    read->state = READ_FREE;
+    set_state(read, READ_FREE);
 }
 
 /* ---- files ---- */
@@ -156,7 +169,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
             connection->is_broken = true;
             handles_release(&connection->handles, handle);
             read->handle = NULL;
-            read->state = READ_WAITING;
+            set_state(read, READ_WAITING);
         } else if (code) {
             finish(read, code);
         } else {
@@ -219,16 +232,16 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     if (read->state == READ_ABANDONED) {
         handles_release(&connection->handles, read->handle);
         connection->nfs->abandoned--;
-        read->state = READ_FREE;
+        set_state(read, READ_FREE);
         return;
     }
     struct read_request *request = read->request;
-    read->state = READ_OPENING; /* libnfs no longer holds it */
+    set_state(read, READ_OPENING); /* libnfs no longer holds it */
     if (nfs_link_is_lost(status)) {
         connection->is_broken = true;
         handles_release(&connection->handles, read->handle);
         read->handle = NULL;
-        read->state = READ_WAITING;
+        set_state(read, READ_WAITING);
     } else if (status < 0) {
         finish(read, status);
     } else {
@@ -254,22 +267,22 @@ static void start_read(struct nfs_read *read)
     if (!read->handle) {
         read->handle = handles_acquire(&connection->handles, request->shard);
         if (!read->handle) { /* all in use: wait for a release */
-            read->state = READ_WAITING;
+            set_state(read, READ_WAITING);
             return;
         }
     }
-    read->state = READ_OPENING;
+    set_state(read, READ_OPENING);
     if (!read->handle->opened) {
         if (!read->handle->opening && connection->opens >= connection->nfs->opens_most) {
             handles_release(&connection->handles, read->handle);
             read->handle = NULL;
-            read->state = READ_WAITING;
+            set_state(read, READ_WAITING);
         } else if (!read->handle->opening) {
             open_file(connection, read->handle);
         }
         return;
     }
-    read->state = READ_SENT;
+    set_state(read, READ_SENT);
     if (libnfs_pread_async(connection->context, read->handle->remote,
                            (char *)request->buffer + read->got, request->bytes - read->got,
                            request->offset + read->got, on_read, read))
@@ -282,7 +295,7 @@ static void start_waiting(struct connection *connection)
 {
     struct nfs_state *nfs = connection->nfs;
 
-    for (uint32_t i = 0; i < nfs->config->depth; i++)
+    for (uint32_t i = 0; i < nfs->config->depth && connection->waiting; i++)
         if (nfs->reads[i].state == READ_WAITING && nfs->reads[i].connection == connection)
             start_read(&nfs->reads[i]);
 }
@@ -379,23 +392,19 @@ static int nfs_reader_submit(void *state, struct read_request *request)
 {
     struct nfs_state *nfs = state;
     struct connection *idlest = &nfs->connections[0];
-    struct nfs_read *read = NULL;
 
-    for (uint32_t i = 0; i < nfs->config->depth && !read; i++)
-        if (nfs->reads[i].state == READ_FREE)
-            read = &nfs->reads[i];
-    if (!read && nfs->busy == 0)
+    if (nfs->free_count == 0 && nfs->busy == 0)
         return fail(ETIMEDOUT, "server not responding: the last %u reads timed out",
                     nfs->abandoned);
-    if (!read)
+    if (nfs->free_count == 0)
         return -EAGAIN;
     for (uint32_t i = 1; i < nfs->connection_count; i++)
         if (nfs->connections[i].busy < idlest->busy)
             idlest = &nfs->connections[i];
-    *read = (struct nfs_read){.state = READ_WAITING,
-                              .request = request,
-                              .connection = idlest,
-                              .submit_ns = request->submit_ns};
+    struct nfs_read *read = nfs->free[--nfs->free_count];
+    *read = (struct nfs_read){
+        .request = request, .connection = idlest, .submit_ns = request->submit_ns};
+    set_state(read, READ_WAITING);
     nfs->busy++;
     idlest->busy++;
     if (idlest->state == CONNECTION_UP && !idlest->is_broken)
@@ -499,10 +508,13 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
         return code;
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
     nfs->reads = memory_array(config->depth, sizeof *nfs->reads);
+    nfs->free = memory_array(config->depth, sizeof *nfs->free);
     nfs->finished = memory_array(config->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
-    if (!nfs->reads || !nfs->finished || !nfs->connections)
+    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections)
         return -ENOMEM;
+    for (uint32_t i = config->depth; i-- > 0;)
+        nfs->free[nfs->free_count++] = &nfs->reads[i];
     for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
@@ -551,6 +563,7 @@ static void nfs_reader_close(void *state)
     waker_close(&nfs->waker);
     free(nfs->connections);
     free(nfs->reads);
+    free(nfs->free);
     free(nfs->finished);
 }
 
