@@ -40,7 +40,7 @@ static const struct option_spec cuda_options[] = {
      .maximum = 64, .summary = "batches uploaded while another is computed"},
     {"deterministic", 0, OPTION_FLAG, offsetof(struct cuda_settings, deterministic),
      .fallback = "yes", .summary = "use only deterministic algorithms"},
-    {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "8",
+    {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "64",
      .minimum = 1, .maximum = 64, .summary = "engines timed per layer; 1: cuDNN's choice"},
     {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",
      .choices = fusions,

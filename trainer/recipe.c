@@ -11,7 +11,7 @@ struct lars_point {
 
 static const struct lars_point lars_points[] = {
     {408, 3.0, 5e-5, 2},  {816, 5.3, 5e-5, 2},   {1024, 6.0, 2.5e-5, 2}, {1632, 7.5, 5e-5, 2},
-    {2048, 9.0, 5e-5, 3}, {3200, 11.0, 5e-5, 3}, {4096, 13.0, 2e-4, 3},
+    {2048, 9.0, 5e-5, 3}, {3200, 11.0, 5e-5, 2}, {4096, 13.0, 2e-4, 3},
 };
 
 enum { LARS_POINTS = sizeof lars_points / sizeof *lars_points };

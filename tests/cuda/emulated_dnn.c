@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ struct dnn {
     struct dnn_found *plans;
     void *stream;
     bool has_device;
+    char *file; /* of plans; NULL: none */
 };
 
 int dnn_open(struct dnn **made, const struct dnn_config *config)
@@ -35,6 +37,7 @@ int dnn_open(struct dnn **made, const struct dnn_config *config)
     if (!dnn)
         return -ENOMEM;
     dnn->has_device = config->runtime != NULL;
+    dnn->file = config->plans ? strdup(config->plans) : NULL;
     dnn->stream = dnn->has_device ? config->runtime->stream : NULL;
     return 0;
 }
@@ -46,6 +49,7 @@ void dnn_close(struct dnn *dnn)
         free(dnn->plans);
         dnn->plans = next;
     }
+    free(dnn ? dnn->file : NULL);
     free(dnn);
 }
 
@@ -86,10 +90,15 @@ bool dnn_has_device(const struct dnn *dnn)
     return dnn->has_device;
 }
 
+/* Only tries whether the file could be written. */
 int dnn_keep(struct dnn *dnn)
 {
-    (void)dnn;
-    return 0;
+    FILE *file = dnn->file ? fopen(dnn->file, "ae") : NULL;
+    int code = dnn->file && !file ? fail(errno, "%s: cannot be written", dnn->file) : 0;
+
+    if (file)
+        fclose(file);
+    return code;
 }
 
 /* ---- computing ---- */

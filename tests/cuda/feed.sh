@@ -37,6 +37,10 @@ cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat 
 expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate-images 6 \
     --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
 says "tiny on cuda" "INT8 calibrated by kl on 6 images" "cuDNN has no engine for the INT8 convolution of"
+# A file of plans that cannot be written does not end a job, also when the last, smaller batch adds to it.
+expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --checkpoint ahead --batch-size 5 \
+    --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=nowhere/plans.json
+says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 # One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.
 steps=$(dirname "$IOBENCH")/bench/device_steps
 expect 0 "$steps" --loss 3 lenet 2 cpu cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no

@@ -81,9 +81,9 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
             return -EIO;
         program->next = cuda->programs;
         cuda->programs = program;
-        int kept = cuda->model.dnn ? dnn_keep(cuda->model.dnn) : 0;
-        if (kept)
-            return kept;
+        if (cuda->model.dnn && dnn_keep(cuda->model.dnn) && !cuda->model.notice[0])
+            snprintf(cuda->model.notice, sizeof cuda->model.notice,
+                     "chosen engines are not kept, and will be timed again: %s", fail_reason());
     }
     *found = program;
     int code = make_room(cuda, program);

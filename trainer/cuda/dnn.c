@@ -20,7 +20,8 @@
 
 enum {
     CANDIDATES_MAX = DNN_CONFIGS_MAX,
-    ROUNDS = 5,
+    ROUNDS = 2,
+    LAUNCHES = 8, /* of a round: queued, as in a step */
     KEY_BYTES = 400,
     NOISE_BYTES = 1 << 20,
 };
@@ -28,6 +29,9 @@ enum {
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
 static const uint64_t making_ns = 3000000000; /* limit for making one shape's plans */
+
+/* What a tensor holds: activations after a ReLU, weights and gradients, or numbers per channel. */
+enum noise_kind { NOISE_RECTIFIED, NOISE_SIGNED, NOISE_PER_CHANNEL, NOISE_KINDS };
 
 struct dnn_found {
     struct dnn_plan known; /* first member */
@@ -45,7 +49,8 @@ struct dnn {
     struct dnn_found *plans;
     struct dnn_choices *kept; /* from the file, and new ones */
     bool changed;
-    uint16_t *noise; /* input of timed engines */
+    char *file;                                /* of plans; NULL: none */
+    uint8_t *noise[DNN_INT8 + 1][NOISE_KINDS]; /* input of timed engines */
 };
 
 /* ---- opening ---- */
@@ -69,8 +74,9 @@ int dnn_open(struct dnn **made, const struct dnn_config *config)
         return -ENOMEM;
     hold_compiler();
     dnn->config = *config;
+    dnn->file = config->plans ? strdup(config->plans) : NULL;
     dnn->kept = dnn_choices_read(config->plans);
-    if (!dnn->kept)
+    if (!dnn->kept || (config->plans && !dnn->file))
         return -ENOMEM;
     if (!config->runtime)
         return dnn_describe_device(config->described, &dnn->described);
@@ -93,7 +99,10 @@ void dnn_close(struct dnn *dnn)
     if (dnn->handle)
         cudnnDestroy(dnn->handle);
     dnn_choices_free(dnn->kept);
-    free(dnn->noise);
+    for (int i = 0; i <= DNN_INT8; i++)
+        for (int j = 0; j < NOISE_KINDS; j++)
+            free(dnn->noise[i][j]);
+    free(dnn->file);
     free(dnn);
 }
 
@@ -174,12 +183,54 @@ struct trial {
     void *first, *last; /* events */
 };
 
-/* Fill with FP16 numbers between 1/2 and 1 of either sign; zeros would run too fast. */
-static int fill(const struct trial *trial, void *memory, uint64_t bytes)
+/* Write number i: uniform, as exponents that halve in frequency make it. Power, and so the clock,
+ * depends on the numbers; zeros would run too fast. */
+static void write_noise(uint8_t *to, uint32_t i, enum dnn_number number, enum noise_kind kind)
 {
-    void *stream = trial->dnn->config.runtime->stream;
+    static const uint8_t bytes[] = {
+        [DNN_FLOAT] = 4, [DNN_HALF] = 2, [DNN_BFLOAT] = 2, [DNN_INT8] = 1};
+    const uint64_t random = random_mix(i);
+    const bool high = random >> 63;
+    const uint32_t digits = (uint32_t)(random >> 16) & 0x7fffff;
+    const uint32_t halvings =
+        kind == NOISE_PER_CHANNEL ? 0 : (uint32_t)__builtin_ctz((uint32_t)random | 1 << 12);
+    const uint32_t sign = kind == NOISE_SIGNED && high;
+    const uint32_t wide = sign << 31 | (126 - halvings) << 23 | digits;
+    uint32_t bits = number == DNN_FLOAT    ? wide
+                    : number == DNN_BFLOAT ? wide >> 16
+                    : number == DNN_HALF   ? sign << 15 | (14 - halvings) << 10 | digits >> 13
+                    : kind == NOISE_SIGNED ? digits & 0xff
+                                           : digits & 0x7f;
+
+    if (kind == NOISE_RECTIFIED && high)
+        bits = 0;
+    memcpy(to + (size_t)i * bytes[number], &bits, bytes[number]); /* little-endian, as the GPU */
+}
+
+static const uint8_t *noise_of(struct dnn *dnn, enum dnn_number number, enum noise_kind kind)
+{
+    uint8_t **noise = &dnn->noise[number][kind];
+
+    if (*noise)
+        return *noise;
+    *noise = memory_zeroed(NOISE_BYTES);
+    const uint32_t count = NOISE_BYTES / (number == DNN_FLOAT ? 4U : number == DNN_INT8 ? 1U : 2U);
+    for (uint32_t i = 0; *noise && i < count; i++)
+        write_noise(*noise, i, number, kind);
+    return *noise;
+}
+
+static int fill(struct dnn *dnn, const struct dnn_shape *shape, enum dnn_tensor which, void *memory)
+{
+    const enum noise_kind kind = dnn_extent(shape, which) >= DNN_IN_CHANNELS ? NOISE_PER_CHANNEL
+                                 : which == DNN_INPUT && !(shape->fusion & DNN_PROLOGUE)
+                                     ? NOISE_RECTIFIED
+                                     : NOISE_SIGNED;
+    const uint8_t *noise = noise_of(dnn, dnn_number(shape, which), kind);
+    const uint64_t bytes = dnn_tensor_bytes(shape, which);
+    void *stream = dnn->config.runtime->stream;
     uint64_t done = bytes < NOISE_BYTES ? bytes : NOISE_BYTES;
-    int code = runtime_copy(memory, trial->dnn->noise, done, stream);
+    int code = noise ? runtime_copy(memory, noise, done, stream) : -ENOMEM;
 
     while (done < bytes && code == 0) { /* the rest is copied on the device */
         const uint64_t more = bytes - done < done ? bytes - done : done;
@@ -195,17 +246,11 @@ static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_sha
     int code = 0;
 
     *trial = (struct trial){.dnn = dnn, .shape = shape};
-    if (!dnn->noise) {
-        dnn->noise = memory_zeroed(NOISE_BYTES);
-        for (uint32_t i = 0; dnn->noise && i < NOISE_BYTES / sizeof *dnn->noise; i++)
-            dnn->noise[i] = (uint16_t)((random_mix(i) & 0x83ff) | 0x3800);
-    }
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
-        const uint64_t bytes = dnn_tensor_bytes(shape, i);
         if (!dnn_takes(shape, i))
             continue;
-        trial->tensors.at[i] = dnn->noise ? runtime_allocate(bytes) : NULL;
-        code = trial->tensors.at[i] ? fill(trial, trial->tensors.at[i], bytes) : -ENOMEM;
+        trial->tensors.at[i] = runtime_allocate(dnn_tensor_bytes(shape, i));
+        code = trial->tensors.at[i] ? fill(dnn, shape, i, trial->tensors.at[i]) : -ENOMEM;
     }
     if (code == 0)
         code = runtime_event_create(&trial->first);
@@ -241,7 +286,7 @@ static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, d
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
         code = runtime_event_record(trial->first, stream);
-        if (code == 0)
+        for (int launch = 0; launch < LAUNCHES && code == 0; launch++)
             code = execute(dnn, trial->shape, plan, &trial->tensors);
         if (code == 0)
             code = runtime_event_record(trial->last, stream);
@@ -249,6 +294,7 @@ static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, d
             code = runtime_event_synchronise(trial->last);
         if (code == 0)
             code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
+        elapsed /= LAUNCHES;
         if (i == 0 || elapsed < *milliseconds)
             *milliseconds = elapsed;
     }
@@ -392,8 +438,7 @@ static int remember(struct dnn *dnn, struct dnn_found *plan)
 
 int dnn_keep(struct dnn *dnn)
 {
-    int code =
-        dnn->changed && dnn->config.plans ? dnn_choices_write(dnn->kept, dnn->config.plans) : 0;
+    int code = dnn->changed && dnn->file ? dnn_choices_write(dnn->kept, dnn->file) : 0;
 
     dnn->changed = dnn->changed && code != 0;
     return code;
