@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs everything that needs a GPU, in parts of less than ten minutes each: tests first, then figures. Works from
-# a build tree or from the folder of `make portable`, without network, compiler or root. Output is
-# also written to OUT/PART.txt, with the machine's description. A failure or hang costs only its own line.
+# Runs everything that needs a GPU, the most important first. Works from a build tree or from the folder of
+# `make portable`, without network, compiler or root. Output is also added to OUT/results.txt, with the
+# machine's description. A failure or hang costs only its own line.
 set -u
 
 usage() {
     cat <<'END'
 usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   check       every kernel against its reference; steps against the reference; what every backend promises
+  losses      FP32 and FP16, fused and not, learn as the CPU does, step by step
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
   rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
@@ -18,9 +19,10 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   networks    images/s of every network
   feed        a data set of JPEGs through ResNet-50: who limits; uploads ahead or not; two jobs on one GPU
   ranks       two GPUs by each exchange: the same weights as one process, and what is exposed (needs mpirun)
-The default is all of them, in this order. Parts that cannot run say why. Results go to --out
+The default is all of them, the most important first. Parts that cannot run say why. Results go to --out
 (device-results); plans, data sets and what else they need to --work (work in it), where the next call finds
-them; the plans come back as plans.json, too. After --seconds nothing new begins, and what runs is ended.
+them; the plans come back as plans.json, too, and what the GPU did each second as dmon.txt. After --seconds
+nothing new begins, and what runs is ended: `device.sh --seconds 540` answers most in one call.
 END
 }
 
@@ -29,7 +31,8 @@ OUT=device-results
 WORK=
 DEADLINE=
 BATCHES=${BATCHES:-64 128 256 512 1024}
-TOURNAMENT=${TOURNAMENT:-3}
+TOURNAMENT=${TOURNAMENT:-64}
+NETWORK=${NETWORK:-resnet50}
 PYTHON=${PYTHON:-python3}
 PARTS=
 while [ $# -gt 0 ]; do
@@ -37,7 +40,7 @@ while [ $# -gt 0 ]; do
     --out) OUT=${2:?} && shift ;;
     --work) WORK=${2:?} && shift ;;
     --seconds) DEADLINE=$(($(date +%s) + ${2:?})) && shift ;;
-    check | sanitize | learn | rates | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
+    check | losses | sanitize | learn | rates | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -119,6 +122,15 @@ machine() {
     "$(tool iobench)" list backend
 }
 
+# Images/s of the fastest published run of ResNet-50 on one such GPU.
+goal() {
+    case $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) in
+    *H200*) echo 7950 ;;
+    *H100*) echo 7449 ;;
+    *) echo 0 ;;
+    esac
+}
+
 check() {
     run 60 "$(tool tests/cuda/test_device_kernels)"
     run 60 "$(tool tests/cuda/test_device_magnitudes)"
@@ -126,6 +138,11 @@ check() {
     run 120 "$(tool tests/cuda/test_cuda)"
     run 180 "$(tool tests/unit/test_backend)"
     run 60 "$(tool tests/unit/test_quantise)"
+}
+
+losses() {
+    run 240 "$(tool bench/device_steps)" --side "${SIDE:-64}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" cpu \
+        cuda:fp32,tournament=1 "cuda:fp16,fusion=no,tournament=$TOURNAMENT" "cuda:fp16,fusion=all,tournament=$TOURNAMENT"
 }
 
 sanitize() {
@@ -148,14 +165,14 @@ learn() {
 rates() {
     run 120 "$(tool bench/device_kernels)" 256
     for batch in $BATCHES; do
-        steps 95 "cuda:fp16,tournament=$TOURNAMENT" resnet50 "$batch" 5 7950
+        steps 95 "cuda:fp16,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
     done
 }
 
 fusion() {
     fused 1
     for fusion in no all auto; do
-        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" resnet50 "${BATCH:-256}" 5 7950
+        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" resnet50 "${BATCH:-256}" 5 "$(goal)"
     done
 }
 
@@ -187,7 +204,7 @@ feed() {
     "$(tool iobench)" list backend | grep -A 1 '^  cuda ' | grep -q -- '-> not' &&
         echo "skipped: the cuda backend cannot run here" && return
     program=$(tool iobench) set=$WORK/set
-    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-16384},classes=1000,mean=40k" "$set" --shards 8
+    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=1000,mean=110k" "$set" --shards 8
     run 60 "$program" --data "$set" --batch-size 256 --epochs 2 --runs 1
     run 150 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer resnet50
     for ahead in 0 2; do
@@ -220,8 +237,16 @@ ranks() {
     done
 }
 
-for part in ${PARTS:-check sanitize learn rates fusion precisions torch networks feed ranks}; do
-    { machine; echo "==== $part"; $part; } 2>&1 | tee "$OUT/$part.txt"
+begun_at=$( (wc -l <"$OUT/results.txt") 2>/dev/null || echo 0)
+dmon=
+if command -v nvidia-smi >/dev/null; then
+    nvidia-smi dmon -s pucm -o T >"$OUT/dmon.txt" 2>&1 &
+    dmon=$!
+fi
+machine 2>&1 | tee -a "$OUT/results.txt"
+for part in ${PARTS:-check losses rates torch feed fusion precisions networks learn sanitize ranks}; do
+    { echo "==== $part"; $part; } 2>&1 | tee -a "$OUT/results.txt"
     cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done
-! grep -q -- '^-- FAILED' "$OUT"/*.txt
+[ -z "$dmon" ] || kill "$dmon" 2>/dev/null
+! tail -n +$((begun_at + 1)) "$OUT/results.txt" | grep -q -- '^-- FAILED'
