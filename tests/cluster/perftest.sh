@@ -3,11 +3,13 @@
 # iobench net over verbs against perftest, in turns, between two QEMU guests with soft-RoCE: bandwidth of
 # ib_write_bw, ib_read_bw and ib_send_bw, latency of ib_send_lat. A claim is the median of the ratios.
 #
-#   cd build && sudo srcdir=.. ../tests/cluster/perftest.sh [ROUNDS]
-ROUNDS=${1:-5}
+#   cd build && sudo srcdir=.. ../tests/cluster/perftest.sh [ROUNDS [OP...]]
 # shellcheck source=tests/cluster/bed/qemu.sh
 . "$(dirname "$0")/bed/qemu.sh"
 command -v ib_write_bw >/dev/null || skip "ib_write_bw (perftest) is not installed"
+ROUNDS=${1:-5}
+[ $# -eq 0 ] || shift
+OPS=${*:-write read send}
 
 qemu_guest server 1024M
 qemu_guest node1 1024M
@@ -15,7 +17,8 @@ await server node1
 for guest in server node1; do must $guest ". $BED/guest.sh; make_rxe"; done
 SERVER=$(address_of server)
 
-# Emulated processors may stall for seconds: acknowledgements may take long.
+# Emulated processors are so slow that sampling counters beside would take a good part of one; and they may stall
+# for seconds, so that acknowledgements take long.
 perftest() { # PROGRAM SIZE COLUMN: a column of its table
     perftest_command="$1 -d rxe0 -x 1 -s $2 -n ${4:-400} -u 20 -F ${5-}"
     must server "$perftest_command >/run/perftest 2>&1 &"
@@ -26,7 +29,7 @@ perftest() { # PROGRAM SIZE COLUMN: a column of its table
 
 net() { # SIZE KEY OP: a figure of iobench net
     mpirun_in "node1 server" 1 "$IOBENCH net --transport verbs:device=rxe0,timeout=20,op=$3 --from $1 --to $1 \
-        --pairs none --no-collectives --repeats 5 --repeat-time 500ms --rank-timeout 5m --json /run/net.json"
+        --pairs none --no-collectives --repeats 5 --repeat-time 500ms --rank-timeout 5m --sample-interval none --json /run/net.json"
     on node1 "cat /run/net.json" >net.json
     value net.json "messages.sizes.0.$2"
 }
@@ -42,11 +45,11 @@ claim() { # NAME FILE: with a line "OURS THEIRS" for each round
 round=0
 while [ $round -lt "$ROUNDS" ]; do
     round=$((round + 1))
-    for op in write read send; do
+    for op in $OPS; do
         for size in 65536 1048576; do
-            theirs=$(perftest "ib_${op}_bw" $size 4 $((104857600 / size)))
-            ours=$(net $size forth_bytes_per_s $op)
-            [ $op != read ] || ours=$(value net.json messages.sizes.0.back_bytes_per_s)
+            theirs=$(perftest "ib_${op}_bw" "$size" 4 $((104857600 / size)))
+            ours=$(net "$size" forth_bytes_per_s "$op")
+            [ "$op" != read ] || ours=$(value net.json messages.sizes.0.back_bytes_per_s)
             echo "round $round: $op of $size bytes: $ours and $theirs MiB/s"
             awk -v a="$ours" -v b="$theirs" 'BEGIN { print a, b * 1048576 }' >>"$op-$size"
         done
@@ -56,7 +59,7 @@ while [ $round -lt "$ROUNDS" ]; do
     echo "round $round: latency: $ours s and $theirs us"
     awk -v a="$ours" -v b="$theirs" 'BEGIN { print a * 1000000, b }' >>latency
 done
-for op in write read send; do
+for op in $OPS; do
     for size in 65536 1048576; do
         claim "net verbs $op $size" "$op-$size"
     done
