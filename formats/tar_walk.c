@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 enum {
     NAME_BYTES = 100,
     SIZE_OFFSET = 124,
@@ -61,20 +63,27 @@ static bool take_size(const uint8_t *field, uint64_t *number)
 }
 
 /* The checksum is the sum of all bytes, with its own field counted as spaces; some old writers
- * summed signed bytes. */
+ * summed signed bytes, so each byte from 128 on counted 256 less. Every header of every record is
+ * summed, so the loops are vectorised and the second one runs only if the first sum differs. */
 bool tar_is_header(const uint8_t *block)
 {
+    const uint8_t *own = block + CHECKSUM_OFFSET;
+    uint32_t sum = CHECKSUM_BYTES * ' ', high = 0;
     uint64_t written;
-    int64_t plain = 0, with_sign = 0;
 
-    if (!take_octal(block + CHECKSUM_OFFSET, CHECKSUM_BYTES, &written))
+    if (!take_octal(own, CHECKSUM_BYTES, &written))
         return false;
-    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++) {
-        bool own = i >= CHECKSUM_OFFSET && i < CHECKSUM_OFFSET + CHECKSUM_BYTES;
-        plain += own ? ' ' : block[i];
-        with_sign += own ? ' ' : (int8_t)block[i];
-    }
-    return plain == (int64_t)written || with_sign == (int64_t)written;
+    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++)
+        sum += block[i];
+    for (size_t i = 0; i < CHECKSUM_BYTES; i++)
+        sum -= own[i];
+    if (sum == written)
+        return true;
+    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++)
+        high += block[i] >> 7;
+    for (size_t i = 0; i < CHECKSUM_BYTES; i++)
+        high -= own[i] >> 7;
+    return (int64_t)sum - 256 * (int64_t)high == (int64_t)written;
 }
 
 static bool is_zero(const uint8_t *block)

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "formats/format.h"
+#include "formats/tar_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -278,6 +279,36 @@ static void a_name_in_front_is_for_the_next_only(void **unused)
     free(maker);
 }
 
+/* The definition: bytes of either kind, the field of the checksum counted as spaces. */
+static long checksum_of(const uint8_t *block, bool is_signed)
+{
+    long sum = 0;
+
+    for (unsigned i = 0; i < 512; i++)
+        sum += i >= 148 && i < 156 ? ' ' : is_signed ? (int8_t)block[i] : block[i];
+    return sum;
+}
+
+static void both_checksums_are_right(void **unused)
+{
+    struct random random = random_start(7);
+    uint8_t block[512];
+
+    (void)unused;
+    for (unsigned round = 0; round < 2000; round++) {
+        for (unsigned i = 0; i < sizeof block; i++)
+            block[i] = (uint8_t)(random_next(&random) >> (i < 100 ? 57 : 56)); /* a sum above 0 */
+        const bool is_signed = round % 2 != 0;
+        const long sum = checksum_of(block, is_signed), off = (long)(random_next(&random) % 512);
+        snprintf((char *)block + 148, 8, "%06lo", (unsigned long)sum & 0777777);
+        assert_true(tar_is_header(block)); /* whatever the last byte of the field is */
+        if (off == 0 || sum + off == checksum_of(block, !is_signed))
+            continue;
+        snprintf((char *)block + 148, 8, "%06lo", (unsigned long)(sum + off) & 0777777);
+        assert_false(tar_is_header(block));
+    }
+}
+
 static void damage_is_told(void **unused)
 {
     struct maker *maker = calloc(1, sizeof *maker);
@@ -521,6 +552,7 @@ int main(void)
         cmocka_unit_test(unread_samples_are_told),
         cmocka_unit_test(sparse_and_odd_entries_are_passed),
         cmocka_unit_test(a_name_in_front_is_for_the_next_only),
+        cmocka_unit_test(both_checksums_are_right),
         cmocka_unit_test(damage_is_told),
         cmocka_unit_test(the_walk_goes_on_behind_damage),
         cmocka_unit_test(cut_archives_are_told),
