@@ -141,7 +141,7 @@ check() {
 }
 
 losses() {
-    run 240 "$(tool bench/device_steps)" --side "${SIDE:-64}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" cpu \
+    run 240 "$(tool bench/device_steps)" --side "${SIDE:-64}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" "${REFERENCE:-cpu}" \
         cuda:fp32,tournament=1 "cuda:fp16,fusion=no,tournament=$TOURNAMENT" "cuda:fp16,fusion=all,tournament=$TOURNAMENT"
 }
 

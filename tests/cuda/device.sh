@@ -27,8 +27,8 @@ echo \$((1000 + 80 * \$(wc -l <"$results/../looks")))
 END
 chmod +x "$results/../bin/date"
 rehearse() { # PART...
-    env PATH="$results/../bin:$PATH" IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" NETWORK=lenet SIDE=28 BATCH=2 \
-        STEPS=2 BATCHES="2 3" RATE_SECONDS=0 TOURNAMENT=1 \
+    env PATH="$results/../bin:$PATH" IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" REFERENCE=reference NETWORK=lenet SIDE=28 \
+        BATCH=2 STEPS=2 BATCHES="2 3" RATE_SECONDS=0 TOURNAMENT=1 \
         sh "$SRCDIR/bench/device.sh" "$@" --out "$results" --work "$results/../scratch" --seconds 540
 }
 expect 0 rehearse losses rates
