@@ -39,7 +39,7 @@ commands() {
 invalid() {
     {
         printf '[study]\ntitle=Documents\nfound=Nothing.\nsource=none\n'
-        commands "$1" | sed -e 's/^[^|]*|//' -e 's/^-/run -/' | grep -vE '^(study|sweep|help) ' |
+        commands "$1" | sed -e 's/^[^|]*|//' -e 's,^[-/],run &,' | grep -vE '^(study|sweep|help) ' |
             awk '{ printf "[run %d]\ncommand=%s\n", NR, $0 }'
     } >commands.ini
     grep -q '^command=' commands.ini || return 0
