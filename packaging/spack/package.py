@@ -26,6 +26,7 @@ class Iobench(AutotoolsPackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("zlib-api")
     depends_on("zstd")
+    depends_on("libwebp")
     depends_on("jansson")
     depends_on("jpeg")
     depends_on("libpng")
