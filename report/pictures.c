@@ -33,9 +33,17 @@ static const char *text_of(const json_t *object, const char *path)
  */
 static const char per_rank[] = "settings.limit_samples_per_rank";
 
+/* The order that was used: --shuffle may be auto. */
+static const char *shuffle_of(const json_t *job)
+{
+    const char *used = load_text(job, "engine.shuffle");
+
+    return used ? used : text_of(job, "settings.shuffle");
+}
+
 static bool same_group(const json_t *a, const json_t *b)
 {
-    static const char *const paths[] = {"dataset.format", "settings.shuffle", "settings.trainer"};
+    static const char *const paths[] = {"dataset.format", "settings.trainer"};
     const double share = load_number(a, per_rank), other = load_number(b, per_rank);
 
     if (share != other && !(isnan(share) && isnan(other)))
@@ -44,7 +52,7 @@ static bool same_group(const json_t *a, const json_t *b)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (strcmp(text_of(a, paths[i]), text_of(b, paths[i])) != 0)
             return false;
-    return true;
+    return strcmp(shuffle_of(a), shuffle_of(b)) == 0;
 }
 
 static double ranks_of(const json_t *job)
@@ -96,7 +104,7 @@ static json_t *scaling_row(const struct picture_result *result, double base_rank
     json_t *row = json_object();
 
     snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
-             text_of(result->job, "dataset.format"), text_of(result->job, "settings.shuffle"),
+             text_of(result->job, "dataset.format"), shuffle_of(result->job),
              text_of(result->job, "settings.trainer"));
     json_put_text(row, "name", result->name);
     json_put_text(row, "group", group);

@@ -252,7 +252,7 @@
   }
 
   function matrix() {
-    const of = (job) => [plain(at(job, "dataset.format")), plain(at(job, "settings.shuffle"))];
+    const of = (job) => [plain(at(job, "dataset.format")), plain(at(job, "engine.shuffle") || at(job, "settings.shuffle"))];
     const unique = (values) => [...new Set(values)];
     const formats = unique(results.map(({ job }) => of(job)[0])), shuffles = unique(results.map(({ job }) => of(job)[1]));
     if (formats.length < 2 && shuffles.length < 2) return;

@@ -110,6 +110,21 @@ assert "b" not in page.tags and any("<b>none 858 MiB/s at 10% of a random draw" 
 END
 python3 scaling.py scaling.html || die "the page of a scaling"
 
+# With --shuffle auto the order that was used counts: other orders are not the same job.
+python3 - <<'END'
+import json
+for ranks, order in (1, "epoch"), (2, "epoch"), (4, "tfdata"):
+    document = json.load(open(f"ranks{ranks}.json"))
+    document["jobs"][0]["settings"]["shuffle"], document["jobs"][0]["engine"]["shuffle"] = "auto", order
+    json.dump(document, open(f"auto{ranks}.json", "w"))
+END
+expect 0 "$IOBENCH" report -o auto.html auto1.json auto2.json auto4.json
+cat >auto.py <<'END'
+exec(open("check.py").read())
+assert [row["ranks"] for row in data["scaling"]] == [1, 2] and "shuffle epoch" in data["scaling"][0]["group"], data["scaling"]
+END
+python3 auto.py auto.html || die "orders chosen by auto are mixed"
+
 # Strong and weak scaling are compared each with its own first. Many runs of many epochs fit in a
 # page: neither their phases nor their points grow without limit.
 python3 - <<'END'
