@@ -33,7 +33,7 @@ sources() {
 # Every hand-written text file.
 texts() {
     sources '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.mk' '*.sh' '*.py' '*.md'
-    for path in configure.ac Makefile.am m4/optional.m4 m4/cuda.m4 bootstrap portable.sh .ci/run docs/*.md ./*.md NEWS man/*; do
+    for path in configure.ac Makefile.am m4/optional.m4 m4/cuda.m4 bootstrap portable.sh .ci/run docs/*.md ./*.md NEWS man/local.mk man/cachectl.1; do
         [ ! -f "$path" ] || echo "$path"
     done
 }
