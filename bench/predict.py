@@ -137,7 +137,8 @@ def profile_of(machine, row):
                  "storage-port-bytes-per-s": 0, "fabric-port-bytes-per-s": 0},
         "storage": {"scope": "node", "read-bytes-per-s": rate, "read-iops": 0, "latency-s": 0,
                     "latency-cv": 0, "client-bytes-per-s": 0},
-        "job": {"epochs": row["epochs"], "buffer-samples": buffer, "window-samples": window},
+        "job": {"epochs": row["epochs"], "buffer-samples": buffer, "window-samples": window,
+                "undrawn-samples": machine.options.samples - row["samples"]},
     }
     return profile_text(sections, "bench/predict.py")
 

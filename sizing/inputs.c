@@ -52,6 +52,8 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_FIXED] = {"job", "partition-is-fixed", 0,
                       "1: a node's share is the same in each epoch"},
     [SIZING_BUFFER] = {"job", "buffer-samples", 0, "samples of a shuffle buffer"},
+    [SIZING_UNDRAWN] = {"job", "undrawn-samples", 0,
+                        "samples of the order after the last one of a limited epoch"},
     [SIZING_WINDOW] = {"job", "window-samples", 0, "samples of the look-ahead window"},
     [SIZING_CHECKPOINT_BYTES] = {"checkpoint", "bytes", 0, "size of a checkpoint"},
     [SIZING_CHECKPOINT_INTERVAL_S] = {"checkpoint", "interval-s", 0,

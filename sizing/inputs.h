@@ -46,6 +46,7 @@ enum sizing_input {
     SIZING_SEQUENTIAL, /* 1: every epoch reads in the same order */
     SIZING_FIXED,      /* 1: a node reads the same share of the data in each epoch */
     SIZING_BUFFER,     /* samples that a shuffle reads before its first draw */
+    SIZING_UNDRAWN,    /* samples of the order after a limited epoch: they fill the buffer */
     SIZING_WINDOW,     /* look-ahead: samples read in file order before any is drawn */
     SIZING_CHECKPOINT_BYTES,
     SIZING_CHECKPOINT_INTERVAL_S, /* 0: Young's interval */

@@ -198,7 +198,10 @@ static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoc
 
     set_epoch(simulation, epoch, fmin(1, steps * simulation->pieces / pieces));
     begin_epoch(simulation);
-    simulation->last = (uint64_t)pieces - 1;
+    /* Where a limit ends the epoch, the buffer has been filled from the rest of the order. */
+    const double rest = simulation->plant->of[SIZING_UNDRAWN] /
+                        (simulation->batch * simulation->plant->nodes) * simulation->pieces;
+    simulation->last = (uint64_t)(pieces + ceil(rest)) - 1;
     for (unsigned step = 0; step < followed; step++) {
         double *buffer = &simulation->given_back[step % simulation->buffers];
         const double share = followed >= steps && step + 1 == followed ? steps - step : 1;

@@ -61,6 +61,22 @@ static void an_epoch_smaller_than_a_batch(void **unused)
     assert_near(simulate(&plant).first_batch_s, 1, 1e-6);
 }
 
+/* A limit ends the epoch after 1,200 draws; the buffer of 500 has been filled again. */
+static void a_limited_epoch_fills_the_buffer(void **unused)
+{
+    struct sizing_plant plant = plain_plant();
+
+    (void)unused;
+    plant.of[SIZING_STORAGE_RATE] = 1e9;
+    plant.of[SIZING_SAMPLES] = 1200;
+    plant.of[SIZING_BUFFER] = 500;
+    assert_near(simulate(&plant).samples_per_s, 1200 / 1.2, 0.01);
+    plant.of[SIZING_UNDRAWN] = 4800;
+    assert_near(simulate(&plant).samples_per_s, 1200 / 1.7, 0.01);
+    plant.of[SIZING_UNDRAWN] = 200;
+    assert_near(simulate(&plant).samples_per_s, 1200 / 1.4, 0.01);
+}
+
 /* Each part as the limit in turn, over many batches. */
 static void simulation_agrees_with_the_formula(void **unused)
 {
@@ -397,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_slow_storage),
         cmocka_unit_test(an_epoch_smaller_than_a_batch),
+        cmocka_unit_test(a_limited_epoch_fills_the_buffer),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
         cmocka_unit_test(a_curve_by_hand),
