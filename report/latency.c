@@ -71,6 +71,9 @@ json_t *latency_json(const struct histogram *all, const struct histogram *kinds,
 
     json_object_set_new(object, "first_epoch", json_of(&kinds[RESULT_EPOCH_FIRST], quantiles));
     json_object_set_new(object, "later_epochs", json_of(&kinds[RESULT_EPOCH_LATER], quantiles));
+    if (kinds[RESULT_EPOCH_EVALUATION].count)
+        json_object_set_new(object, "evaluation",
+                            json_of(&kinds[RESULT_EPOCH_EVALUATION], quantiles));
     return object;
 }
 
@@ -88,14 +91,17 @@ char *latency_text(const struct histogram *all, char *text, size_t bytes)
 
 char *latency_text_by_epoch(const struct histogram *kinds, char *text, size_t bytes)
 {
-    static const char *const names[RESULT_EPOCH_KINDS] = {"first epoch", "later epochs"};
+    static const char *const names[RESULT_EPOCH_KINDS] = {"first epoch", "later epochs",
+                                                          "evaluation"};
+    const bool several = kinds[RESULT_EPOCH_LATER].count || kinds[RESULT_EPOCH_EVALUATION].count;
     char p50[WORDS_BYTES], p99[WORDS_BYTES];
     size_t used = 0;
 
     text[0] = '\0';
-    for (int i = 0; kinds[RESULT_EPOCH_LATER].count && i < RESULT_EPOCH_KINDS; i++)
-        used += (size_t)snprintf(text + used, bytes - used, "; %s p50 %s, p99 %s", names[i],
-                                 words_duration(histogram_quantile(&kinds[i], 0.5), p50),
-                                 words_duration(histogram_quantile(&kinds[i], 0.99), p99));
+    for (int i = 0; several && i < RESULT_EPOCH_KINDS; i++)
+        if (kinds[i].count)
+            used += (size_t)snprintf(text + used, bytes - used, "; %s p50 %s, p99 %s", names[i],
+                                     words_duration(histogram_quantile(&kinds[i], 0.5), p50),
+                                     words_duration(histogram_quantile(&kinds[i], 0.99), p99));
     return text;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * latency: latencies of reads as text and JSON: of all, and by the epoch that needs them. kinds:
+ * latency: latencies of reads as text and JSON: of all, by the epoch that needs them,
+ * and in evaluations. kinds:
  * one histogram per result_epoch_kind. Any thread.
  */
 #ifndef IOBENCH_REPORT_LATENCY_H

@@ -233,20 +233,22 @@ static size_t write_points(FILE *script, const json_t *latency)
     return written;
 }
 
-/* The curves of a result: of all reads, or if it has later epochs of these and of the first. */
-enum { LATENCY_KINDS = 3 };
+/* The curves of a result: of all reads, or if it has later epochs or evaluations one for each. */
+enum { LATENCY_LATER = 2, LATENCY_EVALUATION, LATENCY_KINDS };
 static const struct {
     const char *path, *name;
 } latency_kinds[LATENCY_KINDS] = {{"summary.read_latency", ""},
                                   {"summary.read_latency.first_epoch", ", first epoch"},
-                                  {"summary.read_latency.later_epochs", ", later epochs"}};
+                                  {"summary.read_latency.later_epochs", ", later epochs"},
+                                  {"summary.read_latency.evaluation", ", evaluation"}};
 
 /* Return the latencies of this kind; NULL: no curve. */
 static const json_t *latency_of(const struct picture_result *result, int kind)
 {
     const json_t *latency = load_member(result->job, latency_kinds[kind].path),
-                 *later = load_member(result->job, latency_kinds[LATENCY_KINDS - 1].path);
-    const bool by_epoch = load_number(later, "p50_s") > 0;
+                 *later = load_member(result->job, latency_kinds[LATENCY_LATER].path),
+                 *evaluation = load_member(result->job, latency_kinds[LATENCY_EVALUATION].path);
+    const bool by_epoch = load_number(later, "p50_s") > 0 || load_number(evaluation, "p50_s") > 0;
 
     return by_epoch == (kind > 0) && load_number(latency, "p50_s") > 0 ? latency : NULL;
 }
@@ -262,7 +264,7 @@ static void write_latencies(FILE *script, const struct picture_result *result, s
     }
 }
 
-/* The first result of the picture has used 0. Later epochs are dashed. */
+/* The first result of the picture has used 0. Later epochs are dashed, evaluations dotted. */
 static void plot_latencies(FILE *script, const struct picture_result *result, size_t number,
                            size_t used)
 {
@@ -276,8 +278,8 @@ static void plot_latencies(FILE *script, const struct picture_result *result, si
         fprintf(script,
                 "%s$result%zu_%d using 1:2 with linespoints linewidth 1.5 pointsize 0.4 "
                 "pointtype %zu dashtype %d linecolor rgb '%s' title ",
-                begins ? "plot " : ", \\\n ", number, kind, used / COLORS + 1, kind == 2 ? 2 : 1,
-                pictures_color(used));
+                begins ? "plot " : ", \\\n ", number, kind, used / COLORS + 1,
+                kind >= LATENCY_LATER ? kind : 1, pictures_color(used));
         gnuplot_text(script, title);
         begins = false;
     }
@@ -285,7 +287,7 @@ static void plot_latencies(FILE *script, const struct picture_result *result, si
 
 static bool has_latency(const struct picture_result *result)
 {
-    return latency_of(result, 0) || latency_of(result, 1) || latency_of(result, 2);
+    return latency_of(result, 0) || latency_of(result, 1) || latency_of(result, LATENCY_LATER);
 }
 
 bool pictures_latency(FILE *script, const struct picture_result *results, size_t count)

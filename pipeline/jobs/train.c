@@ -28,7 +28,8 @@ struct training_run {
     char *checkpoint_path;
     uint64_t start_ns; /* start of the first step, moved back by the time before a resume */
     uint64_t samples;
-    struct result evaluation; /* how evaluation sets are read; not reported */
+    struct result evaluation; /* how evaluation sets are read; not reported but for */
+    struct histogram evaluation_latency_ns;
 };
 
 static int tick(void *context, const struct result_epoch *epoch, uint64_t draws)
@@ -80,6 +81,7 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
         return code;
     if (sums[1] < 1)
         return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", input->job.read.data);
+    histogram_merge(&training->evaluation_latency_ns, &input->run.read_latency_ns);
     char where[48];
     snprintf(where, sizeof where, "evaluation of epoch %llu",
              (unsigned long long)row->io.epoch + 1);
@@ -329,9 +331,11 @@ static int learn(struct training_run *training)
     struct result_run *run = &training->learn.run;
     int code = session_make_cold(&training->session, &training->learn.plugins, &observer, run);
 
-    return code
-               ? code
-               : engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
+    if (code)
+        return code;
+    code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
+    run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
+    return code;
 }
 
 /* Gather the epochs of all ranks into the only run of the result. */

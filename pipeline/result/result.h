@@ -131,8 +131,13 @@ struct result_node {
 };
 
 /* What epochs read from: the first one from caches as they were found or made, later ones from
- * those that it left. */
-enum result_epoch_kind { RESULT_EPOCH_FIRST, RESULT_EPOCH_LATER, RESULT_EPOCH_KINDS };
+ * those that it left, an evaluation from another set. */
+enum result_epoch_kind {
+    RESULT_EPOCH_FIRST,
+    RESULT_EPOCH_LATER,
+    RESULT_EPOCH_EVALUATION, /* not among all reads of the run */
+    RESULT_EPOCH_KINDS
+};
 
 struct result_run {
     uint64_t number;         /* from 0 */

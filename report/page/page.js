@@ -273,11 +273,11 @@
   }
 
   function latency() {
-    const kinds = [["all", ""], ["first", ".first_epoch"], ["later", ".later_epochs"]];
+    const kinds = [["all", ""], ["first", ".first_epoch"], ["later", ".later_epochs"], ["evaluation", ".evaluation"]];
     const rows = results.flatMap(({ name, job }) => kinds
       .map(([kind, path]) => [kind, "summary.read_latency" + path])
       .filter(([kind, path]) => number(job, path + ".p50_s") !== null &&
-        (kind === "all" || number(job, "summary.read_latency.later_epochs.p50_s") !== null))
+        (kind === "all" || [".later_epochs", ".evaluation"].some((other) => number(job, "summary.read_latency" + other + ".p50_s") !== null)))
       .map(([kind, path]) => [name, kind, rate(number(job, path + ".reads")),
         ...["mean_s", "p50_s", "p90_s", "p99_s", "p99_9_s", "max_s"].map((key) => duration(number(job, path + "." + key)))]));
     if (rows.length)

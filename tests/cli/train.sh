@@ -24,6 +24,17 @@ for phase in index epoch shuffle evaluation checkpoint; do
     grep -q "\"phase\": \"$phase\"" whole.json || die "whole.json has no phase $phase"
 done
 
+# Reads of the evaluations have latencies of their own: each evaluation reads the same.
+says "; evaluation p50"
+expect 0 train --epochs 1 --eval-data set --json once.json
+says "first epoch p50" "; evaluation p50"
+python3 - <<'END' || die "reads of evaluations"
+import json
+whole, once = (json.load(open(name))["jobs"][0]["summary"]["read_latency"] for name in ("whole.json", "once.json"))
+assert whole["evaluation"]["reads"] == 3 * once["evaluation"]["reads"] > 0, (whole, once)
+assert whole["first_epoch"]["reads"] + whole["later_epochs"]["reads"] == whole["reads"], whole
+END
+
 # The same seed gives the same bits, except for the time in the header, and the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 expect 0 train --epochs 3 --checkpoint again

@@ -132,6 +132,7 @@ static void make(struct made *made)
     histogram_add(&made->run.epoch_latency_ns[RESULT_EPOCH_FIRST], 60);
     histogram_add(&made->run.epoch_latency_ns[RESULT_EPOCH_LATER], 30);
     histogram_add(&made->run.epoch_latency_ns[RESULT_EPOCH_LATER], 40);
+    histogram_add(&made->run.epoch_latency_ns[RESULT_EPOCH_EVALUATION], 55);
     made->result = (struct result){.job = &made->job,
                                    .threads = 2,
                                    .records = 1000,
@@ -189,7 +190,9 @@ static void every_figure_under_its_own_key(void **unused)
                   {"read_latency.first_epoch.max_s", 60e-9},
                   {"read_latency.first_epoch.reads", 1},
                   {"read_latency.later_epochs.mean_s", 35e-9},
-                  {"read_latency.later_epochs.reads", 2}};
+                  {"read_latency.later_epochs.reads", 2},
+                  {"read_latency.evaluation.p50_s", 55e-9},
+                  {"read_latency.evaluation.reads", 1}};
     struct made made;
 
     (void)unused;
