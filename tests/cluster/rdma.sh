@@ -37,9 +37,12 @@ on node1 "grep -A 12 'mounted on /mnt/nfs ' /proc/self/mountstats" | grep "xprt:
 python3 "$BED/by_epoch.py" read.json >"$OUT/rdma-read.csv" || die "no table"
 cat "$OUT/rdma-read.csv"
 set_bytes=$(on server "cat /mnt/disk/recordio/* | wc -c")
-first() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print $at[name] * 1000000 }' "$OUT/rdma-read.csv"; }
-near "epoch 1, bytes over the fabric" "$(first from_fabric_MB)" "$set_bytes" 1
-near "epoch 1, received - sent" "$(first fabric_excess_MB)" "$set_bytes" 4
+sum() { # FILE NODE COLUMN: over its epochs, in bytes
+    awk -F, -v node="$2" -v name="$3" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        $1 == node { sum += $at[name] } END { printf "%.0f", sum * 1000000 }' "$1"
+}
+near "one node, bytes over the fabric" "$(sum "$OUT/rdma-read.csv" node1 from_fabric_MB)" "$set_bytes" 1
+near "one node, received - sent" "$(sum "$OUT/rdma-read.csv" node1 fabric_excess_MB)" "$set_bytes" 2
 
 # Short queues, and time-outs for emulated CPUs that may stall for seconds.
 echo "== two nodes learn"
@@ -56,3 +59,9 @@ on node1 "cat /run/run.json" >train.json
 "$IOBENCH" plot --title "Two nodes learn; data and gradients over RDMA" -o "$OUT/rdma.svg" train.json || die "no picture"
 python3 "$BED/by_epoch.py" train.json >"$OUT/rdma-epochs.csv" || die "no table"
 cat "$OUT/rdma-epochs.csv"
+for node in node1 node2; do
+    near "$node, received - sent" "$(sum "$OUT/rdma-epochs.csv" $node fabric_excess_MB)" \
+        "$(sum "$OUT/rdma-epochs.csv" $node from_fabric_MB)" 2
+    near "$node, gradients sent" "$(sum "$OUT/rdma-epochs.csv" $node fabric_send_MB)" \
+        "$(sum "$OUT/rdma-epochs.csv" $node expected_gradient_MB)" 5
+done
