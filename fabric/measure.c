@@ -141,10 +141,23 @@ static int bounce(struct measure *measure, const struct pair_turn *turn)
     return code ? code : transport_wait(transport);
 }
 
-/* A window of messages, and that they have arrived. */
-static int stream(struct measure *measure, const struct pair_turn *turn)
+/* What was sent has arrived. */
+static int acknowledge(struct measure *measure, const struct pair_turn *turn)
 {
     const struct transport_message ack = word_of(measure, turn, WORD_ACK);
+    struct transport *transport = measure->transport;
+    int code = transport_wait(transport);
+
+    if (code == 0 && turn->receives)
+        code = transport_send(transport, &ack);
+    if (code == 0 && turn->sends)
+        code = transport_receive(transport, &ack);
+    return code ? code : transport_wait(transport);
+}
+
+/* A window of messages, and an acknowledgement. */
+static int stream(struct measure *measure, const struct pair_turn *turn)
+{
     struct transport *transport = measure->transport;
     int code = 0;
 
@@ -156,23 +169,44 @@ static int stream(struct measure *measure, const struct pair_turn *turn)
         const struct transport_message message = message_of(measure, turn, i);
         code = transport_send(transport, &message);
     }
-    if (code == 0)
-        code = transport_wait(transport);
-    if (code == 0 && turn->receives)
-        code = transport_send(transport, &ack);
-    if (code == 0 && turn->sends)
-        code = transport_receive(transport, &ack);
-    return code ? code : transport_wait(transport);
+    return code ? code : acknowledge(measure, turn);
+}
+
+/* A window of messages is always under way, and the last ones are acknowledged. */
+static int stream_on(struct measure *measure, const struct pair_turn *turn, uint64_t windows)
+{
+    struct transport *transport = measure->transport;
+    int code = 0;
+
+    for (uint64_t i = 0; i < windows * turn->window && code == 0; i++) {
+        const struct transport_message message =
+            message_of(measure, turn, (uint32_t)(i % turn->window));
+        code = transport_make_room(transport, turn->window);
+        if (code == 0 && turn->receives)
+            code = transport_receive(transport, &message);
+        if (code == 0 && turn->sends)
+            code = transport_send(transport, &message);
+    }
+    return code ? code : acknowledge(measure, turn);
+}
+
+static int move(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
+{
+    int code = 0;
+
+    if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport))
+        return stream_on(measure, turn, operations);
+    for (uint64_t i = 0; i < operations && code == 0; i++)
+        code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
+    return code;
 }
 
 /* Returns the nanoseconds, or a negative errno. */
 static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
 {
     const uint64_t start_ns = clock_now_ns();
-    int code = 0;
+    const int code = move(measure, turn, operations);
 
-    for (uint64_t i = 0; i < operations && code == 0; i++)
-        code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
     return code ? code : (int64_t)(clock_now_ns() - start_ns);
 }
 

@@ -201,6 +201,17 @@ static int transport_tcp_test(void *state, bool *done)
     return code;
 }
 
+/* TCP itself holds up a sender. */
+static uint32_t transport_tcp_pending(const void *state)
+{
+    const struct transport_tcp_state *tcp = state;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < tcp->active_count; i++)
+        most = tcp->active[i]->count > most ? tcp->active[i]->count : most;
+    return most;
+}
+
 const struct transport_ops transport_tcp = {
     .plugin = {.name = "tcp",
                .summary = "TCP between all ranks; collectives are rings of messages",
@@ -213,4 +224,5 @@ const struct transport_ops transport_tcp = {
     .send = transport_tcp_send,
     .receive = transport_tcp_receive,
     .test = transport_tcp_test,
+    .pending = transport_tcp_pending,
 };

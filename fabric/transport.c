@@ -92,7 +92,8 @@ int transport_start_collective(struct transport *transport, enum collective kind
     return transport->ops->collective(transport->state, kind, out, in, bytes);
 }
 
-static int wait_done(struct transport *transport)
+/* most: pending when done. */
+static int wait_done(struct transport *transport, uint32_t most)
 {
     uint64_t start_ns = 0;
 
@@ -100,7 +101,7 @@ static int wait_done(struct transport *transport)
         for (int i = 0; i < POLLS; i++) {
             bool done = false;
             int code = transport->ops->test(transport->state, &done);
-            if (code || done)
+            if (code || done || (most && transport->ops->pending(transport->state) <= most))
                 return code;
         }
         const uint64_t now_ns = clock_now_ns();
@@ -117,11 +118,27 @@ static int wait_done(struct transport *transport)
 }
 
 /* What is pending cannot be cancelled. */
-int transport_wait(struct transport *transport)
+static int wait_until(struct transport *transport, uint32_t most)
 {
-    int code = wait_done(transport);
+    int code = wait_done(transport, most);
 
     if (code)
         transport->config.ranks->is_broken = true;
     return code;
+}
+
+int transport_wait(struct transport *transport)
+{
+    return wait_until(transport, 0);
+}
+
+bool transport_has_flow_control(const struct transport *transport)
+{
+    return transport->ops->pending != NULL;
+}
+
+int transport_make_room(struct transport *transport, uint32_t window)
+{
+    return transport->ops->pending(transport->state) < window ? 0
+                                                              : wait_until(transport, window / 2);
 }

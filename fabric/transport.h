@@ -67,6 +67,10 @@ struct transport_ops {
     /* Make progress. *done: everything started is complete: what was sent may be overwritten, what
      * was received is in place. */
     int (*test)(void *state, bool *done);
+    /* Sends, or receives if there are more, that are not complete. For one whose receiver holds up
+     * the sender: any number of messages may follow each other. NULL: a receiver has to acknowledge
+     * each TRANSPORT_DEPTH messages. */
+    uint32_t (*pending)(const void *state);
 };
 
 extern const struct plugin *const transport_registry[];
@@ -92,6 +96,11 @@ int transport_receive(struct transport *transport, const struct transport_messag
 /* Wait until everything started is done. Returns 0; -ECANCELED if another rank failed; -ETIMEDOUT
  * with the name of a rank that is unresponsive; or a failure of the transport. */
 int transport_wait(struct transport *transport);
+/* Can messages follow each other without acknowledgements? */
+bool transport_has_flow_control(const struct transport *transport);
+/* If they can: once `window` messages are under way, wait until half of them are done. window: at
+ * most TRANSPORT_DEPTH. Returns as transport_wait(). */
+int transport_make_room(struct transport *transport, uint32_t window);
 /* After writing a range of the arena, and before reading one. Off the clock. */
 int transport_put(struct transport *transport, uint64_t at, uint64_t bytes);
 int transport_get(struct transport *transport, uint64_t at, uint64_t bytes);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/collective.h"
 #include "fabric/matrix.h"
+#include "fabric/measure.h"
 #include "fabric/pattern.h"
 #include "fabric/survey.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -194,6 +197,91 @@ static void test_sums(void **state)
     assert_int_equal(pattern_check_sum(9, MANY, 0, (unsigned char *)sum, sizeof sum), -EBADMSG);
 }
 
+/* A transport that completes two messages at a time, and counts them. */
+struct counting_state {
+    uint32_t pending, most_pending, acks, data;
+};
+
+enum { DATA_BYTES = 1000, WORD_BYTES = 8 };
+
+static int counting_start(struct counting_state *counting, const struct transport_message *message)
+{
+    counting->data += message->bytes == DATA_BYTES;
+    counting->pending++;
+    if (counting->pending > counting->most_pending)
+        counting->most_pending = counting->pending;
+    return 0;
+}
+
+static int counting_send(void *state, const struct transport_message *message)
+{
+    return counting_start(state, message);
+}
+
+static int counting_receive(void *state, const struct transport_message *message)
+{
+    struct counting_state *counting = state;
+
+    counting->acks += message->bytes == WORD_BYTES;
+    return counting_start(counting, message);
+}
+
+static int counting_test(void *state, bool *done)
+{
+    struct counting_state *counting = state;
+
+    counting->pending -= counting->pending < 2 ? counting->pending : 2;
+    *done = counting->pending == 0;
+    return 0;
+}
+
+static uint32_t counting_pending(const void *state)
+{
+    const struct counting_state *counting = state;
+
+    return counting->pending;
+}
+
+/* Return how many windows were acknowledged. */
+static uint32_t count_acks(bool has_flow_control, struct counting_state *counting)
+{
+    enum { REPEATS = 3, WORDS = REPEATS + 2 }; /* words before each repeat and warm-up */
+    const struct transport_ops ops = {.send = counting_send,
+                                      .receive = counting_receive,
+                                      .test = counting_test,
+                                      .pending = has_flow_control ? counting_pending : NULL};
+    const uint64_t bytes = measure_arena_bytes(DATA_BYTES);
+    struct ranks ranks = {.place = {.ranks = 2}};
+    struct transport transport = {
+        .ops = &ops,
+        .state = counting,
+        .config = {.ranks = &ranks, .arena = memory_zeroed(bytes), .bytes = bytes}};
+    struct measure measure = {.repeat_ns = 200000};
+    struct stats_summary figure;
+
+    assert_int_equal(measure_open(&measure, &transport, bytes, REPEATS), 0);
+    assert_int_equal(measure_pair(&measure, 1, true, PAIR_FORTH, DATA_BYTES, 1, &figure), 0);
+    measure_close(&measure);
+    free(transport.config.arena);
+    return counting->acks - WORDS;
+}
+
+static void test_flow_control_needs_no_acks(void **state)
+{
+    struct counting_state counting = {0};
+
+    (void)state;
+    const uint32_t acks = count_acks(false, &counting);
+    assert_int_equal(counting.data, acks * TRANSPORT_DEPTH);
+    assert_int_equal(counting.most_pending, TRANSPORT_DEPTH);
+    counting = (struct counting_state){0};
+    /* One for each repeat and each warm-up; there are at least as many windows. */
+    assert_int_equal(count_acks(true, &counting), 5);
+    assert_true(counting.data >= 5 * TRANSPORT_DEPTH);
+    assert_int_equal(counting.data % TRANSPORT_DEPTH, 0);
+    assert_int_equal(counting.most_pending, TRANSPORT_DEPTH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_bus_factors),
         cmocka_unit_test(test_every_byte_counts),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_flow_control_needs_no_acks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
