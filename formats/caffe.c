@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "formats/foreign_format.h"
 #include "formats/protobuf.h"
 
 #include <errno.h>
@@ -69,12 +70,9 @@ static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_
     return 0;
 }
 
-/* Protocol 2 to 5; as a Datum it would begin with a field that there is not. */
-static bool is_pickle(const uint8_t *value, size_t bytes)
-{
-    return bytes > 2 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
-           value[bytes - 1] == '.';
-}
+static const char not_a_datum[] =
+    "neither an image nor an intact Datum of Caffe; if another program "
+    "wrote it, pack the original images with 'iobench pack'";
 
 static int parse_datum(const void *value, size_t bytes, struct sample *sample)
 {
@@ -84,9 +82,6 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
     bool encoded = false, floats = false;
     int got;
 
-    if (is_pickle(value, bytes))
-        return malformed("a pickled Python object, which only Python can read: pack the original "
-                         "images with 'iobench pack'");
     sample->label = 0; /* Caffe's default for a Datum without a label */
     while ((got = protobuf_next(&cursor, &field)) == 1) {
         const uint32_t number = field.number;
@@ -103,11 +98,11 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
         } else if (number == DATUM_FLOATS) {
             floats = true;
         } else if (number <= DATUM_ENCODED) {
-            return malformed("not a Datum: a field has the wrong type");
+            return malformed(not_a_datum);
         }
     }
     if (got < 0)
-        return malformed("a Datum is malformed");
+        return malformed(not_a_datum);
     if (sample->image_bytes == 0)
         return floats ? fail(ENOTSUP, "a Datum of floating-point numbers is not an image")
                       : malformed("a Datum without an image");
@@ -294,6 +289,8 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
                   : *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS
                                                              : CAFFE_DATUM;
     int code = parse_as(flavour, value, bytes, sample);
+    if (code < 0 && foreign_format_refuse("", value, bytes))
+        code = -EBADMSG;
     if (sample->label < 0)
         sample->label = -1; /* a negative number is not a class */
     return code;

@@ -12,26 +12,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 64, LOOKED_AT = 64, FOLDER_DEPTH = 2, BETON_FIELDS_MAX = 64 };
+enum {
+    HEAD_BYTES = 1024,
+    LOOKED_AT = 64,
+    FOLDER_DEPTH = 2,
+    BETON_FIELDS_MAX = 64,
+    ARROW_SCHEMA_MAX = 1 << 24
+};
 
 struct kind {
+    size_t at;
     const char *start;
     size_t bytes;
     const char *title, *advice;
 };
 
 static const struct kind kinds[] = {
-    {"PAR1", 4, "Parquet", "export its images to files or TFRecord"},
-    {"ARROW1", 6, "Arrow", "export its images to files or TFRecord"},
-    {"\x89HDF\r\n\x1a\n", 8, "HDF5", "export its images to files"},
-    {"PK\x03\x04", 4, "a zip archive or npz", "unpack it; arrays to image files"},
-    {"\x93NUMPY", 6, "an npy array", "write its images to files"},
-    {"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", 8, "ArrayRecord or Riegeli",
+    {0, "PAR1", 4, "Parquet", "export its images to files or TFRecord"},
+    {0, "ARROW1", 6, "Arrow", "export its images to files or TFRecord"},
+    {0, "\x89HDF\r\n\x1a\n", 8, "HDF5", "export its images to files"},
+    {512, "\x89HDF\r\n\x1a\n", 8, "HDF5", "export its images to files"}, /* as MATLAB begins it */
+    {0, "PK\x03\x04", 4, "a zip archive or npz", "unpack it; arrays to image files"},
+    {0, "\x93NUMPY", 6, "an npy array", "write its images to files"},
+    {0, "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", 8, "ArrayRecord or Riegeli",
      "write the records as TFRecord, which holds the same Examples"},
 };
 
-static const struct kind beton = {"", 0, "a .beton file of FFCV",
-                                  "pack the images that it was written from"};
+static const struct kind beton = {.title = "a .beton file of FFCV",
+                                  .advice = "pack the images that it was written from"};
+static const struct kind arrow_stream = {.title = "an Arrow stream (Hugging Face datasets)",
+                                         .advice = "export its images to files or TFRecord"};
+static const struct kind pickle = {.title = "a pickled Python object",
+                                   .advice = "let Python write its images to files"};
 
 /* FFCV's header has no magic: version 2, fields, page size, samples, allocation table. */
 static bool is_beton(const uint8_t *head, size_t bytes)
@@ -45,27 +57,49 @@ static bool is_beton(const uint8_t *head, size_t bytes)
            (page & (page - 1)) == 0 && bytes_le64(head + 16) % page == 0;
 }
 
-static const struct kind *kind_of(const char *path)
+/* A continuation marker, then the length of the schema. */
+static bool is_arrow_stream(const uint8_t *head, size_t bytes)
 {
-    uint8_t head[HEAD_BYTES];
-    const size_t bytes = store_peek(path, head, sizeof head);
+    return bytes >= 16 && bytes_le32(head) == UINT32_MAX && bytes_le32(head + 4) % 8 == 0 &&
+           bytes_le32(head + 4) > 0 && bytes_le32(head + 4) < ARROW_SCHEMA_MAX;
+}
 
+/* Protocols 2 to 5, then an opcode: a frame, a container, or a string. */
+static bool is_pickle(const uint8_t *head, size_t bytes)
+{
+    return bytes > 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 && head[2] &&
+           strchr("\x95}](cXUBC\x8c\x8e", head[2]);
+}
+
+static const struct kind *kind_of(const uint8_t *head, size_t bytes)
+{
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (bytes >= kinds[i].bytes && memcmp(head, kinds[i].start, kinds[i].bytes) == 0)
+        if (bytes >= kinds[i].at + kinds[i].bytes &&
+            memcmp(head + kinds[i].at, kinds[i].start, kinds[i].bytes) == 0)
             return &kinds[i];
-    return is_beton(head, bytes) ? &beton : NULL;
+    return is_beton(head, bytes)          ? &beton
+           : is_arrow_stream(head, bytes) ? &arrow_stream
+           : is_pickle(head, bytes)       ? &pickle
+                                          : NULL;
+}
+
+int foreign_format_refuse(const char *path, const uint8_t *head, size_t bytes)
+{
+    const struct kind *kind = kind_of(head, bytes);
+
+    return kind
+               ? fail(ENOTSUP,
+                      "%s%s%s, which iobench does not read; %s ('iobench pack' makes a data set of "
+                      "image files)",
+                      path, *path ? ": " : "", kind->title, kind->advice)
+               : 0;
 }
 
 static int check_file(const char *path)
 {
-    const struct kind *kind = kind_of(path);
+    uint8_t head[HEAD_BYTES];
 
-    return kind
-               ? fail(ENOTSUP,
-                      "%s: %s, which iobench does not read; %s ('iobench pack' makes a data set of "
-                      "image files)",
-                      path, kind->title, kind->advice)
-               : 0;
+    return foreign_format_refuse(path, head, store_peek(path, head, sizeof head));
 }
 
 struct looking {

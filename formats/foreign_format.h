@@ -3,6 +3,14 @@
 #ifndef IOBENCH_FORMATS_FOREIGN_FORMAT_H
 #define IOBENCH_FORMATS_FOREIGN_FORMAT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+/* Judge the first bytes of a file, or of a value in a database (path is then ""). Returns 0 if they
+ * are not recognised, else -ENOTSUP with a reason that names the kind and what to do. Any thread.
+ */
+int foreign_format_refuse(const char *path, const uint8_t *head, size_t bytes);
+
 /* Look at path or, for a folder, its files and those of its first folders. Returns 0 if none is
  * recognised, else -ENOTSUP with a reason that names the file, its kind and what to do. */
 int foreign_format_check(const char *path);

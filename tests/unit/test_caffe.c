@@ -169,13 +169,17 @@ static void other_writers_forms(void **unused)
     assert_true(sample.has_odd_label && sample.odd_label == 3.75);
 }
 
-static void a_pickle_is_named(void **unused)
+static void values_of_other_programs_are_named(void **unused)
 {
     static const char pickle[] = "\x80\x04\x95\x0c\0\0\0\0\0\0\0\x8c\x05image\x94\x85\x94.";
 
     (void)unused;
     expect(-EBADMSG, CAFFE_AUTO, pickle, sizeof pickle - 1);
     assert_non_null(strstr(fail_reason(), "a pickled Python object"));
+    expect(-EBADMSG, CAFFE_AUTO, "\x93NUMPY\1\0v\0{'descr'", 18);
+    assert_non_null(strstr(fail_reason(), "an npy array"));
+    expect(-EBADMSG, CAFFE_AUTO, "hello", 5);
+    assert_non_null(strstr(fail_reason(), "neither an image nor an intact Datum"));
 }
 
 static void damage_is_said(void **unused)
@@ -207,9 +211,12 @@ static void damage_is_said(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_flavour_comes_back), cmocka_unit_test(pixels_become_planes_and_back),
-        cmocka_unit_test(flavours_are_told_apart),  cmocka_unit_test(other_writers_forms),
-        cmocka_unit_test(a_pickle_is_named),        cmocka_unit_test(damage_is_said),
+        cmocka_unit_test(every_flavour_comes_back),
+        cmocka_unit_test(pixels_become_planes_and_back),
+        cmocka_unit_test(flavours_are_told_apart),
+        cmocka_unit_test(other_writers_forms),
+        cmocka_unit_test(values_of_other_programs_are_named),
+        cmocka_unit_test(damage_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,7 @@ static void what_is_written_is_read(void **unused)
 static void other_kinds_are_named(void **unused)
 {
     static const char beton[32] = "\2\0\2\0\0\0\x80\0\5\0\0\0\0\0\0\0\0\0\x80";
+    static char matlab[520] = "MATLAB 7.3 MAT-file";
     static const struct {
         const char *file, *start, *kind;
         size_t bytes;
@@ -257,9 +258,14 @@ static void other_kinds_are_named(void **unused)
         {"npy/0.npy", "\x93NUMPY\1\0", "npy", 8},
         {"array/train.array_record", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "ArrayRecord", 8},
         {"ffcv/train.beton", beton, ".beton", sizeof beton},
+        {"stream/data-00000-of-00001", "\xff\xff\xff\xff\x78\1\0\0\x10\0\0\0\0\0\x0a\0",
+         "Arrow stream", 16},
+        {"pickles/data_batch_1", "\x80\2}q\1", "pickled Python object", 5},
+        {"matlab/v73.mat", matlab, "HDF5", sizeof matlab},
     };
 
     (void)unused;
+    memcpy(matlab + 512, "\x89HDF\r\n\x1a\n", 8);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char folder[64];
         snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(kinds[i].file, '/') - kinds[i].file),
