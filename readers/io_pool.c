@@ -233,6 +233,8 @@ int io_pool_submit(void *state, struct read_request *request)
         .bytes = request->bytes,
         .needed = request->needed,
         .buffer = request->buffer,
+        .parts = request->parts,
+        .part_count = request->part_count,
         .request = request,
         .submit_ns = request->submit_ns,
     };

@@ -22,6 +22,8 @@ struct io_task {
     uint64_t offset;
     uint32_t bytes, needed;
     void *buffer;
+    struct iovec *parts; /* the request's; held like its buffer */
+    uint32_t part_count;
     const void *data; /* set by the work function */
     int result;       /* likewise; bytes or a negative errno */
     uint32_t short_reads;

@@ -42,10 +42,13 @@ void pread_task(struct io_task *task)
 {
     int64_t from = 0;
 
+    struct iovec whole = {.iov_base = task->buffer, .iov_len = task->bytes};
+    struct iovec *parts = task->part_count > 0 ? task->parts : &whole;
+    uint32_t part_count = task->part_count > 0 ? task->part_count : 1;
+
     while (from >= 0) {
-        struct iovec rest = {.iov_base = (uint8_t *)task->buffer + from,
-                             .iov_len = task->bytes - (size_t)from};
-        ssize_t count = preadv2(task->handle->fd, &rest, 1, (off_t)task->offset + (off_t)from, 0);
+        ssize_t count =
+            preadv2(task->handle->fd, parts, (int)part_count, (off_t)task->offset + (off_t)from, 0);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0) {
@@ -58,7 +61,11 @@ void pread_task(struct io_task *task)
             task->result = (int)got;
             return;
         }
-        from = handle_resume(task->handles, task->handle, task->offset, got, ++task->short_reads);
+        const int64_t resumed =
+            handle_resume(task->handles, task->handle, task->offset, got, ++task->short_reads);
+        if (resumed > from)
+            read_parts_skip(&parts, &part_count, (uint64_t)(resumed - from));
+        from = resumed;
     }
     task->result = (int)from;
 }
@@ -79,6 +86,7 @@ static int pread_open(void *state, const void *chosen, const struct reader_confi
 
     if (code)
         return code;
+    traits->scatters = !settings->direct;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s",
              io_pool_threads(pread_state->pool), settings->direct ? ", O_DIRECT" : "");
     return 0;

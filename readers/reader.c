@@ -97,6 +97,8 @@ static int submit(struct reader *reader, struct read_request *request, uint64_t 
     assert(request->shard < reader->config.catalog->shard_count);
     assert(request->offset % reader->traits.alignment == 0);
     assert(reader->traits.zero_copy || reader->traits.no_bytes || request->buffer);
+    assert(request->part_count == 0 || reader->traits.scatters);
+    assert(request->part_count <= READER_PARTS_MAX);
 
     if (reader->in_flight == reader->config.depth)
         return -EAGAIN;

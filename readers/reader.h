@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
+enum { READER_PARTS_MAX = 1024 }; /* UIO_MAXIOV */
+
 struct read_request {
     /* Set by the caller. If the reader's alignment A > 1, offset, bytes and buffer are multiples of
      * A; the range may extend past the end of the file. */
@@ -25,7 +27,11 @@ struct read_request {
     uint32_t needed; /* fewer bytes mean that the file was truncated */
     uint32_t region; /* index in reader_config.regions of the one that holds buffer */
     void *buffer;    /* NULL for zero-copy readers */
-    void *owner;     /* the caller's */
+    /* Only if the reader scatters: where the bytes go instead, one part after the other, `bytes` in
+     * all. The reader changes them while it reads. */
+    struct iovec *parts;
+    uint32_t part_count; /* 0: none, read into buffer; at most READER_PARTS_MAX */
+    void *owner;         /* the caller's */
     /* Set by the reader. */
     const void *data;     /* the bytes: buffer, or mapped pages until reader_release() */
     int result;           /* bytes read, >= needed; or a negative errno, see reader_explain().
@@ -58,6 +64,7 @@ struct reader_traits {
     bool zero_copy;     /* data points into the reader's mapped pages; requests have no buffer */
     bool no_bytes;      /* reads nothing: parse and decode are skipped */
     bool in_order;      /* offsets within a shard must not decrease */
+    bool scatters;      /* reads into the parts of a request */
     char engine[160];   /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
     char notice[256];   /* one line for the user if that is not what was asked for; else "" */
 };
@@ -131,6 +138,17 @@ int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
 void reader_release(struct reader *reader, struct read_request *request);
 /* Interrupt the wait of the thread that reaps. Any thread. */
 void reader_wake(const struct reader *reader);
+
+/* Skip the first `bytes` of the parts: they have been read. */
+static inline void read_parts_skip(struct iovec **parts, uint32_t *count, uint64_t bytes)
+{
+    for (; *count > 0 && bytes >= (*parts)->iov_len; ++*parts, --*count)
+        bytes -= (*parts)->iov_len;
+    if (bytes > 0) {
+        (*parts)->iov_base = (char *)(*parts)->iov_base + bytes;
+        (*parts)->iov_len -= bytes;
+    }
+}
 
 /* For a reader made of readers: pass a request or a release on to one of them, whose figures belong
  * to another thread. */

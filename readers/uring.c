@@ -74,7 +74,9 @@ static void start_read(struct uring *uring, struct uring_op *op)
     int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
     struct io_uring_sqe *sqe = get_sqe(uring);
 
-    if (uring->fixed_buffers)
+    if (request->part_count > 0)
+        io_uring_prep_readv(sqe, fd, request->parts, request->part_count, offset);
+    else if (uring->fixed_buffers)
         io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
     else
         io_uring_prep_read(sqe, fd, buffer, bytes, offset);
@@ -225,6 +227,8 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
             finish(uring, op, (int)from);
             return;
         }
+        if (request->part_count > 0)
+            read_parts_skip(&request->parts, &request->part_count, (uint64_t)from - op->from);
         op->from = (uint32_t)from;
         start_read(uring, op);
     }
@@ -465,6 +469,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     if (code)
         return code;
     traits->alignment = uring->handles.alignment;
+    traits->scatters = !settings->direct;
     int refusal = uring_set_up(uring, settings, traits);
     if (refusal && !config->falls_back)
         return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",

@@ -69,11 +69,17 @@ void arenas_reset(struct arenas *arenas)
  * slow one fewer. A single thread fills its heaps in order, for locality. */
 void *arenas_acquire(struct arenas *arenas, uint64_t bytes, uint32_t *region)
 {
-    uint32_t first = 0;
-
+    *region = 0;
     for (uint32_t i = 1; i < arenas->count && arenas->balanced; i++)
-        if (heap_used_bytes(arenas->heaps[i]) < heap_used_bytes(arenas->heaps[first]))
-            first = i;
+        if (heap_used_bytes(arenas->heaps[i]) < heap_used_bytes(arenas->heaps[*region]))
+            *region = i;
+    return arenas_acquire_near(arenas, bytes, region);
+}
+
+void *arenas_acquire_near(struct arenas *arenas, uint64_t bytes, uint32_t *region)
+{
+    const uint32_t first = *region;
+
     for (uint32_t i = 0; i < arenas->count; i++) {
         *region = (first + i) % arenas->count;
         void *memory = heap_alloc(arenas->heaps[*region], bytes);

@@ -119,6 +119,89 @@ int blocks_resubmit(struct blocks *blocks)
     return submitted;
 }
 
+/* Return the bytes of gaps between the records of a run that is to be scattered: each record into
+ * memory of its own, since it stays in a slot of the plan. Returns -1 if it is read into one block:
+ * no record stays, the reader cannot, or records share bytes. */
+static int64_t scattered_gap(const struct blocks *blocks, const struct coalesce_run *run,
+                             const struct placed_fetch *fetches)
+{
+    uint64_t end = run->start, gap = 0;
+    bool stays = false;
+
+    if (run->count == 1 || !blocks->inflight->reader.traits.scatters)
+        return -1;
+    for (uint32_t i = 0; i < run->count; i++) {
+        const struct extent *place = &fetches[i].place;
+        if (place->offset < end || place->bytes == 0)
+            return -1;
+        if (place->offset - end > gap)
+            gap = place->offset - end;
+        end = place->offset + place->bytes;
+        stays |= fetches[i].fetch->address == FETCH_UNDRAWN;
+    }
+    return stays ? (int64_t)gap : -1;
+}
+
+/* Release the records' own memory, unless the kernel may still write there. */
+static void release_copies(struct blocks *blocks, struct fetch *fetch, bool held)
+{
+    if (fetch->copy && !held)
+        arenas_release(blocks->arenas, fetch->copy);
+    fetch->copy = NULL;
+}
+
+/* List where the bytes of the run go. The list and the bytes of its gaps, which nobody needs, are
+ * the block's memory. Returns false if memory is short. */
+static bool scatter(struct blocks *blocks, struct block *block, const struct coalesce_run *run,
+                    const struct placed_fetch *fetches, uint64_t gap)
+{
+    struct read_request *request = &block->request;
+    const uint64_t list_bytes = 2 * run->count * sizeof(struct iovec);
+    uint64_t end = run->start;
+
+    block->memory = arenas_acquire(blocks->arenas, list_bytes + gap, &request->region);
+    if (!block->memory)
+        return false;
+    request->parts = block->memory;
+    for (uint32_t i = 0; i < run->count; i++) {
+        const struct extent *place = &fetches[i].place;
+        uint32_t region = request->region;
+        void *copy = arenas_acquire_near(blocks->arenas, place->bytes, &region);
+        if (!copy) {
+            while (i-- > 0)
+                release_copies(blocks, fetches[i].fetch, false);
+            arenas_release(blocks->arenas, block->memory);
+            request->part_count = 0;
+            return false;
+        }
+        fetches[i].fetch->copy = copy;
+        if (place->offset > end)
+            request->parts[request->part_count++] = (struct iovec){
+                .iov_base = (char *)block->memory + list_bytes, .iov_len = place->offset - end};
+        request->parts[request->part_count++] =
+            (struct iovec){.iov_base = copy, .iov_len = place->bytes};
+        end = place->offset + place->bytes;
+    }
+    return true;
+}
+
+/* Acquire the memory that the run is read into. Returns false if memory is short. */
+static bool acquire_memory(struct blocks *blocks, struct block *block,
+                           const struct coalesce_run *run, const struct placed_fetch *fetches)
+{
+    const struct reader_traits *traits = &blocks->inflight->reader.traits;
+    const int64_t gap = scattered_gap(blocks, run, fetches);
+
+    block->memory = NULL;
+    block->request.region = block->request.part_count = 0;
+    if (traits->zero_copy || traits->no_bytes)
+        return true;
+    if (gap >= 0 && scatter(blocks, block, run, fetches, (uint64_t)gap))
+        return true;
+    block->memory = arenas_acquire(blocks->arenas, run->end - run->start, &block->request.region);
+    return block->memory;
+}
+
 static void hold(struct block *block, const struct placed_fetch *fetches)
 {
     block->fetches = NULL;
@@ -135,32 +218,26 @@ static void hold(struct block *block, const struct placed_fetch *fetches)
 int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
                   const struct placed_fetch *fetches)
 {
-    const struct reader_traits *traits = &blocks->inflight->reader.traits;
-    uint32_t region = 0;
-    void *memory = NULL;
-
     if (blocks->free_count == 0)
         return 0;
-    if (!traits->zero_copy && !traits->no_bytes) {
-        memory = arenas_acquire(blocks->arenas, run->end - run->start, &region);
-        if (!memory)
-            return 0;
-    }
-    struct block *block = blocks->free[--blocks->free_count];
-    block->memory = memory;
+    struct block *block = blocks->free[blocks->free_count - 1];
+    if (!acquire_memory(blocks, block, run, fetches))
+        return 0;
+    blocks->free_count--;
     block->fetch_count = block->holders = run->count;
     /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
     block->request.offset = run->start;
     block->request.shard = run->shard;
     block->request.bytes = (uint32_t)(run->end - run->start);
     block->request.needed = (uint32_t)(run->records_end - run->start);
-    block->request.region = region;
-    block->request.buffer = memory;
+    block->request.buffer = block->memory;
     block->request.owner = block;
     int code = submit(blocks, block);
     if (code) {
-        if (memory)
-            arenas_release(blocks->arenas, memory);
+        if (block->memory)
+            arenas_release(blocks->arenas, block->memory);
+        for (uint32_t i = 0; i < run->count; i++)
+            release_copies(blocks, fetches[i].fetch, false);
         blocks->free[blocks->free_count++] = block;
         return code;
     }
@@ -204,6 +281,8 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
     }
     note_release(blocks);
     if (failed) {
+        for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next_in_block)
+            release_copies(blocks, fetch, request->held);
         int code = reader_explain(&blocks->inflight->reader, request);
         if (!blocks->skip_errors)
             return code;
@@ -215,6 +294,12 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
         fetch->code = failed ? request->result : 0;
         if (failed || !request->data)
             continue;
+        if (fetch->copy) { /* scattered */
+            fetch->bytes = fetch->copy;
+            fetch->block = NULL;
+            release_holder(blocks, block);
+            continue;
+        }
         fetch->bytes = (const char *)request->data + fetch->offset;
         /* A record that stays in a slot of the plan must not keep the others' memory. */
         if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory)

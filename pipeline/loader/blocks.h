@@ -3,7 +3,9 @@
  * blocks: reads of adjacent records, and the memory that holds them.
  *
  * A block is one read. Each of its records holds it until the record is copied out or dropped; the
- * last one releases it: its memory to the arenas, or its mapped pages to the reader. Knows no
+ * last one releases it: its memory to the arenas, or its mapped pages to the reader. A run whose
+ * records stay in slots of the plan is scattered, if the reader can: the block's memory is only the
+ * list of parts and what the gaps fill, and each record is read into its own. Knows no
  * draws. The loader's thread only.
  */
 #ifndef IOBENCH_PIPELINE_LOADER_BLOCKS_H
@@ -21,7 +23,7 @@ struct block {
     uint32_t holders;
     uint32_t fetch_count;
     struct fetch *fetches; /* linked by next_in_block */
-    void *memory;          /* from the arenas; NULL if the reader is zero-copy */
+    void *memory;          /* from the arenas; NULL if the reader is zero-copy or reads nothing */
 };
 
 struct blocks {

@@ -35,7 +35,7 @@ struct fetch {
     uint32_t offset; /* within its block */
     bool alone;      /* read it in a block of its own: its last block failed */
     struct fetch *next_in_block, *next_drawn;
-    struct block *block; /* holds its bytes; NULL once copied out */
+    struct block *block; /* holds its bytes; NULL once it has its own memory */
     void *copy;          /* its own memory, or NULL */
 };
 

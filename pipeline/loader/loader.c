@@ -6,8 +6,8 @@
  * 2. A request belongs to the reader from submit until it is reaped. Its block then belongs to its
  *    records: the last one to be copied out or dropped releases it, exactly once.
  * 3. Draws leave in plan order, whatever order the reads end in.
- * 4. Memory acquired = memory of blocks + memory of copies. What a timed-out read may still write
- *    to is never reused or freed.
+ * 4. Memory acquired = memory of blocks + records' own memory. What a timed-out read may still
+ * write to is never reused or freed.
  * 5. A block that was refused is submitted again only after something was released.
  * 6. The loop never waits for an event that cannot come. If no read is in flight, no fetch is with
  *    a worker and no rate limit holds, each turn submits a read, delivers a fetch or copies a

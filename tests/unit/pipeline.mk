@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 UNIT_TESTS += tests/unit/test_loader
-tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/unit.h
+tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_window

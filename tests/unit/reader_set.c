@@ -77,14 +77,20 @@ int tear_down(void **unused)
     return 0;
 }
 
+static size_t parts_bytes(const struct run *run)
+{
+    return run->depth * SET_PARTS * sizeof(struct iovec);
+}
+
 int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeout_ns)
 {
     *run = (struct run){.depth = depth};
     assert_int_equal(plugin_choose("reader", reader_registry, reader, &run->choice), 0);
     run->region.iov_len = (size_t)depth * SET_LARGEST;
-    run->region.iov_base =
-        mmap(NULL, run->region.iov_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    run->region.iov_base = mmap(NULL, run->region.iov_len + parts_bytes(run),
+                                PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(run->region.iov_base, MAP_FAILED);
+    run->parts = (struct iovec *)(void *)((char *)run->region.iov_base + run->region.iov_len);
     run->requests = calloc(depth, sizeof *run->requests);
     struct reader_config site = {
         .catalog = set.catalog,
@@ -110,8 +116,21 @@ void run_close(struct run *run)
         held[held_count++] = run->requests;
         return;
     }
-    munmap(run->region.iov_base, run->region.iov_len);
+    munmap(run->region.iov_base, run->region.iov_len + parts_bytes(run));
     free(run->requests);
+}
+
+/* Split its buffer into parts of different sizes. */
+static void scatter(struct read_request *request, struct iovec *parts)
+{
+    const size_t ends[SET_PARTS] = {request->bytes / 7, request->bytes / 2, request->bytes};
+    size_t from = 0;
+
+    for (int i = 0; i < SET_PARTS; from = ends[i++])
+        parts[i] =
+            (struct iovec){.iov_base = (char *)request->buffer + from, .iov_len = ends[i] - from};
+    request->parts = parts;
+    request->part_count = SET_PARTS;
 }
 
 struct read_request *run_request(struct run *run, uint32_t index, uint32_t shard, uint64_t begin,
@@ -131,6 +150,8 @@ struct read_request *run_request(struct run *run, uint32_t index, uint32_t shard
                       ? NULL
                       : (char *)run->region.iov_base + (size_t)index * SET_LARGEST,
     };
+    if (run->reader.traits.scatters && index % 2 == 1)
+        scatter(request, run->parts + (size_t)index * SET_PARTS);
     return request;
 }
 

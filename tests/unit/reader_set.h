@@ -6,7 +6,7 @@
 #include "dataset/catalog.h"
 #include "readers/reader.h"
 
-enum { SET_SHARDS = 5, SET_LARGEST = 256 * 1024 };
+enum { SET_SHARDS = 5, SET_LARGEST = 256 * 1024, SET_PARTS = 3 };
 
 struct reader_set {
     char folder[64];
@@ -27,6 +27,7 @@ struct run {
     struct plugin_choice choice;
     struct iovec region; /* SET_LARGEST bytes for each request */
     struct read_request *requests;
+    struct iovec *parts; /* SET_PARTS per request, behind the region */
     uint32_t depth;
 };
 
@@ -35,7 +36,8 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
 void run_close(struct run *run);
 
 /* Prepare request number index for bytes [begin, begin + bytes) of a shard, widened to the
- * reader's alignment. */
+ * reader's alignment. If the reader scatters, requests with an odd index have parts, which make up
+ * their buffer. */
 struct read_request *run_request(struct run *run, uint32_t index, uint32_t shard, uint64_t begin,
                                  uint64_t bytes);
 /* Submit it and wait for it. Returns its result. */

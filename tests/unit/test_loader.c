@@ -10,136 +10,13 @@
 #include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/result/result.h"
+#include "tests/unit/memory_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- storage in memory: byte b of shard s at offset o is a function of (s, o) ---- */
-
-static uint8_t byte_at(uint32_t shard, uint64_t offset)
-{
-    return (uint8_t)((((uint32_t)offset + shard * 77777u) * 0x9e3779b1u) >> 24);
-}
-
-static struct {
-    bool zero_copy, late;
-    uint32_t alignment;
-    uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
-    uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
-    uint64_t patience;  /* this read completes only when a later one is submitted; 0: none */
-    uint64_t naps_most; /* ... or after this many milliseconds: */
-    bool gave_up;
-} storage;
-
-struct test_reader {
-    struct random random;
-    struct read_request *held[64];
-    uint32_t count, depth;
-    uint64_t reads, submitted, naps;
-    const struct catalog *catalog;
-};
-
-static int test_open(void *state, const void *settings, const struct reader_config *site,
-                     struct reader_traits *traits)
-{
-    struct test_reader *reader = state;
-
-    (void)settings;
-    reader->random = random_start(99);
-    reader->depth = site->depth < 64 ? site->depth : 64;
-    reader->catalog = site->catalog;
-    traits->alignment = storage.alignment;
-    traits->zero_copy = storage.zero_copy;
-    return 0;
-}
-
-static void test_close(void *state)
-{
-    struct test_reader *reader = state;
-
-    for (uint32_t i = 0; i < reader->count; i++)
-        if (storage.zero_copy)
-            free((void *)(uintptr_t)reader->held[i]->data);
-}
-
-static int test_submit(void *state, struct read_request *request)
-{
-    struct test_reader *reader = state;
-
-    if (reader->count == reader->depth)
-        return -EAGAIN;
-    if (storage.zero_copy)
-        request->buffer = NULL;
-    reader->held[reader->count++] = request;
-    reader->submitted++;
-    return 0;
-}
-
-/* True while the last submitted read waits for the next one. */
-static bool is_patient(struct test_reader *reader)
-{
-    if (!storage.patience || reader->submitted != storage.patience || storage.gave_up)
-        return false;
-    usleep(1000);
-    storage.gave_up = ++reader->naps == storage.naps_most;
-    return true;
-}
-
-static void answer(struct test_reader *reader, struct read_request *request)
-{
-    const struct shard *shard = &reader->catalog->shards[request->shard];
-    uint8_t *bytes = storage.zero_copy ? malloc(request->bytes) : request->buffer;
-    uint64_t end = request->offset + request->bytes;
-
-    request->data = bytes;
-    request->result = (int)(end > shard->bytes ? shard->bytes - request->offset : request->bytes);
-    for (int i = 0; i < request->result; i++)
-        bytes[i] = byte_at(request->shard, request->offset + (uint64_t)i);
-    if (request->shard == storage.bad_shard && request->offset <= storage.bad_offset &&
-        storage.bad_offset < end) {
-        request->result = -EIO;
-        if (storage.zero_copy)
-            free(bytes);
-    }
-}
-
-static int test_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
-{
-    struct test_reader *reader = state;
-    uint32_t count = 0;
-
-    if (storage.reads_until_broken && ++reader->reads > storage.reads_until_broken)
-        return -EIO;
-    if (storage.late && wait_ns == 0)
-        return 0;
-    const uint32_t kept = is_patient(reader);
-    while (count < max && reader->count > kept &&
-           (count == 0 || random_next(&reader->random) % 2)) {
-        uint64_t pick = storage.late ? random_below(&reader->random, reader->count) : 0;
-        done[count] = reader->held[pick];
-        reader->held[pick] = reader->held[--reader->count];
-        answer(reader, done[count++]);
-    }
-    return (int)count;
-}
-
-static void test_release(void *state, struct read_request *request)
-{
-    (void)state;
-    free((void *)(uintptr_t)request->data);
-}
-
-static const struct reader_ops test_reader = {
-    .plugin = {.name = "test", .state_size = sizeof(struct test_reader)},
-    .open = test_open,
-    .close = test_close,
-    .submit = test_submit,
-    .reap = test_reap,
-    .release = test_release,
-};
 
 /* ---- a plan with many slots: random fetches, random draws ---- */
 
@@ -417,6 +294,7 @@ static void every_record_comes_once_in_draw_order(void **unused)
             storage.late = variant % 2;
             storage.alignment = alignments[j];
             storage.zero_copy = variant % 5 == 4;
+            storage.scatters = variant % 2 == 0;
             storage.bad_shard = UINT32_MAX;
             strategy.slots = slots[i];
             strategy.in_order = variant % 3 == 0;
@@ -536,6 +414,30 @@ static void neighbours_are_read_together(void **unused)
     bench_close(&bench);
 }
 
+/* Records that stay in slots of the plan are read where they stay, if the reader can; those that
+ * are drawn at once are not. */
+static void records_that_stay_are_scattered(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    storage.late = storage.zero_copy = false;
+    storage.alignment = 1;
+    strategy.in_order = true;
+    for (int i = 0; i < 3; i++) {
+        storage.scatters = i > 0;
+        storage.scattered = (struct counter){0};
+        strategy.slots = i < 2 ? 512 : 1;
+        bench_open(&bench, 8, 65536, 64 << 20, false);
+        assert_int_equal(run_epochs(&bench, 1), 0);
+        const uint64_t requests = loader_totals(bench.loader).reader->requests;
+        const uint64_t scattered = counter_get(&storage.scattered);
+        assert_true(i == 1 ? scattered > requests / 2 : scattered <= requests / 10);
+        bench_close(&bench);
+    }
+    storage.scatters = false;
+}
+
 static void only_the_bad_record_is_skipped(void **unused)
 {
     struct bench bench;
@@ -547,7 +449,8 @@ static void only_the_bad_record_is_skipped(void **unused)
     strategy.slots = 37;
     strategy.in_order = true;
     storage.bad_shard = 2;
-    for (uint64_t i = 0; i < 2; i++) {
+    for (uint64_t i = 0; i < 4; i++) {
+        storage.scatters = i >= 2;
         bench_open(&bench, 8, 1 << 20, 0, true);
         const struct extent *victim = catalog_extent(bench.catalog, RECORDS / 2 + i);
         storage.bad_shard = victim->shard;
@@ -659,6 +562,7 @@ int main(void)
         cmocka_unit_test(reads_go_on_over_the_border),
         cmocka_unit_test(an_order_that_cannot_be_made_ends_the_run),
         cmocka_unit_test(neighbours_are_read_together),
+        cmocka_unit_test(records_that_stay_are_scattered),
         cmocka_unit_test(only_the_bad_record_is_skipped),
         cmocka_unit_test(a_read_error_stops_with_file_and_offset),
         cmocka_unit_test(a_broken_reader_ends_the_run),

@@ -122,12 +122,44 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
     }
 }
 
+/* The bytes go to the parts, in their order, and nowhere else. */
+static void a_scattered_read_fills_its_parts(void **unused)
+{
+    static const char *const scattering[] = {"uring", "uring:registered=no", "pread"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof scattering / sizeof *scattering; i++) {
+        struct run run;
+        uint8_t bytes[9000] = {0};
+        struct iovec parts[] = {{.iov_base = bytes + 5000, .iov_len = 3000},
+                                {.iov_base = bytes + 8900, .iov_len = 1},
+                                {.iov_base = bytes, .iov_len = 4999}};
+        if (!plugin_find(reader_registry, strncmp(scattering[i], "uring", 5) ? "pread" : "uring"))
+            continue;
+        assert_int_equal(run_open(&run, scattering[i], 2, 0), 0);
+        assert_true(run.reader.traits.scatters);
+        struct read_request *request = run_request(&run, 0, 0, 100, 8000);
+        memset(request->buffer, 0xa5, 8000);
+        request->parts = parts;
+        request->part_count = 3;
+        assert_int_equal(run_read(&run, request), 8000);
+        assert_memory_equal(bytes + 5000, set.content[0] + 100, 3000);
+        assert_int_equal(bytes[8900], set.content[0][3100]);
+        assert_memory_equal(bytes, set.content[0] + 3101, 4999);
+        assert_int_equal(bytes[4999] | bytes[8000] | bytes[8899] | bytes[8901], 0);
+        for (int k = 0; k < 8000; k++)
+            assert_int_equal(((uint8_t *)request->buffer)[k], 0xa5);
+        run_close(&run);
+    }
+}
+
 /* test_readers [quick] */
 int main(int argc, char **argv)
 {
     quick = argc > 1 && strcmp(argv[1], "quick") == 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reader_gives_the_bytes_of_the_file),
+        cmocka_unit_test(a_scattered_read_fills_its_parts),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
