@@ -6,6 +6,7 @@
 #include "ranks/mpi.h"
 #include "ranks/plugins.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -19,6 +20,9 @@
 #include <mpi.h>
 
 enum { TAG_MESSAGE = 1, TAG_CALL = 2, WORDS = 256 };
+
+/* An abort may overtake what this rank has just printed: MPICH's launcher then drops it. */
+static const uint64_t last_words_ns = 250000000;
 
 struct mpi_state {
     bool is_joined;
@@ -149,8 +153,10 @@ static void mpi_leave(void *state, bool orderly)
 
     if (!mpi->is_joined)
         return;
-    if (!orderly)
+    if (!orderly) {
+        clock_sleep_ns(last_words_ns);
         MPI_Abort(MPI_COMM_WORLD, 1); /* does not return */
+    }
     MPI_Comm_free(&mpi->ranks);
     MPI_Finalize();
 }
