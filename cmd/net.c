@@ -96,8 +96,8 @@ static void show(void *context, uint64_t done, uint64_t total)
     char bar[LINE_PART_BYTES], text[sizeof line->last];
 
     if (done == 0)
-        fprintf(stderr, "iobench net: measuring %u ranks on %u nodes\n", shown->ranks->place.ranks,
-                shown->ranks->place.nodes);
+        fprintf(stderr, "iobench net: measuring %u ranks on %u %s\n", shown->ranks->place.ranks,
+                shown->ranks->place.nodes, shown->ranks->place.nodes == 1 ? "node" : "nodes");
     snprintf(text, sizeof text, "measuring %s", line_bar(bar, done, total));
     line_show(line, text);
 }

@@ -96,7 +96,7 @@ int pattern_check_sum(uint64_t turn, uint32_t ranks, uint64_t offset, const unsi
         memcpy(&value, data + at, sizeof value);
         if (!(value >= wanted && value <= wanted)) /* nor NaN */
             return fail(EBADMSG,
-                        "a sum over all ranks is wrong at byte %llu: %g instead of %g: the "
+                        "a sum over all ranks is wrong at byte %llu: %.9g instead of %.9g: the "
                         "transport, a network card or memory is faulty",
                         (unsigned long long)(offset + at), (double)value, (double)wanted);
     }
