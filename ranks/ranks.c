@@ -153,11 +153,13 @@ int ranks_join(struct ranks *ranks)
 bool ranks_speaks(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    /* Without a number of tasks each is on its own. */
+    const char *task = getenv("SLURM_STEP_NUM_TASKS") ? getenv("SLURM_PROCID") : NULL;
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (getenv(marks[i]))
             return strcmp(getenv(marks[i]), "0") == 0;
-    return true;
+    return !task || strcmp(task, "0") == 0;
 }
 
 const char *ranks_library(char *text)

@@ -89,6 +89,7 @@ fault $ib/ports/1/rate "25 Gb/sec (1X EDR)" warn "mlx5_0/1 link" "one lane inste
 fault $ib/device/current_link_width 4 warn "mlx5_0/1 PCIe" "x4, 63.02 Gbit/s" "can use x16"
 fault $ib/device/current_link_speed "2.5 GT/s PCIe" warn "mlx5_0/1 PCIe" "32 Gbit/s" "less than the port's 100"
 fault sys/class/net/eth1/mtu 1500 warn "mlx5_0/1 MTU" "RDMA 1024, of 1500 of eth1" "ip link set eth1 mtu 9000"
+fault sys/class/net/eth1/mtu 4100 warn "mlx5_0/1 MTU" "RDMA 2048, of 4100 of eth1" # headers need 96
 fault $ib/ports/1/gid_attrs/types/3 "IB/RoCE v1" warn "mlx5_0/1 GID" "link-local only"
 fault sys/class/net/eth1/ecn/roce_np/enable/3 0 warn "mlx5_0/1 congestion" "ECN off" "echo 1"
 fault $ib/ports/1/hw_counters/out_of_sequence 17 warn "mlx5_0/1 congestion" "17 packets lost" "mlnx_qos -i eth1"
@@ -108,7 +109,7 @@ for file in "device/vendor 0x15b3" "type 32" "operstate up" "mtu 2044" "mode dat
     put "sys/class/net/ib0/${file% *}" "${file#* }"
 done
 doctor
-says "InfiniBand, INIT (LinkUp)" "start opensm" "subnet manager at LID 0x0" "datagram, MTU 2044" "echo connected"
+says "InfiniBand, INIT (LinkUp)" "start opensm" "no mlx5_0/1 subnet LID 0x0, subnet manager at LID 0x0" "datagram, MTU 2044" "echo connected"
 
 # Missing parts: peer memory, counters, the driver, all of it.
 machine

@@ -31,6 +31,8 @@ expect 1 env $other_size=4 $other_rank=1 "$IOBENCH" doctor --launch
 # srun with an interface that this MPI does not know.
 SLURM_STEP_NUM_TASKS=4 expect 1 "$IOBENCH" doctor --launch
 says "srun" "SLURM_STEP_NUM_TASKS=4" "srun --mpi=list"
+SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 expect 1 "$IOBENCH" doctor --launch
+[ -z "$out" ] || die "two processes spoke:"
 
 expect 0 "$IOBENCH" doctor --launch
 says "no launcher" "mpirun -n 4" "1 rank on 1 node"
