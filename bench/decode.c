@@ -164,7 +164,7 @@ static void plain(struct jpeg_decompress_struct *jpeg, struct bump *bump,
     struct resize_box box = {crop.x, crop.y, crop.width,  crop.height,
                              width,  height, crop.mirror, RESIZE_TRIANGLE};
     bump_reset(bump);
-    resize_plan(&resize, &box, SIDE, bump);
+    resize_plan(&resize, &box, SIDE, SIDE, bump);
     const uint32_t low = resize.x.low, columns = resize.x.high - low;
     resize_begin(&resize, low, columns, row);
     for (uint32_t count; (count = resize_want(&resize, rows));) {
@@ -248,7 +248,8 @@ static double run_once(struct workplace *place, const struct images *images, int
 
     for (int i = 0; i < images->count; i++) {
         const struct decode_source *source = &images->source[i];
-        const struct view view = {VIEW_TRAIN, random_hash(1, (uint64_t)round, (uint64_t)i)};
+        const struct view view = {.kind = VIEW_TRAIN,
+                                  .seed = random_hash(1, (uint64_t)round, (uint64_t)i)};
         if (variant == BOUND || variant == SCAN)
             huffman(&place->jpeg, source, &view, variant == SCAN);
         else if (variant == PLAIN)

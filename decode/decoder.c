@@ -7,6 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+const struct plugin *decoder_of_pixels(void)
+{
+    const struct plugin *const *row = decoder_registry;
+
+    while (!decoder_of(*row)->gives_pixels)
+        row++;
+    return *row;
+}
+
 int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
 {
     *decoder = (struct decoder){.ops = decoder_of(choice->plugin)};

@@ -54,6 +54,9 @@ struct decoder_ops {
 
 extern const struct plugin *const decoder_registry[];
 
+/* Return the first decoder whose rows hold pixels. */
+const struct plugin *decoder_of_pixels(void);
+
 static inline const struct decoder_ops *decoder_of(const struct plugin *plugin)
 {
     return (const struct decoder_ops *)(const void *)plugin; /* plugin is the first member */

@@ -56,7 +56,7 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
         .filter = request->filter,
     };
 
-    return resize_plan(resize, &box, request->side, request->bump);
+    return resize_plan(resize, &box, request->width, request->height, request->bump);
 }
 
 bool image_is_webp(const struct decode_source *source)

@@ -18,7 +18,7 @@ struct image_request {
     enum resize_filter filter;
     unsigned orientation; /* of the stored image, decode/orientation.h */
     const struct image_limits *limits;
-    uint32_t side;
+    uint32_t width, height; /* of the row */
     struct bump *bump;
     uint8_t *row;
     struct decode_figures *figures;

@@ -242,7 +242,7 @@ static uint32_t choose_scale(const struct jpeg_state *state, const struct view_b
     const double shorter = box->width < box->height ? box->width : box->height;
     const double side = (double)state->settings->size;
 
-    if (state->scale == SCALE_NONE)
+    if (state->scale == SCALE_NONE || state->view.width)
         return 8;
     const uint32_t factor = state->scale == SCALE_FAST ? 2 : 0;
     uint32_t numerator = 1;
@@ -426,8 +426,8 @@ static int decode_turned(struct jpeg_state *state, struct image_request *request
     request->row = state->turned;
     const int code = decode_stored(state, request);
     if (code >= 0)
-        orientation_turn(request->orientation, state->shown.box.mirror, request->side, request->row,
-                         row);
+        orientation_turn(request->orientation, state->shown.box.mirror, request->width,
+                         request->row, row);
     return code;
 }
 
@@ -515,7 +515,8 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .filter = state->as->filter,
         .orientation = ORIENTATION_UPRIGHT,
         .limits = &state->settings->limits,
-        .side = (uint32_t)state->settings->size,
+        .width = view->width ? view->width : (uint32_t)state->settings->size,
+        .height = view->width ? view->height : (uint32_t)state->settings->size,
         .bump = &state->bump,
         .row = row,
         .figures = figures,
@@ -533,8 +534,9 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         return image_decode_png(&request);
     if (image_is_webp(source))
         return image_decode_webp(&request);
-    request.orientation = state->as->upright ? orientation_of_jpeg(source->bytes, source->length)
-                                             : ORIENTATION_UPRIGHT;
+    request.orientation = state->as->upright && !view->width
+                              ? orientation_of_jpeg(source->bytes, source->length)
+                              : ORIENTATION_UPRIGHT;
     return request.orientation == ORIENTATION_UPRIGHT ? decode_stored(state, &request)
                                                       : decode_turned(state, &request, row);
 }

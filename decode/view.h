@@ -15,6 +15,9 @@ enum view_kind { VIEW_TRAIN, VIEW_EVALUATE, VIEW_WHOLE };
 struct view {
     enum view_kind kind;
     uint64_t seed; /* random_hash(seed, epoch, record) */
+    /* Of the row, which then is made from the image as stored, neither turned upright nor shrunk in
+     * the DCT. 0: a square, as the decoder was opened. */
+    uint32_t width, height;
 };
 
 /* Return the view of a record in an epoch (from 0) of training. */

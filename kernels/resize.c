@@ -136,25 +136,26 @@ static int plan_axis(struct resize_axis *axis, enum resize_filter filter, double
 }
 
 /* As OpenCV's INTER_AREA. */
-static enum resize_filter filter_of(const struct resize_box *box, uint32_t side)
+static enum resize_filter filter_of(const struct resize_box *box, uint32_t width, uint32_t height)
 {
-    const bool shrinks = box->width >= side && box->height >= side;
+    const bool shrinks = box->width >= width && box->height >= height;
 
     return box->filter == RESIZE_AREA && !shrinks ? RESIZE_BILINEAR : box->filter;
 }
 
-int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
-                struct bump *bump)
+int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t width,
+                uint32_t height, struct bump *bump)
 {
-    *resize = (struct resize){.side = side, .mirror = box->mirror, .bump = bump};
+    *resize =
+        (struct resize){.width = width, .height = height, .mirror = box->mirror, .bump = bump};
 #ifdef __x86_64__
     resize->avx2 = __builtin_cpu_supports("avx2");
 #endif
-    const enum resize_filter filter = filter_of(box, side);
-    int code = plan_axis(&resize->x, filter, box->x, box->width, box->image_width, side, bump);
+    const enum resize_filter filter = filter_of(box, width, height);
+    int code = plan_axis(&resize->x, filter, box->x, box->width, box->image_width, width, bump);
     if (code)
         return code;
-    return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, side, bump);
+    return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, height, bump);
 }
 
 /* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. Columns are
@@ -164,7 +165,7 @@ static int spread_columns(struct resize *resize)
 {
     const struct resize_axis *x = &resize->x;
     const uint32_t taps = resize->column_taps = (x->widest + 1) & ~1u;
-    const uint32_t columns = (resize->side + 1) & ~1u;
+    const uint32_t columns = (resize->width + 1) & ~1u;
 
     resize->column_offset = bump_alloc_array(resize->bump, columns, sizeof(uint32_t));
     resize->column_weights =
@@ -172,7 +173,7 @@ static int spread_columns(struct resize *resize)
     if (!resize->column_offset || !resize->column_weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < columns; i++) {
-        const uint32_t column = i < resize->side ? i : resize->side - 1;
+        const uint32_t column = i < resize->width ? i : resize->width - 1;
         const uint16_t *weights = x->weights + (size_t)column * x->taps;
         uint16_t *spread =
             resize->column_weights + ((size_t)(i & ~1u) * taps + (i & 1) * 2) * LANES;
@@ -215,7 +216,7 @@ uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX])
     uint32_t left = resize->y.high - resize->row;
     uint32_t count = left < RESIZE_ROWS_MAX ? left : RESIZE_ROWS_MAX;
 
-    if (resize->out_row == resize->side)
+    if (resize->out_row == resize->height)
         return 0;
     for (uint32_t i = 0; i < count; i++)
         rows[i] = resize->ring + (resize->row + i) % resize->ring_rows * resize->ring_stride;
@@ -280,7 +281,7 @@ static void horizontal(const struct resize *resize, uint8_t *out, ptrdiff_t step
 {
     const uint32_t start = 128u + rounding(resize->x.widest);
 
-    for (uint32_t i = 0; i < resize->side; i++, out += step) {
+    for (uint32_t i = 0; i < resize->width; i++, out += step) {
         const uint16_t *pixels = resize->line + resize->column_offset[i];
         const uint16_t *weights = resize->column_weights +
                                   ((size_t)(i & ~1u) * resize->column_taps + (i & 1) * 2) * LANES;
@@ -305,13 +306,13 @@ static inline void store_rgb(uint8_t *out, uint32_t rgbx)
 __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
                                                             uint8_t *out, ptrdiff_t step)
 {
-    const uint32_t pairs = resize->column_taps / 2, side = resize->side;
+    const uint32_t pairs = resize->column_taps / 2, width = resize->width;
     const __m256i start = _mm256_set1_epi16((int16_t)(128 + rounding(resize->x.widest)));
     const __m256i *weights = (const void *)resize->column_weights;
     const uint32_t *offset = resize->column_offset;
     const uint16_t *line = resize->line;
 
-    for (uint32_t i = 0; i < side; i += 2, out += 2 * step) {
+    for (uint32_t i = 0; i < width; i += 2, out += 2 * step) {
         const uint16_t *left = line + offset[i], *right = line + offset[i + 1];
         __m256i sum = _mm256_setzero_si256();
         for (uint32_t k = 0; k < pairs; k++, left += 2 * LANES, right += 2 * LANES) {
@@ -325,7 +326,7 @@ __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize 
         sum = _mm256_srli_epi16(sum, 8);
         sum = _mm256_packus_epi16(sum, sum);
         store_rgb(out, (uint32_t)_mm256_extract_epi32(sum, 0));
-        if (i + 1 < side)
+        if (i + 1 < width)
             store_rgb(out + step, (uint32_t)_mm256_extract_epi32(sum, 4));
     }
 }
@@ -346,10 +347,10 @@ static void emit(struct resize *resize, uint32_t out_row)
         rows[k] = resize->ring + (y->first[out_row] + k) % resize->ring_rows * resize->ring_stride +
                   resize->skip_pixels * LANES;
     vertical(resize->line, rows, weights, taps, lanes, rounding(taps));
-    uint8_t *out = resize->output + (size_t)out_row * resize->side * 3;
+    uint8_t *out = resize->output + (size_t)out_row * resize->width * 3;
     ptrdiff_t step = 3;
     if (resize->mirror) {
-        out += (resize->side - 1) * 3;
+        out += (resize->width - 1) * 3;
         step = -3;
     }
 #ifdef __x86_64__
@@ -366,7 +367,7 @@ void resize_give(struct resize *resize, uint32_t count)
     const struct resize_axis *y = &resize->y;
 
     resize->row += count;
-    while (resize->out_row < resize->side) {
+    while (resize->out_row < resize->height) {
         uint32_t end = y->first[resize->out_row] + y->widest;
         if (end > y->high)
             end = y->high;
@@ -387,9 +388,9 @@ void resize_reference(const uint8_t *image, const struct resize_box *box, uint32
     for (uint32_t i = 0; i < side * side; i++) {
         uint32_t column = box->mirror ? side - 1 - i % side : i % side;
         struct resize_window y =
-            window_at(filter_of(box, side), box->y, scale_y, low_y, high_y, i / side);
+            window_at(filter_of(box, side, side), box->y, scale_y, low_y, high_y, i / side);
         struct resize_window x =
-            window_at(filter_of(box, side), box->x, scale_x, low_x, high_x, column);
+            window_at(filter_of(box, side, side), box->x, scale_x, low_x, high_x, column);
         double total = weights_sum(&x) * weights_sum(&y), sum[3] = {0};
         for (uint32_t j = 0; j < y.count; j++) {
             const uint8_t *row = image + (size_t)(y.first + j) * box->image_width * LANES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resize: a box of an image, resized to a square of RGB bytes while its rows are being decoded,
+ * resize: a box of an image, resized to width x height RGB bytes while its rows are being decoded,
  * with the antialiased triangle filter (what Pillow and torchvision call bilinear) or another.
  *
  * Rows are RGBX bytes, four a pixel, so that a pixel is one SIMD load. The vertical pass goes
@@ -42,10 +42,10 @@ struct resize_axis {
 struct resize {
     struct resize_axis x, y;
     struct bump *bump;
-    uint32_t side;
+    uint32_t width, height; /* of the output */
     bool mirror;
     bool avx2;               /* the machine supports it; tests clear it after resize_plan() */
-    uint8_t *output;         /* side x side x 3 */
+    uint8_t *output;         /* height x width x 3 */
     uint32_t *column_offset; /* byte offset in the row, per output column */
     uint16_t *column_weights;
     uint32_t column_taps; /* even */
@@ -67,11 +67,11 @@ struct resize_box {
 
 /* Pixels outside the box (rounded outwards to whole pixels) are never used. The box is inside the
  * image and not empty. Returns 0 or -ENOMEM. */
-int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
-                struct bump *bump);
+int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t width,
+                uint32_t height, struct bump *bump);
 
-/* Rows will contain columns [origin, origin + columns), which include [x.low, x.high). output: side
- * x side x 3 bytes. Returns 0 or -ENOMEM. */
+/* Rows will contain columns [origin, origin + columns), which include [x.low, x.high). output:
+ * height x width x 3 bytes. Returns 0 or -ENOMEM. */
 int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output);
 
 /* Store where the next source rows go, from resize->row; at most RESIZE_ROWS_MAX. Returns their

@@ -36,7 +36,10 @@ const struct option_spec pack_options[] = {
     {"limit", 0, OPTION_COUNT, offsetof(struct pack_job, limit), "0", .zero = "all",
      .summary = "use only the first N samples"},
     {"quality", 0, OPTION_COUNT, offsetof(struct pack_job, quality), "95", .minimum = 1,
-     .maximum = 100, .summary = "JPEG quality for raw pixels"},
+     .maximum = 100, .summary = "JPEG quality for raw pixels and --side"},
+    {"side", 0, OPTION_COUNT, offsetof(struct pack_job, side), "0", .metavar = "PIXELS",
+     .zero = "none", .maximum = 16384,
+     .summary = "encode larger images again, with this shorter side"},
     {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
      .summary = "replace a data set made by pack"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
@@ -166,6 +169,8 @@ static uint64_t plan_of(const struct pack *pack)
         for (const char *byte = texts[i]; *byte; byte++)
             plan = random_hash(plan, (uint8_t)*byte, i);
     plan = random_hash(plan, job->quality, job->shuffle);
+    if (job->side)
+        plan = random_hash(plan, job->side, 1);
     return job->odd_labels == FORMAT_ODD_REFUSE ? plan
                                                 : random_hash(plan, (uint64_t)job->odd_labels, 0);
 }
@@ -365,6 +370,7 @@ static int run_writers(struct pack *pack)
     pack->common.format = &pack->format;
     pack->common.order = pack->job->shuffle ? &pack->order : NULL;
     pack->common.quality = (int)pack->job->quality;
+    pack->common.side = (uint32_t)pack->job->side;
     pack->common.skip = pack->job->on_error == PACK_SKIP;
     pack->common.producers =
         pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
@@ -380,6 +386,8 @@ static void count_up(struct pack *pack)
     figures->samples = counter_get(&pack->common.samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
     figures->image_bytes = counter_get(&pack->common.bytes);
+    figures->shrunk = counter_get(&pack->common.shrunk);
+    figures->unshrunk_bytes = counter_get(&pack->common.unshrunk_bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
            pack->common.first_skipped[0] ? pack->common.first_skipped

@@ -19,10 +19,12 @@ struct shard_writer_common {
     const struct permutation *order; /* NULL: source order */
     uint32_t producers;              /* per shard */
     int quality;
-    bool skip; /* skip damaged samples */
+    uint32_t side; /* shrink larger images to this shorter side; 0: leave them as they are */
+    bool skip;     /* skip damaged samples */
     struct flag stop;
     struct counter samples, bytes, skipped;
-    pthread_mutex_t lock; /* of first_skipped */
+    struct counter shrunk, unshrunk_bytes; /* images made smaller, and their bytes before */
+    pthread_mutex_t lock;                  /* of first_skipped */
     char first_skipped[512];
 };
 

@@ -31,6 +31,14 @@ cmp -s made/train-00000-of-00003 shuffled/train-00000-of-00003 && die "--shuffle
 expect 0 "$IOBENCH" pack made few --limit 7
 says "7 samples"
 
+# ---- smaller images, as JPEGs ----
+expect 0 "$IOBENCH" pack made small --side 32 --quality 80
+says "60 samples" "60 images of" "JPEGs of quality 80, 32 pixels on the shorter side"
+expect 0 "$IOBENCH" verify small --decode
+expect 0 "$IOBENCH" pack small smaller --side 32
+says "0 images of 0 B are now"
+same_digest small smaller
+
 # ---- images in folders, in archives, in archives in an archive ----
 pictures=$SRCDIR/tests/fixtures/images
 set -- "$pictures"/*.jpg

@@ -14,7 +14,7 @@ allowed() {
     readers | formats | shuffle) echo base dataset ;;
     decode) echo base kernels ;;
     trainer) echo base kernels ranks profiles ;;
-    pack) echo base dataset readers formats profiles ;;
+    pack) echo base dataset readers formats profiles decode ;;
     pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
     checkpoint) echo base dataset readers ranks telemetry cachectl pipeline ;;
     report) echo base pipeline profiles ;;

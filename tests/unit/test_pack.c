@@ -13,6 +13,7 @@
 #include "pack/source.h"
 #include "pack/pack.h"
 #include "pack/image_check.h"
+#include "pack/shrinker.h"
 #include "shuffle/outline.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@
 
 static const struct image_limits limits = {.pixels = 1 << 20, .scans = 16};
 
-/* A JPEG with a red upper half and a blue lower half. */
-static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
+/* 16 x 32 pixels with a red upper half and a blue lower half, until the next call. */
+static struct sample make_raw(enum sample_encoding encoding)
 {
     static uint8_t pixels[32 * 16 * 3];
     struct sample raw = {.image = pixels,
@@ -30,7 +31,6 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
                          .width = 16,
                          .height = 32,
                          .channels = 3};
-    size_t capacity = 0, count;
 
     memset(pixels, 0, sizeof pixels);
     for (int y = 0; y < 32; y++)
@@ -42,6 +42,14 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
             else /* planes: blue, green, red */
                 pixels[(y < 16 ? 2 : 0) * 512 + y * 16 + x] = 255;
         }
+    return raw;
+}
+
+static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
+{
+    const struct sample raw = make_raw(encoding);
+    size_t capacity = 0, count;
+
     *jpeg = NULL;
     assert_int_equal(image_to_jpeg(&raw, 90, jpeg, &capacity, &count), 0);
     return count;
@@ -68,6 +76,69 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     assert_int_equal(image_check_decode(hwc, hwc_bytes, &limits), 0);
     free(hwc);
     free(chw);
+}
+
+/* Shrink a red over blue image to 8 x 16 pixels and look at its corners. */
+static void shrink_to_8(struct shrinker *shrinker, struct sample sample)
+{
+    const struct view view = {.kind = VIEW_WHOLE, .width = 8, .height = 16};
+    struct image_header header;
+    uint8_t row[16 * 8 * 3];
+    void *jpeg = NULL;
+    size_t capacity = 0;
+
+    assert_int_equal(shrinker_apply(shrinker, &sample, &jpeg, &capacity), 1);
+    assert_ptr_equal(sample.image, jpeg);
+    assert_int_equal(sample.encoding, SAMPLE_ENCODED);
+    assert_int_equal(image_check_headers(sample.image, sample.image_bytes, &header), 0);
+    assert_int_equal(header.kind, IMAGE_JPEG);
+    assert_int_equal(header.width, 8);
+    assert_int_equal(header.height, 16);
+    const struct decode_source source = {.bytes = jpeg, .length = sample.image_bytes};
+    assert_int_equal(decoder_decode(&shrinker->decoder, &source, &view, row), 0);
+    assert_true(row[0] > 230 && row[2] < 25);
+    assert_true(row[sizeof row - 3] < 25 && row[sizeof row - 1] > 230);
+    free(jpeg);
+}
+
+static void larger_images_are_shrunk_from_each_layout(void **unused)
+{
+    void *jpeg, *none = NULL;
+    const size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
+    const struct sample sample = {.image_bytes = bytes, .image = jpeg};
+    struct sample cut = {.image_bytes = bytes - 8, .image = jpeg}, same = sample;
+    struct shrinker shrinker;
+    size_t capacity = 0;
+
+    (void)unused;
+    assert_int_equal(shrinker_open(&shrinker, 8, 95), 0);
+    shrink_to_8(&shrinker, sample);
+    static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
+    for (size_t i = 0; i < sizeof raws / sizeof *raws; i++)
+        shrink_to_8(&shrinker, make_raw(raws[i]));
+    assert_int_equal(shrinker_apply(&shrinker, &cut, &none, &capacity), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "cut short"));
+    shrinker_close(&shrinker);
+    assert_int_equal(shrinker_open(&shrinker, 16, 95), 0);
+    assert_int_equal(shrinker_apply(&shrinker, &same, &none, &capacity), 0);
+    assert_memory_equal(&same, &sample, sizeof same);
+    assert_null(none);
+    shrinker_close(&shrinker);
+    free(jpeg);
+}
+
+static void an_image_that_claims_too_many_pixels_is_not_shrunk(void **unused)
+{
+    struct sample huge = {.encoding = SAMPLE_RAW_HWC, .width = 65535, .height = 65535};
+    struct shrinker shrinker;
+    void *jpeg = NULL;
+    size_t capacity = 0;
+
+    (void)unused;
+    assert_int_equal(shrinker_open(&shrinker, 65534, 95), 0);
+    assert_int_equal(shrinker_apply(&shrinker, &huge, &jpeg, &capacity), -EBADMSG);
+    assert_null(shrinker.pixels);
+    shrinker_close(&shrinker);
 }
 
 static void raw_pixels_that_cannot_be_are_refused(void **unused)
@@ -236,6 +307,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_of_paths_are_numbered_without_gaps),
         cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_each_layout),
+        cmocka_unit_test(larger_images_are_shrunk_from_each_layout),
+        cmocka_unit_test(an_image_that_claims_too_many_pixels_is_not_shrunk),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
         cmocka_unit_test(without_memory_no_jpeg_is_called_damaged),

@@ -26,7 +26,7 @@ static void run(struct bump *bump, struct random *random, const uint8_t *image,
     struct resize resize;
 
     bump_reset(bump);
-    assert_int_equal(resize_plan(&resize, box, side, bump), 0);
+    assert_int_equal(resize_plan(&resize, box, side, side, bump), 0);
     assert_true(resize.x.low < resize.x.high && resize.x.high <= box->image_width);
     if (random_next(random) & 1)
         resize.avx2 = false;
