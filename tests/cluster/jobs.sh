@@ -53,5 +53,5 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
 }
 
 SLURM_STEP_NUM_TASKS=4 expect 1 "$IOBENCH" run --data set
-says "SLURM_STEP_NUM_TASKS=4" "cannot find each other"
+says "SLURM_STEP_NUM_TASKS=4" "cannot find each other" "iobench doctor --launch"
 echo "ranks share a job"

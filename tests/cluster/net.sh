@@ -49,6 +49,15 @@ done
 expect 1 mpi 2 "$IOBENCH" net --transport tcp:interface=none0
 says "interface none0 has no IPv4 address"
 
+# ---- 64 ranks on one machine ----
+if [ -n "${IOBENCH_LONG-}" ]; then
+    for transport in mpi tcp; do
+        expect 0 mpi 64 timeout 600 "$IOBENCH" net --transport $transport --to 64 --pair-size 4k --repeats 1 \
+            --repeat-time 1us --rank-timeout 120s
+        says "valid, 64 ranks on 1 node" "disjoint pairs at once" "all_to_all"
+    done
+fi
+
 # ---- a damaged byte, wherever it arrives ----
 damaged() { # MESSAGE OPTION...
     message=$1
