@@ -83,6 +83,21 @@ double random_normal(struct random *random)
     return sqrt(-2.0 * log(u)) * cos(2.0 * M_PI * random_unit(random));
 }
 
+void random_normals(uint64_t seed, uint64_t first, uint64_t count, double deviation, float *values)
+{
+    /* Box-Muller on numbers of SplitMix64, whose state is a counter. */
+    for (uint64_t i = 0; i < count; i += 2) {
+        const uint64_t state = seed + (first + i) * golden_gamma;
+        const double u = 1.0 - (double)(random_mix(state + golden_gamma) >> 11) * 0x1p-53;
+        const double angle =
+            2.0 * M_PI * (double)(random_mix(state + 2 * golden_gamma) >> 11) * 0x1p-53;
+        const double radius = deviation * sqrt(-2.0 * log(u));
+        values[i] = (float)(radius * cos(angle));
+        if (i + 1 < count)
+            values[i + 1] = (float)(radius * sin(angle));
+    }
+}
+
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count)
 {
     for (uint64_t i = count; i > 1; i--) {

@@ -31,6 +31,10 @@ uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t bound); /* bound >= 1 */
 double random_unit(struct random *random);                    /* [0, 1), 53 bits */
 double random_normal(struct random *random);                  /* standard normal */
+/* Fill values[0 .. count) with normals of this deviation, numbers first .. first + count of the
+ * sequence of this seed. Each depends on the seed and its number alone, so that threads may fill
+ * parts of one sequence. `first` is even. */
+void random_normals(uint64_t seed, uint64_t first, uint64_t count, double deviation, float *values);
 
 /* Fisher-Yates, in place. */
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count);

@@ -43,7 +43,8 @@ static void end_with(struct workers *workers, int code)
         snprintf(workers->reason, sizeof workers->reason, "%s", fail_reason());
     }
     pthread_mutex_unlock(&workers->lock);
-    workers->job->stop(workers->job->context);
+    if (workers->job->stop)
+        workers->job->stop(workers->job->context);
 }
 
 static int run_worker(void *argument)

@@ -133,6 +133,16 @@ static void show_cold(void *context, uint64_t elapsed_ns)
         line_show(&show->line, text);
 }
 
+static void show_stage(void *context, const char *stage)
+{
+    struct train_show *show = context;
+    char text[64];
+
+    snprintf(text, sizeof text, "%s: %s", show->settings->network.name, stage);
+    if (show->speaks)
+        line_show(&show->line, text);
+}
+
 static void show_epoch(void *context, const struct train_result *result,
                        const struct train_epoch *epoch)
 {
@@ -204,8 +214,11 @@ static int learn(const struct invocation *invocation, struct train_job *job)
                               .line = line_start(),
                               .speaks = job->ranks->place.rank == 0,
                               .table = job_stdout_count(&job->job) == 0};
-    const struct train_observer observer = {
-        .progress = show_progress, .cold = show_cold, .epoch = show_epoch, .context = &show};
+    const struct train_observer observer = {.progress = show_progress,
+                                            .cold = show_cold,
+                                            .stage = show_stage,
+                                            .epoch = show_epoch,
+                                            .context = &show};
     struct train_result result;
     int code = train_run(job, &observer, &result);
 

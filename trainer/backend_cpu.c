@@ -52,6 +52,14 @@ static uint32_t best_shift(const struct graph *graph)
 }
 
 /* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
+/* A part of fresh memory, by the thread that may use it: pages are cleared by all threads at once.
+ */
+enum { ZERO_UNIT = 2 << 20 };
+static void zero(const void *memory, uint64_t first, uint64_t end)
+{
+    memset((char *)memory + first, 0, end - first);
+}
+
 static float *parameter_block(const struct graph *graph, float **block)
 {
     uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
@@ -61,7 +69,7 @@ static float *parameter_block(const struct graph *graph, float **block)
         fail(ENOMEM, "out of memory: %llu parameters", (unsigned long long)graph->parameter_floats);
         return NULL;
     }
-    memset(*block, 0, floats * sizeof(float));
+    cpu_share(floats * sizeof(float), ZERO_UNIT, zero, *block);
     return *block + best_shift(graph);
 }
 
@@ -128,8 +136,8 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
         return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
                     (unsigned long long)bytes, cpu->config.batch_size);
     }
-    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* for speed only */
-    memset(cpu->arena, 0, bytes);              /* fault the memory in off the clock */
+    madvise(cpu->arena, bytes, MADV_HUGEPAGE);     /* for speed only */
+    cpu_share(bytes, ZERO_UNIT, zero, cpu->arena); /* fault the memory in off the clock */
     cpu->arena_bytes = bytes;
     for (struct cpu_program *program = cpu->programs; program; program = program->next)
         program->bound = NULL;
@@ -187,6 +195,7 @@ static int cpu_open(void *state, const void *settings, const struct backend_conf
     cpu->config = *config;
     if (cpu->config.threads == 0)
         cpu->config.threads = thread_cpu_count();
+    omp_set_num_threads((int)cpu->config.threads);
     int code = open_model(cpu);
     if (code == 0 && config->ranges)
         return plan_int8(&cpu->model,

@@ -398,17 +398,26 @@ struct graph_cost graph_cost(const struct graph *graph)
     return cost;
 }
 
-void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters)
+void graph_initialise_part(const struct graph *graph, uint64_t seed, uint64_t part, uint64_t parts,
+                           float *parameters)
 {
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
-        struct random random = random_start(random_hash(seed, i, parameter->count));
-        float *values = parameters + parameter->offset;
-        for (uint64_t j = 0; j < parameter->count; j++)
-            values[j] = parameter->deviation > 0
-                            ? (float)(parameter->deviation * random_normal(&random))
-                            : (float)parameter->start;
+        const uint64_t pairs = (parameter->count + 1) / 2, end = pairs * (part + 1) / parts * 2,
+                       first = pairs * part / parts * 2,
+                       last = end < parameter->count ? end : parameter->count;
+        float *values = parameters + parameter->offset + first;
+        if (parameter->deviation > 0)
+            random_normals(random_hash(seed, i, parameter->count), first, last - first,
+                           parameter->deviation, values);
+        for (uint64_t j = 0; parameter->deviation <= 0 && j < last - first; j++)
+            values[j] = (float)parameter->start;
     }
+}
+
+void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters)
+{
+    graph_initialise_part(graph, seed, 0, 1, parameters);
 }
 
 void graph_initialise_statistics(const struct graph *graph, float *statistics)

@@ -150,6 +150,9 @@ struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t image
 /* He-normal by fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. A seed gives the same bits
  * on every backend. parameters: parameter_floats, canonical layout (see the enum). */
 void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters);
+/* Initialise one of `parts` parts of them: together the same bits. A thread each. */
+void graph_initialise_part(const struct graph *graph, uint64_t seed, uint64_t part, uint64_t parts,
+                           float *parameters);
 /* Running means 0, variances 1. statistics: statistic_floats. */
 void graph_initialise_statistics(const struct graph *graph, float *statistics);
 

@@ -7,6 +7,8 @@
 #include "base/gradients.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/thread.h"
+#include "base/workers.h"
 #include "trainer/checkpoint.h"
 
 #include <errno.h>
@@ -27,15 +29,34 @@ const char *training_precision(const struct training *training)
     return training->config.ranges ? "int8" : backend_precision(&training->choice);
 }
 
+struct first_weights {
+    const struct training *training;
+    uint64_t threads;
+    float *parameters;
+};
+
+static int initialise(void *context, struct workers *workers, uint64_t number)
+{
+    const struct first_weights *weights = context;
+
+    (void)workers;
+    graph_initialise_part(weights->training->graph, weights->training->config.seed, number,
+                          weights->threads, weights->parameters);
+    return 0;
+}
+
 static int load_first_weights(struct training *training)
 {
-    float *parameters = memory_array(training->graph->parameter_floats, sizeof *parameters);
+    struct first_weights weights = {
+        .training = training,
+        .threads = training->config.threads ? training->config.threads : thread_cpu_count(),
+        .parameters = memory_array(training->graph->parameter_floats, sizeof(float))};
+    const struct workers_job job = {.name = "weights", .work = initialise, .context = &weights};
 
-    if (!parameters)
-        return -ENOMEM;
-    graph_initialise(training->graph, training->config.seed, parameters);
-    int code = backend_load(&training->backend, parameters, NULL, NULL);
-    free(parameters);
+    int code = weights.parameters ? workers_run(&job, weights.threads) : -ENOMEM;
+    if (code == 0)
+        code = backend_load(&training->backend, weights.parameters, NULL, NULL);
+    free(weights.parameters);
     return code;
 }
 

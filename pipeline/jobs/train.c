@@ -45,6 +45,12 @@ static int tick(void *context, const struct result_epoch *epoch, uint64_t draws)
     return session_check(&training->session);
 }
 
+static void report_stage(const struct training_run *training, const char *stage)
+{
+    if (training->observer->stage)
+        training->observer->stage(training->observer->context, stage);
+}
+
 static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct training_run *training = context;
@@ -210,6 +216,7 @@ static int open_training(struct training_run *training)
     config.memory_bytes = job->job.cold.memory_limit_bytes;
     config.learns = config.late = true;
     config.recipe = result->recipe;
+    report_stage(training, "preparing the network");
     code = training_open(&training->network, &config);
     if (code)
         return code;
@@ -333,6 +340,7 @@ static int learn(struct training_run *training)
 
     if (code)
         return code;
+    report_stage(training, "first step");
     code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
     run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
     return code;

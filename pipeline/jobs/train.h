@@ -62,6 +62,7 @@ struct train_observer {
     void (*progress)(void *context, uint64_t epoch, bool evaluating, uint64_t done, uint64_t total,
                      uint64_t elapsed_ns, double loss);
     void (*cold)(void *context, uint64_t elapsed_ns); /* while caches are dropped and inspected */
+    void (*stage)(void *context, const char *stage);  /* before the first step: what takes time */
     void (*epoch)(void *context, const struct train_result *result,
                   const struct train_epoch *epoch);
     void *context;

@@ -75,6 +75,15 @@ static void starting_values_are_as_asked(void **unused)
     graph_initialise(graph, 7, values);
     graph_initialise(graph, 7, again);
     assert_memory_equal(values, again, graph->parameter_floats * sizeof *values);
+    for (uint32_t parts = 2; parts <= 7; parts += 5) { /* threads may come in any order */
+        memset(again, 0xff, graph->parameter_floats * sizeof *again);
+        for (uint32_t part = parts; part-- > 0;)
+            graph_initialise_part(graph, 7, part, parts, again);
+        for (uint32_t i = 0; i < graph->parameter_count; i++)
+            assert_memory_equal(values + graph->parameters[i].offset,
+                                again + graph->parameters[i].offset,
+                                graph->parameters[i].count * sizeof *values);
+    }
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         const float *v = values + parameter->offset;

@@ -56,6 +56,34 @@ static void bounded_numbers_are_even(void **unused)
     }
 }
 
+/* Cells of equal probability by the error function; each value against the next, pairs included. */
+static void normals_are_normal_and_known_by_number(void **unused)
+{
+    enum { COUNT = 200001, CELLS = 100 };
+    float *all = malloc(COUNT * sizeof *all), part[77];
+    uint32_t cells[CELLS] = {0};
+    double sum = 0, product[2] = {0};
+
+    (void)unused;
+    random_normals(9, 0, COUNT, 3, all);
+    for (int i = 0; i < COUNT; i++) {
+        cells[(int)(CELLS * (0.5 + 0.5 * erf(all[i] / 3 * M_SQRT1_2)))]++;
+        sum += all[i];
+        product[i % 2] += i ? (double)all[i] * all[i - 1] : 0;
+    }
+    assert_true(fabs(excess(cells, CELLS, COUNT / (double)CELLS)) < 4);
+    assert_true(fabs(sum) < 4 * 3 * sqrt(COUNT));
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs(product[i]) < 4 * 9 * sqrt(COUNT / 2));
+    for (uint64_t first = 0; first + 77 <= COUNT; first += 5000) {
+        random_normals(9, first, 77, 3, part);
+        assert_memory_equal(part, all + first, sizeof part);
+    }
+    random_normals(10, 0, 77, 3, part);
+    assert_memory_not_equal(part, all, sizeof part);
+    free(all);
+}
+
 static void a_permutation_is_a_bijection_with_an_inverse(void **unused)
 {
     (void)unused;
@@ -164,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generators_are_the_published_ones),
         cmocka_unit_test(bounded_numbers_are_even),
+        cmocka_unit_test(normals_are_normal_and_known_by_number),
         cmocka_unit_test(a_permutation_is_a_bijection_with_an_inverse),
         cmocka_unit_test(small_permutations_reach_every_order),
         cmocka_unit_test(large_permutations_look_random),
