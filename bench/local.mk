@@ -24,6 +24,12 @@ noinst_PROGRAMS += bench/io
 bench_io_SOURCES = bench/io.c
 bench_io_LDADD = $(LIBIOBENCH_LIBS)
 
+if HAVE_URING
+noinst_PROGRAMS += bench/iops
+bench_iops_SOURCES = bench/iops.c
+bench_iops_LDADD = $(LIBIOBENCH_LIBS)
+endif
+
 noinst_PROGRAMS += bench/lanes
 bench_lanes_SOURCES = bench/lanes.c tests/unit/fault_fs.c tests/unit/fault_fs.h
 bench_lanes_LDADD = $(LIBIOBENCH_LIBS)
@@ -32,7 +38,7 @@ noinst_PROGRAMS += bench/synthesis
 bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
 
-EXTRA_DIST += bench/against.py bench/decode_peers.py bench/decode_pixels.py bench/knee.py bench/lmdb-map.py bench/loaders.py bench/ramp.py
+EXTRA_DIST += bench/all.py bench/against.py bench/decode_peers.py bench/decode_pixels.py bench/knee.py bench/lmdb-map.py bench/loaders.py bench/ramp.py
 EXTRA_DIST += bench/checkpoint.py
 
 noinst_PROGRAMS += bench/telemetry

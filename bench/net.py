@@ -29,8 +29,8 @@ PORT = "5987"
 
 def claim(name, ratios, goal):
     off = abs(statistics.median(ratios) - 1) * 100
-    print(f"claim {name} ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} .. {max(ratios):.3f}), "
-          f"{off:.1f} % off goal <={goal:g} {'ok' if off <= goal else 'short'}", flush=True)
+    print(f"claim {name.replace(' ', '_')} {off:.1f} % off goal <={goal:g} {'ok' if off <= goal else 'short'} "
+          f"(ratio {statistics.median(ratios):.3f}, {min(ratios):.3f} .. {max(ratios):.3f})", flush=True)
 
 
 def output(*command):

@@ -197,7 +197,7 @@ def describe(row):
 
 def claim(name, percent, goal):
     holds = percent <= goal
-    print(f"claim {name} {percent:.1f} % goal at most {goal} {'ok' if holds else 'short'}")
+    print(f"claim {name} {percent:.1f} % goal <={goal} {'ok' if holds else 'short'}")
     return holds
 
 

@@ -46,7 +46,7 @@ CLI_TESTS = \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
 	tests/cli/verify.sh \
-	tests/cli/width.sh tests/cli/window.sh \
+	tests/cli/claims.sh tests/cli/width.sh tests/cli/window.sh \
 	tests/cli/workload.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
