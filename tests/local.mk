@@ -40,8 +40,9 @@ LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/
 	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
-AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \
-	export CC LINT_CFLAGS;
+# Threads that wait for others of OpenMP sleep: tests share the CPUs.
+AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
+	export CC LINT_CFLAGS OMP_WAIT_POLICY;
 EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format

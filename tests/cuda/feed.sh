@@ -12,7 +12,7 @@ export IOBENCH_CUDA_MODULE IOBENCH_EMULATED_LATE_US
 
 expect 0 "$IOBENCH" pack synthetic:count=48,classes=3,mean=6k,seed=5 set
 train() { # NAME BACKEND
-    "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --eval-data set \
+    "$IOBENCH" train --network lenet --size 16 --classes 3 --data set --eval-data set \
         --batch-size 4 --threads 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 --checkpoint "$1" \
         --backend "cuda:fp32,$2" --json "$1.json" >"$1.out" 2>&1 || return
     grep -E '"(evaluation_)?loss":' "$1.json" >"$1.losses"
@@ -25,7 +25,7 @@ cmp apart.losses ahead.losses || die "uploads ahead change what is learnt: $(cat
 out=$(tr -s ' \n' ' ' <ahead.out)
 says " Limit " "of the GPU, of which" "pinned"
 infer() { # BACKEND
-    expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --checkpoint ahead \
+    expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead \
         --batch-size 5 --threads 2 --memory 16m --prefetch 1 --backend "cuda:fp32,$1" --json -
     printf '%s\n' "$out" | grep -E '"(loss|top1|labelled|batches)":'
 }
@@ -38,7 +38,7 @@ expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --prec
     --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
 says "tiny on cuda" "INT8 calibrated by kl on 6 images" "cuDNN has no engine for the INT8 convolution of"
 # A file of plans that cannot be written does not end a job, also when the last, smaller batch adds to it.
-expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --checkpoint ahead --batch-size 5 \
+expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead --batch-size 5 \
     --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=nowhere/plans.json
 says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 # One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.

@@ -12,7 +12,7 @@ export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
 pairs="nccl mpi" # of two ranks; a tree and a ring of two are one shape, that of three below are not
 [ "${IOBENCH_LONG:-0}" = 0 ] || pairs="$pairs p2p:tree p2p:ring"
 for exchange in $pairs; do
-    expect 0 mpi 2 "$RANKS" 3 "$exchange" cuda:fp32,plans=none 6
+    expect 0 mpi 2 "$RANKS" 3 "$exchange" cuda:fp32,plans=none 4
     says "2 ranks: tiny differs by" "2 ranks: lenet differs by"
 done
 for shape in tree ring; do # an odd number of them
@@ -25,7 +25,7 @@ expect 0 "$IOBENCH" pack synthetic:count=32,classes=3,mean=6k,seed=5 set
 train() { # STATUS EXCHANGE BACKEND
     wanted_status=$1 exchange=$2 backend=$3
     shift 3
-    expect "$wanted_status" mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
+    expect "$wanted_status" mpi 2 "$IOBENCH" train --network lenet --size 16 --classes 3 --data set \
         --batch-size 8 --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 \
         --exchange "$exchange" --backend "$backend" "$@"
 }

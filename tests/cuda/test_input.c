@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 28, CLASSES = 10, BATCH = 4, STEPS = 7, LATE_US = 3000 };
+enum { SIDE = 16, CLASSES = 10, BATCH = 4, STEPS = 7, LATE_US = 3000 };
 
 static const size_t row_bytes = (size_t)SIDE * SIDE * 3;
 
