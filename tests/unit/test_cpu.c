@@ -168,7 +168,7 @@ static struct outcome train(const char *name, const struct graph *graph, int ste
 
     require(plugin_choose("backend", backend_registry, name, &choice));
     require(backend_open(&backend, &choice, &config));
-    graph_initialise(graph, 3, outcome.parameters);
+    graph_initialise(graph, 1, outcome.parameters);
     require(backend_load(&backend, outcome.parameters, NULL, NULL));
     for (int i = 0; i < steps; i++) {
         const struct backend_update update = {.recipe = recipe,

@@ -49,7 +49,7 @@ static void course(const char *network, uint32_t side, uint32_t batch)
     struct training training;
 
     training_start(&training, "cpu", graph, batch, 1, 1);
-    graph_initialise(graph, 3, parameters);
+    graph_initialise(graph, 2, parameters);
     assert_int_equal(backend_load(&training.backend, parameters, NULL, NULL), 0);
     make_batch(&training, batch);
     for (uint64_t step = 0; step < STEPS; step++) {
