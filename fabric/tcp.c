@@ -31,7 +31,7 @@ static const struct option_spec tcp_options[] = {
     {"interface", 0, OPTION_TEXT, FIELD(interface), .metavar = "NAME",
      .summary = "network interface whose address is used, such as eth1"},
     {"engine", 0, OPTION_TEXT, FIELD(engine), .fallback = "auto", .metavar = "NAME",
-     .summary = "uring, plain, or auto: uring where it works"},
+     .summary = "uring, plain, or auto: uring between nodes, where it works"},
     {0},
 };
 /* clang-format on */
@@ -68,12 +68,15 @@ int tcp_fail(const struct tcp_flow *flow, int error)
                : fail(ECONNRESET, "transport tcp: rank %u closed the connection", flow->peer);
 }
 
+/* On a loopback the kernel copies what is sent in any case, and plain calls cost least. */
 static int open_engine(struct transport_tcp_state *tcp, const char *wanted)
 {
+    const bool is_auto = strcmp(wanted, "auto") == 0;
+    const bool is_local = tcp->config.ranks->place.nodes == 1;
     int code = fail(EINVAL, "transport tcp: unknown engine '%s'; known: uring, plain", wanted);
 
     for (int i = 0; tcp_engines[i] && code; i++) {
-        if (strcmp(wanted, "auto") != 0 && strcmp(wanted, tcp_engines[i]->name) != 0)
+        if (is_auto ? is_local && tcp_engines[i + 1] : strcmp(wanted, tcp_engines[i]->name) != 0)
             continue;
         tcp->engine = tcp_engines[i];
         code = tcp->engine->open(&tcp->engine_state, tcp->flows, 2 * tcp->socket_count);

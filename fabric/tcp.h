@@ -40,7 +40,7 @@ struct tcp_engine {
     const char *(*describe)(void *state);
 };
 
-/* The best first; the last always works. */
+/* The best between nodes first; the last always works, and is the best within one. */
 extern const struct tcp_engine *const tcp_engines[];
 extern const struct tcp_engine tcp_plain, tcp_uring;
 

@@ -41,11 +41,20 @@ expect 0 mpi 3 "$IOBENCH" net --no-messages --no-collectives --pairs rounds --pa
 says "3 ranks" "disjoint pairs at once"
 
 # ---- TCP: several connections, collectives by rings, both engines ----
-for engine in auto plain; do
-    expect 0 mpi 3 "$IOBENCH" net --transport tcp:connections=2,engine=$engine --from 8 --to 128k --factor 16384 \
+over_tcp() { # ENGINE
+    expect 0 mpi 3 "$IOBENCH" net --transport "tcp:connections=2,engine=$1" --from 8 --to 128k --factor 16384 \
         --repeats 2 --repeat-time 1ms --pairs none
     says "TCP from" "2 connections per pair" "received and verified" "all_to_all"
-done
+}
+over_tcp auto # within a node
+says "plain send and recv"
+if grep -q '^#define HAVE_URING 1' "$CONFIG" &&
+    mpi 2 "$IOBENCH" net --transport tcp:engine=uring --to 8 --pairs none --no-collectives --repeats 1 >refused 2>&1; then
+    over_tcp uring
+    says "io_uring"
+elif [ -e refused ]; then
+    grep -q "transport tcp: io_uring: " refused || die "io_uring does not work: $(cat refused)"
+fi
 expect 1 mpi 2 "$IOBENCH" net --transport tcp:interface=none0
 says "interface none0 has no IPv4 address"
 
