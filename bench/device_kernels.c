@@ -138,15 +138,6 @@ static uint64_t norm_finish(void)
     return CHANNELS * (14 * sizeof(float) + 2 * 2);
 }
 
-static uint64_t norm_parameters(void)
-{
-    float *at = place.vectors + 8 * CHANNELS;
-
-    must(device_norm_parameters(CHANNELS, at, at + CHANNELS, NULL, at + 2 * CHANNELS,
-                                at + 3 * CHANNELS, runtime.stream));
-    return 4 * CHANNELS * sizeof(float);
-}
-
 static uint64_t add_relu(void)
 {
     const struct device_pixels shape = pixels();
@@ -165,7 +156,7 @@ static uint64_t norm_backward(void)
         .d_output = place.b, .mask = place.c, .dz = place.d};
     float *at = place.vectors + 8 * CHANNELS;
 
-    must(device_norm_backward(&shape, &with, &gradient, place.a, NULL, at, at + CHANNELS,
+    must(device_norm_backward(&shape, &with, &gradient, place.a, at, at + CHANNELS,
                               at + 2 * CHANNELS, place.partial, runtime.stream));
     return 4 * place.tensor_bytes;
 }
@@ -195,8 +186,8 @@ static uint64_t stem_backward(void)
     float *at = place.vectors + 8 * CHANNELS;
 
     must(device_stem_backward(&window, DEVICE_FP16, &with, (uint8_t *)place.c, place.a, place.b,
-                              NULL, place.d, NULL, at, at + CHANNELS, at + 2 * CHANNELS,
-                              place.partial, runtime.stream));
+                              NULL, place.d, at, at + CHANNELS, at + 2 * CHANNELS, place.partial,
+                              runtime.stream));
     return (uint64_t)batch * STEM_CHANNELS * (2 * 112 * 112 * 2 + 56 * 56 * 3);
 }
 
@@ -209,7 +200,9 @@ static void make_parameters(void)
     struct device_chunk *rows = calloc(chunks, sizeof *rows);
     struct device_parameter all = {.count = PARAMETERS,
                                    .compute = memory(2 * (uint64_t)PARAMETERS),
+                                   .gradient = place.a,
                                    .type = DEVICE_FP16,
+                                   .gradient_type = DEVICE_FP16,
                                    .channels = 1,
                                    .padded = 1,
                                    .decays = 1,
@@ -242,7 +235,7 @@ static uint64_t optimise(void)
         .rate = 0.1, .momentum = 0.9, .decay = 1e-4, .gradient_scale = 1};
 
     must(device_optimise(&parameters, &update, runtime.stream));
-    return (uint64_t)PARAMETERS * (5 * 4 + 2);
+    return (uint64_t)PARAMETERS * (4 * 4 + 2 * 2);
 }
 
 /* ---- what ResNet-50 has a small part of, or none ---- */
@@ -283,7 +276,7 @@ static uint64_t bias_gradient(void)
 {
     const struct device_pixels shape = pixels();
 
-    must(device_bias_gradient(&shape, place.a, NULL, place.vectors, place.partial, runtime.stream));
+    must(device_bias_gradient(&shape, place.a, place.vectors, place.partial, runtime.stream));
     return place.tensor_bytes;
 }
 
@@ -410,7 +403,7 @@ static uint64_t optimise_lars(void)
                                          .gradient_scale = 1};
 
     must(device_optimise(&parameters, &update, runtime.stream));
-    return (uint64_t)PARAMETERS * (2 * 4 + 5 * 4 + 2);
+    return (uint64_t)PARAMETERS * (5 * 4 + 3 * 2);
 }
 
 static uint64_t renew(void)
@@ -419,10 +412,9 @@ static uint64_t renew(void)
     return (uint64_t)PARAMETERS * (4 + 2);
 }
 
-static uint64_t gradient(void)
+static uint64_t collect(void)
 {
-    must(device_gradient(DEVICE_FP16, PARAMETERS, 1, 1, place.a, NULL, parameters.gradients,
-                         runtime.stream));
+    must(device_collect(&parameters, 0, parameters.chunk_count, runtime.stream));
     return (uint64_t)PARAMETERS * (2 + 4);
 }
 
@@ -531,7 +523,6 @@ static const struct lab {
     {"scale_bias_add_relu", add_relu, BY_MEMORY},
     {"dual_scale_bias_relu", dual_affine, BY_MEMORY},
     {"norm_backward", norm_backward, BY_MEMORY},
-    {"norm_parameters", norm_parameters, BY_START},
     {"norm_apply", norm_apply, BY_MEMORY},
     {"stem", stem, BY_MEMORY},
     {"stem_backward", stem_backward, BY_MEMORY},
@@ -541,7 +532,7 @@ static const struct lab {
     {"optimise", optimise, BY_MEMORY},
     {"optimise_lars", optimise_lars, BY_MEMORY},
     {"renew", renew, BY_MEMORY},
-    {"gradient", gradient, BY_MEMORY},
+    {"collect", collect, BY_MEMORY},
     {"sum_relu", sum, BY_MEMORY},
     {"relu_backward", relu_backward, BY_MEMORY},
     {"bias_gradient", bias_gradient, BY_MEMORY},

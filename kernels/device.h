@@ -133,20 +133,17 @@ struct device_norm_gradient {
     void *dz;            /* stored here; NULL: d_output already is dz. May equal d_output. */
     bool rectified;      /* without mask: the ReLU of BN's output, recomputed */
 };
-/* Compute dz, d_gamma, d_beta (times *unscale, if given) and the three vectors of `channels` floats
- * with which d_input = a * dz + b * x + c. */
+/* Compute dz, d_gamma, d_beta and the three vectors of `channels` floats with which d_input = a *
+ * dz
+ * + b * x + c. */
 int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
-                         const struct device_norm_gradient *gradient, const void *x,
-                         const float *unscale, float *d_gamma, float *d_beta, float *abc,
-                         float *partial, void *stream);
-/* Copy both parameters' gradients, which a convolution computed, to the arena, times *unscale. */
-int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
-                           const float *unscale, float *d_gamma, float *d_beta, void *stream);
+                         const struct device_norm_gradient *gradient, const void *x, float *d_gamma,
+                         float *d_beta, float *abc, float *partial, void *stream);
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
                                const void *x, void *d_input, void *stream);
-/* d_bias = sum over pixels, times *unscale. */
-int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,
-                         const float *unscale, float *d_bias, float *partial, void *stream);
+/* d_bias = sum over pixels. */
+int device_bias_gradient(const struct device_pixels *pixels, const void *d_output, float *d_bias,
+                         float *partial, void *stream);
 
 /* ---- device_pool.cu: windows have equal in_ and out_channels ---- */
 
@@ -169,8 +166,8 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
  * d_other: NULL, or a second gradient of the output. */
 int device_stem_backward(const struct kernel_window *window, enum device_type type,
                          const struct device_norm *norm, const uint8_t *which, const void *x,
-                         const void *d_output, const void *d_other, void *dz, const float *unscale,
-                         float *d_gamma, float *d_beta, float *abc, float *partial, void *stream);
+                         const void *d_output, const void *d_other, void *dz, float *d_gamma,
+                         float *d_beta, float *abc, float *partial, void *stream);
 
 /* ---- device_head.cu ---- */
 
@@ -188,11 +185,12 @@ int device_cross_entropy(enum device_type type, uint32_t images, uint32_t classe
 /* ---- device_optimise.cu ---- */
 
 /* One parameter. Masters, gradients and momenta are FP32, in arenas; compute is the copy that
- * layers read, its rows of `channels` numbers padded to `padded`. */
+ * layers read, and gradient what they write, rows of `channels` numbers padded to `padded`. */
 struct device_parameter {
     uint64_t offset, count; /* float offset in the arenas */
     void *compute;          /* NULL: layers read the master */
-    enum device_type type;
+    const void *gradient;   /* NULL: layers write to the arena; else to be multiplied by *unscale */
+    enum device_type type, gradient_type;
     uint32_t channels, padded;
     uint32_t decays;
     uint32_t first_chunk, chunk_count;
@@ -212,6 +210,8 @@ struct device_parameters {
     const struct device_chunk *chunks;
     uint32_t parameter_count, chunk_count;
     float *weights, *gradients, *momenta, *norms;
+    const float *unscale; /* NULL: 1 */
+    bool collected;       /* all gradients are in the arena when they are used */
 };
 
 struct device_update {
@@ -223,9 +223,11 @@ int device_optimise(const struct device_parameters *parameters, const struct dev
                     void *stream);
 /* Refresh the compute copies after the masters changed elsewhere. */
 int device_renew(const struct device_parameters *parameters, void *stream);
-/* Copy a weight gradient from a layer's type and padding to the arena: to = from * *unscale. */
-int device_gradient(enum device_type type, uint64_t count, uint32_t channels, uint32_t padded,
-                    const void *from, const float *unscale, float *to, void *stream);
+/* Convert the gradients of `count` chunks to FP32 in the arena, from where layers wrote them. */
+int device_collect(const struct device_parameters *parameters, uint32_t first, uint32_t count,
+                   void *stream);
+/* to = from, in FP32. */
+int device_widen(enum device_type type, uint64_t count, const void *from, float *to, void *stream);
 
 /* ---- device_int8.cu: tensors of whole numbers from -127 to 127 ---- */
 

@@ -195,18 +195,6 @@ template <class T, int W> struct gradient_source {
     }
 };
 
-struct parameter_gradients {
-    const float *gamma, *beta, *unscale;
-    float *d_gamma, *d_beta;
-
-    KERNEL_CODE void each(uint32_t c) const
-    {
-        const float factor = unscale ? *unscale : 1;
-        d_gamma[c] = gamma[c] * factor;
-        d_beta[c] = beta[c] * factor;
-    }
-};
-
 template <class T, int W> struct backward_apply {
     divide vectors;
     uint32_t channels;
@@ -254,12 +242,11 @@ template <class T, int W> struct bias_source {
 };
 
 struct bias_finish {
-    const float *unscale;
     float *d_bias;
 
     KERNEL_CODE void take(uint32_t c, double sum, double) const
     {
-        d_bias[c] = (float)(sum * (unscale ? *unscale : 1));
+        d_bias[c] = (float)sum;
     }
 };
 
@@ -318,11 +305,10 @@ int device_affine(const struct device_pixels *pixels, const struct device_affine
 
 int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
                          const struct device_norm_gradient *gradient, const void *x,
-                         const float *unscale, float *d_gamma, float *d_beta, float *abc,
-                         float *partial, void *stream)
+                         float *d_gamma, float *d_beta, float *abc, float *partial, void *stream)
 {
-    const norm_backward_finish finish = {*norm,  (double)pixels->count, unscale,
-                                         d_gamma, d_beta, abc, pixels->channels};
+    const norm_backward_finish finish = {*norm,  (double)pixels->count, d_gamma, d_beta, abc,
+                                         pixels->channels};
 
     return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
@@ -331,13 +317,6 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
                                               pixels->channels / W};
         return launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
     }, {norm->mean, norm->scale, norm->bias});
-}
-
-int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
-                           const float *unscale, float *d_gamma, float *d_beta, void *stream)
-{
-    return launch_each("norm_parameters",
-                       parameter_gradients{gamma, beta, unscale, d_gamma, d_beta}, channels, stream);
 }
 
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
@@ -354,13 +333,13 @@ int device_norm_backward_apply(const struct device_pixels *pixels, const float *
 }
 
 int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,
-                         const float *unscale, float *d_bias, float *partial, void *stream)
+                         float *d_bias, float *partial, void *stream)
 {
     return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
         const bias_source<T, W> source = {(const T *)d_output, pixels->channels / W};
-        return launch_columns<W>("bias_gradient", pixels, source, bias_finish{unscale, d_bias},
+        return launch_columns<W>("bias_gradient", pixels, source, bias_finish{d_bias},
                                  partial, stream);
     });
 }

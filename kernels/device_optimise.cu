@@ -8,12 +8,34 @@
 
 namespace {
 
+/* Where number `index` of a parameter is among padded rows. */
+KERNEL_CODE uint64_t padded_place(const device_parameter &parameter, uint64_t index)
+{
+    return parameter.padded == parameter.channels
+               ? index
+               : index / parameter.channels * parameter.padded + index % parameter.channels;
+}
+
+/* The gradient at an index of the arenas. */
+KERNEL_CODE float gradient_at(const device_parameters &all, const device_parameter &parameter,
+                              uint64_t index, bool collected)
+{
+    if (collected || !parameter.gradient)
+        return all.gradients[index];
+    const uint64_t place = padded_place(parameter, index - parameter.offset);
+    const float given = parameter.gradient_type == DEVICE_FP32
+                            ? ((const float *)parameter.gradient)[place]
+                        : parameter.gradient_type == DEVICE_FP16
+                            ? as_float(((const __half *)parameter.gradient)[place])
+                            : as_float(((const __nv_bfloat16 *)parameter.gradient)[place]);
+    return given * (all.unscale ? *all.unscale : 1);
+}
+
 KERNEL_CODE void store(const device_parameter &parameter, uint64_t index, float value)
 {
     if (!parameter.compute)
         return;
-    if (parameter.padded != parameter.channels)
-        index = index / parameter.channels * parameter.padded + index % parameter.channels;
+    index = padded_place(parameter, index);
     if (parameter.type == DEVICE_FP32)
         ((float *)parameter.compute)[index] = value;
     else if (parameter.type == DEVICE_FP16)
@@ -34,11 +56,13 @@ struct squares {
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[at.block];
+        const device_parameter parameter = all.parameters[chunk.parameter];
         double weights = 0, gradients = 0;
 
         if (phase == 0) {
             for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
-                const double w = all.weights[chunk.start + i], g = all.gradients[chunk.start + i];
+                const double w = all.weights[chunk.start + i];
+                const double g = gradient_at(all, parameter, chunk.start + i, all.collected);
                 weights += w * w;
                 gradients += g * g;
             }
@@ -100,7 +124,7 @@ struct optimise {
         for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
             const uint64_t index = chunk.start + i;
             const float weight = all.weights[index];
-            const float step = scale * all.gradients[index] + decay * weight;
+            const float step = scale * gradient_at(all, parameter, index, all.collected) + decay * weight;
             const float kept = momentum * all.momenta[index] + (update.adapts ? rate * step : step);
             const float renewed = weight - (update.adapts ? kept : rate * kept);
             all.momenta[index] = kept;
@@ -126,18 +150,28 @@ struct renew {
     }
 };
 
-template <class T> struct gradient {
-    uint32_t channels, padded;
+struct collect {
+    enum { phases = 1 };
+    struct shared_t {};
+    struct local_t {};
+    device_parameters all;
+    uint32_t first;
+
+    KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
+    {
+        const device_chunk chunk = all.chunks[first + at.block];
+        const device_parameter parameter = all.parameters[chunk.parameter];
+
+        for (uint32_t i = at.thread; i < chunk.count && parameter.gradient; i += KERNEL_THREADS)
+            all.gradients[chunk.start + i] = gradient_at(all, parameter, chunk.start + i, false);
+    }
+};
+
+template <class T> struct widen {
     const T *from;
-    const float *unscale;
     float *to;
 
-    KERNEL_CODE void each(uint32_t index) const
-    {
-        const uint64_t place =
-            padded == channels ? index : index / channels * padded + index % channels;
-        to[index] = as_float(from[place]) * (unscale ? *unscale : 1);
-    }
+    KERNEL_CODE void each(uint32_t index) const { to[index] = as_float(from[index]); }
 };
 
 } // namespace
@@ -163,12 +197,16 @@ int device_renew(const struct device_parameters *parameters, void *stream)
     return launch_phases("renew", renew{*parameters}, parameters->chunk_count, stream);
 }
 
-int device_gradient(enum device_type type, uint64_t count, uint32_t channels, uint32_t padded,
-                    const void *from, const float *unscale, float *to, void *stream)
+int device_collect(const struct device_parameters *parameters, uint32_t first, uint32_t count,
+                   void *stream)
+{
+    return launch_phases("collect", collect{*parameters, first}, count, stream);
+}
+
+int device_widen(enum device_type type, uint64_t count, const void *from, float *to, void *stream)
 {
     return with_type(type, [&](auto *null) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        const gradient<T> kernel = {channels, padded, (const T *)from, unscale, to};
-        return launch_each("gradient", kernel, count, stream);
+        return launch_each("widen", widen<T>{(const T *)from, to}, count, stream);
     });
 }

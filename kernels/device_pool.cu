@@ -392,12 +392,12 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
 
 int device_stem_backward(const struct kernel_window *window, enum device_type type,
                          const struct device_norm *norm, const uint8_t *which, const void *x,
-                         const void *d_output, const void *d_other, void *dz, const float *unscale,
-                         float *d_gamma, float *d_beta, float *abc, float *partial, void *stream)
+                         const void *d_output, const void *d_other, void *dz, float *d_gamma,
+                         float *d_beta, float *abc, float *partial, void *stream)
 {
     const struct device_pixels pixels = {type, window->in_channels, in_pixels(window)};
-    const norm_backward_finish finish = {*norm,  (double)pixels.count, unscale,
-                                         d_gamma, d_beta, abc, pixels.channels};
+    const norm_backward_finish finish = {*norm,  (double)pixels.count, d_gamma, d_beta, abc,
+                                         pixels.channels};
 
     return with_width(type, window->in_channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;

@@ -12,18 +12,17 @@
 struct norm_backward_finish {
     device_norm norm;
     double count;
-    const float *unscale;
     float *d_gamma, *d_beta, *abc;
     uint32_t channels;
 
     KERNEL_CODE void take(uint32_t c, double sum, double dot) const
     {
-        const double inverse = norm.inverse[c], factor = unscale ? *unscale : 1;
+        const double inverse = norm.inverse[c];
         const double a = norm.gamma[c] * inverse;
         const double b = -a * inverse * inverse * dot / count;
 
-        d_gamma[c] = (float)(dot * inverse * factor);
-        d_beta[c] = (float)(sum * factor);
+        d_gamma[c] = (float)(dot * inverse);
+        d_beta[c] = (float)sum;
         abc[c] = (float)a;
         abc[channels + c] = (float)b;
         abc[2 * channels + c] = (float)(-a * sum / count - b * norm.mean[c]);

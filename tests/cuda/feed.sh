@@ -45,6 +45,8 @@ says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 steps=$(dirname "$IOBENCH")/bench/device_steps
 expect 0 "$steps" --loss 3 lenet 2 reference cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no
 says "reference: 0.000% from reference" "fusion=no: 0.0"
+expect 0 "$steps" --side 8 --loss 2 tiny 8 reference cuda:fp16,plans=none,fusion=all # gradients of fused BN
+says "fusion=all: 0.0"
 expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" cuda:fp16,plans=none lenet 2 0
 says "FAILED: cuDNN has no engine for the convolution of conv2 (batch 2, 20 x 12 x 12 by 5 x 5 / 1 in 1 to 50)"
 # Two images at this rate diverge, and BF16 elsewhere.

@@ -290,8 +290,6 @@ static void norm_backward(enum device_type type, uint32_t channels)
     float *mean = host_floats(channels), *variance = host_floats(channels);
     float *d_gamma = host_floats(channels), *d_beta = host_floats(channels);
     float *sum = host_floats(count);
-    const float unscale = 0.25f;
-    float *given_unscale = place_bytes(&unscale, sizeof unscale);
 
     kernel_batch_norm(IMAGES, channels, PLANE, 1e-5, x.host, place.host, place.host + channels, sum,
                       mean, variance);
@@ -301,15 +299,11 @@ static void norm_backward(enum device_type type, uint32_t channels)
         dz.host[i] = place_round(type, dz.host[i]);
     kernel_batch_norm_backward(IMAGES, channels, PLANE, 1e-5, x.host, place.host, mean, variance,
                                dz.host, d_x.host, d_gamma, d_beta);
-    for (uint32_t c = 0; c < channels; c++) {
-        d_gamma[c] *= unscale;
-        d_beta[c] *= unscale;
-    }
     const struct device_norm_gradient gradient = {
         .d_output = d.device, .d_other = d_other.device, .mask = mask.device, .dz = dz.device};
     must(device_norm_statistics(&pixels, &place.norm, x.device, place.partial, STREAM));
-    must(device_norm_backward(&pixels, &place.norm, &gradient, x.device, given_unscale,
-                              place.d_gamma, place.d_beta, place.abc, place.partial, STREAM));
+    must(device_norm_backward(&pixels, &place.norm, &gradient, x.device, place.d_gamma,
+                              place.d_beta, place.abc, place.partial, STREAM));
     must(device_norm_backward_apply(&pixels, place.abc, dz.device, x.device, d_x.device, STREAM));
     check(place_distance(&dz, dz.host), type, channels, "dz");
     check(floats_distance(place.d_gamma, d_gamma, channels), DEVICE_FP32, channels, "d_gamma");
@@ -318,16 +312,14 @@ static void norm_backward(enum device_type type, uint32_t channels)
 
     memset(d_beta, 0, channels * sizeof *d_beta);
     for (size_t i = 0; i < count; i++)
-        d_beta[i / PLANE % channels] += unscale * d.host[i];
-    must(device_bias_gradient(&pixels, d.device, given_unscale, place.d_beta, place.partial,
-                              STREAM));
+        d_beta[i / PLANE % channels] += d.host[i];
+    must(device_bias_gradient(&pixels, d.device, place.d_beta, place.partial, STREAM));
     check(floats_distance(place.d_beta, d_beta, channels), DEVICE_FP32, channels, "d_bias");
     free(mean);
     free(variance);
     free(d_gamma);
     free(d_beta);
     free(sum);
-    runtime_release(given_unscale);
     norm_unmake(&place);
     place_free(&x);
     place_free(&d);
@@ -465,8 +457,8 @@ static void stem(enum device_type type, uint32_t channels)
                      STREAM));
     check(place_distance(&y, y.host), type, channels, "stem");
     must(device_stem_backward(&window, type, &place.norm, which, x.device, d.device, NULL,
-                              dz.device, NULL, place.d_gamma, place.d_beta, place.abc,
-                              place.partial, STREAM));
+                              dz.device, place.d_gamma, place.d_beta, place.abc, place.partial,
+                              STREAM));
     must(device_norm_backward_apply(&pixels, place.abc, dz.device, x.device, d_x.device, STREAM));
     check(place_distance(&dz, dz.host), type, channels, "stem backward");
     check(place_distance(&d_x, d_x.host), type, channels, "stem backward, to the input");
@@ -544,71 +536,77 @@ static void losses_and_their_gradients(void **unused)
 
 /* ---- the optimiser ---- */
 
+enum { ROWS = 6000, COUNT = 3 * ROWS, REST = 37, ALL = COUNT + REST, PADDED = 8 };
+
+static void update_on_host(const struct device_update *update, uint64_t at, uint64_t count,
+                           const float *g, float *w, float *m)
+{
+    const double decay = at ? 0 : update->decay, eta = at ? 0 : update->eta;
+
+    if (update->adapts)
+        kernel_lars(count, update->rate, update->rate_before, update->momentum, decay, eta,
+                    update->gradient_scale, g + at, w + at, m + at);
+    else
+        kernel_sgd(count, update->rate, update->momentum, decay, update->gradient_scale, g + at,
+                   w + at, m + at);
+}
+
 /* Two parameters: a weight of the first layer, whose rows of 3 are padded, and one that does not
- * decay. */
+ * decay. Their gradients are in the layer's type, and in FP32; the arena has something else. */
 static void optimised(enum device_type type, const struct device_update *update)
 {
-    enum { ROWS = 6000, COUNT = 3 * ROWS, REST = 37, ALL = COUNT + REST, PADDED = 8 };
-    struct device_parameter rows[] = {{.count = COUNT,
-                                       .type = type,
-                                       .channels = 3,
-                                       .padded = PADDED,
-                                       .decays = 1,
-                                       .chunk_count = 3},
-                                      {.offset = COUNT,
-                                       .count = REST,
-                                       .type = type,
-                                       .channels = 1,
-                                       .padded = 1,
-                                       .first_chunk = 3,
-                                       .chunk_count = 1}};
+    enum { W, G, M, COPY, GIVEN, REST_GIVEN, PLACES };
+    struct place all[] = {[W] = place_random(DEVICE_FP32, 1, ALL, 1, 1),
+                          [G] = place_random(DEVICE_FP32, 1, ALL, 1, 2),
+                          [M] = place_random(DEVICE_FP32, 1, ALL, 1, 3),
+                          [COPY] = place_empty(type, 1, ROWS * PADDED, 1),
+                          [GIVEN] = place_empty(type, 1, ROWS * PADDED, 1),
+                          [REST_GIVEN] = place_random(DEVICE_FP32, 1, REST, 1, 4)};
+    float *w = all[W].host, *g = all[G].host, *m = all[M].host, *copy = all[COPY].host;
+    const float unscale = 0.25f;
+    const struct device_parameter rows[] = {
+        {0, COUNT, all[COPY].device, all[GIVEN].device, type, type, 3, PADDED, 1, 0, 3},
+        {COUNT, REST, NULL, all[REST_GIVEN].device, type, DEVICE_FP32, 1, 1, 0, 3, 1}};
+    const uint32_t whole = DEVICE_CHUNK_FLOATS;
     const struct device_chunk chunks[] = {
-        {0, DEVICE_CHUNK_FLOATS, 0},
-        {0, DEVICE_CHUNK_FLOATS, DEVICE_CHUNK_FLOATS},
-        {0, COUNT - 2 * DEVICE_CHUNK_FLOATS, 2 * DEVICE_CHUNK_FLOATS},
-        {1, REST, COUNT}};
-    struct place w = place_random(DEVICE_FP32, 1, ALL, 1, 1),
-                 g = place_random(DEVICE_FP32, 1, ALL, 1, 2);
-    struct place m = place_random(DEVICE_FP32, 1, ALL, 1, 3);
-    struct place copy = place_empty(type, 1, ROWS * PADDED, 1);
+        {0, whole, 0}, {0, whole, whole}, {0, COUNT - 2 * whole, 2 * whole}, {1, REST, COUNT}};
+    struct device_parameters table = {.parameters = place_bytes(rows, sizeof rows),
+                                      .chunks = place_bytes(chunks, sizeof chunks),
+                                      .parameter_count = 2,
+                                      .chunk_count = 4,
+                                      .weights = all[W].device,
+                                      .gradients = all[G].device,
+                                      .momenta = all[M].device,
+                                      .norms = place_bytes(NULL, 10 * sizeof(float)),
+                                      .unscale = place_bytes(&unscale, sizeof unscale)};
 
-    put(&copy); /* zero, as the padding stays */
-    rows[0].compute = copy.device;
-    struct device_parameters all = {.parameters = place_bytes(rows, sizeof rows),
-                                    .chunks = place_bytes(chunks, sizeof chunks),
-                                    .parameter_count = 2,
-                                    .chunk_count = 4,
-                                    .weights = w.device,
-                                    .gradients = g.device,
-                                    .momenta = m.device,
-                                    .norms = place_bytes(NULL, 10 * sizeof(float))};
-    must(device_optimise(&all, update, STREAM));
-    for (int i = 0; i < 2; i++) {
-        const uint64_t at = rows[i].offset;
-        const double decay = i == 0 ? update->decay : 0, eta = i == 0 ? update->eta : 0;
-        if (update->adapts)
-            kernel_lars(rows[i].count, update->rate, update->rate_before, update->momentum, decay,
-                        eta, update->gradient_scale, g.host + at, w.host + at, m.host + at);
-        else
-            kernel_sgd(rows[i].count, update->rate, update->momentum, decay, update->gradient_scale,
-                       g.host + at, w.host + at, m.host + at);
-    }
-    check(place_distance(&w, w.host), DEVICE_FP32, 0, "weights");
-    check(place_distance(&m, m.host), DEVICE_FP32, 0, "momenta");
+    put(&all[COPY]); /* zero, as the padding stays */
     for (uint32_t i = 0; i < COUNT; i++)
-        copy.host[i / 3 * PADDED + i % 3] = w.host[i];
-    check(place_distance(&copy, copy.host), type, 0, "copy");
-    float *home = place_bytes(NULL, COUNT * sizeof(float));
-    must(device_gradient(type, COUNT, 3, PADDED, copy.device, NULL, home, STREAM));
-    check(floats_distance(home, w.host, COUNT), type, 0, "back from the layer's type");
-    runtime_release(home);
-    runtime_release((void *)(uintptr_t)all.parameters);
-    runtime_release((void *)(uintptr_t)all.chunks);
-    runtime_release(all.norms);
-    place_free(&w);
-    place_free(&g);
-    place_free(&m);
-    place_free(&copy);
+        g[i] = unscale * (all[GIVEN].host[i / 3 * PADDED + i % 3] = place_round(type, g[i]));
+    for (uint32_t i = 0; i < REST; i++)
+        g[COUNT + i] = unscale * all[REST_GIVEN].host[i];
+    put(&all[GIVEN]);
+    if (update->adapts) { /* through the arena, each parameter on its own */
+        must(device_collect(&table, 3, 1, STREAM));
+        must(device_collect(&table, 0, 3, STREAM));
+        check(place_distance(&all[G], g), DEVICE_FP32, 0, "gradients in the arena");
+        table.collected = true;
+        must(runtime_zero(all[REST_GIVEN].device, REST * sizeof(float), STREAM));
+    }
+    must(device_optimise(&table, update, STREAM));
+    for (int i = 0; i < 2; i++)
+        update_on_host(update, rows[i].offset, rows[i].count, g, w, m);
+    check(place_distance(&all[W], w), DEVICE_FP32, 0, "weights");
+    check(place_distance(&all[M], m), DEVICE_FP32, 0, "momenta");
+    for (uint32_t i = 0; i < COUNT; i++)
+        copy[i / 3 * PADDED + i % 3] = w[i];
+    check(place_distance(&all[COPY], copy), type, 0, "copy");
+    void *const memory[] = {(void *)(uintptr_t)table.parameters, (void *)(uintptr_t)table.chunks,
+                            table.norms, (void *)(uintptr_t)table.unscale};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        runtime_release(memory[i]);
+    for (int i = 0; i < PLACES; i++)
+        place_free(&all[i]);
 }
 
 static void parameters_are_updated_all_at_once(void **unused)

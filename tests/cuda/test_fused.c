@@ -480,14 +480,12 @@ static void norms_beside(enum device_type type)
     struct place d = place_random(type, NORM_IMAGES, NORM_CHANNELS, NORM_PLANE, 2);
     struct place mask = place_empty(type, NORM_IMAGES, NORM_CHANNELS, NORM_PLANE);
     struct place dz = place_empty(type, NORM_IMAGES, NORM_CHANNELS, NORM_PLANE);
-    const float unscale = 0.25f;
 
     for (uint32_t i = 0; i < 2 * NORM_CHANNELS; i++)
         rows[i] = 0.5f + (float)(i % 5) * 0.25f;
     float *wanted = place_bytes(rows, NORM_ROWS * NORM_CHANNELS * sizeof *rows);
     float *found = place_bytes(rows, NORM_ROWS * NORM_CHANNELS * sizeof *rows);
     float *partial = place_bytes(NULL, device_partial_floats(&pixels) * sizeof *partial);
-    float *given = place_bytes(&unscale, sizeof unscale);
     const struct device_norm right = norm_of(wanted), ours = norm_of(found);
     must(device_norm_statistics(&pixels, &right, x.device, partial, place_runtime.stream));
 
@@ -508,17 +506,15 @@ static void norms_beside(enum device_type type)
     struct device_norm_gradient gradient = {
         .d_output = d.device, .mask = mask.device, .dz = dz.device};
     float *at = wanted + 11 * NORM_CHANNELS;
-    must(device_norm_backward(&pixels, &right, &gradient, x.device, given, at, at + NORM_CHANNELS,
+    must(device_norm_backward(&pixels, &right, &gradient, x.device, at, at + NORM_CHANNELS,
                               at + 2 * NORM_CHANNELS, partial, place_runtime.stream));
     gradient.mask = NULL;
     gradient.rectified = true;
     at = found + 11 * NORM_CHANNELS;
-    must(device_norm_backward(&pixels, &right, &gradient, x.device, NULL, at, at + NORM_CHANNELS,
+    must(device_norm_backward(&pixels, &right, &gradient, x.device, at, at + NORM_CHANNELS,
                               at + 2 * NORM_CHANNELS, partial, place_runtime.stream));
-    must(device_norm_parameters(NORM_CHANNELS, at, at + NORM_CHANNELS, given, at,
-                                at + NORM_CHANNELS, place_runtime.stream));
     rows_alike(wanted, found, 11, 15);
-    void *const memory[] = {wanted, found, partial, given, left};
+    void *const memory[] = {wanted, found, partial, left};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         runtime_release(memory[i]);
     free(rows);

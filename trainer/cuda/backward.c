@@ -62,22 +62,6 @@ static void add_bias_gradient(struct cuda_builder *builder, uint32_t node, uint3
     cuda_add_step(builder, &step);
 }
 
-/* Convert from the layer's type and padding to the arena of gradients. */
-static void add_conversion(struct cuda_builder *builder, uint32_t number, uint32_t from)
-{
-    const struct cuda_model *model = builder->model;
-    const struct graph_node *node = &model->graph->nodes[number];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_gradient, number);
-
-    step.gradient.count = model->graph->parameters[node->weight].count;
-    /* Groups and padding never occur together. */
-    step.gradient.channels = model->graph->nodes[node->inputs[0]].shape.channels;
-    step.gradient.padded = cuda_channels(model, node->inputs[0]);
-    step.gradient.to = cuda_gradient(model, node->weight);
-    cuda_reads(&step, &step.gradient.from, from);
-    cuda_add_step(builder, &step);
-}
-
 static void add_weight(struct cuda_builder *builder, const struct cuda_block *own,
                        uint32_t d_output)
 {
@@ -87,24 +71,13 @@ static void add_weight(struct cuda_builder *builder, const struct cuda_block *ow
     const uint32_t fusion = own->fusion[DNN_WEIGHT];
     struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_weight, own, DNN_WEIGHT);
     struct dnn_tensors *tensors = &step.convolution.tensors;
-    const struct kernel_window *window = &step.convolution.shape.window;
-    const bool direct = model->compute[weight] == cuda_parameter(model, weight);
-    uint32_t given = CUDA_NONE;
 
     cuda_reads(&step, &tensors->at[DNN_INPUT],
                fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
                                      : cuda_input(builder, own, 0));
     cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
-    if (direct)
-        tensors->at[DNN_WEIGHTS] = cuda_gradient(model, weight);
-    else
-        given = cuda_add_buffer(
-            builder, (uint64_t)window->out_channels * window->height * window->width *
-                         (window->in_channels / window->groups) * device_type_bytes(model->type));
-    cuda_writes(&step, &tensors->at[DNN_WEIGHTS], given);
+    tensors->at[DNN_WEIGHTS] = cuda_gradient(model, weight);
     cuda_add_convolution(builder, &step);
-    if (!direct)
-        add_conversion(builder, own->node, given);
 }
 
 /* Compute the gradient of the input, or dz if the step continues into the preceding BN or into both
@@ -166,21 +139,6 @@ static void add_apply(struct cuda_builder *builder, uint32_t norm, uint32_t inpu
     cuda_leave_gradient(builder, input, given);
 }
 
-/* A convolution has computed dz and the gradients of both parameters. */
-static void add_parameters(struct cuda_builder *builder, uint32_t norm, uint32_t node)
-{
-    const struct cuda_model *model = builder->model;
-    const struct graph_node *row = &model->graph->nodes[norm];
-    struct cuda_step step = cuda_step_of(&cuda_kernel_norm_parameters, node);
-
-    step.norm_parameters.channels = row->shape.channels;
-    step.norm_parameters.gamma = cuda_norm_row(model, norm, CUDA_D_GAMMA);
-    step.norm_parameters.beta = cuda_norm_row(model, norm, CUDA_D_BETA);
-    step.norm_parameters.d_gamma = cuda_gradient(model, row->gamma);
-    step.norm_parameters.d_beta = cuda_gradient(model, row->beta);
-    cuda_add_step(builder, &step);
-}
-
 /* Add a step that sums the gradients of a BN of x; the caller sets their source. */
 static struct cuda_step norm_step(const struct cuda_builder *builder,
                                   const struct cuda_kernel *kernel, uint32_t norm, uint32_t node,
@@ -207,10 +165,8 @@ static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_b
                                       cuda_input(builder, own, 0));
     struct device_norm_gradient *gradient = &step.norm_backward.gradient;
 
-    if (value->dz != CUDA_NONE) {
-        add_parameters(builder, own->norms[0], own->node);
+    if (value->dz != CUDA_NONE) /* a convolution has computed it and both parameters' gradients */
         return value->dz;
-    }
     add_up(builder, own, 2);
     const bool two = value->gradient_count > 1;
     cuda_reads(&step, &gradient->d_output, value->gradients[0]);
@@ -231,8 +187,6 @@ static void add_second_norm(struct cuda_builder *builder, const struct cuda_bloc
                                           own->node, cuda_input(builder, own, 1));
         cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
         cuda_add_step(builder, &step);
-    } else {
-        add_parameters(builder, own->norms[1], own->node);
     }
     add_apply(builder, own->norms[1], own->inputs[1], dz);
 }
@@ -334,11 +288,22 @@ static void add_split(struct cuda_builder *builder, const struct cuda_block *own
     }
 }
 
+/* A node's parameters follow each other, from the one that was final last. */
 static void add_ready(struct cuda_builder *builder, uint32_t node)
 {
+    const struct graph *graph = builder->model->graph;
     struct cuda_step step = cuda_step_of(&cuda_kernel_ready, node);
+    uint32_t chunk = 0;
 
-    step.ready.floats = graph_final_floats(builder->model->graph, node);
+    step.ready.floats = graph_final_floats(graph, node);
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const uint32_t count = cuda_chunks_of(graph->parameters[i].count);
+        if (graph->parameters[i].node == node) {
+            step.ready.first_chunk = step.ready.chunk_count ? step.ready.first_chunk : chunk;
+            step.ready.chunk_count += count;
+        }
+        chunk += count;
+    }
     if (step.ready.floats > 0)
         cuda_add_step(builder, &step);
 }

@@ -115,7 +115,42 @@ static void make_copies(struct cuda_model *model)
                                 : cuda_parameter(model, i);
 }
 
-static uint32_t chunks_of(uint64_t count)
+/* Where layers write a parameter's gradient: numbers of their own type, with padding, what may be a
+ * cuDNN engine's (BN's two vectors), or what is yet to be divided is not in the arena. */
+static void *place_of_gradient(struct cuda_model *model, uint32_t i)
+{
+    const struct graph_parameter *parameter = &model->graph->parameters[i];
+
+    switch (parameter->kind) {
+    case GRAPH_GAMMA:
+        return cuda_norm_row(model, parameter->node, CUDA_D_GAMMA);
+    case GRAPH_BETA:
+        return cuda_norm_row(model, parameter->node, CUDA_D_BETA);
+    case GRAPH_BIAS:
+        if (model->type == DEVICE_FP16)
+            return cuda_zeros(model, parameter->count * sizeof(float));
+        break;
+    case GRAPH_WEIGHT:
+        if (needs_copy(model, parameter))
+            return cuda_zeros(model,
+                              copy_numbers(model, parameter) * device_type_bytes(model->type));
+    }
+    return model->gradients + parameter->offset;
+}
+
+static void make_gradients(struct cuda_model *model)
+{
+    const struct graph *graph = model->graph;
+
+    model->gradients = cuda_zeros(model, graph->parameter_floats * sizeof(float));
+    model->given = memory_array(graph->parameter_count, sizeof *model->given);
+    if (!model->given && model->code == 0)
+        model->code = -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
+        model->given[i] = place_of_gradient(model, i);
+}
+
+uint32_t cuda_chunks_of(uint64_t count)
 {
     return (uint32_t)((count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS);
 }
@@ -133,16 +168,19 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
         const bool copied = needs_copy(model, parameter);
         const uint32_t channels = graph->nodes[node->inputs[0]].shape.channels;
         const bool padded = copied && node->inputs[0] == 0;
-        parameters[i] =
-            (struct device_parameter){.offset = parameter->offset,
-                                      .count = parameter->count,
-                                      .compute = copied ? model->compute[i] : NULL,
-                                      .type = model->type,
-                                      .channels = channels,
-                                      .padded = padded ? model->image_channels : channels,
-                                      .decays = parameter->decays,
-                                      .first_chunk = chunk,
-                                      .chunk_count = chunks_of(parameter->count)};
+        const void *given = model->given ? model->given[i] : NULL;
+        parameters[i] = (struct device_parameter){
+            .offset = parameter->offset,
+            .count = parameter->count,
+            .compute = copied ? model->compute[i] : NULL,
+            .gradient = given == model->gradients + parameter->offset ? NULL : given,
+            .type = model->type,
+            .gradient_type = copied ? model->type : DEVICE_FP32,
+            .channels = channels,
+            .padded = padded ? model->image_channels : channels,
+            .decays = parameter->decays,
+            .first_chunk = chunk,
+            .chunk_count = cuda_chunks_of(parameter->count)};
         for (uint64_t start = 0; start < parameter->count; start += DEVICE_CHUNK_FLOATS) {
             const uint64_t left = parameter->count - start;
             chunks[chunk++] = (struct device_chunk){
@@ -160,7 +198,7 @@ static void make_tables(struct cuda_model *model)
     uint32_t chunk_count = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        chunk_count += chunks_of(graph->parameters[i].count);
+        chunk_count += cuda_chunks_of(graph->parameters[i].count);
     struct device_parameter *parameters = memory_array(count, sizeof *parameters);
     struct device_chunk *chunks = memory_array(chunk_count, sizeof *chunks);
     if (!parameters || !chunks)
@@ -175,7 +213,10 @@ static void make_tables(struct cuda_model *model)
         .weights = model->parameters,
         .gradients = model->gradients,
         .momenta = model->momenta,
-        .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count) * sizeof(float))};
+        .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count) * sizeof(float)),
+        .unscale = model->type == DEVICE_FP16 ? &model->header->unscale : NULL,
+        .collected = model->config.enqueue || model->config.exchanged_by_host ||
+                     model->config.gradients_on_host};
     free(parameters);
     free(chunks);
 }
@@ -236,10 +277,6 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     describe(model, settings, config);
     look_at_sums(model);
     model->parameters = cuda_zeros(model, bytes);
-    if (config->training) {
-        model->gradients = cuda_zeros(model, bytes);
-        model->momenta = cuda_zeros(model, bytes);
-    }
     model->statistics = cuda_zeros(model, (graph->statistic_floats + 1) * sizeof(float));
     model->norms =
         cuda_zeros(model, (graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1) * sizeof(float));
@@ -247,8 +284,12 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     if (config->training && config->gradients_on_host)
         model->host_gradients = cuda_pin(model, bytes);
     make_copies(model);
-    make_tables(model);
+    if (config->training) {
+        model->momenta = cuda_zeros(model, bytes);
+        make_gradients(model);
+    }
     make_slots(model);
+    make_tables(model);
     return model->code;
 }
 
@@ -266,6 +307,7 @@ void cuda_model_close(struct cuda_model *model)
         (model->memory[i].pinned ? runtime_unpin : runtime_release)(model->memory[i].start);
     free(model->memory);
     free(model->compute);
+    free(model->given);
 }
 
 /* ---- the canonical layout ---- */
@@ -343,6 +385,8 @@ int cuda_model_save(const struct cuda_model *model, float *parameters, float *mo
 
     if (code == 0)
         code = translate(model, model->momenta, momenta, false);
+    if (code == 0 && gradients && model->gradients && !model->table.collected)
+        code = device_collect(&model->table, 0, model->table.chunk_count, stream);
     if (code == 0)
         code = translate(model, model->gradients, gradients, false);
     if (code == 0 && statistics)
@@ -434,14 +478,9 @@ float *cuda_parameter(const struct cuda_model *model, uint32_t parameter)
     return model->parameters + model->graph->parameters[parameter].offset;
 }
 
-float *cuda_gradient(const struct cuda_model *model, uint32_t parameter)
+void *cuda_gradient(const struct cuda_model *model, uint32_t parameter)
 {
-    return model->gradients + model->graph->parameters[parameter].offset;
-}
-
-const float *cuda_unscale(const struct cuda_model *model)
-{
-    return model->type == DEVICE_FP16 ? &model->header->unscale : NULL;
+    return model->given[parameter];
 }
 
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node)

@@ -3,9 +3,11 @@
  * model: a network's parameters and everything else that its programs share on the device.
  *
  * Tensors are NHWC in the backend's number type; images have 4 or 8 channels, of which 3 are used.
- * Parameters, gradients and momenta are FP32 in arenas of parameter_floats, convolution weights as
- * output x height x width x input. Layers compute with copies in their own type, which each update
- * refreshes. Knows no program. One thread. 0 or a negative errno with a reason.
+ * Parameters and momenta are FP32 in arenas of parameter_floats, convolution weights as output x
+ * height x width x input. Layers compute with copies in their own type, which each update
+ * refreshes, and the update reads gradients where layers left them; those that an exchange sums, or
+ * that are saved, are collected in an FP32 arena. Knows no program. One thread. 0 or a negative
+ * errno with a reason.
  */
 #ifndef IOBENCH_TRAINER_CUDA_MODEL_H
 #define IOBENCH_TRAINER_CUDA_MODEL_H
@@ -21,7 +23,7 @@ enum { CUDA_NONE = UINT32_MAX };
 
 /* Sent to the device before each batch, with the rows; one piece of pinned and of device memory. In
  * FP16 the gradient of the summed loss is propagated, not that of the mean, so that small numbers
- * do not vanish; it is divided where it becomes FP32. */
+ * do not vanish; it is divided where the optimiser reads it, or an exchange's arena is filled. */
 struct cuda_header {
     float gradient_scale; /* of d_logits */
     float unscale;        /* of FP32 gradients; FP16 only */
@@ -62,6 +64,7 @@ struct cuda_model {
     float *parameters, *gradients, *momenta, *statistics;
     float *host_gradients; /* pinned; NULL unless the config wants them */
     void **compute;        /* of each parameter: what layers read */
+    void **given;          /* its gradient as layers compute it, in FP16 of the summed loss */
     struct device_parameters table;
     float *norms; /* CUDA_NORM_ROWS rows of its channels for each BN node */
     float *partial;
@@ -129,9 +132,9 @@ struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uin
 float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row);
 struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
 float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
-float *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
-const float *cuda_unscale(const struct cuda_model *model); /* NULL: 1 */
+void *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
+uint32_t cuda_chunks_of(uint64_t count); /* of a parameter, in the optimiser's table */
 /* Remember that cuDNN has no engine for a convolution, which is then slow. */
 void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
                      const struct dnn_shape *shape);

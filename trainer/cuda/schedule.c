@@ -68,9 +68,8 @@ static void describe_kernel(const struct cuda_program *program, const struct cud
     } vectors[] = {{&cuda_kernel_statistics, 4, 6},    {&cuda_kernel_norm_finish, 6, 10},
                    {&cuda_kernel_norm_infer, 4, 2},    {&cuda_kernel_affine, 2, 0},
                    {&cuda_kernel_bias, 1, 0},          {&cuda_kernel_stem, 2, 0},
-                   {&cuda_kernel_norm_backward, 5, 5}, {&cuda_kernel_norm_parameters, 2, 2},
-                   {&cuda_kernel_norm_apply, 3, 0},    {&cuda_kernel_stem_backward, 5, 5},
-                   {&cuda_kernel_bias_gradient, 0, 1}};
+                   {&cuda_kernel_norm_backward, 5, 5}, {&cuda_kernel_norm_apply, 3, 0},
+                   {&cuda_kernel_stem_backward, 5, 5}, {&cuda_kernel_bias_gradient, 0, 1}};
     const struct graph_node *node = &program->model->graph->nodes[step->node];
 
     for (uint32_t i = 0; i < step->operand_count; i++)
@@ -83,8 +82,6 @@ static void describe_kernel(const struct cuda_program *program, const struct cud
         }
     if (step->kernel == &cuda_kernel_input)
         row->read_bytes += (uint64_t)program->count * node->shape.height * node->shape.width * 3;
-    if (step->kernel == &cuda_kernel_gradient)
-        row->write_bytes += step->gradient.count * sizeof(float);
     if ((step->kernel == &cuda_kernel_affine && step->affine.with.relu) ||
         (step->kernel == &cuda_kernel_bias && step->affine.with.relu) ||
         (step->kernel == &cuda_kernel_sum && step->sum.relu))
@@ -92,6 +89,23 @@ static void describe_kernel(const struct cuda_program *program, const struct cud
                  step->kernel != &cuda_kernel_affine || step->operand_count < 3 ? ""
                  : step->affine.with.other_scale                                ? "BN, add, "
                                                                                 : "add, ");
+}
+
+/* The update reads gradients as layers left them, and also writes the layers' copies. */
+static int list_update(const struct cuda_model *model, struct schedule *schedule)
+{
+    const struct graph *graph = model->graph;
+    int code = schedule_add_update(schedule, graph, "device_optimise", 0);
+
+    for (uint32_t i = 0; i < graph->parameter_count && code == 0; i++) {
+        struct schedule_step *row = &schedule->steps[schedule->count - 1];
+        const uint64_t bytes = graph->parameters[i].count * device_type_bytes(model->type);
+        if (model->compute[i] == cuda_parameter(model, i))
+            continue;
+        row->read_bytes -= graph->parameters[i].count * sizeof(float) - bytes;
+        row->write_bytes += bytes;
+    }
+    return code;
 }
 
 static int list_steps(const struct cuda_program *program, struct schedule *schedule)
@@ -115,7 +129,7 @@ static int list_steps(const struct cuda_program *program, struct schedule *sched
         code = schedule_add(schedule, &row);
     }
     if (code == 0 && program->training)
-        code = schedule_add_update(schedule, program->model->graph, "device_optimise", 0);
+        code = list_update(program->model, schedule);
     return code;
 }
 

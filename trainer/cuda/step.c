@@ -24,24 +24,19 @@ KERNEL(norm_finish, statistics, "BN statistics", device_norm_finish, &at->pixels
 KERNEL(norm_infer, statistics, "BN coefficients", device_norm_infer, at->pixels.channels,
        &at->norm);
 KERNEL(norm_backward, norm_backward, "BN gradient sums", device_norm_backward, &at->pixels,
-       &at->norm, &at->gradient, at->x, cuda_unscale(run->model), at->d_gamma, at->d_beta, at->abc,
-       run->model->partial);
-KERNEL(norm_parameters, norm_parameters, "BN parameter gradients", device_norm_parameters,
-       at->channels, at->gamma, at->beta, cuda_unscale(run->model), at->d_gamma, at->d_beta);
+       &at->norm, &at->gradient, at->x, at->d_gamma, at->d_beta, at->abc, run->model->partial);
 KERNEL(norm_apply, norm_apply, "BN gradient", device_norm_backward_apply, &at->pixels, at->abc,
        at->dz, at->x, at->d_input);
 KERNEL(relu_backward, sum, "ReLU gradient", device_relu_backward, at->type, at->count, at->a, at->b,
        at->output);
 KERNEL(bias_gradient, bias_gradient, "bias gradient", device_bias_gradient, &at->pixels,
-       at->d_output, cuda_unscale(run->model), at->d_bias, run->model->partial);
-KERNEL(gradient, gradient, "weight gradient to FP32", device_gradient, run->model->type, at->count,
-       at->channels, at->padded, at->from, cuda_unscale(run->model), at->to);
+       at->d_output, at->d_bias, run->model->partial);
 KERNEL(stem, stem, "BN, ReLU, max-pool", device_stem, &at->window, at->type, at->scale, at->bias,
        at->x, at->output, at->winners);
 KERNEL(stem_backward, norm_backward, "BN, ReLU, max-pool gradient", device_stem_backward,
        &at->window, at->pixels.type, &at->norm, at->winners, at->x, at->gradient.d_output,
-       at->gradient.d_other, at->gradient.dz, cuda_unscale(run->model), at->d_gamma, at->d_beta,
-       at->abc, run->model->partial);
+       at->gradient.d_other, at->gradient.dz, at->d_gamma, at->d_beta, at->abc,
+       run->model->partial);
 KERNEL(max_pool, pool, "max-pool", device_max_pool, &at->window, at->type, at->from, at->to,
        at->winners);
 KERNEL(max_pool_backward, pool, "max-pool gradient", device_max_pool_backward, &at->window,
@@ -140,8 +135,7 @@ static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
                                     run->stream);
     if (code || step->loss.training)
         return code;
-    code = device_gradient(model->type, numbers, 1, 1, step->loss.logits, NULL, model->logits,
-                           run->stream);
+    code = device_widen(model->type, numbers, step->loss.logits, model->logits, run->stream);
     return code ? code
                 : runtime_copy(model->logits_result, model->logits, numbers * sizeof(float),
                                run->stream);
@@ -149,7 +143,9 @@ static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
 
 const struct cuda_kernel cuda_kernel_loss = {"loss", "device_cross_entropy", launch_loss};
 
-/* An exchange joins the stream, and the graph captured from it. */
+/* An exchange sums what is in the arena. If it joins the stream, so does the graph captured from
+ * it.
+ */
 static int launch_ready(const struct cuda_run *run, const struct cuda_step *step)
 {
     const struct cuda_model *model = run->model;
@@ -157,8 +153,11 @@ static int launch_ready(const struct cuda_run *run, const struct cuda_step *step
     const bool last = step->ready.floats == model->graph->parameter_floats;
     int code = 0;
 
-    if (!config->enqueue)
-        return 0;
+    if (model->table.collected)
+        code = device_collect(&model->table, step->ready.first_chunk, step->ready.chunk_count,
+                              run->stream);
+    if (code || !config->enqueue)
+        return code;
     if (last)
         code = device_stamp(&model->report->gradients_ns, run->stream);
     if (code == 0)

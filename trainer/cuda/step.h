@@ -84,11 +84,6 @@ struct cuda_step {
             const uint8_t *winners;
         } norm_backward;
         struct {
-            uint32_t channels;
-            const float *gamma, *beta;
-            float *d_gamma, *d_beta;
-        } norm_parameters;
-        struct {
             struct device_pixels pixels;
             const float *abc;
             const void *dz, *x;
@@ -139,12 +134,6 @@ struct cuda_step {
             const void *d_output;
             float *d_bias;
         } bias_gradient;
-        struct { /* from the layer's type and padding to the FP32 arena */
-            uint64_t count;
-            uint32_t channels, padded;
-            const void *from;
-            float *to;
-        } gradient;
         struct { /* between a floating-point type and INT8 */
             enum device_type type;
             uint64_t count;
@@ -159,7 +148,8 @@ struct cuda_step {
             struct magnitudes *magnitudes;
         } observe;
         struct {
-            uint64_t floats; /* gradients that are final */
+            uint64_t floats;                   /* gradients that are final */
+            uint32_t first_chunk, chunk_count; /* those that were not before */
         } ready;
     };
 };
@@ -170,11 +160,11 @@ extern const struct cuda_kernel cuda_kernel_input, cuda_kernel_convolution,
     cuda_kernel_max_pool, cuda_kernel_average_pool, cuda_kernel_lrn, cuda_kernel_dropout,
     cuda_kernel_join, cuda_kernel_loss, cuda_kernel_quantise, cuda_kernel_dequantise,
     cuda_kernel_observe;
-extern const struct cuda_kernel cuda_kernel_gradient_sum, cuda_kernel_weight, cuda_kernel_gradient,
-    cuda_kernel_data, cuda_kernel_bias_gradient, cuda_kernel_relu_backward,
-    cuda_kernel_norm_backward, cuda_kernel_norm_parameters, cuda_kernel_norm_apply,
-    cuda_kernel_stem_backward, cuda_kernel_max_pool_backward, cuda_kernel_average_pool_backward,
-    cuda_kernel_lrn_backward, cuda_kernel_dropout_backward, cuda_kernel_split, cuda_kernel_ready;
+extern const struct cuda_kernel cuda_kernel_gradient_sum, cuda_kernel_weight, cuda_kernel_data,
+    cuda_kernel_bias_gradient, cuda_kernel_relu_backward, cuda_kernel_norm_backward,
+    cuda_kernel_norm_apply, cuda_kernel_stem_backward, cuda_kernel_max_pool_backward,
+    cuda_kernel_average_pool_backward, cuda_kernel_lrn_backward, cuda_kernel_dropout_backward,
+    cuda_kernel_split, cuda_kernel_ready;
 
 /* Return whether the step computes a convolution, so that its shape is set. */
 bool cuda_step_convolves(const struct cuda_step *step);
