@@ -18,6 +18,7 @@ libiobench_a_SOURCES += \
 	base/heap.c base/heap.h \
 	base/histogram.c base/histogram.h \
 	base/image_end.c base/image_end.h \
+	base/netpbm.c base/netpbm.h \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \

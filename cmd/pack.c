@@ -52,7 +52,7 @@ static void show(void *context, const struct pack_progress *now)
 static void print_figures(const struct pack_job *job, const struct pack_figures *figures)
 {
     char samples[WORDS_BYTES], skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char time[WORDS_BYTES], bytes[32], shrunk[WORDS_BYTES], before[32];
+    char time[WORDS_BYTES], bytes[32], recoded[WORDS_BYTES], before[32];
     double seconds = (double)figures->elapsed_ns * 1e-9;
 
     printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
@@ -61,11 +61,15 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
         printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
     printf("\n%s samples, %s of images, from %s\n", words_count(figures->samples, samples),
            bytes_text(figures->image_bytes, bytes, sizeof bytes), escape_shown(figures->source));
-    if (job->side)
+    if (job->raw)
+        printf("%s images of %s are now pixels (PPM)\n", words_count(figures->recoded, recoded),
+               bytes_text(figures->unrecoded_bytes, before, sizeof before));
+    else if (job->side)
         printf("%s images of %s are now JPEGs of quality %" PRIu64 ", %" PRIu64
                " pixels on the shorter side; the others are as they were\n",
-               words_count(figures->shrunk, shrunk),
-               bytes_text(figures->unshrunk_bytes, before, sizeof before), job->quality, job->side);
+               words_count(figures->recoded, recoded),
+               bytes_text(figures->unrecoded_bytes, before, sizeof before), job->quality,
+               job->side);
     if (figures->skipped)
         printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
                figures->skipped == 1 ? " was" : "s were; one of them",
@@ -161,6 +165,7 @@ const struct command command_pack = {
         "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of generated images\n"
         "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tlike im2rec\n"
         "iobench pack /mnt/imagenet/train /mnt/small --side 256 --quality 90\tless CPU to decode\n"
+        "iobench pack /mnt/imagenet/train /mnt/pixels --side 256 --raw\tno decoding, more bytes\n"
         "iobench pack train.tar.gz /mnt/lmdb -f lmdb\tfrom an archive, one class per folder\n"
         "iobench pack /usr/share/datasets/fashion-mnist /tmp/set\t70,000 small real images\n",
     .options = pack_options,

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/netpbm.h"
 
 #include <errno.h>
 #include <string.h>
@@ -96,12 +97,49 @@ static int read_webp(const uint8_t *webp, size_t count, struct image_header *hea
     return 0;
 }
 
+static int read_netpbm(const uint8_t *image, size_t count, struct image_header *header)
+{
+    struct netpbm netpbm;
+    const char *why = netpbm_read(image, count, &netpbm);
+
+    *header = (struct image_header){.kind = IMAGE_NETPBM,
+                                    .width = netpbm.width,
+                                    .height = netpbm.height,
+                                    .components = netpbm.channels,
+                                    .bytes = netpbm.header_bytes};
+    return why ? fail(EBADMSG, "byte 2 of the image: %s", why) : 0;
+}
+
+static enum image_kind kind_of(const void *image, size_t bytes)
+{
+    if (bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0)
+        return IMAGE_JPEG;
+    if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return IMAGE_PNG;
+    if (bytes >= 12 && memcmp(image, "RIFF", 4) == 0 &&
+        memcmp((const uint8_t *)image + 8, "WEBP", 4) == 0)
+        return IMAGE_WEBP;
+    return netpbm_is(image, bytes) ? IMAGE_NETPBM : IMAGE_UNKNOWN;
+}
+
+const char *image_extension(const void *image, size_t bytes)
+{
+    static const char *const extensions[] = {[IMAGE_UNKNOWN] = "jpg",
+                                             [IMAGE_JPEG] = "jpg",
+                                             [IMAGE_PNG] = "png",
+                                             [IMAGE_WEBP] = "webp",
+                                             [IMAGE_NETPBM] = "ppm"};
+
+    return extensions[kind_of(image, bytes)];
+}
+
 const char *image_kind_name(enum image_kind kind)
 {
     static const char *const names[] = {[IMAGE_UNKNOWN] = "other",
                                         [IMAGE_JPEG] = "JPEG",
                                         [IMAGE_PNG] = "PNG",
-                                        [IMAGE_WEBP] = "WebP"};
+                                        [IMAGE_WEBP] = "WebP",
+                                        [IMAGE_NETPBM] = "PPM"};
 
     return names[kind];
 }
@@ -111,12 +149,17 @@ int image_header_read(const void *image, size_t bytes, struct image_header *head
     *header = (struct image_header){0};
     if (bytes == 0)
         return fail(EBADMSG, "byte 0 of the image: empty");
-    if (bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0)
+    switch (kind_of(image, bytes)) {
+    case IMAGE_JPEG:
         return read_jpeg(image, bytes, header);
-    if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)
+    case IMAGE_PNG:
         return read_png(image, bytes, header);
-    if (bytes >= 12 && memcmp(image, "RIFF", 4) == 0 &&
-        memcmp((const uint8_t *)image + 8, "WEBP", 4) == 0)
+    case IMAGE_WEBP:
         return read_webp(image, bytes, header);
-    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG nor a WebP");
+    case IMAGE_NETPBM:
+        return read_netpbm(image, bytes, header);
+    case IMAGE_UNKNOWN:
+        break;
+    }
+    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG nor a WebP nor a PPM");
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP };
+enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_NETPBM };
 
 struct image_header {
     enum image_kind kind;
@@ -17,6 +17,9 @@ struct image_header {
     bool progressive, palette;
     size_t bytes; /* size of the headers */
 };
+
+/* Return the extension of a file that holds the image: "png"; "jpg" if unknown. */
+const char *image_extension(const void *image, size_t bytes);
 
 const char *image_kind_name(enum image_kind kind); /* "JPEG"; "other" */
 

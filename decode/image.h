@@ -49,7 +49,8 @@ int image_decode_png(const struct image_request *request);
 bool image_is_webp(const struct decode_source *source);
 int image_decode_webp(const struct image_request *request);
 
-/* ---- raw layouts (decode/raw.c) ---- */
+/* ---- PPM and PGM, and raw layouts (decode/raw.c) ---- */
+int image_decode_netpbm(const struct image_request *request);
 int image_decode_raw(const struct image_request *request);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The jpeg decoder: a JPEG (or PNG, WebP, or raw image) to one row of RGB pixels, on the CPU.
+ * The jpeg decoder: a JPEG (or PNG, WebP, PPM, or raw image) to one row of RGB pixels, on the CPU.
  *
  * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
  * has no entry points. The rest is kept small:
@@ -26,6 +26,7 @@
 #include "base/fail.h"
 #include "base/image_end.h"
 #include "base/memory.h"
+#include "base/netpbm.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"
 #include "decode/conventions.h"
@@ -532,6 +533,8 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         return image_decode_raw(&request);
     if (image_is_png(source))
         return image_decode_png(&request);
+    if (netpbm_is(source->bytes, source->length))
+        return image_decode_netpbm(&request);
     if (image_is_webp(source))
         return image_decode_webp(&request);
     request.orientation = state->as->upright && !view->width
@@ -547,12 +550,13 @@ static const struct view_shown *jpeg_shown(const void *opaque)
 }
 
 const struct decoder_ops decoder_jpeg = {
-    .plugin = {.name = "jpeg",
-               .summary =
-                   "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, raw)",
-               .options = jpeg_options,
-               .settings_size = sizeof(struct jpeg_settings),
-               .state_size = sizeof(struct jpeg_state)},
+    .plugin =
+        {.name = "jpeg",
+         .summary =
+             "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, PPM, raw)",
+         .options = jpeg_options,
+         .settings_size = sizeof(struct jpeg_settings),
+         .state_size = sizeof(struct jpeg_state)},
     .gives_pixels = true,
     .open = jpeg_open,
     .close = jpeg_close,

@@ -5,6 +5,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
+#include "base/netpbm.h"
 
 #include <errno.h>
 
@@ -58,4 +59,25 @@ int image_decode_raw(const struct image_request *request)
         resize_give(&resize, count);
     }
     return 0;
+}
+
+int image_decode_netpbm(const struct image_request *request)
+{
+    struct image_request inner = *request;
+    struct netpbm header;
+    const char *why = netpbm_read(request->source->bytes, request->source->length, &header);
+
+    if (why)
+        return fail(EBADMSG, "the PPM cannot be decoded: %s", why);
+    const struct decode_source pixels = {
+        .bytes = (const uint8_t *)request->source->bytes + header.header_bytes,
+        .length = request->source->length - header.header_bytes,
+        .layout = DECODE_RAW_HWC_RGB,
+        .width = header.width,
+        .height = header.height,
+        .channels = header.channels,
+    };
+    request->figures->truncated += pixels.length < netpbm_pixel_bytes(&header);
+    inner.source = &pixels;
+    return image_decode_raw(&inner);
 }

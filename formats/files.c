@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "dataset/image_header.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"
@@ -332,11 +333,11 @@ static int files_shard_append(void *state, const struct sample *sample)
     int code = make_class(writer, sample->label);
     if (code)
         return code;
-    bool png = sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0;
     if (sample->label >= 0)
         snprintf(class_name, sizeof class_name, "%05d/", sample->label);
-    char *path = file_format_path("%s/%s%08llu%s", writer->path, class_name,
-                                  (unsigned long long)writer->records++, png ? ".png" : ".jpg");
+    char *path = file_format_path("%s/%s%08llu.%s", writer->path, class_name,
+                                  (unsigned long long)writer->records++,
+                                  image_extension(sample->image, sample->image_bytes));
     code = path ? store_open(path, STORE_CREATE, &file) : -ENOMEM;
     if (code == 0) {
         code = store_write_at(file, sample->image, sample->image_bytes, 0);

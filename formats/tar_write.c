@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "dataset/catalog.h"
+#include "dataset/image_header.h"
 #include "formats/tar_walk.h"
 
 #include <ctype.h>
@@ -145,15 +146,6 @@ static void make_key(struct tar_write *write, const struct sample *sample)
     memcpy(write->last_key, write->key, sizeof write->key);
 }
 
-static const char *image_extension(const struct sample *sample)
-{
-    if (sample->image_bytes < 12)
-        return "jpg";
-    return memcmp(sample->image, "\x89PNG", 4) == 0 ? "png"
-           : memcmp(sample->image, "RIFF", 4) == 0  ? "webp"
-                                                    : "jpg";
-}
-
 /* Write in the order of WebDataset's own writer: class, then image. */
 int tar_write_append(void *state, const struct sample *sample)
 {
@@ -173,7 +165,8 @@ int tar_write_append(void *state, const struct sample *sample)
         code = write_file(write, "cls", text, (size_t)length);
     }
     return code ? code
-                : write_file(write, image_extension(sample), sample->image, sample->image_bytes);
+                : write_file(write, image_extension(sample->image, sample->image_bytes),
+                             sample->image, sample->image_bytes);
 }
 
 int tar_write_close(void *state, bool commit)

@@ -28,6 +28,9 @@ int image_check_headers(const void *bytes, size_t count, struct image_header *he
         return fail(EBADMSG, "byte %zu of the image: cut short, no PNG end chunk", count);
     if (header->kind == IMAGE_WEBP && !image_end_webp(bytes, count))
         return fail(EBADMSG, "byte %zu of the image: the WebP is cut short", count);
+    if (header->kind == IMAGE_NETPBM &&
+        count - header->bytes < (size_t)header->width * header->height * header->components)
+        return fail(EBADMSG, "byte %zu of the image: the PPM is cut short", count);
     return 0;
 }
 
@@ -237,9 +240,10 @@ int image_check_decode(const void *bytes, size_t count, const struct image_limit
     if (!image_limits_size(limits, header.width, header.height))
         return fail(EBADMSG, too_many_pixels, header.width, header.height,
                     (unsigned long long)limits->pixels);
-    return header.kind == IMAGE_JPEG  ? check_jpeg(bytes, count, limits)
-           : header.kind == IMAGE_PNG ? check_png(bytes, count, limits)
-                                      : webp_check(bytes, count);
+    return header.kind == IMAGE_JPEG   ? check_jpeg(bytes, count, limits)
+           : header.kind == IMAGE_PNG  ? check_png(bytes, count, limits)
+           : header.kind == IMAGE_WEBP ? webp_check(bytes, count)
+                                       : 0; /* PPM: only pixels */
 }
 
 /* ---- encoding ---- */

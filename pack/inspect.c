@@ -94,6 +94,7 @@ static void count_image(struct inspection *inspection, const struct image_header
     inspection->jpeg += header->kind == IMAGE_JPEG;
     inspection->png += header->kind == IMAGE_PNG;
     inspection->webp += header->kind == IMAGE_WEBP;
+    inspection->raw += header->kind == IMAGE_NETPBM;
     inspection->other += header->kind == IMAGE_UNKNOWN;
     inspection->progressive += header->progressive;
     inspection->gray += header->components == 1;

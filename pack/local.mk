@@ -10,7 +10,7 @@ libiobench_a_SOURCES += \
 	pack/image_check.c pack/image_check.h \
 	pack/place.c pack/place.h \
 	pack/plugins.h pack/registry.c \
-	pack/shrinker.c pack/shrinker.h \
+	pack/recoder.c pack/recoder.h \
 	pack/target.c pack/target.h pack/target_private.h pack/target_proof.c \
 	pack/verify.c pack/verify.h \
 	pack/webp_check.h

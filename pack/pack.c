@@ -40,6 +40,8 @@ const struct option_spec pack_options[] = {
     {"side", 0, OPTION_COUNT, offsetof(struct pack_job, side), "0", .metavar = "PIXELS",
      .zero = "none", .maximum = 16384,
      .summary = "encode larger images again, with this shorter side"},
+    {"raw", 0, OPTION_FLAG, offsetof(struct pack_job, raw),
+     .summary = "store pixels (PPM), with --side of the smaller images"},
     {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
      .summary = "replace a data set made by pack"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
@@ -101,6 +103,32 @@ static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
 
 /* ---- planning ---- */
 
+/* Pixels take several times the bytes of the images that the source counts: look at some. */
+static int estimate_pixels(struct pack *pack)
+{
+    enum { LOOK_AT = 16 };
+    struct source_traits *traits = &pack->source.traits;
+    struct source_buffer buffer = {0};
+    uint64_t looked = 0, sum = 0, bytes;
+    struct sample sample;
+    void *cursor;
+
+    int code = source_cursor_open(&pack->source, &cursor);
+    for (uint64_t i = 0; code == 0 && i < LOOK_AT && !traits->in_order; i++) {
+        if (source_read(&pack->source, cursor, pack->count * i / LOOK_AT, &buffer, &sample) ||
+            recode_pixel_bytes(&pack->common.recode, &sample, &bytes))
+            continue; /* the writers report it */
+        sum += bytes;
+        looked++;
+    }
+    if (cursor)
+        source_cursor_close(&pack->source, cursor);
+    source_buffer_release(&buffer);
+    if (looked)
+        traits->image_bytes = traits->count * (sum / looked);
+    return code;
+}
+
 static int choose_source(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -119,6 +147,8 @@ static int choose_source(struct pack *pack)
     pack->count = source->traits.count;
     if (job->limit && job->limit < pack->count)
         pack->count = job->limit;
+    if (job->raw && (code = estimate_pixels(pack)))
+        return code;
     if (job->shuffle && source->traits.in_order)
         return fail(EINVAL,
                     "%s: %s can only be read from front to back, not shuffled: pack it "
@@ -169,8 +199,8 @@ static uint64_t plan_of(const struct pack *pack)
         for (const char *byte = texts[i]; *byte; byte++)
             plan = random_hash(plan, (uint8_t)*byte, i);
     plan = random_hash(plan, job->quality, job->shuffle);
-    if (job->side)
-        plan = random_hash(plan, job->side, 1);
+    if (job->side || job->raw)
+        plan = random_hash(plan, job->side, 1 + job->raw);
     return job->odd_labels == FORMAT_ODD_REFUSE ? plan
                                                 : random_hash(plan, (uint64_t)job->odd_labels, 0);
 }
@@ -369,8 +399,6 @@ static int run_writers(struct pack *pack)
     pack->common.source = &pack->source;
     pack->common.format = &pack->format;
     pack->common.order = pack->job->shuffle ? &pack->order : NULL;
-    pack->common.quality = (int)pack->job->quality;
-    pack->common.side = (uint32_t)pack->job->side;
     pack->common.skip = pack->job->on_error == PACK_SKIP;
     pack->common.producers =
         pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
@@ -386,8 +414,8 @@ static void count_up(struct pack *pack)
     figures->samples = counter_get(&pack->common.samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
     figures->image_bytes = counter_get(&pack->common.bytes);
-    figures->shrunk = counter_get(&pack->common.shrunk);
-    figures->unshrunk_bytes = counter_get(&pack->common.unshrunk_bytes);
+    figures->recoded = counter_get(&pack->common.recoded);
+    figures->unrecoded_bytes = counter_get(&pack->common.unrecoded_bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
            pack->common.first_skipped[0] ? pack->common.first_skipped
@@ -426,6 +454,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     store_set_timeout(job->io_timeout_ns);
     pack->job = job;
     pack->observer = observer;
+    pack->common.recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
     pack->figures = figures;
     pack->threads = job->threads ? job->threads : thread_cpu_count();
     pack->start_ns = clock_now_ns();

@@ -28,6 +28,7 @@ struct pack_job {
     uint64_t limit;   /* only the first N samples of the source; 0: all */
     uint64_t quality;
     uint64_t side;       /* shrink larger images to this shorter side; 0: leave them as they are */
+    bool raw;            /* store pixels */
     int on_error;        /* enum pack_on_error: stop at a damaged sample, or skip it */
     int odd_labels;      /* enum format_odd_labels */
     bool force;          /* replace an existing data set */
@@ -62,7 +63,7 @@ struct pack_figures {
     uint64_t samples, skipped; /* written by this call (or to be); skipped because damaged */
     uint32_t shards, shards_kept;
     uint64_t image_bytes;
-    uint64_t shrunk, unshrunk_bytes;      /* images made smaller by this call; their bytes before */
+    uint64_t recoded, unrecoded_bytes;    /* images changed by this call, and their bytes before */
     uint64_t needed_bytes, removed_files; /* in a dry run */
     uint64_t elapsed_ns;
     char first_skipped[512]; /* why one of them was skipped */

@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "pack/image_check.h"
-#include "pack/shrinker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ enum { PENDING_MOST = 32, PRODUCERS_MOST = 64 };
 
 struct pending_sample {
     struct source_buffer memory;
-    void *encoded; /* JPEG made from a raw image, or from a larger one */
+    void *encoded; /* image made from the stored one */
     size_t encoded_capacity;
     struct sample sample;
     char name[24];
@@ -61,38 +60,38 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
     return got;
 }
 
-static int shrink(struct shard_writer_common *common, struct shrinker *shrinker, uint64_t number,
+static int recode(struct shard_writer_common *common, struct recoder *recoder, uint64_t number,
                   struct pending_sample *slot)
 {
     const size_t bytes = slot->sample.image_bytes;
     char reason[FAIL_REASON_BYTES];
-    int code = shrinker_apply(shrinker, &slot->sample, &slot->encoded, &slot->encoded_capacity);
+    int code = recoder_apply(recoder, &slot->sample, &slot->encoded, &slot->encoded_capacity);
 
     if (code < 0) {
         snprintf(reason, sizeof reason, "%s", fail_reason());
         return fail(code, "sample %llu: %s", (unsigned long long)number, reason);
     }
     if (code == 1) {
-        counter_add(&common->shrunk, 1);
-        counter_add(&common->unshrunk_bytes, bytes);
+        counter_add(&common->recoded, 1);
+        counter_add(&common->unrecoded_bytes, bytes);
     }
     return 0;
 }
 
 /* Read one sample. Every format can hold an encoded image with a name. */
-static int fill(struct shard_writer *writer, struct shrinker *shrinker, void *cursor,
-                uint64_t place, struct pending_sample *slot)
+static int fill(struct shard_writer *writer, struct recoder *recoder, void *cursor, uint64_t place,
+                struct pending_sample *slot)
 {
     struct shard_writer_common *common = writer->common;
     struct sample *sample = &slot->sample;
     uint64_t number = common->order ? permutation_at(common->order, place) : place;
     int code = source_read(common->source, cursor, number, &slot->memory, sample);
 
-    if (code == 0 && common->side)
-        code = shrink(common, shrinker, number, slot);
+    if (code == 0 && (common->recode.side || common->recode.raw))
+        code = recode(common, recoder, number, slot);
     if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
-        code = image_to_jpeg(sample, common->quality, &slot->encoded, &slot->encoded_capacity,
-                             &sample->image_bytes);
+        code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
+                             &slot->encoded_capacity, &sample->image_bytes);
         sample->image = slot->encoded;
         sample->encoding = SAMPLE_ENCODED;
     }
@@ -120,19 +119,19 @@ static void note_skipped(struct shard_writer_common *common)
 static int produce(void *argument)
 {
     struct shard_writer *writer = argument;
-    struct shrinker shrinker;
+    struct recoder recoder;
     void *cursor;
     uint64_t place;
     int code = source_cursor_open(writer->common->source, &cursor);
 
     if (code == 0)
-        code = shrinker_open(&shrinker, writer->common->side, writer->common->quality);
+        code = recoder_open(&recoder, &writer->common->recode);
     else
-        shrinker = (struct shrinker){0};
+        recoder = (struct recoder){0};
 
     while (code == 0 && claim(writer, &place)) {
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
-        code = fill(writer, &shrinker, cursor, place, slot);
+        code = fill(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
         if (code && writer->common->skip && code != -ENOMEM) {
             note_skipped(writer->common);
@@ -147,7 +146,7 @@ static int produce(void *argument)
     }
     if (code)
         cancel(writer);
-    shrinker_close(&shrinker);
+    recoder_close(&recoder);
     if (cursor)
         source_cursor_close(writer->common->source, cursor);
     return code;

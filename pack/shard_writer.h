@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "formats/format.h"
+#include "pack/recoder.h"
 #include "pack/source.h"
 
 #include <pthread.h>
@@ -18,13 +19,12 @@ struct shard_writer_common {
     const struct plugin_choice *format;
     const struct permutation *order; /* NULL: source order */
     uint32_t producers;              /* per shard */
-    int quality;
-    uint32_t side; /* shrink larger images to this shorter side; 0: leave them as they are */
-    bool skip;     /* skip damaged samples */
+    struct recode recode;
+    bool skip; /* skip damaged samples */
     struct flag stop;
     struct counter samples, bytes, skipped;
-    struct counter shrunk, unshrunk_bytes; /* images made smaller, and their bytes before */
-    pthread_mutex_t lock;                  /* of first_skipped */
+    struct counter recoded, unrecoded_bytes; /* images changed, and their bytes before */
+    pthread_mutex_t lock;                    /* of first_skipped */
     char first_skipped[512];
 };
 

@@ -39,6 +39,18 @@ expect 0 "$IOBENCH" pack small smaller --side 32
 says "0 images of 0 B are now"
 same_digest small smaller
 
+# ---- as pixels, which every target keeps ----
+expect 0 "$IOBENCH" pack small pixels --raw --format files
+says "60 images of" "are now pixels (PPM)"
+[ "$(find pixels -name '*.ppm' | wc -l)" = 60 ] || die "pixels do not have their extension"
+expect 0 "$IOBENCH" pack pixels pixels.tar --raw --format tar
+says "0 images of 0 B are now"
+same_digest pixels pixels.tar
+expect 0 "$IOBENCH" inspect pixels.tar
+says "60 raw"
+expect 0 "$IOBENCH" pack small pixels.dry --raw --dry-run
+says "nothing was changed"
+
 # ---- images in folders, in archives, in archives in an archive ----
 pictures=$SRCDIR/tests/fixtures/images
 set -- "$pictures"/*.jpg

@@ -203,14 +203,16 @@ static void what_is_wrong_is_said(void **unused)
 static void what_is_written_is_read(void **unused)
 {
     struct format_writer writer;
-    struct sample sample = {.image = "\xff\xd8\xff..", .image_bytes = 5};
+    struct sample sample = {.image_bytes = 12};
     static const int32_t labels[] = {3, -1, 0, 3};
+    static const char *const images[] = {"\xff\xd8\xff.........", "RIFF....WEBP",
+                                         "\x89PNG\r\n\x1a\n....", "P6\n1 1\n255\n."};
 
     (void)unused;
     assert_int_equal(format_writer_open(&writer, &files, folder_path("made/")), 0);
     for (size_t i = 0; i < 4; i++) {
         sample.label = labels[i];
-        sample.image = i == 2 ? "\x89PNG." : "\xff\xd8\xff..";
+        sample.image = images[i];
         assert_int_equal(format_writer_append(&writer, &sample), 0);
     }
     assert_int_equal(format_writer_close(&writer, true), 0);
@@ -223,15 +225,15 @@ static void what_is_written_is_read(void **unused)
     folder_write("made/" MANIFEST_SET, "iobench set 2", 13);
     catalog = index_of("made");
     assert_int_equal(catalog->record_count, 4);
-    expect(catalog, 0, "made/00000001.jpg", -1);
+    expect(catalog, 0, "made/00000001.webp", -1);
     expect(catalog, 1, "00000/00000002.png", 0);
     expect(catalog, 2, "00003/00000000.jpg", 3);
-    expect(catalog, 3, "00003/00000003.jpg", 3);
+    expect(catalog, 3, "00003/00000003.ppm", 3);
     catalog_destroy(catalog);
     /* A non-empty folder is not overwritten. */
     assert_int_equal(format_writer_open(&writer, &files, folder_path("made")), -ENOTEMPTY);
     assert_int_equal(format_writer_close(&writer, false), 0);
-    assert_true(file_exists(folder_path("made/00003/00000003.jpg")));
+    assert_true(file_exists(folder_path("made/00003/00000003.ppm")));
     /* Abandoned: nothing remains. Raw pixels and unlimited classes are refused. */
     assert_int_equal(format_writer_open(&writer, &files, folder_path("gone")), 0);
     sample.label = 100000;

@@ -343,6 +343,53 @@ static void raw_layouts(void **unused)
     stop(&b);
 }
 
+/* The same pixels with and without a header; each byte of the header missing; other headers. */
+static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
+{
+    static const struct {
+        const char *header;
+        uint32_t channels;
+    } good[] = {{"P6\n6 4\n255\n", 3}, {"P5 6\t4 255\n", 1}, {"P6#a\n#b 9 9\n6\n4 #\n255 ", 3}};
+    static const char *const bad[] = {"P6\n6 4\n254\n",
+                                      "P6\n6 4\n65535\n",
+                                      "P6\n0 4\n255\n",
+                                      "P6\n6 -4\n255\n",
+                                      "P6\n6 4\n255x",
+                                      "P6\n6 4000000000\n255\n",
+                                      "P6\n999999999 999999999\n255\n",
+                                      "P6 #"};
+    uint8_t image[128], pixels[6 * 4 * 3];
+    struct bench a, b;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i * 11);
+    start(&a, "jpeg:size=5");
+    start(&b, "jpeg:size=5");
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const size_t header = strlen(good[i].header), bytes = 24 * good[i].channels;
+        struct decode_source raw = {pixels, bytes, DECODE_RAW_HWC_RGB, 6, 4, good[i].channels};
+        struct decode_source source = {.bytes = image, .length = header + bytes};
+        memcpy(image, good[i].header, header);
+        memcpy(image + header, pixels, bytes);
+        assert_int_equal(decode(&a, &raw, 3), 0);
+        assert_int_equal(decode(&b, &source, 3), 0);
+        assert_memory_equal(a.row, b.row, 75);
+        const uint64_t truncated = b.decoder.figures.truncated;
+        for (source.length = 0; source.length < header + bytes; source.length++)
+            assert_int_equal(decode(&b, &source, 3), -EBADMSG);
+        assert_int_equal(b.decoder.figures.truncated, truncated + bytes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct decode_source source = {.bytes = image, .length = sizeof image};
+        memset(image, 0, sizeof image);
+        memcpy(image, bad[i], strlen(bad[i]));
+        assert_int_equal(decode(&b, &source, 3), -EBADMSG);
+    }
+    stop(&a);
+    stop(&b);
+}
+
 static void what_is_no_image_is_refused_with_a_reason(void **unused)
 {
     struct decode_source image = load("yuv420.jpg"), png = load("palette.png");
@@ -612,6 +659,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_image_is_decoded_and_counted),
         cmocka_unit_test(ycck_and_inks_without_adobe_marker),
         cmocka_unit_test(raw_layouts),
+        cmocka_unit_test(ppm_and_pgm_are_pixels_with_a_header),
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
         cmocka_unit_test(cut_images_are_told),
         cmocka_unit_test(corrupt_images_are_told),

@@ -13,7 +13,7 @@
 #include "pack/source.h"
 #include "pack/pack.h"
 #include "pack/image_check.h"
-#include "pack/shrinker.h"
+#include "pack/recoder.h"
 #include "shuffle/outline.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
 }
 
 /* Shrink a red over blue image to 8 x 16 pixels and look at its corners. */
-static void shrink_to_8(struct shrinker *shrinker, struct sample sample)
+static void shrink_to_8(struct recoder *recoder, struct sample sample)
 {
     const struct view view = {.kind = VIEW_WHOLE, .width = 8, .height = 16};
     struct image_header header;
@@ -87,7 +87,7 @@ static void shrink_to_8(struct shrinker *shrinker, struct sample sample)
     void *jpeg = NULL;
     size_t capacity = 0;
 
-    assert_int_equal(shrinker_apply(shrinker, &sample, &jpeg, &capacity), 1);
+    assert_int_equal(recoder_apply(recoder, &sample, &jpeg, &capacity), 1);
     assert_ptr_equal(sample.image, jpeg);
     assert_int_equal(sample.encoding, SAMPLE_ENCODED);
     assert_int_equal(image_check_headers(sample.image, sample.image_bytes, &header), 0);
@@ -95,7 +95,7 @@ static void shrink_to_8(struct shrinker *shrinker, struct sample sample)
     assert_int_equal(header.width, 8);
     assert_int_equal(header.height, 16);
     const struct decode_source source = {.bytes = jpeg, .length = sample.image_bytes};
-    assert_int_equal(decoder_decode(&shrinker->decoder, &source, &view, row), 0);
+    assert_int_equal(decoder_decode(&recoder->decoder, &source, &view, row), 0);
     assert_true(row[0] > 230 && row[2] < 25);
     assert_true(row[sizeof row - 3] < 25 && row[sizeof row - 1] > 230);
     free(jpeg);
@@ -107,38 +107,69 @@ static void larger_images_are_shrunk_from_each_layout(void **unused)
     const size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
     const struct sample sample = {.image_bytes = bytes, .image = jpeg};
     struct sample cut = {.image_bytes = bytes - 8, .image = jpeg}, same = sample;
-    struct shrinker shrinker;
+    struct recoder recoder;
     size_t capacity = 0;
 
     (void)unused;
-    assert_int_equal(shrinker_open(&shrinker, 8, 95), 0);
-    shrink_to_8(&shrinker, sample);
+    assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 8, .quality = 95}), 0);
+    shrink_to_8(&recoder, sample);
     static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
     for (size_t i = 0; i < sizeof raws / sizeof *raws; i++)
-        shrink_to_8(&shrinker, make_raw(raws[i]));
-    assert_int_equal(shrinker_apply(&shrinker, &cut, &none, &capacity), -EBADMSG);
+        shrink_to_8(&recoder, make_raw(raws[i]));
+    assert_int_equal(recoder_apply(&recoder, &cut, &none, &capacity), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "cut short"));
-    shrinker_close(&shrinker);
-    assert_int_equal(shrinker_open(&shrinker, 16, 95), 0);
-    assert_int_equal(shrinker_apply(&shrinker, &same, &none, &capacity), 0);
+    recoder_close(&recoder);
+    assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 16, .quality = 95}), 0);
+    assert_int_equal(recoder_apply(&recoder, &same, &none, &capacity), 0);
     assert_memory_equal(&same, &sample, sizeof same);
     assert_null(none);
-    shrinker_close(&shrinker);
+    recoder_close(&recoder);
     free(jpeg);
+}
+
+static void images_become_the_pixels_that_they_decode_to(void **unused)
+{
+    const struct sample raw = make_raw(SAMPLE_RAW_HWC);
+    struct image_header header;
+    struct recoder recoder;
+    void *image = NULL;
+    size_t capacity = 0;
+
+    (void)unused;
+    assert_int_equal(recoder_open(&recoder, &(struct recode){.raw = true}), 0);
+    static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
+    for (size_t i = 0; i < sizeof raws / sizeof *raws; i++) {
+        struct sample sample = make_raw(raws[i]);
+        uint64_t bytes;
+        assert_int_equal(recode_pixel_bytes(&recoder.recode, &sample, &bytes), 0);
+        assert_int_equal(recoder_apply(&recoder, &sample, &image, &capacity), 1);
+        assert_true(bytes >= sample.image_bytes && bytes < sample.image_bytes + 32);
+        assert_int_equal(image_check_headers(sample.image, sample.image_bytes, &header), 0);
+        assert_int_equal(image_check_decode(sample.image, sample.image_bytes, &limits), 0);
+        assert_int_equal(header.width, 16);
+        assert_int_equal(header.height, 32);
+        const struct sample hwc = make_raw(SAMPLE_RAW_HWC);
+        assert_int_equal(sample.image_bytes, header.bytes + raw.image_bytes);
+        assert_memory_equal((const uint8_t *)image + header.bytes, hwc.image, hwc.image_bytes);
+        assert_int_equal(recoder_apply(&recoder, &sample, &image, &capacity), 0); /* as it is */
+        assert_int_equal(image_check_headers(image, sample.image_bytes - 1, &header), -EBADMSG);
+    }
+    recoder_close(&recoder);
+    free(image);
 }
 
 static void an_image_that_claims_too_many_pixels_is_not_shrunk(void **unused)
 {
     struct sample huge = {.encoding = SAMPLE_RAW_HWC, .width = 65535, .height = 65535};
-    struct shrinker shrinker;
+    struct recoder recoder;
     void *jpeg = NULL;
     size_t capacity = 0;
 
     (void)unused;
-    assert_int_equal(shrinker_open(&shrinker, 65534, 95), 0);
-    assert_int_equal(shrinker_apply(&shrinker, &huge, &jpeg, &capacity), -EBADMSG);
-    assert_null(shrinker.pixels);
-    shrinker_close(&shrinker);
+    assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 65534}), 0);
+    assert_int_equal(recoder_apply(&recoder, &huge, &jpeg, &capacity), -EBADMSG);
+    assert_null(recoder.pixels);
+    recoder_close(&recoder);
 }
 
 static void raw_pixels_that_cannot_be_are_refused(void **unused)
@@ -308,6 +339,7 @@ int main(void)
         cmocka_unit_test(labels_of_paths_are_numbered_without_gaps),
         cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_each_layout),
         cmocka_unit_test(larger_images_are_shrunk_from_each_layout),
+        cmocka_unit_test(images_become_the_pixels_that_they_decode_to),
         cmocka_unit_test(an_image_that_claims_too_many_pixels_is_not_shrunk),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
