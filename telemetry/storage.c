@@ -66,7 +66,7 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
                       const char *path)
 {
     struct stat status;
-    struct mount mount;
+    struct mount mount = {0};
     struct device_list devices = {0};
     uint32_t i = 0;
 
@@ -74,22 +74,26 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
         return;
     while (i < storage->place_count && storage->places[i].device != status.st_dev)
         i++;
-    if (i < storage->place_count || mount_of_path(roots, path, &mount))
+    if (i < storage->place_count)
+        return;
+    /* In a chroot the mount may be outside; the device is known all the same. */
+    const bool is_mounted = mount_of_path(roots, path, &mount) == 0;
+    devices_of_path(roots, path, &devices);
+    if (!is_mounted && devices.count == 0)
         return;
     if (i == PLACES_MAX) {
         storage->cut_off = true;
         return;
     }
-    devices_of_path(roots, path, &devices);
     devices_of_path(roots, path, &storage->devices);
     struct storage_place *place = &storage->places[storage->place_count++];
     place->device = status.st_dev;
-    place->kind = kind_of(&mount, devices.count);
+    place->kind = is_mounted ? kind_of(&mount, devices.count) : PLACE_BLOCK;
     memcpy(place->type, mount.type, sizeof place->type);
     memcpy(place->point, mount.point, sizeof place->point);
-    if (!storage->mount_known)
+    if (is_mounted && !storage->mount_known)
         storage->mount = mount;
-    storage->mount_known = true;
+    storage->mount_known |= is_mounted;
 }
 
 static bool same_folder(const char *a, const char *b)
@@ -284,7 +288,8 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     share->devices_hold_all =
         local && !remote && !blind && !storage->cut_off && parts->device_known;
     if (storage->place_count == 0)
-        snprintf(share->reason, sizeof share->reason, "unknown where the files are");
+        snprintf(share->reason, sizeof share->reason,
+                 "no mount holds the files (/proc/self/mountinfo)");
     else if (storage->cut_off)
         snprintf(share->reason, sizeof share->reason, "the files are on too many file systems");
     else if (blind)

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { FILE_BYTES = 8 << 20 };
 
@@ -107,6 +108,43 @@ static void memory_has_no_storage(void **unused)
     storage_between(storage, &bytes, &bytes, &share);
     assert_false(share.known);
     assert_non_null(strstr(share.reason, "memory"));
+    storage_close(storage);
+}
+
+/* A chroot lists no mount of its root; the bytes of a disk are counted nevertheless. */
+static void a_disk_without_a_mount_is_counted(void **unused)
+{
+    const struct storage_bytes before = {.process_known = true};
+    const struct storage_bytes after = {.process_known = true, .process_read_bytes = 4096};
+    const char *path = folder_path("file");
+    char proc[128], sys[128], number[32];
+    const struct telemetry_roots roots = {.proc = proc, .sys = sys};
+    struct storage_share share;
+    struct stat status;
+
+    (void)unused;
+    snprintf(proc, sizeof proc, "%s/chroot/proc", test_folder);
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    folder_write("file", "x", 1);
+    folder_put("chroot/proc/self/mountinfo", "23 1 0:5 / /proc rw - proc proc rw\n");
+    struct storage *storage = storage_open(&roots, &path, 1);
+    assert_non_null(storage);
+    storage_between(storage, &before, &after, &share);
+    assert_false(share.known);
+    assert_non_null(strstr(share.reason, "no mount holds the files"));
+    storage_close(storage);
+
+    assert_int_equal(stat(path, &status), 0);
+    if (major(status.st_dev) == 0)
+        skip(); /* no disk beneath this folder */
+    assert_int_equal(folder_make_path(folder_path("sys/dev/block")), 0);
+    snprintf(number, sizeof number, "%u:%u", major(status.st_dev), minor(status.st_dev));
+    make_device("virtual/chroot", number);
+    storage = storage_open(&roots, &path, 1);
+    assert_non_null(storage);
+    storage_between(storage, &before, &after, &share);
+    assert_true(share.known && share.bytes == 4096);
+    assert_null(storage_mount(storage));
     storage_close(storage);
 }
 
@@ -398,6 +436,7 @@ int main(void)
         cmocka_unit_test(disk_stat_of_old_and_new_kernels),
         cmocka_unit_test(process_io),
         cmocka_unit_test(nfs_mountstats),
+        cmocka_unit_test(a_disk_without_a_mount_is_counted), /* last: makes the folder's own disk */
     };
 
     return cmocka_run_group_tests(tests, setup, folder_teardown);
