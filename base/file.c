@@ -40,6 +40,19 @@ char *file_join(const char *folder, const char *name)
                             name);
 }
 
+char *file_cache_path(const char *name)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *slash = *name ? "/" : "";
+
+    if (cache && *cache == '/')
+        return file_format_path("%s/iobench%s%s", cache, slash, name);
+    if (home && *home == '/')
+        return file_format_path("%s/.cache/iobench%s%s", home, slash, name);
+    fail(ENOENT, "no folder for caches: neither XDG_CACHE_HOME nor HOME is an absolute path");
+    return NULL;
+}
+
 bool file_is_folder(const char *path)
 {
     struct stat status;

@@ -19,6 +19,11 @@
 char *file_join(const char *folder, const char *name);
 char *file_format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Return the path of a file in the user's cache folder, $XDG_CACHE_HOME/iobench or
+ * ~/.cache/iobench; "" is the folder itself. malloc()ed, or NULL with a reason: neither variable is
+ * an absolute path. */
+char *file_cache_path(const char *name);
+
 bool file_is_folder(const char *path);
 bool file_exists(const char *path);
 

@@ -353,17 +353,12 @@ static bool keeps_indexes(const struct option_spec *row)
 /* Create the folders here: a missing path cannot have a rule. */
 static void allow_caches(struct sandbox *sandbox)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char path[PATH_MAX];
+    const char *home = getenv("HOME");
+    char *cache = file_cache_path(""), path[PATH_MAX];
 
-    if (cache && *cache)
-        snprintf(path, sizeof path, "%s/iobench", cache);
-    else if (home && *home)
-        snprintf(path, sizeof path, "%s/.cache/iobench", home);
-    else
-        return;
-    if (folder_make_path(path) == 0)
-        allow(sandbox, path, CHANGE);
+    if (cache && folder_make_path(cache) == 0)
+        allow(sandbox, cache, CHANGE);
+    free(cache);
     fail_clear();
     allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
     if (home && *home && snprintf(path, sizeof path, "%s/.nv", home) < PATH_MAX)

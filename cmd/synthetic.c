@@ -34,14 +34,12 @@ enum { WAIT_STEP_NS = 250000000, WAIT_TRIES = 4 * 3600 };
 
 char *synthetic_folder(void)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *folder = file_cache_path("");
 
-    if (cache && *cache == '/')
-        return file_join(cache, "iobench");
-    if (home && *home == '/')
-        return file_format_path("%s/.cache/iobench", home);
-    fail(EINVAL, "no folder for a synthetic data set: use --data, or set XDG_CACHE_HOME");
-    return NULL;
+    if (!folder)
+        fail(EINVAL, "no folder for a synthetic data set: use --data, or set XDG_CACHE_HOME to an "
+                     "absolute path");
+    return folder;
 }
 
 /* Return the path of a set, with NAME:OPTIONS of its format as a file name. */

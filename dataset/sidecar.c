@@ -51,8 +51,7 @@ struct header {
 
 static char *cache_path(const char *root)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char real[PATH_MAX];
+    char real[PATH_MAX], name[32];
     uint64_t hash = 0;
 
     if (!store_is_local(root)) {
@@ -63,12 +62,8 @@ static char *cache_path(const char *root)
     }
     for (const char *byte = real; *byte; byte++)
         hash = random_hash(hash, (uint8_t)*byte, 0);
-    if (cache && *cache)
-        return file_format_path("%s/iobench/%016llx.index", cache, (unsigned long long)hash);
-    if (home && *home)
-        return file_format_path("%s/.cache/iobench/%016llx.index", home, (unsigned long long)hash);
-    fail(ENOENT, "neither XDG_CACHE_HOME nor HOME is set");
-    return NULL;
+    snprintf(name, sizeof name, "%016llx.index", (unsigned long long)hash);
+    return file_cache_path(name);
 }
 
 char *sidecar_path(const char *root, enum sidecar_place place)

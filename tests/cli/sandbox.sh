@@ -78,8 +78,8 @@ for version in 1 2 3 4 5; do
         older $version pack rec out/abi -f "$format" --force
     done
     older $version inspect rec --sandbox yes --json=out/i.json
-    older $version train --data rec --network tiny --batch-size 8 --checkpoint out/abi$version \
-        --sandbox yes
+    older $version train --data rec --network tiny --batch-size 8 --limit-samples 8 --compute-threads 1 \
+        --checkpoint out/abi$version --sandbox yes
 done
 LD_PRELOAD=$T/probe/probe.so PROBE_ABI=1 expect 1 "$IOBENCH" pack rec out/abi --sandbox yes
 says "between folders"
@@ -147,6 +147,12 @@ if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
     expect 0 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes \
         --server-drop-cmd "echo no server; exit 3"
     says "status 3" "no server"
+    # Without a folder for caches, too, the page cache may be dropped.
+    expect 0 env -u HOME -u XDG_CACHE_HOME "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate \
+        --memory 16m --sandbox yes
+    case $out in
+    *"metadata warm"*) die "the page cache could not be dropped: $out" ;;
+    esac
     hold_mapped 'rec/*.rec'
     expect 1 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes
     says "INVALID: " "mapped by process $HOLDER (python3)"

@@ -4,11 +4,13 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "dataset/sidecar.h"
 #include "formats/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -343,6 +345,35 @@ static void formats_use_it(void **unused)
     plugin_release(&recordio);
 }
 
+/* What the specification of XDG says: a relative path is ignored. */
+static void the_cache_is_below_an_absolute_path(void **unused)
+{
+    static const struct {
+        const char *cache, *home, *wanted;
+    } cases[] = {
+        {"/c", "/h", "/c/iobench/x"},
+        {"", "/h", "/h/.cache/iobench/x"},
+        {"c", "/h", "/h/.cache/iobench/x"},
+        {"", "h", NULL},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        setenv("XDG_CACHE_HOME", cases[i].cache, 1);
+        setenv("HOME", cases[i].home, 1);
+        char *path = file_cache_path("x");
+        if (cases[i].wanted)
+            assert_string_equal(path, cases[i].wanted);
+        else
+            assert_null(path);
+        free(path);
+    }
+    unsetenv("HOME");
+    unsetenv("XDG_CACHE_HOME");
+    assert_null(file_cache_path(""));
+    assert_non_null(strstr(fail_reason(), "neither XDG_CACHE_HOME nor HOME"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +386,7 @@ int main(void)
         cmocka_unit_test(what_others_may_have_written_is_not_believed),
         cmocka_unit_test(lies_are_found),
         cmocka_unit_test(formats_use_it),
+        cmocka_unit_test(the_cache_is_below_an_absolute_path), /* last: changes the environment */
     };
 
     return cmocka_run_group_tests(tests, setup, folder_teardown);

@@ -97,8 +97,7 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
 /* A path in the user's cache folder; "" if there is none or none is wanted. */
 static void plans_path(const struct cuda_settings *settings, char *path, size_t bytes)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char folder[1024] = "";
+    char *cached = NULL;
 
     path[0] = '\0';
     if (settings->plans) {
@@ -106,13 +105,11 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
             snprintf(path, bytes, "%s", settings->plans);
         return;
     }
-    if (cache && *cache)
-        snprintf(folder, sizeof folder, "%s", cache);
-    else if (home && *home)
-        snprintf(folder, sizeof folder, "%s/.cache", home);
-    if (!folder[0])
+    cached = file_cache_path("cudnn-plans.json");
+    if (!cached)
         return;
-    snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
+    snprintf(path, bytes, "%s", cached);
+    free(cached);
     folder_make_parent(path); /* an error is reported when the file is written */
 }
 
