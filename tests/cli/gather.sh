@@ -17,6 +17,7 @@ printf 'damage' | dd of="$shard" bs=1 seek=$(($(wc -c <"$shard") / 2)) conv=notr
 # comes too late is refused, and then they try again, later.
 # shellcheck disable=SC2086 # words without blanks
 for delay in 5 30 120; do
+    rm -f a.json b.json
     at=@$(($(date +%s) + delay))
     "$IOBENCH" $RUN --ranks 2 --rank 0 --start-at "$at" --json a.json >a.txt 2>&1 &
     first=$!

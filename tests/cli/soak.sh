@@ -16,7 +16,9 @@ soak() {
     python3 - "$tmp/peak" "$IOBENCH" run -d "$tmp/set" -r "$1" --decode none -B 10 -t 1 -n 1 -e "$2" \
         --no-calibrate --sample-interval none --json "$tmp/out.json" \
         >"$tmp/out" 2>"$tmp/err" <<'P' || fault "it failed"
-import os, resource, subprocess, sys, time
+import ctypes, os, resource, subprocess, sys, time
+# The kernel may give it huge pages at any time, or none: they would count as growth of 2 MiB each.
+ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE, inherited
 child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL)
 descriptors = 0
 while child.poll() is None:

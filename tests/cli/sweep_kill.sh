@@ -9,29 +9,25 @@ tried="iobench sweep, killed"
 set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --memory 16m --sample-interval none \
     --limit-rate 480KB/s --bs 8k --batch-size 5,10 --seed 1:3:+1 --runs 1 -o "$tmp/a"
 kept() { find "$tmp/a" -name 'cell-*.json' 2>/dev/null | wc -l; }
-# start WANTED OPTIONS...: in the background, until WANTED measurements are saved.
-start() {
-    wanted_kept=$1
-    shift
-    "$IOBENCH" "$@" >"$tmp/out" 2>"$tmp/err" &
-    pid=$!
-    while [ "$(kept)" -lt "$wanted_kept" ]; do
-        kill -0 $pid 2>/dev/null || break
-        sleep 0.05
-    done
+# ended SIGNAL WANTED OPTIONS...: sends SIGNAL as soon as WANTED measurements are saved. In one process, since
+# a shell on a busy machine takes longer to look than two measurements.
+ended() {
+    python3 -c 'import glob, os, signal, subprocess, sys, time
+folder, name, wanted = sys.argv[1:4]
+with open("out", "w") as out, open("err", "w") as err:
+    sweep = subprocess.Popen(sys.argv[4:], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+while len(glob.glob(folder + "/cell-*.json")) < int(wanted) and sweep.poll() is None: time.sleep(0.02)
+sweep.send_signal(getattr(signal, name))
+sys.exit(sweep.wait() % 256)' "$tmp/a" "$@"
+    status=$?
 }
 names() { (cd "$tmp/a" && stat -c '%n %i' cell-*.json); }
 
-start 2 "$@"
-kill -KILL $pid 2>/dev/null
-wait $pid
+ended SIGKILL 2 "$IOBENCH" "$@"
 [ "$(kept)" -lt 6 ] || fault "it ended before it was killed"
 names >"$tmp/first"
 # SIGINT ends it cleanly: a table of the finished cells, and exit status 1.
-start 4 "$@"
-kill -INT $pid 2>/dev/null
-wait $pid
-status=$?
+ended SIGINT 4 "$IOBENCH" "$@"
 [ $status -eq 1 ] || fault "exit status $status, not 1"
 [ "$(kept)" -lt 6 ] || fault "it ended before it was interrupted"
 out "Left out"
@@ -76,8 +72,7 @@ out "6 measured, 6 valid"
 
 # ---- a budget measures the base cell first, then cells that change one option ----
 rm -r "$tmp/a"
-start 1 "$@" --budget 1ms
-wait $pid
+"$IOBENCH" "$@" --budget 1ms >"$tmp/out" 2>"$tmp/err"
 [ "$(cd "$tmp/a" && echo cell-*.json)" = cell-00001-run-1.json ] || fault "not the base cell alone: $(ls "$tmp/a")"
 out "Left out: 5 of 6 measurements: they would not end within --budget"
 # A crash loses one cell.
