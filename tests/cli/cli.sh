@@ -61,6 +61,16 @@ while os.getppid() == int(sys.argv[2]): time.sleep(0.1)' "$1" $$ &
     while [ ! -e held ] && kill -0 "$HOLDER" 2>/dev/null; do sleep 0.05; done
 }
 
+# undropped COMMAND...: run it until meanwhile nobody has dropped the machine's page cache, as other
+# tests do. The kernel counts that.
+undropped() {
+    for _ in $(seq 50); do
+        drops=$(grep '^drop_pagecache ' /proc/vmstat)
+        "$@"
+        [ "$(grep '^drop_pagecache ' /proc/vmstat)" != "$drops" ] || return 0
+    done
+}
+
 built_with() { # LMDB: true if the optional library is built in
     grep -q "^#define HAVE_$1 1" "$CONFIG"
 }

@@ -47,7 +47,7 @@ no_out "x replay"
 no_out '"preview": true' # one load needs no search
 
 # Warm caches are reported: the first run read the set.
-try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
+undropped try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
 out "warm before each run: --drop-caches reads storage"
 
 if command -v gnuplot >/dev/null; then
