@@ -22,6 +22,21 @@ mpi() { # COUNT COMMAND...
     "$MPIRUN" -n "$count" "$@"
 }
 
+# Make a bridge for network namespaces that stand for hosts, and set its name, BRIDGE, and its subnet, NET.x,
+# from the benchmark range (RFC 2544), less what iobench itself takes for emulated nodes. The name is the
+# claim: other tests may run, or have been killed.
+claim_bridge() {
+    subnet=$(($$ % 498 + 2))
+    for _ in $(seq 498); do
+        # shellcheck disable=SC2034 # NET is for the test
+        BRIDGE=iob$subnet NET=198.$((18 + subnet % 2)).$((subnet / 2))
+        ip link add "$BRIDGE" type bridge 2>/dev/null && return
+        ip link show "$BRIDGE" >/dev/null 2>&1 || break
+        subnet=$(((subnet - 1) % 498 + 2))
+    done
+    skip "no bridge can be made here"
+}
+
 # Print the last rank of a background job: its launcher may start it indirectly.
 last_rank() { # PROCESS
     rank=$(ps -eo pid=,ppid=,comm= | awk -v job="$1" '

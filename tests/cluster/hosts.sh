@@ -7,25 +7,21 @@
 is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
-ID=$$
-# A subnet of its own from the benchmark range (RFC 2544): other runs may be active or killed.
-NET=198.$((18 + ID % 2)).$((ID / 2 % 250))
-BRIDGE=iob$((ID % 100000))
-# shellcheck disable=SC2034 # cli.sh calls it
-CLEANUP=take_down
 take_down() {
     for host in 1 2; do ip netns del "$BRIDGE-$host" 2>/dev/null; done
     ip link del "$BRIDGE" 2>/dev/null
 }
-ip link add "$BRIDGE" type bridge 2>/dev/null || skip "no bridge can be made here"
-ip addr add $NET.254/24 dev "$BRIDGE"
+claim_bridge
+# shellcheck disable=SC2034 # cli.sh calls it
+CLEANUP=take_down
+ip addr add "$NET.254/24" dev "$BRIDGE"
 ip link set "$BRIDGE" up
 for host in 1 2; do
     name=$BRIDGE-$host
     ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
     ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
     ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add $NET.$host/24 dev eth0
+    ip -n "$name" addr add "$NET.$host/24" dev eth0
     ip -n "$name" link set eth0 up
     ip -n "$name" link set lo up
 done
@@ -48,9 +44,9 @@ chmod +x agent
 hosts() { # COUNT COMMAND...: ranks on host1 first
     count=$1
     shift
-    timeout 600 "$MPIRUN" -n "$count" --host $NET.1:$(((count + 1) / 2)),$NET.2:$((count / 2)) --bind-to none \
-        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include $NET.0/24 \
-        --mca oob_tcp_if_include $NET.0/24 "$@"
+    timeout 600 "$MPIRUN" -n "$count" --host "$NET.1:$(((count + 1) / 2)),$NET.2:$((count / 2))" --bind-to none \
+        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include "$NET.0/24" \
+        --mca oob_tcp_if_include "$NET.0/24" "$@"
 }
 for count in 2 3 4; do
     expect 0 hosts $count "$RANKS" 5
@@ -141,7 +137,7 @@ if command -v python3 >/dev/null; then
     true &
     dead=$!
     wait $dead
-    expect 255 timeout 120 ip netns exec $BRIDGE-1 python3 "$SRCDIR/tests/cluster/bed/agent.py" wait $NET.1 600 $dead
+    expect 255 timeout 120 ip netns exec "$BRIDGE-1" python3 "$SRCDIR/tests/cluster/bed/agent.py" wait "$NET.1" 600 $dead
     says "has ended"
 fi
 

@@ -9,18 +9,14 @@ is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 command -v tc >/dev/null || skip "tc (iproute2) is not installed"
-ID=$$
-# A subnet of its own from the benchmark range (RFC 2544): other runs may be active or killed.
-NET=198.$((18 + ID % 2)).$((ID / 2 % 250))
-BRIDGE=ion$((ID % 100000))
-# shellcheck disable=SC2034 # cli.sh calls it
-CLEANUP=take_down
 take_down() {
     for host in 1 2 3; do ip netns del "$BRIDGE-$host" 2>/dev/null; done
     ip link del "$BRIDGE" 2>/dev/null
 }
-ip link add "$BRIDGE" type bridge 2>/dev/null || skip "no bridge can be made here"
-ip addr add $NET.254/24 dev "$BRIDGE"
+claim_bridge
+# shellcheck disable=SC2034 # cli.sh calls it
+CLEANUP=take_down
+ip addr add "$NET.254/24" dev "$BRIDGE"
 ip link set "$BRIDGE" up
 for host in 1 2 3; do
     name=$BRIDGE-$host
@@ -29,7 +25,7 @@ for host in 1 2 3; do
     ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
     ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
     ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add $NET.$host/24 dev eth0
+    ip -n "$name" addr add "$NET.$host/24" dev eth0
     ip -n "$name" link set eth0 up
     ip -n "$name" link set lo up
     for side in "-n $name qdisc add dev eth0" "qdisc add dev v$host$BRIDGE"; do
@@ -46,9 +42,9 @@ exec ip netns exec $BRIDGE-\$host unshare -u -m sh -c \\
     "hostname host\$host; mount -t tmpfs tmpfs /dev/shm; cd $T; exec sh -c \"\\\$*\"" sh "\$@"
 END
 chmod +x agent
-expect 0 timeout 600 "$MPIRUN" -n 3 --host $NET.1:1,$NET.2:1,$NET.3:1 --bind-to none \
-    --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include $NET.0/24 \
-    --mca oob_tcp_if_include $NET.0/24 \
+expect 0 timeout 600 "$MPIRUN" -n 3 --host "$NET.1:1,$NET.2:1,$NET.3:1" --bind-to none \
+    --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include "$NET.0/24" \
+    --mca oob_tcp_if_include "$NET.0/24" \
     "$IOBENCH" net --transport tcp --no-messages --no-collectives --pair-size 64k --repeats 2 \
     --repeat-time 1ms --json net.json
 says "3 ranks on 3 nodes" "TCP from $NET.1" "Slow node host3 sends at most" "Slow node host3 receives at most"
