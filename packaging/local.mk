@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ways to start it: tests/cli/packaging.sh checks these files.
-EXTRA_DIST += packaging/Containerfile packaging/kubernetes/job.yaml packaging/kubernetes/mpijob.yaml \
+EXTRA_DIST += .dockerignore packaging/Containerfile packaging/chroot.sh packaging/kubernetes/job.yaml packaging/kubernetes/mpijob.yaml \
 	packaging/slurm/by-hand.sbatch packaging/slurm/one-job.sbatch
 # Packages. Debian: dpkg-buildpackage -b.
 EXTRA_DIST += packaging/rpm/iobench.spec packaging/spack/package.py packaging/sbom.py packaging/html.sh packaging/tutorial.sh docs/html.css \

@@ -137,6 +137,19 @@ if [ -n "${IOBENCH_LONG-}" ]; then
     [ "$(wc -l <sums)" = 1 ] || die "two tarballs of one tree differ"
 fi
 
+# ---- the recipe without a container engine: each instruction is understood; with IOBENCH_LONG=1 it is followed ----
+expect 0 "$P/chroot.sh" -n steps
+says "FROM docker.io/library/debian:12 AS build" "COPY --from=build /iobench/ /" 'CMD ["iobench", "doctor"]'
+mkdir -p strange/packaging
+printf 'FROM docker.io/library/debian:12\nONBUILD x\n' >strange/packaging/Containerfile
+expect 1 "$P/chroot.sh" -n steps strange
+says "unknown instruction ONBUILD"
+if [ -n "${IOBENCH_LONG-}" ]; then
+    status=0
+    "$P/chroot.sh" "$T/container" >container.log 2>&1 || status=$?
+    case $status in 0 | 77) ;; *) die "no container: $(tail -n 30 container.log)" ;; esac
+fi
+
 # The recipe installs the package of each library, as Debian 12 names it.
 if ! { grep -qx 'ID=debian' /etc/os-release && grep -qx 'VERSION_ID="12"' /etc/os-release; } 2>/dev/null; then
     echo "manifests are well-formed"
