@@ -40,6 +40,7 @@ PROGRAMS = {
     "io": "{build}/bench/io --rounds 5 {folder}",
     "iops": "{build}/bench/iops {folder}",
     "lanes": "{build}/bench/lanes",
+    "files": "{source}/files.py --iobench {iobench} --folder {folder}",
     "telemetry": "{build}/bench/telemetry {folder}",
     "trainer": "{build}/bench/trainer",
     "telemetry_rates": "{source}/telemetry_rates.py --iobench {iobench} --folder {folder}",
