@@ -68,20 +68,33 @@ static char *entry_at(struct queue *queue, uint32_t index)
            (index < queue->capacity ? index : index - queue->capacity) * queue->entry_bytes;
 }
 
+/* Wake waiting poppers of entries that were pushed, after the lock is released: a thread woken
+ * under it would only wait for the lock. */
+static void wake_poppers(struct queue *queue, uint32_t pushed, uint64_t waiters)
+{
+    if (waiters > 1 && pushed > 1)
+        pthread_cond_broadcast(&queue->not_empty);
+    else if (waiters > 0 && pushed > 0)
+        pthread_cond_signal(&queue->not_empty);
+}
+
 int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
 {
     const char *next = entries;
+    uint32_t pushed = 0;
     int result = 0;
 
     pthread_mutex_lock(&queue->lock);
     while (count > 0) {
-        while (queue->count == queue->capacity && !queue->cancelled)
+        while (queue->count == queue->capacity && !queue->cancelled) {
+            wake_poppers(queue, pushed, queue->pop.waiters); /* they make room */
+            pushed = 0;
             wait_counted(queue, &queue->not_full, &queue->push, FOR_EVER);
+        }
         if (queue->cancelled) {
             result = -ECANCELED;
             break;
         }
-        uint32_t pushed = 0;
         while (count > 0 && queue->count < queue->capacity) {
             memcpy(entry_at(queue, queue->head + queue->count), next, queue->entry_bytes);
             next += queue->entry_bytes;
@@ -89,12 +102,10 @@ int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
             count--;
             pushed++;
         }
-        if (queue->pop.waiters > 1 && pushed > 1)
-            pthread_cond_broadcast(&queue->not_empty);
-        else if (queue->pop.waiters > 0)
-            pthread_cond_signal(&queue->not_empty);
     }
+    const uint64_t waiters = queue->pop.waiters;
     pthread_mutex_unlock(&queue->lock);
+    wake_poppers(queue, pushed, waiters);
     return result;
 }
 
