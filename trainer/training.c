@@ -325,6 +325,44 @@ int training_infer(struct training *training, const struct trainer_batch *batch,
     return code;
 }
 
+/* ---- running statistics ---- */
+
+/* all: room for those of every rank. */
+static int average_statistics(struct training *training, float *mine, float *all)
+{
+    struct ranks *ranks = training->config.ranks;
+    const uint32_t count = ranks->place.ranks;
+    const uint64_t floats = training->graph->statistic_floats;
+    int code = mine && all ? backend_save(&training->backend, NULL, NULL, mine, NULL) : -ENOMEM;
+
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, mine, floats * sizeof *mine, all);
+    if (code)
+        return code;
+    for (uint64_t i = 0; i < floats; i++) {
+        double sum = 0;
+        for (uint32_t rank = 0; rank < count; rank++)
+            sum += (double)all[rank * floats + i];
+        mine[i] = (float)(sum / count);
+    }
+    return ranks_meet(ranks, backend_load(&training->backend, NULL, NULL, mine), NULL);
+}
+
+int training_average_statistics(struct training *training)
+{
+    const uint64_t floats = training->graph->statistic_floats;
+
+    if (!learns_together(&training->config) || floats == 0)
+        return 0;
+    float *mine = memory_array(floats, sizeof *mine);
+    float *all = memory_array(floats * rank_count(&training->config), sizeof *all);
+    int code = average_statistics(training, mine, all);
+    free(mine);
+    free(all);
+    return code;
+}
+
 /* ---- checkpoints ---- */
 
 static struct checkpoint describe(const struct training *training)

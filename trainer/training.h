@@ -73,6 +73,11 @@ int training_finish(struct training *training, struct trainer_times *times,
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss);
 
+/* Collective: all ranks get the mean of their running statistics, which each collected from its own
+ * images, in the same bits. Call it when nothing is computed, before evaluations and checkpoints.
+ */
+int training_average_statistics(struct training *training);
+
 /* Progress of a loop over batches, saved with the weights. */
 struct training_position {
     uint64_t epoch; /* finished */

@@ -155,6 +155,8 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     struct train_epoch *row = &result->epochs[result->epoch_count];
     int code = add_up_epoch(training, epoch, row);
 
+    if (code == 0) /* for the evaluation, and for the checkpoint, from which all ranks resume */
+        code = training_average_statistics(&training->network);
     bool last = epoch->epoch + 1 == job->job.epochs;
     if (code == 0 && job->evaluation_data &&
         (last || (epoch->epoch + 1) % job->evaluate_every == 0))

@@ -3,7 +3,8 @@
  * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks train
  * about 20 steps together, each on its share of a global batch; then rank 0 does the same alone,
  * with one state per share if there is BN, which uses only its share ("ghost batches"), else with
- * the whole batch; the weights must agree within the rounding of FP32 sums in a different order.
+ * the whole batch; the weights, and the mean of the shares' running statistics, must agree within
+ * the rounding of FP32 sums in a different order.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -39,6 +40,16 @@ static void require(int code)
         return;
     fprintf(stderr, "FAILED: %s\n", fail_reason());
     exit(1);
+}
+
+/* Weights, followed by running statistics. */
+static float *make_results(const struct graph *graph)
+{
+    float *results =
+        memory_array(graph->parameter_floats + graph->statistic_floats, sizeof *results);
+
+    require(results ? 0 : -1);
+    return results;
 }
 
 /* together: NULL if a share is computed alone. */
@@ -79,7 +90,6 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
     struct training training;
 
     require(training_open(&training, &config));
-    const uint64_t floats = training.graph->parameter_floats;
     struct trainer_times times;
     struct backend_loss loss;
     for (uint64_t step = 0; step < steps; step++) {
@@ -92,11 +102,12 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
         code = training_finish(&training, &times, &loss);
     while (code == 1);
     require(code);
-    float *weights = memory_array(floats, sizeof *weights);
-    require(weights ? 0 : -1);
-    require(backend_save(&training.backend, weights, NULL, NULL, NULL));
+    float *results = make_results(training.graph);
+    require(training_average_statistics(&training));
+    require(backend_save(&training.backend, results, NULL,
+                         results + training.graph->parameter_floats, NULL));
     training_close(&training);
-    return weights;
+    return results;
 }
 
 /* Update each state by the sum of all shares' gradients. */
@@ -124,7 +135,7 @@ static void update_all(struct training *shares, uint32_t ranks)
 }
 
 /* Train the batch in shares, each with its own state. */
-static void learn_alone(const char *network, uint32_t count, float *weights)
+static void learn_alone(const char *network, uint32_t count, float *results)
 {
     const struct training_config config = config_of(network, GLOBAL_BATCH / count, NULL, 0);
     struct training shares[GLOBAL_BATCH];
@@ -142,30 +153,50 @@ static void learn_alone(const char *network, uint32_t count, float *weights)
         }
         update_all(shares, count);
     }
-    require(backend_save(&shares[0].backend, weights, NULL, NULL, NULL));
+    const struct graph *graph = shares[0].graph;
+    float *of_share = make_results(graph), *statistics = results + graph->parameter_floats;
+    for (uint32_t i = 0; i < count; i++) {
+        require(backend_save(&shares[i].backend, i ? NULL : results, NULL, of_share, NULL));
+        for (uint64_t j = 0; j < graph->statistic_floats; j++)
+            statistics[j] += of_share[j] / (float)count;
+    }
+    free(of_share);
     for (uint32_t i = 0; i < count; i++)
         training_close(&shares[i]);
 }
 
-/* Rank 0 repeats the training alone. Returns 0 if the weights agree. */
+/* Return how far apart numbers are, relative to the largest. */
+static double distance(const float *a, const float *b, uint64_t count)
+{
+    double most = 0, difference = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        most = fmax(most, fabs((double)a[i]));
+        const double apart = fabs((double)a[i] - (double)b[i]);
+        if (isnan(apart))
+            return apart;
+        difference = fmax(difference, apart);
+    }
+    return count ? difference / most : 0;
+}
+
+/* Rank 0 repeats the training alone. Returns 0 if the weights and statistics agree. */
 static int compare(const char *network, uint32_t ranks, uint32_t shares, double tolerance,
                    const float *together)
 {
     struct graph *graph = network_build(network_find(network), SIDE, CLASSES);
-    float *alone = memory_array(graph->parameter_floats, sizeof *alone);
-    double most = 0, difference = 0;
+    const uint64_t floats = graph->parameter_floats;
+    float *alone = make_results(graph);
 
-    require(alone ? 0 : -1);
     learn_alone(network, shares, alone);
-    for (uint64_t i = 0; i < graph->parameter_floats; i++) {
-        most = fmax(most, fabs((double)alone[i]));
-        difference = fmax(difference, fabs((double)alone[i] - (double)together[i]));
-    }
-    printf("%u ranks: %s differs by %.2g of the largest weight from %u %s alone\n", ranks, network,
-           difference / most, shares, shares == 1 ? "batch" : "shares");
+    const double weights = distance(alone, together, floats);
+    const double statistics = distance(alone + floats, together + floats, graph->statistic_floats);
+    printf("%u ranks: %s differs by %.2g of the largest weight and %.2g of the largest running "
+           "statistic from %u %s alone\n",
+           ranks, network, weights, statistics, shares, shares == 1 ? "batch" : "shares");
     free(alone);
     graph_destroy(graph);
-    return isfinite(difference) && difference < tolerance * most ? 0 : 1;
+    return weights < tolerance && statistics < tolerance ? 0 : 1;
 }
 
 int main(int argc, char **argv)
