@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * exchange: sums the gradients of all ranks while the backward pass is still running. The gradient
- * arena is split into buckets, ranges of about equal size; a bucket is sent as soon as it is final.
+ * arena is split into buckets, ranges of which the last is small; a bucket is sent as soon as it is
+ * final.
  * Independent of networks; ranks/ranks.h handles membership and all other communication. One thread
  * per state.
  */

@@ -56,8 +56,8 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
     MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
     if (config->on_device)
         return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
-    mpi->buckets = buckets_of(config->floats, config->buckets);
-    if (config->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
+    mpi->buckets = buckets_of_backward(config->floats, config->buckets);
+    if (buckets_start(&mpi->buckets, 1) >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
         return fail(EINVAL, "exchange mpi: a bucket holds at most %d floats: use more --buckets",
                     INT_MAX);
     mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);

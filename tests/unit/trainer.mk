@@ -5,6 +5,10 @@ tests_unit_test_replay_SOURCES = tests/unit/test_replay.c tests/unit/manual_cloc
 	tests/unit/manual_clock.h tests/unit/unit.h
 tests_unit_test_replay_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_buckets
+tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
+tests_unit_test_buckets_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
 tests_unit_test_networks_LDADD = $(UNIT_LIBS)

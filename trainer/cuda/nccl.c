@@ -58,7 +58,7 @@ static int nccl_open(void *state, const void *settings, const struct exchange_co
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->config = *config;
-    nccl->buckets = buckets_of(config->floats, config->buckets);
+    nccl->buckets = buckets_of_backward(config->floats, config->buckets);
     if (nccl->buckets.count > 1)
         limits.maxCTAs = OVERLAPPED_CTAS_MAX;
     int code = share_identity(config->ranks, &id);
