@@ -172,12 +172,12 @@ int arguments_split(char *text, char **words)
     return quote ? fail(EINVAL, "missing closing quote") : count;
 }
 
-int arguments_check_data(const char *path)
+int arguments_check_data(const char *option, const char *path)
 {
     struct store_status status;
-    int code = store_stat(path, &status);
+    int code = path ? store_stat(path, &status) : 0;
 
     if (code == -ENOENT)
-        return fail(ENOENT, "--data: %s does not exist", path);
-    return code ? fail(code, "--data: %s", fail_reason()) : 0;
+        return fail(ENOENT, "--%s: %s does not exist", option, path);
+    return code ? fail(code, "--%s: %s", option, fail_reason()) : 0;
 }

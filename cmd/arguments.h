@@ -34,7 +34,8 @@ int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
  */
 int arguments_split(char *text, char **words);
 
-/* Check that the path or URL of --data exists. Returns 0, or a negative errno with a reason. */
-int arguments_check_data(const char *path);
+/* Check that the path or URL given for an option exists; NULL does. Returns 0, or a negative errno
+ * with a reason. */
+int arguments_check_data(const char *option, const char *path);
 
 #endif

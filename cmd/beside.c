@@ -336,7 +336,7 @@ static int check(const struct job *jobs)
         int code = job_choose(&jobs[i], &plugins);
         job_release(&plugins);
         if (code == 0 && jobs[i].read.data)
-            code = arguments_check_data(jobs[i].read.data);
+            code = arguments_check_data("data", jobs[i].read.data);
         if (code)
             return code;
     }

@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
@@ -385,6 +386,10 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
     int code = network_choose(&settings->network, infer_options, NETWORK_JOB(struct infer_settings),
                               &infer->training);
 
+    if (code == 0)
+        code = arguments_check_data("checkpoint", settings->checkpoint);
+    if (code == 0)
+        code = arguments_check_data("calibrate-data", settings->calibrate_data);
     if (code)
         return code;
     infer->job = settings->network.job;

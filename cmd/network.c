@@ -26,6 +26,6 @@ int network_choose(struct network_settings *settings, const struct option_spec *
     code = option_set(job_options, job, "trainer", settings->name, "--network");
     if (code)
         return code;
-    return job->read.data ? arguments_check_data(job->read.data)
+    return job->read.data ? arguments_check_data("data", job->read.data)
                           : fail(EINVAL, "--data is required");
 }

@@ -238,7 +238,7 @@ static int prepare(const struct invocation *invocation, struct ramp_settings *se
         code = fail(EINVAL, "--runs %llu: expected an odd number, for a majority",
                     (unsigned long long)settings->runs);
     if (code == 0)
-        code = job->read.data ? arguments_check_data(job->read.data)
+        code = job->read.data ? arguments_check_data("data", job->read.data)
                               : fail(EINVAL, "--data is required");
     if (code == 0 && settings->plot && gnuplot_kind_of(settings->plot) < 0)
         code = -EINVAL;

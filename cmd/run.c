@@ -228,7 +228,7 @@ static int check_jobs(struct jobs *jobs)
         if (code == 0)
             code = start_at_check(job);
         if (code == 0 && job->read.data)
-            code = arguments_check_data(job->read.data);
+            code = arguments_check_data("data", job->read.data);
         if (code == 0 && speaks(jobs))
             code = outputs_check(job, "{\"schema\"", "label,valid");
     }

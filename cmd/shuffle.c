@@ -205,7 +205,7 @@ static int check(struct survey *survey, const struct invocation *invocation)
         gnuplot_kind_of(survey->settings->plot) != GNUPLOT_SVG)
         code = fail(EINVAL, "--plot %s: unknown suffix: expected .svg", survey->settings->plot);
     if (code == 0 && survey->settings->data)
-        code = arguments_check_data(survey->settings->data);
+        code = arguments_check_data("data", survey->settings->data);
     for (int i = 0; code == 0 && i < invocation->count; i++) {
         struct plugin_choice choice;
         code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);

@@ -6,6 +6,7 @@
 #include "pipeline/jobs/session.h"
 
 #include "base/fail.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/layers.h"
 #include "cmd/line.h"
@@ -198,7 +199,7 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         return fail(EINVAL, "only one of --resume and --restart can be given");
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
-    return 0;
+    return arguments_check_data("eval-data", settings->evaluation_data);
 }
 
 static void on_signal(int number)

@@ -62,6 +62,8 @@ says "computes in fp32 and int8"
 expect 2 infer --precision int4
 expect 1 infer --checkpoint set
 says "has no last.checkpoint, which 'iobench train --checkpoint"
+expect 2 infer --checkpoint nowhere
+says "--checkpoint: nowhere does not exist"
 expect 1 infer --checkpoint learnt --classes 4
 says "3 classes"
 expect 2 "$IOBENCH" infer --network lenet

@@ -99,6 +99,8 @@ expect 0 train --epochs "$epochs" --checkpoint straight
 expect 1 train --epochs "$epochs" --checkpoint cut --resume
 says "epochs are done"
 
+expect 2 train --epochs 3 --eval-data nowhere
+says "--eval-data: nowhere does not exist"
 expect 1 train --epochs 3 --checkpoint whole --resume --classes 4
 says "3 classes"
 expect 1 train --epochs 9 --checkpoint whole --resume --seed 9
