@@ -9,19 +9,15 @@
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 SSHD=$(command -v sshd || ls /usr/sbin/sshd 2>/dev/null) || skip "sshd is not installed (package openssh-server)"
-ID=$$
-# A subnet of its own from the benchmark range (RFC 2544): other runs may be active or killed.
-NET=198.$((18 + ID % 2)).$((ID / 2 % 250))
-BRIDGE=ios$((ID % 100000))
-# shellcheck disable=SC2034 # cli.sh calls it
-CLEANUP=take_down
 take_down() {
     for pid in ${daemons-}; do kill "$pid" 2>/dev/null; done
     for host in 1 2; do ip netns del "$BRIDGE-$host" 2>/dev/null; done
     ip link del "$BRIDGE" 2>/dev/null
 }
-ip link add "$BRIDGE" type bridge 2>/dev/null || skip "no bridge can be made here"
-ip addr add $NET.254/24 dev "$BRIDGE"
+claim_bridge
+# shellcheck disable=SC2034 # cli.sh calls it
+CLEANUP=take_down
+ip addr add "$NET.254/24" dev "$BRIDGE"
 ip link set "$BRIDGE" up
 
 ssh-keygen -q -t ed25519 -N '' -f key || die "no key"
@@ -53,7 +49,7 @@ for host in 1 2; do
     ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
     ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
     ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add $NET.$host/24 dev eth0
+    ip -n "$name" addr add "$NET.$host/24" dev eth0
     ip -n "$name" link set eth0 up
     ip -n "$name" link set lo up
     # Its own host name and shared memory.
@@ -63,7 +59,7 @@ for host in 1 2; do
 done
 for host in 1 2; do
     tries=0
-    until ip netns exec "$BRIDGE-1" ssh -F ssh_config $NET.$host true 2>ssh.log; do
+    until ip netns exec "$BRIDGE-1" ssh -F ssh_config "$NET.$host" true 2>ssh.log; do
         tries=$((tries + 1))
         [ $tries -lt 600 ] || die "no ssh to host$host: $(cat ssh.log "sshd$host.log")"
         grep -q "account .* is locked\|Missing privilege separation" "sshd$host.log" 2>/dev/null &&
@@ -75,12 +71,12 @@ done
 # shellcheck disable=SC2086 # words
 hosts() { # COMMAND...: one rank on each, started from host1
     if is_open_mpi; then
-        set -- --host $NET.1:1,$NET.2:1 --bind-to none --mca plm_rsh_agent "ssh -F $T/ssh_config" --mca plm rsh \
-            --mca btl self,vader,tcp --mca btl_tcp_if_include $NET.0/24 --mca oob_tcp_if_include $NET.0/24 "$@"
+        set -- --host "$NET.1:1,$NET.2:1" --bind-to none --mca plm_rsh_agent "ssh -F $T/ssh_config" --mca plm rsh \
+            --mca btl self,vader,tcp --mca btl_tcp_if_include "$NET.0/24" --mca oob_tcp_if_include "$NET.0/24" "$@"
     else
         printf '#!/bin/sh\nexec ssh -F %s "$@"\n' "$T/ssh_config" >agent
         chmod +x agent
-        set -- -hosts $NET.1,$NET.2 -ppn 1 -launcher ssh -launcher-exec "$T/agent" "$@"
+        set -- -hosts "$NET.1,$NET.2" -ppn 1 -launcher ssh -launcher-exec "$T/agent" "$@"
     fi
     ip netns exec "$BRIDGE-1" unshare -u sh -c 'hostname host1 && exec "$@"' sh timeout 600 "$MPIRUN" -n 2 "$@"
 }
