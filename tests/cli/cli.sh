@@ -61,6 +61,11 @@ while os.getppid() == int(sys.argv[2]): time.sleep(0.1)' "$1" $$ &
     while [ ! -e held ] && kill -0 "$HOLDER" 2>/dev/null; do sleep 0.05; done
 }
 
+release_held() { # and wait until they are mapped no more
+    kill "$HOLDER"
+    wait "$HOLDER" 2>/dev/null || :
+}
+
 # undropped COMMAND...: run it until meanwhile nobody has dropped the machine's page cache, as other
 # tests do. The kernel counts that.
 undropped() {

@@ -156,7 +156,7 @@ if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
     hold_mapped 'rec/*.rec'
     expect 1 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes
     says "INVALID: " "mapped by process $HOLDER (python3)"
-    kill "$HOLDER"
+    release_held
 fi
 
 # For other users the sandbox is off by default, and available.

@@ -89,7 +89,7 @@ says ": valid, page cache bypassed, 1 run of" "Cache    page cache bypassed: at 
 run 0 --drop-caches=strict --direct
 run 1 --drop-caches=strict
 says "not verified cold: " "mapped by process $HOLDER"
-kill "$HOLDER"
+release_held
 
 # ---- without privilege: data is evicted, dentries and inodes stay ----
 command -v setpriv >/dev/null || { echo "no setpriv: eviction not tested"; exit 0; }

@@ -112,7 +112,7 @@ hold_mapped 'set/*-of-*'
     expect 1 "$IOBENCH" $TRAIN --drop-caches=strict
     says "not verified cold"
 }
-kill "$HOLDER"
+release_held
 [ "$(value held.json 'job["valid"], job["summary"]["cache_before"]')" = "(False, 'warm')" ] ||
     die "held.json calls pages that stayed cold"
 echo "a training from a cold set says so, one from a warm set too"
