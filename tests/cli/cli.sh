@@ -70,7 +70,7 @@ release_held() { # and wait until they are mapped no more
 # tests do. The kernel counts that.
 undropped() {
     for _ in $(seq 50); do
-        drops=$(grep '^drop_pagecache ' /proc/vmstat)
+        drops=$(grep '^drop_pagecache ' /proc/vmstat || :)
         "$@"
         [ "$(grep '^drop_pagecache ' /proc/vmstat)" != "$drops" ] || return 0
     done
