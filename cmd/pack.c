@@ -74,6 +74,11 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
         printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
                figures->skipped == 1 ? " was" : "s were; one of them",
                escape_shown(figures->first_skipped));
+    if (figures->damaged)
+        printf("%s damaged image%s copied as %s: %s\n", words_count(figures->damaged, skipped),
+               figures->damaged == 1 ? " was" : "s were",
+               figures->damaged == 1 ? "it is" : "they are; one of them",
+               escape_shown(figures->first_damaged));
     words_rate(seconds > 0 ? (double)figures->samples / seconds : 0, rate);
     words_rate(seconds > 0 ? (double)figures->image_bytes / seconds / 1048576 : 0, mib);
     printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);

@@ -414,6 +414,8 @@ static void count_up(struct pack *pack)
     figures->samples = counter_get(&pack->common.samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
     figures->image_bytes = counter_get(&pack->common.bytes);
+    figures->damaged = counter_get(&pack->common.damaged);
+    memcpy(figures->first_damaged, pack->common.first_damaged, sizeof figures->first_damaged);
     figures->recoded = counter_get(&pack->common.recoded);
     figures->unrecoded_bytes = counter_get(&pack->common.unrecoded_bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;

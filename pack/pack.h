@@ -66,7 +66,8 @@ struct pack_figures {
     uint64_t recoded, unrecoded_bytes;    /* images changed by this call, and their bytes before */
     uint64_t needed_bytes, removed_files; /* in a dry run */
     uint64_t elapsed_ns;
-    char first_skipped[512]; /* why one of them was skipped */
+    uint64_t damaged; /* images copied as they are, though cut short or of no known kind */
+    char first_skipped[512], first_damaged[512]; /* why one of them is */
 };
 
 /* Returns 0 or a negative errno with a reason; -EINTR after pack_interrupt(); -EBUSY if another

@@ -60,6 +60,32 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
     return got;
 }
 
+/* Count what the last failure tells, and keep the first reason. */
+static void note(struct shard_writer_common *common, struct counter *counter, char first[512])
+{
+    counter_add(counter, 1);
+    pthread_mutex_lock(&common->lock);
+    if (!first[0])
+        snprintf(first, 512, "%s", fail_reason());
+    pthread_mutex_unlock(&common->lock);
+}
+
+/* A copy of a damaged image is no fault of pack, but nobody else may look. Generated samples may be
+ * no images. */
+static void look_at_image(struct shard_writer_common *common, const struct sample *sample)
+{
+    char reason[FAIL_REASON_BYTES];
+    struct image_header header;
+
+    if (common->source->ops->generates ||
+        image_check_headers(sample->image, sample->image_bytes, &header) == 0)
+        return;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, reason);
+    note(common, &common->damaged, common->first_damaged);
+    fail_clear();
+}
+
 static int recode(struct shard_writer_common *common, struct recoder *recoder, uint64_t number,
                   struct pending_sample *slot)
 {
@@ -104,16 +130,8 @@ static int fill(struct shard_writer *writer, struct recoder *recoder, void *curs
         sample->name_bytes =
             (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
     }
+    look_at_image(common, sample);
     return 0;
-}
-
-static void note_skipped(struct shard_writer_common *common)
-{
-    counter_add(&common->skipped, 1);
-    pthread_mutex_lock(&common->lock);
-    if (!common->first_skipped[0])
-        snprintf(common->first_skipped, sizeof common->first_skipped, "%s", fail_reason());
-    pthread_mutex_unlock(&common->lock);
 }
 
 static int produce(void *argument)
@@ -134,7 +152,7 @@ static int produce(void *argument)
         code = fill(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
         if (code && writer->common->skip && code != -ENOMEM) {
-            note_skipped(writer->common);
+            note(writer->common, &writer->common->skipped, writer->common->first_skipped);
             code = 0;
         }
         if (code)

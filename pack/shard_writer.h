@@ -24,8 +24,9 @@ struct shard_writer_common {
     struct flag stop;
     struct counter samples, bytes, skipped;
     struct counter recoded, unrecoded_bytes; /* images changed, and their bytes before */
-    pthread_mutex_t lock;                    /* of first_skipped */
-    char first_skipped[512];
+    struct counter damaged; /* images copied as they are, though cut short or of no known kind */
+    pthread_mutex_t lock;   /* of the two below */
+    char first_skipped[512], first_damaged[512];
 };
 
 /* Write the samples at places [begin, end) as a shard. Returns 0, -ECANCELED without a reason if

@@ -59,6 +59,11 @@ if [ -e "$1" ]; then
     cp "$@" tree/train/cat/
     cp "$1" tree/train/ant/other.JPEG
     expect 0 "$IOBENCH" pack tree/train from-folder
+    says "1 damaged image was copied as it is: " "cut short"
+    expect 1 "$IOBENCH" pack tree/train pixels-of-folder --raw
+    says "cut short"
+    expect 0 "$IOBENCH" pack tree/train pixels-of-folder --raw --on-error skip
+    says "11 samples" "1 damaged sample was left out"
     expect 1 "$IOBENCH" inspect from-folder # truncated.jpg is one of them
     says "labels     0 .. 1" "1 of 12 sampled records" # ant is 0
     if built_with ARCHIVE; then
