@@ -8,6 +8,7 @@
 #include "cmd/line.h"
 #include "cmd/net_report.h"
 #include "cmd/outputs.h"
+#include "pipeline/evidence/machine.h"
 #include "pipeline/result/recorder.h"
 
 #include <errno.h>
@@ -143,6 +144,7 @@ static int measure(const struct invocation *invocation, struct transport *transp
         .settings = &wanted, .ranks = ranks, .transport = settings->transport, .command = command};
     struct fabric_survey survey;
 
+    machine_describe(&asked.place);
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
     if (code == 0 && ranks->place.nodes < settings->require_nodes)

@@ -4,6 +4,7 @@
 #define IOBENCH_CMD_NET_REPORT_H
 
 #include "fabric/survey.h"
+#include "pipeline/result/result.h"
 #include "pipeline/result/timeline.h"
 
 #include <jansson.h>
@@ -13,6 +14,7 @@ struct net_asked {
     const struct ranks *ranks;
     const char *transport;     /* as chosen */
     const char *command;       /* the command line */
+    struct environment place;  /* of rank 0, its machine only */
     struct timeline *timeline; /* of the machines meanwhile; NULL: unknown */
 };
 

@@ -52,6 +52,8 @@ libiobench_a_SOURCES += \
 libiobench_a_SOURCES += \
 	pipeline/evidence/invariants.c \
 	pipeline/evidence/invariants.h \
+	pipeline/evidence/machine.c \
+	pipeline/evidence/machine.h \
 	pipeline/evidence/memory_limit.c \
 	pipeline/evidence/memory_limit.h \
 	pipeline/evidence/validity.c \

@@ -142,7 +142,7 @@ static json_t *settings_of(const struct job *job)
     return settings;
 }
 
-json_t *report_environment(const struct environment *environment)
+json_t *report_machine(const struct environment *environment)
 {
     json_t *object = json_object();
 
@@ -155,13 +155,20 @@ json_t *report_environment(const struct environment *environment)
         json_put_count(object, "memory_limit_bytes", environment->memory_limit_bytes);
     else
         put_null(object, "memory_limit_bytes", "no limit is set");
+    put_text_if(object, "clock_source", environment->clock_source, "not reported by the kernel");
+    put_text_if(object, "sandbox", environment->sandbox, "not recorded");
+    return object;
+}
+
+json_t *report_environment(const struct environment *environment)
+{
+    json_t *object = report_machine(environment);
+
     put_text_if(object, "file_system", environment->file_system, "not found in the mount table");
     put_text_if(object, "mount_point", environment->mount_point, "not found in the mount table");
     put_text_if(object, "mount_options", environment->mount_options,
                 "not found in the mount table");
     put_text_if(object, "devices", environment->devices, "no block device below the data");
-    put_text_if(object, "clock_source", environment->clock_source, "not reported by the kernel");
-    put_text_if(object, "sandbox", environment->sandbox, "not recorded");
     return object;
 }
 

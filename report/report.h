@@ -32,7 +32,8 @@ json_t *report_json(const struct result *result, const struct summary *summary);
  * afterwards. Borrows both. Returns NULL with a reason. */
 json_t *report_json_document(json_t *jobs, json_t *members);
 
-/* The "place" of a document: the machine and its storage. */
+/* The "place" of a document: the machine; the same and its storage. */
+json_t *report_machine(const struct environment *environment);
 json_t *report_environment(const struct environment *environment);
 
 /* The "series" of a job: figures over time, phases, provenance of the bytes (docs/json.md). */

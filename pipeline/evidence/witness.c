@@ -2,25 +2,20 @@
 #include "pipeline/evidence/witness.h"
 
 #include "base/bytes.h"
-#include "base/headroom.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/landlock.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "dataset/store.h"
+#include "pipeline/evidence/machine.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
-#include <sys/utsname.h>
-#include <time.h>
 
 struct witness {
     const struct cold_settings *settings;
@@ -61,32 +56,6 @@ void witness_close(struct witness *witness)
 }
 
 /* Find a line of the first CPU. */
-static bool find_cpu(const char *key, char *value, size_t bytes)
-{
-    char line[8192];
-    FILE *file = file_stream_kernel("/proc/cpuinfo");
-    bool found = false;
-
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const char *colon = strstr(line, ": ");
-        found = colon && strncmp(line, key, strlen(key)) == 0;
-        line[strcspn(line, "\n")] = '\0';
-        if (found)
-            snprintf(value, bytes, "%s", colon + 2);
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
-
-/* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. */
-static bool in_virtual_machine(void)
-{
-    char flags[8192];
-
-    return find_cpu("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
-}
-
 /* A loop device reads its file through the page cache of the underlying file system: a second
  * cache, inspected if the first one is cold. Up to 1% of the data may be there, read by the
  * inspection itself. */
@@ -159,7 +128,7 @@ int witness_make_cold(struct witness *witness, const struct cache_observer *obse
         .drop_ns = found.total_ns,
     };
     snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
-             in_virtual_machine() ? "; the hypervisor's cache is out of sight" : "");
+             machine_is_virtual() ? "; the hypervisor's cache is out of sight" : "");
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
     look_beneath(witness, cold);
     result_cold_settle(cold);
@@ -245,12 +214,6 @@ void witness_after(struct witness *witness, struct result_bytes *device)
 
 void witness_environment(const struct witness *witness, struct environment *environment)
 {
-    struct utsname names;
-    struct sysinfo memory;
-    struct headroom headroom;
-    time_t now = time(NULL);
-    struct tm utc;
-
     const struct mount *mount = storage_mount(witness->storage);
     if (mount) {
         snprintf(environment->file_system, sizeof environment->file_system, "%s", mount->type);
@@ -266,24 +229,7 @@ void witness_environment(const struct witness *witness, struct environment *envi
     }
     devices_text(storage_devices(witness->storage), environment->devices,
                  sizeof environment->devices);
-    uname(&names);
-    snprintf(environment->host, sizeof environment->host, "%s", names.nodename);
-    snprintf(environment->kernel, sizeof environment->kernel, "%.70s %.70s", names.sysname,
-             names.release);
-    if (!find_cpu("model name", environment->cpu, sizeof environment->cpu))
-        snprintf(environment->cpu, sizeof environment->cpu, "unknown");
-    snprintf(environment->clock_source, sizeof environment->clock_source, "%s", clock_source());
-    snprintf(environment->sandbox, sizeof environment->sandbox, "none");
-    if (landlock_is_on())
-        snprintf(environment->sandbox, sizeof environment->sandbox, "landlock ABI %d",
-                 landlock_abi());
-    environment->cpu_count = thread_cpu_count();
-    headroom_find(&headroom, "/proc", "/sys");
-    environment->memory_limit_bytes = witness->settings->memory_limit_bytes
-                                          ? witness->settings->memory_limit_bytes
-                                          : headroom.limit_bytes;
-    if (sysinfo(&memory) == 0)
-        environment->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
-    gmtime_r(&now, &utc);
-    strftime(environment->started, sizeof environment->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    machine_describe(environment);
+    if (witness->settings->memory_limit_bytes)
+        environment->memory_limit_bytes = witness->settings->memory_limit_bytes;
 }
