@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+/* Find a line of the first CPU. */
 static bool find_cpu(const char *key, char *value, size_t bytes)
 {
     char line[8192];

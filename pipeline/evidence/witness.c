@@ -55,7 +55,6 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
-/* Find a line of the first CPU. */
 /* A loop device reads its file through the page cache of the underlying file system: a second
  * cache, inspected if the first one is cold. Up to 1% of the data may be there, read by the
  * inspection itself. */
