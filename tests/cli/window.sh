@@ -19,8 +19,8 @@ nm "$IOBENCH" 2>/dev/null | grep -qE "__[at]san_init" && traced=no
 witness() { # OPTION...: $seen reads, $back of them before the end of the last one in that shard
     [ $traced = yes ] || return 0
     expect 0 strace -f -y -qq -s 0 -e trace=preadv2 -o trace "$IOBENCH" run "$@" --json run.json
-    # PID preadv2(FD<...>, [{...}], 1, OFFSET, FLAGS) = RESULT
-    sed -n 's/.*<\(.*\)>, .*\], 1, \([0-9]*\), .*) = [0-9]*$/\1 \2/p' trace >reads
+    # PID preadv2(FD<...>, [{...}, ...], COUNT, OFFSET, FLAGS) = RESULT
+    sed -n 's/.*<\(.*\)>, .*\], [0-9]*, \([0-9]*\), .*) = [0-9]*$/\1 \2/p' trace >reads
     seen=$(wc -l <reads)
     back=$(awk '$1 < file || ($1 == file && $2 < at) { n++ } { file = $1; at = $2 } END { print n + 0 }' reads)
 }
