@@ -47,24 +47,8 @@ says() { # TEXT...: each must be in $out, ignoring line breaks
     done
 }
 
-hold_mapped() { # GLOB: keep these files in the page cache, mapped by process $HOLDER, until it is killed
-    rm -f held
-    python3 -c 'import glob, mmap, os, sys, time
-maps = []
-for name in glob.glob(sys.argv[1]):
-    with open(name, "rb") as file:
-        maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        sum(maps[-1][::4096])
-open("held", "w").close()
-while os.getppid() == int(sys.argv[2]): time.sleep(0.1)' "$1" $$ &
-    HOLDER=$!
-    while [ ! -e held ] && kill -0 "$HOLDER" 2>/dev/null; do sleep 0.05; done
-}
-
-release_held() { # and wait until they are mapped no more
-    kill "$HOLDER"
-    wait "$HOLDER" 2>/dev/null || :
-}
+# shellcheck source=tests/cli/hold.sh
+. "$SRCDIR/tests/cli/hold.sh"
 
 # undropped COMMAND...: run it until meanwhile nobody has dropped the machine's page cache, as other
 # tests do. The kernel counts that.

@@ -56,7 +56,8 @@ CLI_TESTS += tests/cli/doctor.sh tests/cli/gather.sh tests/cli/packaging.sh test
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)
-EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/streams.sh \
+EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c \
+	tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt

@@ -5,6 +5,9 @@
 # truncated or replaced during reads, leads to recovery or one error message, never to a hang.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
+HELD=$tmp/held
+# shellcheck source=tests/cli/hold.sh
+. "$(dirname "$0")/../cli/hold.sh"
 
 there=$tmp/export
 url=nfs://$address$there
@@ -69,9 +72,10 @@ if ./cachectl/cachectl drop; then
         --server-check-cmd "$check")" "$wanted" "server emptied"
     grep -q 'valid, cold, ' "$tmp/out" || fault "an empty server is not cold"
     grep -q 'Server *cold: 0 B of .* its disks read' "$tmp/out" || fault "silent on the server's disks"
-    ./cachectl/cachectl warm "$there/rec" >/dev/null
+    hold_mapped "$there/rec/*"
     refuses 'is in the server.s memory' ./iobench run --data "$url/rec" --drop-caches \
         --server-check-cmd "$check" --runs 1 --calibrate=no
+    release_held
 fi
 
 # Conversion between formats, over the network in both directions.
