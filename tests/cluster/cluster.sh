@@ -22,9 +22,8 @@ mpi() { # COUNT COMMAND...
     "$MPIRUN" -n "$count" "$@"
 }
 
-# Make a bridge for network namespaces that stand for hosts, and set its name, BRIDGE, and its subnet, NET.x,
-# from the benchmark range (RFC 2544), less what iobench itself takes for emulated nodes. The name is the
-# claim: other tests may run, or have been killed.
+# Make a bridge, and set its name, BRIDGE, and its subnet, NET.x, from the benchmark range (RFC 2544), less what
+# iobench itself takes for emulated nodes. The name is the claim: other tests may run, or have been killed.
 claim_bridge() {
     subnet=$(($$ % 498 + 2))
     for _ in $(seq 498); do
@@ -35,6 +34,33 @@ claim_bridge() {
         subnet=$(((subnet - 1) % 498 + 2))
     done
     skip "no bridge can be made here"
+}
+
+# Make network namespaces that stand for hosts: BRIDGE-1, BRIDGE-2 ... with the addresses NET.1, NET.2 ... on a
+# bridge, whose own is NET.254. They go when the test ends, with the processes in `daemons`.
+make_hosts() { # COUNT
+    [ "$(id -u)" = 0 ] || skip "network namespaces need root"
+    command -v ip >/dev/null || skip "ip (iproute2) is not installed"
+    HOSTS=$1
+    claim_bridge
+    # shellcheck disable=SC2034 # cli.sh calls it
+    CLEANUP=remove_hosts
+    ip addr add "$NET.254/24" dev "$BRIDGE"
+    ip link set "$BRIDGE" up
+    for host in $(seq "$HOSTS"); do
+        ip netns add "$BRIDGE-$host" 2>/dev/null || skip "no network namespace can be made here"
+        ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$BRIDGE-$host" || skip "no veth can be made here"
+        ip link set "v$host$BRIDGE" master "$BRIDGE" up
+        ip -n "$BRIDGE-$host" addr add "$NET.$host/24" dev eth0
+        ip -n "$BRIDGE-$host" link set eth0 up
+        ip -n "$BRIDGE-$host" link set lo up
+    done
+}
+
+remove_hosts() {
+    for pid in ${daemons-}; do kill "$pid" 2>/dev/null; done
+    for host in $(seq "$HOSTS"); do ip netns del "$BRIDGE-$host" 2>/dev/null; done
+    ip link del "$BRIDGE" 2>/dev/null
 }
 
 # Print the last rank of a background job: its launcher may start it indirectly.

@@ -5,26 +5,7 @@
 . "$(dirname "$0")/cluster.sh"
 
 is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
-[ "$(id -u)" = 0 ] || skip "network namespaces need root"
-command -v ip >/dev/null || skip "ip (iproute2) is not installed"
-take_down() {
-    for host in 1 2; do ip netns del "$BRIDGE-$host" 2>/dev/null; done
-    ip link del "$BRIDGE" 2>/dev/null
-}
-claim_bridge
-# shellcheck disable=SC2034 # cli.sh calls it
-CLEANUP=take_down
-ip addr add "$NET.254/24" dev "$BRIDGE"
-ip link set "$BRIDGE" up
-for host in 1 2; do
-    name=$BRIDGE-$host
-    ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
-    ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
-    ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add "$NET.$host/24" dev eth0
-    ip -n "$name" link set eth0 up
-    ip -n "$name" link set lo up
-done
+make_hosts 2
 
 # Replacement for ssh: a process in the other host's network, with its own host name and shared
 # memory; the second host's clock has a different uptime.

@@ -6,19 +6,8 @@
 . "$(dirname "$0")/cluster.sh"
 
 [ -n "${IOBENCH_LONG-}" ] || skip "starts two sshd: set IOBENCH_LONG=1"
-[ "$(id -u)" = 0 ] || skip "network namespaces need root"
-command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 SSHD=$(command -v sshd || ls /usr/sbin/sshd 2>/dev/null) || skip "sshd is not installed (package openssh-server)"
-take_down() {
-    for pid in ${daemons-}; do kill "$pid" 2>/dev/null; done
-    for host in 1 2; do ip netns del "$BRIDGE-$host" 2>/dev/null; done
-    ip link del "$BRIDGE" 2>/dev/null
-}
-claim_bridge
-# shellcheck disable=SC2034 # cli.sh calls it
-CLEANUP=take_down
-ip addr add "$NET.254/24" dev "$BRIDGE"
-ip link set "$BRIDGE" up
+make_hosts 2
 
 ssh-keygen -q -t ed25519 -N '' -f key || die "no key"
 ssh-keygen -q -t ed25519 -N '' -f host_key || die "no key"
@@ -45,15 +34,8 @@ LogLevel ERROR
 END
 mkdir -p /run/sshd
 for host in 1 2; do
-    name=$BRIDGE-$host
-    ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
-    ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
-    ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add "$NET.$host/24" dev eth0
-    ip -n "$name" link set eth0 up
-    ip -n "$name" link set lo up
     # Its own host name and shared memory.
-    ip netns exec "$name" unshare -u -m sh -c "hostname host$host && mount -t tmpfs tmpfs /dev/shm &&
+    ip netns exec "$BRIDGE-$host" unshare -u -m sh -c "hostname host$host && mount -t tmpfs tmpfs /dev/shm &&
         exec '$SSHD' -D -f '$T/sshd_config' -E '$T/sshd$host.log'" &
     daemons="${daemons-} $!"
 done
