@@ -61,6 +61,7 @@ struct groups {
     struct group list[GROUPS_MAX];
     size_t count;
     json_t **documents; /* all files */
+    const char **paths;
     const json_t **chosen;
 };
 
@@ -95,6 +96,20 @@ static int begin_group(struct groups *groups, size_t file)
     return 0;
 }
 
+static int load_file(struct groups *groups, size_t file, const char *path)
+{
+    int code = 0;
+
+    groups->paths[file] = path;
+    groups->documents[file] = load_document(path);
+    if (!groups->documents[file])
+        return -EINVAL;
+    for (size_t i = 0; i < file && code == 0; i++)
+        code =
+            load_refuse_copy(path, groups->documents[file], groups->paths[i], groups->documents[i]);
+    return code;
+}
+
 static int load_groups(const struct invocation *invocation, struct groups *groups)
 {
     bool is_grouped = false, begins = true;
@@ -104,7 +119,8 @@ static int load_groups(const struct invocation *invocation, struct groups *group
     *groups = (struct groups){0};
     groups->documents = memory_array((size_t)invocation->count, sizeof *groups->documents);
     groups->chosen = memory_array((size_t)invocation->count, sizeof *groups->chosen);
-    if (!groups->documents || !groups->chosen)
+    groups->paths = memory_array((size_t)invocation->count, sizeof *groups->paths);
+    if (!groups->documents || !groups->chosen || !groups->paths)
         return -ENOMEM;
     for (int i = 0; i < invocation->count; i++)
         is_grouped = is_grouped || is_separator(invocation->operands[i]);
@@ -118,8 +134,7 @@ static int load_groups(const struct invocation *invocation, struct groups *group
         begins = false;
         if (code)
             break;
-        groups->documents[file] = load_document(invocation->operands[i]);
-        code = groups->documents[file] ? 0 : -EINVAL;
+        code = load_file(groups, file, invocation->operands[i]);
         groups->list[groups->count - 1].count++;
         file++;
     }
@@ -131,6 +146,7 @@ static void release_groups(struct groups *groups, size_t files)
     for (size_t i = 0; groups->documents && i < files; i++)
         json_decref(groups->documents[i]);
     free(groups->documents);
+    free(groups->paths);
     free(groups->chosen);
 }
 

@@ -195,7 +195,11 @@ static int join(struct gathered_job *joined)
     joined->end_s = -INFINITY;
     for (size_t i = 0; i < joined->count && code == 0; i++) {
         const struct gathered_run *member = &joined->members[i];
-        code = i ? check_settings(joined->members, member) : 0;
+        for (size_t k = 0; k < i && code == 0; k++)
+            code = load_refuse_copy(member->path, member->document, joined->members[k].path,
+                                    joined->members[k].document);
+        if (i && code == 0)
+            code = check_settings(joined->members, member);
         joined->start_s = fmin(joined->start_s, member->start_s);
         joined->end_s = fmax(joined->end_s, member->end_s);
         joined->samples += member->samples;
@@ -371,8 +375,6 @@ static int gather_run(const struct invocation *invocation)
     struct gathered_job joined = {.count = (size_t)invocation->count};
     int code = outputs_check_path(settings->output, "{\"schema\"");
 
-    if (code == 0)
-        code = outputs_check_operands(invocation);
     if (code)
         return command_misused(invocation);
     joined.members = memory_array(joined.count, sizeof *joined.members);
@@ -411,6 +413,7 @@ const struct command command_gather = {
                 "iobench size all.json --gpus 64 --gpu h200\tis that enough?\n",
     .options = gather_options,
     .settings_size = sizeof(struct gather_settings),
+    .operands_exist = true,
     .operands_reach = {OPTION_READS, OPTION_READS},
     .is_confined = true,
     .run = gather_run,

@@ -60,6 +60,9 @@ static int add_document(struct report_data *data, const char *path, json_t *docu
     const json_t *jobs = json_object_get(document, "jobs");
     int code = load_check(path, document);
 
+    for (size_t i = 0; i < json_array_size(data->documents) && code == 0; i++)
+        code =
+            load_refuse_copy(path, document, "an earlier file", json_array_get(data->documents, i));
     if (code)
         return code;
     json_array_append(data->documents, document);

@@ -66,6 +66,14 @@ json_t *load_document(const char *path)
     return document;
 }
 
+int load_refuse_copy(const char *name, const json_t *document, const char *other_name,
+                     const json_t *other)
+{
+    return json_equal(document, other)
+               ? fail(EEXIST, "%s: the same result as %s; it cannot count twice", name, other_name)
+               : 0;
+}
+
 const json_t *load_member(const json_t *object, const char *path)
 {
     char key[64];

@@ -17,6 +17,10 @@ json_t *load_document(const char *path);
 json_t *load_parse(const char *name, const char *text, size_t bytes);
 /* Load any JSON, such as a training run, which has no jobs. */
 json_t *load_any(const char *name, const char *text, size_t bytes);
+/* Fail if both are one result, given twice or copied: its runs would count twice. Returns 0 or
+ * -EEXIST with a reason. */
+int load_refuse_copy(const char *name, const json_t *document, const char *other_name,
+                     const json_t *other);
 
 /* Look up a member by a path like "summary.read_latency.p99_s". */
 const json_t *load_member(const json_t *object, const char *path);

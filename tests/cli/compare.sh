@@ -70,6 +70,13 @@ out "All sessions of one side came before"
 out "With 2 and 2 sessions even"
 try 1 compare a1 a2 :
 err "only one group"
+# A copy would count as another session.
+cp "$tmp/a1" "$tmp/copy"
+for files in "a1 a1" "a1 copy : b1" "a1 a2 : b1 b2 copy"; do
+    # shellcheck disable=SC2086 # words
+    try 1 compare $files
+    err "the same result as a1; it cannot count twice"
+done
 try 1 compare a1
 err "the file has 1 jobs"
 try 0 size --gpus 64 --gpu h200

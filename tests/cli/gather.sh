@@ -56,12 +56,20 @@ assert job["engine"]["ranks"] == 2 and job["engine"]["nodes"] == 1, job["engine"
 assert 0 < gathered["overlap_percent"] <= 100, gathered
 END
 expect 0 "$IOBENCH" size all.json --gpus 8 --gpu h200
-expect 0 "$IOBENCH" compare all.json all.json
+expect 0 "$IOBENCH" compare a.json all.json
 
 # What does not belong together.
 mv whole "$shard"
-expect 1 "$IOBENCH" gather a.json a.json
-says "a.json: is rank 0, as a.json"
+cp a.json copy.json
+expect 1 "$IOBENCH" gather a.json copy.json
+says "copy.json: the same result as a.json; it cannot count twice"
+python3 -c 'import json
+document = json.load(open("a.json"))
+document.pop("checksum")
+document["jobs"][0]["label"] = "another"
+json.dump(document, open("rank0.json", "w"))'
+expect 1 "$IOBENCH" gather a.json rank0.json
+says "rank0.json: is rank 0, as a.json"
 # shellcheck disable=SC2086 # words without blanks
 {
     expect 0 "$IOBENCH" $RUN --ranks 2 --rank 1 --json later.json
