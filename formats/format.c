@@ -16,20 +16,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_name(void *context, const struct store_entry *entry)
+static int note_name(void *context, const struct store_entry *entry)
 {
-    (void)context, (void)entry;
-    return 0;
+    (void)entry;
+    *(bool *)context = true;
+    return 1;
 }
 
-static int check_readable(const char *path, enum store_kind kind)
+/* Say why a path has no format: it cannot be read, holds nothing, or nothing known. */
+static int fail_unknown(const char *path, const struct store_status *status, const char *names)
 {
     struct store_file *file = NULL;
-    int code = kind == STORE_FOLDER ? store_list(path, no_name, NULL)
-                                    : store_open(path, STORE_READ, &file);
+    bool has_names = false;
+    int code = status->kind == STORE_FOLDER ? store_list(path, note_name, &has_names)
+                                            : store_open(path, STORE_READ, &file);
 
     store_close(file, false);
-    return code;
+    if (code < 0)
+        return code;
+    if (status->kind == STORE_FOLDER && !has_names)
+        return fail(EINVAL, "%s: an empty folder; is its file system mounted?", path);
+    if (status->kind == STORE_FILE && status->bytes == 0)
+        return fail(EINVAL, "%s: an empty file", path);
+    return fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path,
+                names);
 }
 
 int format_sure(const struct plugin *format, const char *path)
@@ -87,8 +97,8 @@ const struct plugin *format_detect(const char *path)
     }
     if (surest <= FORMAT_BY_NAME && foreign_format_check(path))
         return NULL;
-    if (!best && check_readable(path, status.kind) == 0)
-        fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path, names);
+    if (!best)
+        fail_unknown(path, &status, names);
     return best;
 }
 
