@@ -92,7 +92,7 @@ static int call(const struct command *command, bool named, int argc, char **argv
     invocation.allow_commands = common.allow_commands;
     if (code == 0 && answer_common(command, &common, named))
         status = COMMAND_OK;
-    else if (code || check_operands(&invocation) || outputs_check_operands(&invocation))
+    else if (code || check_operands(&invocation) || outputs_check_options(&invocation))
         status = command_misused(&invocation);
     else if (command->is_confined && sandbox_enter(&invocation, invocation.settings, 1))
         status = command_failed(&invocation);

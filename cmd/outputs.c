@@ -59,20 +59,23 @@ static bool is_same_file(const char *path, const char *other)
            one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
-int outputs_check_operands(const struct invocation *invocation)
+int outputs_check_options(const struct invocation *invocation)
 {
     const struct option_spec *row = invocation->command->options;
+    int code = 0;
 
-    for (; row && row->name; row++) {
+    for (; row && row->name && code == 0; row++) {
         if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
             continue;
         const char *path = *(char *const *)((const char *)invocation->settings + row->offset);
+        if (path && !is_stdout(path) && !file_is_stream(path) && !ranks_are_launched())
+            code = file_draft_check(path); /* of a job only rank 0 writes: it checks by itself */
         for (int i = 0; path && i < invocation->count; i++)
             if (is_same_file(path, invocation->operands[i]))
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,
                             path);
     }
-    return 0;
+    return code;
 }
 
 int outputs_open(struct outputs *outputs, size_t jobs)

@@ -398,7 +398,7 @@ static int make_report(const struct invocation *invocation, struct report_page *
                        const char *path)
 {
     const struct report_settings *settings = invocation->settings;
-    int code = outputs_check_operands(invocation);
+    int code = 0;
 
     for (int i = 0; i < invocation->count && code == 0; i++)
         code = report_data_load(&page->data, invocation->operands[i]);
@@ -450,11 +450,9 @@ static int draw_page(const struct invocation *invocation, enum page_kind kind, c
     char *drawn = NULL;
     size_t bytes;
     unsigned cut;
-    int code = outputs_check_operands(invocation);
-
-    if (code == 0)
-        code = browser_draw(make_in_child, (void *)(uintptr_t)invocation, (enum browser_kind)kind,
+    int code = browser_draw(make_in_child, (void *)(uintptr_t)invocation, (enum browser_kind)kind,
                             &drawn, &bytes, &cut);
+
     if (code == 0)
         code = report_write_file(path, drawn, bytes);
     if (code == 0 && cut)

@@ -382,9 +382,7 @@ static int show_command(const struct invocation *invocation)
         plugin_release(&show.choice);
         return command_misused(invocation);
     }
-    int code = outputs_check_operands(invocation);
-    if (code == 0)
-        code = outputs_check_path(show.settings->output, "\x89PNG\r\n\x1a\n");
+    int code = outputs_check_path(show.settings->output, "\x89PNG\r\n\x1a\n");
     if (code == 0)
         code = show_all(&show, invocation->operands[0]);
     for (uint32_t i = 0; code == 0 && i < show.count; i++)
@@ -399,6 +397,7 @@ const struct command command_show = {
     .operands = "DATA",
     .operands_minimum = 1,
     .operands_maximum = 1,
+    .operands_exist = true,
     .description =
         "Decodes a batch, or one record, exactly as a run with the same seed, shuffle and decoder "
         "does, prints each record's place, label and crop box, and draws a picture: on the left "

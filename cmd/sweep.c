@@ -226,6 +226,25 @@ static int choose_launch(struct sweep *sweep)
     return check_launch(sweep);
 }
 
+/* Check that the data sets of the cells are there. */
+static int check_paths(const struct sweep *sweep)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    int code = 0;
+
+    for (size_t axis = 0; axis < plan->axis_count && code == 0; axis++) {
+        const struct option_spec *row = plan->axes[axis].row;
+        if (!row || (row->reach != OPTION_INDEXES_SET && row->reach != OPTION_READS_SET))
+            continue;
+        for (uint32_t cell = 0; cell < plan->cells && code == 0; cell++) {
+            char *path = sweep_fill(plan, cell, sweep_value(plan, cell, axis));
+            code = path ? arguments_check_data(row->name, path) : -ENOMEM;
+            free(path);
+        }
+    }
+    return code;
+}
+
 static uint64_t fingerprint_of(const struct sweep *sweep)
 {
     uint64_t print = random_hash_text(program_build(), sweep->target->command->name);
@@ -260,6 +279,8 @@ static int make_plan(struct sweep *sweep)
     if (code == 0 && sweep->plan.cells * settings->runs > SWEEP_MEASUREMENTS_MAX)
         code = fail(EINVAL, "%u cells, %llu runs of each: more than %d measurements",
                     sweep->plan.cells, (unsigned long long)settings->runs, SWEEP_MEASUREMENTS_MAX);
+    if (code == 0 && !settings->launch) /* which may start them where other files are */
+        code = check_paths(sweep);
     if (code == 0)
         code = outputs_check_path(settings->json, "{\"schema\"");
     if (code == 0)

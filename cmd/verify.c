@@ -11,6 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
+#include "cmd/outputs.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -109,6 +110,10 @@ static int verify_command(const struct invocation *invocation)
     struct verify_figures figures;
 
     job->path = invocation->operands[0];
+    if (outputs_check_path(job->json, "{\"data\"")) {
+        json_decref(watcher.faults);
+        return command_misused(invocation);
+    }
     command_on_interrupt(on_signal);
     int code = verify_run(job, &observer, &figures);
     line_clear(&watcher.line);

@@ -22,6 +22,7 @@ CLI_TESTS = \
 	tests/cli/memory_group.sh \
 	tests/cli/memory_limit.sh \
 	tests/cli/metrics.sh \
+	tests/cli/mistakes.sh \
 	tests/cli/monitor.sh \
 	tests/cli/options.sh \
 	tests/cli/pack.sh \
