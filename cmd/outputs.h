@@ -31,8 +31,8 @@ struct outputs {
 int outputs_check(const struct job *job, const char *json, const char *csv);
 /* The same for one file; path: NULL is none. */
 int outputs_check_path(const char *path, const char *begin);
-/* Check the files that a command's options name: they can be written, and none is an operand. main()
- * calls it for all commands. Returns 0 or a negative errno with a reason. */
+/* Check the files that a command's options name: they can be written, and none is an operand.
+ * main() calls it for all commands. Returns 0 or a negative errno with a reason. */
 int outputs_check_options(const struct invocation *invocation);
 
 /* Close the stream and write its text to the file, or for "-" to standard output. Returns 0 or
