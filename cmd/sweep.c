@@ -279,7 +279,8 @@ static int make_plan(struct sweep *sweep)
     if (code == 0 && sweep->plan.cells * settings->runs > SWEEP_MEASUREMENTS_MAX)
         code = fail(EINVAL, "%u cells, %llu runs of each: more than %d measurements",
                     sweep->plan.cells, (unsigned long long)settings->runs, SWEEP_MEASUREMENTS_MAX);
-    if (code == 0 && !settings->launch) /* which may start them where other files are */
+    if (code == 0 && !settings->dry_run &&
+        !settings->launch) /* which may start them where other files are */
         code = check_paths(sweep);
     if (code == 0)
         code = outputs_check_path(settings->json, "{\"schema\"");

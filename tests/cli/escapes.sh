@@ -67,7 +67,8 @@ clean 1 "$IOBENCH" verify "$evil/none"
 clean 1 "$IOBENCH" pack "$evil/none" target
 clean 1 "$CACHECTL" status "$evil/none"
 clean 2 "$CACHECTL" "$evil"
-clean 0 "$IOBENCH" compare r.json r.json
+again r.json again.json
+clean 0 "$IOBENCH" compare r.json again.json
 clean 0 "$IOBENCH" size --gpus 8 r.json
 clean 1 "$IOBENCH" monitor -- "$evil"
 printf 'garbage' >"$evil/train.rec"

@@ -30,9 +30,10 @@ says "memory-limits"
 
 expect 0 "$IOBENCH" pack synthetic:count=40,classes=3,mean=4k,seed=5 set --shards 2
 expect 0 "$IOBENCH" run --data set --runs 1 --no-calibrate --json result.json
+again result.json again.json
 filled() { # NUMBER COMMAND: with real names
     printf '%s\n' "$2" | sed -e "s/SOURCE/synthetic:count=40,mean=4k/g; s/SET/set/g; s/NEW/new-$1/g" \
-        -e "s/RESULT/result.json/g; s/COMMAND/true/g"
+        -e "s/: RESULT/: again.json/; s/RESULT/result.json/g; s/COMMAND/true/g"
 }
 
 # Studies and sweeps have a dry run of their own; study.sh makes those of studies without options.

@@ -54,7 +54,8 @@ attacked .rec inspect rec
 attacked .rec verify rec
 attacked .rec pack rec out/tar -f tar
 attacked .rec shuffle --data rec epoch
-attacked r.json compare out/r.json out/r.json
+again out/r.json out/again.json # not confined
+attacked r.json compare out/r.json out/again.json
 attacked r.json size out/r.json
 attacked .rec train --data rec --network tiny --batch-size 8 --checkpoint out/learnt
 attacked .checkpoint infer --data rec --network tiny --batch-size 8 --checkpoint out/learnt

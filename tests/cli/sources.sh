@@ -51,7 +51,8 @@ for set in "$memory/set" "$memory/set/train.rec" copied; do
     says ", synthetic"
     grep -q '"synthetic": true' out.json || die "$set is not synthetic in the JSON"
 done
-"$IOBENCH" compare out.json out.json | grep -q "A read synthetic data" || die "compare drops it"
+again out.json again.json
+"$IOBENCH" compare out.json again.json | grep -q "A read synthetic data" || die "compare drops it"
 "$IOBENCH" plot --script -o - out.json | grep -q "synthetic data" || die "plot drops it"
 rm copied/.iobench-set
 run -d copied --runs 1

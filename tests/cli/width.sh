@@ -36,7 +36,8 @@ for backend in reference cpu; do
     shown plan tiny --backend "$backend" --gpu h100
 done
 shown compare none.json replay.json
-shown compare none.json none.json : replay.json none.json
+again none.json again.json
+shown compare none.json : replay.json again.json
 shown monitor --interval 20ms --count 2 .
 "$IOBENCH" monitor --interval 20ms . -- true 2>table || die "monitor: $(cat table)"
 table="iobench monitor -- true" && widest 80
