@@ -513,6 +513,21 @@ static void a_broken_reader_ends_the_run(void **unused)
     bench_close(&bench);
 }
 
+/* However deep the queue and long the reads. */
+static void a_small_set_takes_little_memory(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    strategy.slots = 1;
+    bench_open(&bench, 256, UINT64_C(4) << 20, 0, false);
+    const uint64_t data_bytes = catalog_data_bytes(bench.catalog);
+    const uint64_t wanted_bytes =
+        loader_memory_needed(bench.catalog, &bench.plan.traits, &bench.read, 0).wanted_bytes;
+    assert_in_range(wanted_bytes, 2 * data_bytes, 3 * data_bytes);
+    bench_close(&bench);
+}
+
 static void a_plan_that_holds_too_much_is_an_error(void **unused)
 {
     struct bench bench;
@@ -566,6 +581,7 @@ int main(void)
         cmocka_unit_test(only_the_bad_record_is_skipped),
         cmocka_unit_test(a_read_error_stops_with_file_and_offset),
         cmocka_unit_test(a_broken_reader_ends_the_run),
+        cmocka_unit_test(a_small_set_takes_little_memory),
         cmocka_unit_test(a_plan_that_holds_too_much_is_an_error),
         several_loaders(every_record_comes_once_in_draw_order),
         several_loaders(only_the_bad_record_is_skipped),
