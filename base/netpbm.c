@@ -17,8 +17,8 @@ bool netpbm_is(const void *image, size_t bytes)
            (is_blank(at[2]) || at[2] == '#');
 }
 
-/* Skip blanks and comments, then read a number of at most 9 digits. Returns the position after it,
- * NULL if there is none. */
+/* Skip blanks and comments, then read a number. Returns the position after it, NULL if there is
+ * none or it has more than 9 digits. */
 static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint32_t *number)
 {
     while (at < end && (is_blank(*at) || *at == '#')) {
@@ -31,7 +31,8 @@ static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint32_
     const uint8_t *first = at;
     for (*number = 0; at < end && *at >= '0' && *at <= '9' && at - first < 9; at++)
         *number = *number * 10 + (uint32_t)(*at - '0');
-    return at > first ? at : NULL;
+    const bool goes_on = at < end && *at >= '0' && *at <= '9';
+    return at > first && !goes_on ? at : NULL;
 }
 
 const char *netpbm_read(const void *image, size_t bytes, struct netpbm *header)
@@ -44,7 +45,7 @@ const char *netpbm_read(const void *image, size_t bytes, struct netpbm *header)
         return "not a binary PPM or PGM";
     for (int i = 0; i < 3; i++)
         if (!(at = read_number(at, end, &numbers[i])))
-            return "the PPM ends before its size, or has none";
+            return "the PPM lacks its size, or a number in it has more than 9 digits";
     if (at == end || !is_blank(*at))
         return "the PPM has no blank after its header";
     if (!numbers[0] || !numbers[1])

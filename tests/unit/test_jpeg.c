@@ -356,6 +356,7 @@ static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
                                       "P6\n6 -4\n255\n",
                                       "P6\n6 4\n255x",
                                       "P6\n6 4000000000\n255\n",
+                                      "P6\n0000000064 255\n", /* not 6 x 4 */
                                       "P6\n999999999 999999999\n255\n",
                                       "P6 #"};
     uint8_t image[128], pixels[6 * 4 * 3];
