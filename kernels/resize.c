@@ -22,7 +22,7 @@
 #include <immintrin.h>
 #endif
 
-enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
+enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, GROUP = 8, PADDING_BYTES = 64 };
 
 struct resize_window {
     uint32_t first, count;
@@ -158,14 +158,22 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t wi
     return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, height, bump);
 }
 
-/* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. Columns are
- * processed in pairs: a pair of taps of the left one, then the same taps of the right one, and so
- * on. */
+/* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. A group is
+ * eight columns; of each two taps come the weights of columns 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+ */
+static uint16_t *group_weights(const struct resize *resize, uint32_t column)
+{
+    const uint32_t group = column / GROUP, within = column % GROUP;
+
+    return resize->column_weights + (size_t)group * GROUP * resize->column_taps * LANES +
+           (within % (GROUP / 2) * 2 + within / (GROUP / 2)) * 2 * LANES;
+}
+
 static int spread_columns(struct resize *resize)
 {
     const struct resize_axis *x = &resize->x;
     const uint32_t taps = resize->column_taps = (x->widest + 1) & ~1u;
-    const uint32_t columns = (resize->width + 1) & ~1u;
+    const uint32_t columns = (resize->width + GROUP - 1) & ~(GROUP - 1u);
 
     resize->column_offset = bump_alloc_array(resize->bump, columns, sizeof(uint32_t));
     resize->column_weights =
@@ -175,10 +183,9 @@ static int spread_columns(struct resize *resize)
     for (uint32_t i = 0; i < columns; i++) {
         const uint32_t column = i < resize->width ? i : resize->width - 1;
         const uint16_t *weights = x->weights + (size_t)column * x->taps;
-        uint16_t *spread =
-            resize->column_weights + ((size_t)(i & ~1u) * taps + (i & 1) * 2) * LANES;
+        uint16_t *spread = group_weights(resize, i);
         resize->column_offset[i] = (x->first[column] - x->low) * LANES;
-        for (uint32_t k = 0; k < taps; k += 2, spread += 4 * LANES)
+        for (uint32_t k = 0; k < taps; k += 2, spread += 2 * GROUP * LANES)
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 spread[lane] = weights[k];
                 spread[LANES + lane] = k + 1 < x->taps ? weights[k + 1] : 0;
@@ -277,16 +284,16 @@ static uint16_t rounding(uint32_t taps)
     return (uint16_t)(taps / 2 < ROUND_MAX ? taps / 2 : ROUND_MAX);
 }
 
-static void horizontal(const struct resize *resize, uint8_t *out, ptrdiff_t step)
+static void horizontal(const struct resize *resize, uint8_t *row)
 {
     const uint32_t start = 128u + rounding(resize->x.widest);
 
-    for (uint32_t i = 0; i < resize->width; i++, out += step) {
+    for (uint32_t i = 0; i < resize->width; i++) {
         const uint16_t *pixels = resize->line + resize->column_offset[i];
-        const uint16_t *weights = resize->column_weights +
-                                  ((size_t)(i & ~1u) * resize->column_taps + (i & 1) * 2) * LANES;
+        const uint16_t *weights = group_weights(resize, i);
+        uint8_t *out = row + (resize->mirror ? resize->width - 1 - i : i) * 3;
         uint32_t sum[LANES] = {start, start, start, start};
-        for (uint32_t k = 0; k < resize->column_taps; k += 2, weights += 4 * LANES)
+        for (uint32_t k = 0; k < resize->column_taps; k += 2, weights += 2 * GROUP * LANES)
             for (uint32_t lane = 0; lane < 2 * LANES; lane++)
                 sum[lane % LANES] += (uint32_t)pixels[k * LANES + lane] * weights[lane] >> 16;
         for (int lane = 0; lane < 3; lane++)
@@ -295,39 +302,89 @@ static void horizontal(const struct resize *resize, uint8_t *out, ptrdiff_t step
 }
 
 #ifdef __x86_64__
-static inline void store_rgb(uint8_t *out, uint32_t rgbx)
+#define AVX2_INLINE __attribute__((target("avx2"), always_inline)) static inline
+
+/* The pixels of a group, four bytes each. */
+AVX2_INLINE __m256i group_avx2(const uint16_t *line, const uint32_t *offset, const __m256i *weights,
+                               uint32_t pairs, __m256i start)
 {
-    memcpy(out, &rgbx, 2);
-    out[2] = (uint8_t)(rgbx >> 16);
+    __m256i sum[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
+                      _mm256_setzero_si256()};
+
+    for (uint32_t k = 0; k < pairs; k++, line += 2 * LANES)
+        for (int i = 0; i < 4; i++) {
+            const __m128i left = _mm_loadu_si128((const void *)(line + offset[i]));
+            const __m128i right = _mm_loadu_si128((const void *)(line + offset[i + 4]));
+            const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(left), right, 1);
+            sum[i] = _mm256_add_epi16(sum[i], _mm256_mulhi_epu16(both, *weights++));
+        }
+    __m256i low = _mm256_add_epi16(_mm256_unpacklo_epi64(sum[0], sum[1]),
+                                   _mm256_unpackhi_epi64(sum[0], sum[1]));
+    __m256i high = _mm256_add_epi16(_mm256_unpacklo_epi64(sum[2], sum[3]),
+                                    _mm256_unpackhi_epi64(sum[2], sum[3]));
+    low = _mm256_srli_epi16(_mm256_adds_epu16(low, start), 8);
+    high = _mm256_srli_epi16(_mm256_adds_epu16(high, start), 8);
+    return _mm256_packus_epi16(low, high);
 }
 
-/* Two columns at a time, one in each half of a 256-bit register. Fields of resize are copied first,
- * since to the compiler a byte store might change them. */
-__attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
-                                                            uint8_t *out, ptrdiff_t step)
+/* Without the fourth bytes, mirrored if so: 24 bytes. */
+AVX2_INLINE __m256i group_rgb(__m256i pixels, bool mirror)
 {
-    const uint32_t pairs = resize->column_taps / 2, width = resize->width;
+    const __m256i plain = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const __m256i reversed = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(12, 13, 14, 8, 9, 10, 4, 5, 6, 0, 1, 2, -1, -1, -1, -1));
+    const __m256i low_first = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
+    const __m256i high_first = _mm256_setr_epi32(4, 5, 6, 0, 1, 2, 3, 7);
+
+    pixels = _mm256_shuffle_epi8(pixels, mirror ? reversed : plain);
+    return _mm256_permutevar8x32_epi32(pixels, mirror ? high_first : low_first);
+}
+
+/* Inlined for a known number of pairs of taps, which unrolls the sums. Fields of resize are copied
+ * first, since to the compiler a byte store might change them. */
+AVX2_INLINE void groups_avx2(const struct resize *resize, uint8_t *row, uint32_t pairs)
+{
     const __m256i start = _mm256_set1_epi16((int16_t)(128 + rounding(resize->x.widest)));
     const __m256i *weights = (const void *)resize->column_weights;
     const uint32_t *offset = resize->column_offset;
     const uint16_t *line = resize->line;
+    const uint32_t width = resize->width;
+    const bool mirror = resize->mirror;
 
-    for (uint32_t i = 0; i < width; i += 2, out += 2 * step) {
-        const uint16_t *left = line + offset[i], *right = line + offset[i + 1];
-        __m256i sum = _mm256_setzero_si256();
-        for (uint32_t k = 0; k < pairs; k++, left += 2 * LANES, right += 2 * LANES) {
-            __m256i pixels =
-                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)left)),
-                                        _mm_loadu_si128((const void *)right), 1);
-            sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(pixels, *weights++));
+    for (uint32_t i = 0; i < width; i += GROUP, weights += (size_t)pairs * GROUP / 2) {
+        const __m256i rgb = group_rgb(group_avx2(line, offset + i, weights, pairs, start), mirror);
+        const uint32_t left = width - i;
+        if (left >= GROUP) {
+            uint8_t *out = row + (mirror ? left - GROUP : i) * 3;
+            _mm_storeu_si128((void *)out, _mm256_castsi256_si128(rgb));
+            _mm_storel_epi64((void *)(out + 16), _mm256_extracti128_si256(rgb, 1));
+        } else {
+            uint8_t spare[sizeof rgb];
+            _mm256_storeu_si256((void *)spare, rgb);
+            memcpy(mirror ? row : row + i * 3, mirror ? spare + (GROUP - left) * 3 : spare,
+                   left * 3);
         }
-        sum = _mm256_add_epi16(sum, _mm256_srli_si256(sum, 8));
-        sum = _mm256_adds_epu16(sum, start);
-        sum = _mm256_srli_epi16(sum, 8);
-        sum = _mm256_packus_epi16(sum, sum);
-        store_rgb(out, (uint32_t)_mm256_extract_epi32(sum, 0));
-        if (i + 1 < width)
-            store_rgb(out + step, (uint32_t)_mm256_extract_epi32(sum, 4));
+    }
+}
+
+__attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
+                                                            uint8_t *row)
+{
+    const uint32_t pairs = resize->column_taps / 2;
+
+    switch (pairs) {
+    case 1:
+        groups_avx2(resize, row, 1);
+        break;
+    case 2:
+        groups_avx2(resize, row, 2);
+        break;
+    case 3:
+        groups_avx2(resize, row, 3);
+        break;
+    default:
+        groups_avx2(resize, row, pairs);
     }
 }
 #endif
@@ -347,19 +404,14 @@ static void emit(struct resize *resize, uint32_t out_row)
         rows[k] = resize->ring + (y->first[out_row] + k) % resize->ring_rows * resize->ring_stride +
                   resize->skip_pixels * LANES;
     vertical(resize->line, rows, weights, taps, lanes, rounding(taps));
-    uint8_t *out = resize->output + (size_t)out_row * resize->width * 3;
-    ptrdiff_t step = 3;
-    if (resize->mirror) {
-        out += (resize->width - 1) * 3;
-        step = -3;
-    }
+    uint8_t *row = resize->output + (size_t)out_row * resize->width * 3;
 #ifdef __x86_64__
     if (resize->avx2) {
-        horizontal_avx2(resize, out, step);
+        horizontal_avx2(resize, row);
         return;
     }
 #endif
-    horizontal(resize, out, step);
+    horizontal(resize, row);
 }
 
 void resize_give(struct resize *resize, uint32_t count)

@@ -19,8 +19,8 @@ static uint8_t *make_image(struct random *random, uint32_t width, uint32_t heigh
 }
 
 /* Rows come in uneven portions and have more columns than the box, as in a JPEG. */
-static void run(struct bump *bump, struct random *random, const uint8_t *image,
-                const struct resize_box *box, uint32_t side, uint8_t *output)
+static void run_plain(struct bump *bump, struct random *random, const uint8_t *image,
+                      const struct resize_box *box, uint32_t side, bool plain, uint8_t *output)
 {
     uint8_t *rows[RESIZE_ROWS_MAX];
     struct resize resize;
@@ -28,7 +28,7 @@ static void run(struct bump *bump, struct random *random, const uint8_t *image,
     bump_reset(bump);
     assert_int_equal(resize_plan(&resize, box, side, side, bump), 0);
     assert_true(resize.x.low < resize.x.high && resize.x.high <= box->image_width);
-    if (random_next(random) & 1)
+    if (plain)
         resize.avx2 = false;
     uint32_t origin = resize.x.low - (uint32_t)random_below(random, resize.x.low + 1);
     uint32_t columns = resize.x.high - origin;
@@ -43,6 +43,12 @@ static void run(struct bump *bump, struct random *random, const uint8_t *image,
         resize_give(&resize, count);
     }
     assert_int_equal(resize.out_row, side);
+}
+
+static void run(struct bump *bump, struct random *random, const uint8_t *image,
+                const struct resize_box *box, uint32_t side, uint8_t *output)
+{
+    run_plain(bump, random, image, box, side, random_next(random) & 1, output);
 }
 
 static struct resize_box random_box(struct random *random, uint32_t width, uint32_t height)
@@ -123,6 +129,33 @@ static void each_filter_has_its_weights(void **unused)
         run(&bump, &random, image, &box, 2, output);
         assert_int_equal(output[0], expected[i].left);
         assert_int_equal(output[3], expected[i].right);
+    }
+    bump_close(&bump);
+}
+
+/* Groups of columns that are not full, short and long windows, mirrored or not. */
+static void vectors_give_the_pixels_of_plain_code_and_write_nothing_else(void **unused)
+{
+    enum { SIDE_MOST = 40, BYTES = SIDE_MOST * SIDE_MOST * 3, GUARD = 32 };
+    struct random random = random_start(8);
+    uint8_t expected[BYTES + GUARD], output[GUARD + BYTES + GUARD];
+    struct bump bump;
+
+    (void)unused;
+    assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
+    for (uint32_t round = 0; round < 8 * SIDE_MOST; round++) {
+        const uint32_t side = 1 + round % SIDE_MOST, bytes = side * side * 3;
+        const uint32_t width = 1 + (uint32_t)random_below(&random, 12 * side);
+        uint8_t *image = make_image(&random, width, 90, round % 8 == 0);
+        const struct resize_box box = random_box(&random, width, 90);
+        memset(output, 0xa5, sizeof output);
+        memset(expected, 0xa5, sizeof expected);
+        run_plain(&bump, &random, image, &box, side, true, expected);
+        run_plain(&bump, &random, image, &box, side, false, output + GUARD);
+        assert_memory_equal(output + GUARD, expected, bytes + GUARD);
+        for (int i = 0; i < GUARD; i++)
+            assert_int_equal(output[i], 0xa5);
+        free(image);
     }
     bump_close(&bump);
 }
@@ -227,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_within_one_level_of_the_exact_ones),
         cmocka_unit_test(each_filter_has_its_weights),
+        cmocka_unit_test(vectors_give_the_pixels_of_plain_code_and_write_nothing_else),
         cmocka_unit_test(a_flat_image_stays_flat),
         cmocka_unit_test(a_mirrored_box_is_the_box_read_backwards),
         cmocka_unit_test(an_unscaled_box_is_copied),
