@@ -53,7 +53,7 @@ struct baseline {
     uint8_t *unstuffed;
     uint16_t *blend;
     /* The position: */
-    const uint8_t *next; /* segment, as stored */
+    const uint8_t *segment, *next; /* as stored: where this one began, and ended */
     struct entropy_stream stream;
     uint32_t interval_left, restart_number;
     uint16_t dc[MARKERS_COMPONENTS]; /* the low bits of the sums */
@@ -184,7 +184,8 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     *image = (struct baseline_image){.width = markers->width,
                                      .height = markers->height,
                                      .components = markers->component_count,
-                                     .header_bytes = markers->scan};
+                                     .header_bytes = markers->scan,
+                                     .mcu_rows = decoder->mcu_rows};
     return 0;
 }
 
@@ -290,6 +291,7 @@ static int begin_segment(struct baseline *decoder)
     const uint8_t *const last = decoder->bytes + decoder->count;
     uint8_t *end;
 
+    decoder->segment = decoder->next;
     decoder->next = entropy_unstuff(decoder->next, last, decoder->unstuffed, &end);
     if (last - decoder->next < 2)
         return BASELINE_OTHER;
@@ -299,7 +301,7 @@ static int begin_segment(struct baseline *decoder)
     return 0;
 }
 
-int baseline_start(struct baseline *decoder, void *memory)
+static void prepare(struct baseline *decoder, void *memory)
 {
     carve_all(decoder, memory);
     if (decoder->first_row > 0 || decoder->first_column > 0 ||
@@ -311,11 +313,57 @@ int baseline_start(struct baseline *decoder, void *memory)
     fill_blocks(decoder, decoder->skip_blocks, 0, 0);
     fill_blocks(decoder, decoder->blocks, decoder->first_column, decoder->end_column);
     memset(decoder->coefficients, 0, chunk_bytes(decoder));
+    decoder->row = decoder->region.y;
+}
+
+int baseline_start(struct baseline *decoder, void *memory)
+{
+    prepare(decoder, memory);
     decoder->next = decoder->bytes + decoder->markers.scan;
     decoder->restart_number = 0;
     decoder->decoded_rows = 0;
-    decoder->row = decoder->region.y;
     return begin_segment(decoder);
+}
+
+/* ---- entry points ---- */
+
+int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *point)
+{
+    const uint64_t byte = point->bit / 8, mcus = (uint64_t)point->row * decoder->mcu_columns;
+    const uint64_t interval = decoder->markers.restart_interval;
+
+    if (byte < decoder->markers.scan || byte >= decoder->count || point->row == 0 ||
+        point->row > decoder->first_row)
+        return BASELINE_OTHER;
+    prepare(decoder, memory);
+    decoder->next = decoder->bytes + byte;
+    if (begin_segment(decoder))
+        return BASELINE_OTHER;
+    entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
+    memcpy(decoder->dc, point->dc, sizeof decoder->dc);
+    decoder->decoded_rows = point->row;
+    if (interval) { /* a marker at the end of the row above is still ahead */
+        const uint64_t begun = (mcus + interval - 1) / interval;
+        decoder->restart_number = (uint32_t)(begun - 1) & 7;
+        decoder->interval_left = (uint32_t)(begun * interval - mcus);
+    }
+    return 0;
+}
+
+/* Return the bit of the file that is next. */
+static uint64_t stored_bit(const struct baseline *decoder)
+{
+    const uint64_t position = entropy_position(&decoder->stream);
+    const uint8_t *at = decoder->segment;
+
+    for (uint64_t i = 0; i < position / 8; i++)
+        at += *at == 0xff ? 2 : 1; /* with its stuffed zero */
+    return (uint64_t)(at - decoder->bytes) * 8 + position % 8;
+}
+
+uint32_t baseline_first_row(const struct baseline *decoder)
+{
+    return decoder->first_row;
 }
 
 /* ---- rows of MCUs ---- */
@@ -450,6 +498,22 @@ static int decode_row(struct baseline *decoder)
     }
     decoder->decoded_rows++;
     return 0;
+}
+
+int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacing,
+                         struct baseline_point *points)
+{
+    decoder->first_row = decoder->mcu_rows; /* nothing is transformed */
+    int code = baseline_start(decoder, memory);
+
+    for (uint32_t row = 0; row < decoder->mcu_rows && code == 0; row++) {
+        if (row > 0 && row % spacing == 0) {
+            *points = (struct baseline_point){.row = row, .bit = stored_bit(decoder)};
+            memcpy(points++->dc, decoder->dc, sizeof decoder->dc);
+        }
+        code = decode_row(decoder);
+    }
+    return code;
 }
 
 /* Decode the rows of MCUs that libjpeg decodes before it returns row y: with context, the last

@@ -32,6 +32,15 @@ struct baseline_image {
     uint32_t width, height;
     uint32_t components; /* 1 or 3 */
     size_t header_bytes; /* up to the entropy-coded data */
+    uint32_t mcu_rows;
+};
+
+/* An entry point: where the decoder stands before a row of MCUs. It follows from the bytes up to
+ * and including the one with the bit: while those are the same, so is the point. */
+struct baseline_point {
+    uint32_t row;   /* of MCUs */
+    uint64_t bit;   /* of the file */
+    uint16_t dc[3]; /* predictors; their low bits */
 };
 
 /* Pixels [x, x + width) of rows [y, y + height); not empty, inside the image. */
@@ -56,8 +65,18 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 /* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
  * with the width of the image and with its file, not with its pixels. */
 size_t baseline_select(struct baseline *decoder, const struct baseline_region *region);
+/* Return the first row of MCUs that the selected region needs. */
+uint32_t baseline_first_row(const struct baseline *decoder);
 /* Returns 0 or BASELINE_OTHER. */
 int baseline_start(struct baseline *decoder, void *memory);
+/* The same without decoding rows above a point, which must be at or above baseline_first_row().
+ * A wrong point gives wrong pixels or BASELINE_OTHER, nothing worse. */
+int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *point);
+
+/* Instead of baseline_start(): decode the whole scan without pixels, and store the points of rows
+ * `spacing`, 2 x spacing, ... < mcu_rows. Returns 0 or BASELINE_OTHER. */
+int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacing,
+                         struct baseline_point *points);
 
 /* Decode the next row of the region, 4 x width bytes: red, green, blue, 255. Returns 0 or
  * BASELINE_OTHER, after which all rows are void. */

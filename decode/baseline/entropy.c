@@ -27,10 +27,20 @@ void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const ui
     *stream = (struct entropy_stream){.start = start, .next = start, .end = end};
 }
 
+void entropy_skip_bits(struct entropy_stream *stream, uint32_t bits)
+{
+    if (bits == 0)
+        return;
+    stream->bits = (uint64_t)*stream->next++ << (56 + bits);
+    stream->count = 8 - bits;
+}
+
+uint64_t entropy_position(const struct entropy_stream *stream)
+{
+    return (uint64_t)(stream->next - stream->start) * 8 - stream->count;
+}
+
 bool entropy_is_complete(const struct entropy_stream *stream)
 {
-    const size_t left = (size_t)(stream->end - stream->start) * 8 + stream->count -
-                        (size_t)(stream->next - stream->start) * 8;
-
-    return left < 8;
+    return (uint64_t)(stream->end - stream->start) * 8 - entropy_position(stream) < 8;
 }

@@ -37,6 +37,12 @@ const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t 
 
 void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end);
 
+/* Step over less than 8 bits at the beginning. */
+void entropy_skip_bits(struct entropy_stream *stream, uint32_t bits);
+
+/* Return the bits consumed. */
+uint64_t entropy_position(const struct entropy_stream *stream);
+
 /* Has the stream been consumed up to its last byte? */
 bool entropy_is_complete(const struct entropy_stream *stream);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Any bytes as a JPEG: all levels of the baseline decoder agree, and what they accept libjpeg-turbo
- * decodes to the same pixels, without a warning. */
+ * decodes to the same pixels, without a warning. Any bits as an entry point: all levels agree. */
 #include "tests/fuzz/fuzz.h"
 
 #include "decode/baseline/baseline.h"
@@ -70,8 +70,24 @@ static struct baseline_region choose(const struct baseline_image *image, const u
     return region;
 }
 
+/* The bytes after a first marker select the point, usually a wrong one. */
+static int enter(struct baseline *decoder, const uint8_t *bytes, size_t count, void *memory)
+{
+    struct {
+        uint32_t row, bit;
+        uint16_t dc[3];
+    } dice = {0};
+
+    if (count >= sizeof dice + 6)
+        memcpy(&dice, bytes + 6, sizeof dice);
+    const uint32_t rows = baseline_first_row(decoder);
+    struct baseline_point point = {.row = dice.row % (rows + 1), .bit = dice.bit % (count * 8 + 8)};
+    memcpy(point.dc, dice.dc, sizeof point.dc);
+    return baseline_start_at(decoder, memory, &point);
+}
+
 /* Returns 0 if all rows of the region were decoded. */
-static int decode(struct baseline *decoder, const uint8_t *bytes, size_t count,
+static int decode(struct baseline *decoder, const uint8_t *bytes, size_t count, bool enters,
                   struct baseline_image *image, struct baseline_region *region, uint8_t *rows)
 {
     int code = baseline_open(decoder, bytes, count, image);
@@ -83,7 +99,7 @@ static int decode(struct baseline *decoder, const uint8_t *bytes, size_t count,
     void *memory = aligned_alloc(64, size);
     FUZZ_CHECK(memory);
     memset(memory, 0xa5, size);
-    code = baseline_start(decoder, memory);
+    code = enters ? enter(decoder, bytes, count, memory) : baseline_start(decoder, memory);
     for (uint32_t y = 0; y < region->height && code == 0; y++)
         code = baseline_read(decoder, rows + (size_t)y * region->width * 4);
     free(memory);
@@ -103,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     }
     uint8_t *copy = fuzz_exact(bytes, count);
     for (int i = 0; i < LEVELS; i++)
-        codes[i] = decode(decoders[i], copy, count, &image, &region, pixels[i]);
+        codes[i] = decode(decoders[i], copy, count, false, &image, &region, pixels[i]);
     for (int i = 1; i < LEVELS; i++)
         FUZZ_CHECK(codes[i] == codes[0]);
     if (codes[0] == 0) {
@@ -115,6 +131,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                 FUZZ_CHECK(memcmp(pixels[i] + y * stride, row, stride) == 0);
         }
     }
+    for (int i = 0; i < LEVELS; i++)
+        codes[i] = decode(decoders[i], copy, count, true, &image, &region, pixels[i]);
+    for (int i = 1; i < LEVELS; i++)
+        FUZZ_CHECK(
+            codes[i] == codes[0] &&
+            (codes[0] || !memcmp(pixels[i], pixels[0], (size_t)region.width * region.height * 4)));
     free(copy);
     return 0;
 }
