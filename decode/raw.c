@@ -8,9 +8,12 @@
 #include "base/netpbm.h"
 
 #include <errno.h>
+#include <math.h>
+#include <string.h>
 
+/* Write pixels [low, high) of a row of the image as red, green and blue, `stride` bytes apart. */
 static void fill_row(const struct decode_source *source, uint32_t number, uint32_t low,
-                     uint32_t high, uint8_t *row)
+                     uint32_t high, uint8_t *row, ptrdiff_t stride)
 {
     const size_t plane = (size_t)source->width * source->height;
     const uint8_t *bytes = source->bytes;
@@ -23,19 +26,76 @@ static void fill_row(const struct decode_source *source, uint32_t number, uint32
     const size_t green = channels == 1 ? 0 : planes ? plane : 1;
     const size_t blue = channels == 1 || planes || reversed ? 0 : 2;
 
-    for (uint32_t x = low; x < high; x++, pixel += step, row += RESIZE_PIXEL_BYTES) {
-        row[0] = pixel[red];
-        row[1] = pixel[green];
-        row[2] = pixel[blue];
-        row[3] = 0;
+    for (uint32_t x = low; x < high; x++, pixel += step) {
+        uint8_t *rgb = row + (ptrdiff_t)(x - low) * stride;
+        rgb[0] = pixel[red];
+        rgb[1] = pixel[green];
+        rgb[2] = pixel[blue];
     }
+}
+
+static bool is_rgb(const struct decode_source *source)
+{
+    return source->layout == DECODE_RAW_HWC_RGB && source->channels == 3;
+}
+
+/* Into RGBX for the resize, which ignores the fourth byte: here the next pixel's first. */
+static void spread_row(const struct decode_source *source, uint32_t number, uint32_t low,
+                       uint32_t high, uint8_t *row)
+{
+    const uint32_t last = high - 1;
+
+    if (is_rgb(source)) {
+        const uint8_t *pixel =
+            (const uint8_t *)source->bytes + ((size_t)number * source->width + low) * 3;
+        for (; low < last; low++, pixel += 3, row += RESIZE_PIXEL_BYTES)
+            memcpy(row, pixel, RESIZE_PIXEL_BYTES);
+    }
+    fill_row(source, number, low, high, row, RESIZE_PIXEL_BYTES);
+}
+
+/* The box is as large as the row to write: no pixel is resized. */
+static void copy_box(const struct image_request *request, const struct view_box *box)
+{
+    const struct decode_source *source = request->source;
+    const uint32_t left = (uint32_t)box->x, top = (uint32_t)box->y, width = request->width;
+    const size_t stride = (size_t)width * 3;
+
+    for (uint32_t y = 0; y < request->height; y++) {
+        uint8_t *row = request->row + y * stride;
+        const size_t at = ((size_t)(top + y) * source->width + left) * 3;
+        if (box->mirror)
+            fill_row(source, top + y, left, left + width, row + stride - 3, -3);
+        else if (is_rgb(source))
+            memcpy(row, (const uint8_t *)source->bytes + at, stride);
+        else
+            fill_row(source, top + y, left, left + width, row, 3);
+    }
+}
+
+static int resize_box(const struct image_request *request)
+{
+    const struct decode_source *source = request->source;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    struct resize resize;
+    int code = image_plan(request, &resize, source->width, source->height, 8);
+
+    if (code)
+        return code;
+    const uint32_t low = resize.x.low, high = resize.x.high;
+    if ((code = resize_begin(&resize, low, high - low, request->row)))
+        return code;
+    for (uint32_t count; (count = resize_want(&resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            spread_row(source, resize.row + i, low, high, rows[i]);
+        resize_give(&resize, count);
+    }
+    return 0;
 }
 
 int image_decode_raw(const struct image_request *request)
 {
     const struct decode_source *source = request->source;
-    uint8_t *rows[RESIZE_ROWS_MAX];
-    struct resize resize;
     int code;
 
     request->figures->raw++;
@@ -48,16 +108,11 @@ int image_decode_raw(const struct image_request *request)
                     source->height, source->channels, source->length);
     if (source->channels == 1)
         request->figures->grayscale++;
-    if ((code = image_plan(request, &resize, source->width, source->height, 8)))
-        return code;
-    const uint32_t low = resize.x.low, high = resize.x.high;
-    if ((code = resize_begin(&resize, low, high - low, request->row)))
-        return code;
-    for (uint32_t count; (count = resize_want(&resize, rows));) {
-        for (uint32_t i = 0; i < count; i++)
-            fill_row(source, resize.row + i, low, high, rows[i]);
-        resize_give(&resize, count);
-    }
+    const struct view_box box = image_box(request, source->width, source->height);
+    if (box.width != request->width || box.height != request->height || box.x != floor(box.x) ||
+        box.y != floor(box.y))
+        return resize_box(request);
+    copy_box(request, &box);
     return 0;
 }
 

@@ -343,6 +343,43 @@ static void raw_layouts(void **unused)
     stop(&b);
 }
 
+/* Whatever the layout, mirrored as drawn; a box that is part of the image, too. */
+static void raw_pixels_of_the_size_of_the_row_are_copied(void **unused)
+{
+    enum { WIDTH = 7, SIDE = 5, PIXELS = WIDTH * SIDE };
+    static const char *const decoders[] = {"jpeg:size=5,min-area=1", /* of a square: all of it */
+                                           "jpeg:size=5,view=evaluate,crop=1"};
+    uint8_t rgb[PIXELS * 3], planes[PIXELS * 3], bgr[PIXELS * 3];
+    bool seen[2] = {false, false};
+
+    (void)unused;
+    for (int wide = 0; wide < 2; wide++) {
+        const uint32_t width = wide ? WIDTH : SIDE, count = width * SIDE, left = wide ? 1 : 0;
+        const struct decode_source sources[] = {
+            {rgb, count * 3, DECODE_RAW_HWC_RGB, width, SIDE, 3},
+            {planes, count * 3, DECODE_RAW_CHW_BGR, width, SIDE, 3},
+            {bgr, count * 3, DECODE_RAW_HWC_BGR, width, SIDE, 3}};
+        struct bench bench;
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t c = 0; c < 3; c++)
+                rgb[i * 3 + c] = planes[(2 - c) * count + i] = bgr[i * 3 + 2 - c] =
+                    (uint8_t)(i * 7 + c * 80);
+        start(&bench, decoders[wide]);
+        for (uint64_t seed = 0; seed < 30; seed++) {
+            assert_int_equal(decode(&bench, &sources[seed % 3], seed), 0);
+            const struct view_box *box = &decoder_shown(&bench.decoder)->box;
+            seen[box->mirror] = true;
+            for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+                const uint32_t x = box->mirror ? SIDE - 1 - i % SIDE : i % SIDE;
+                assert_memory_equal(bench.row + (size_t)i * 3,
+                                    rgb + (size_t)(i / SIDE * width + left + x) * 3, 3);
+            }
+        }
+        stop(&bench);
+    }
+    assert_true(seen[false] && seen[true]);
+}
+
 /* The same pixels with and without a header; each byte of the header missing; other headers. */
 static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
 {
@@ -660,6 +697,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_image_is_decoded_and_counted),
         cmocka_unit_test(ycck_and_inks_without_adobe_marker),
         cmocka_unit_test(raw_layouts),
+        cmocka_unit_test(raw_pixels_of_the_size_of_the_row_are_copied),
         cmocka_unit_test(ppm_and_pgm_are_pixels_with_a_header),
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
         cmocka_unit_test(cut_images_are_told),
