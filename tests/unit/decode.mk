@@ -20,6 +20,10 @@ tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h t
 tests_unit_test_jpeg_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/fixtures/images
 
+UNIT_TESTS += tests/unit/test_raw
+tests_unit_test_raw_SOURCES = tests/unit/test_raw.c tests/unit/decoding.h tests/unit/unit.h
+tests_unit_test_raw_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_costs
 tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/decoding.h tests/unit/unit.h
 tests_unit_test_costs_LDADD = $(UNIT_LIBS)
