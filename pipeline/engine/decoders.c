@@ -86,8 +86,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     const struct engine_config *config = worker->decoders->config;
     struct sample sample;
 
-    const struct shard *shard =
-        &config->catalog->shards[catalog_extent(config->catalog, fetch->record)->shard];
+    const struct shard *shard = &config->catalog->shards[fetch->shard];
     int code = format_parse(&config->plugins->format, shard, fetch->bytes, fetch->length,
                             format_odd_labels_flags(config->job->read.odd_labels) |
                                 (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC),

@@ -27,7 +27,7 @@ struct fetch {
     uint64_t record;
     uint64_t address;  /* batch and row, chosen by the sink; FETCH_UNDRAWN until drawn */
     const void *bytes; /* the framed record; NULL if the reader brings none */
-    uint32_t length;
+    uint32_t length, shard;
     int code; /* 0, or the negative errno it failed with (only if errors are skipped) */
     uint64_t epoch;
     /* The loader's thread only. */

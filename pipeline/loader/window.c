@@ -72,6 +72,7 @@ static struct placed_fetch start_fetch(struct window *window, const struct plan_
     fetch->address = FETCH_UNDRAWN;
     fetch->bytes = NULL;
     fetch->length = place->bytes;
+    fetch->shard = place->shard;
     fetch->code = 0;
     fetch->epoch = window->epoch;
     fetch->state = FETCH_PENDING;
