@@ -11,8 +11,9 @@
  *   scan    the same for the whole scan
  *   plain   the whole image decoded with libjpeg's defaults, then crop and resize (with our resize)
  *   whole   the whole image decoded with libjpeg's defaults, rows dropped
- *   own scan, own whole: the same as scan and whole by decode/baseline; images that it leaves to
- *           libjpeg count as libjpeg decodes them
+ *   half    whole, shrunk by 1/2 in the inverse DCT; quarter: by 1/4
+ *   own scan, own whole, ...: the same by decode/baseline; images that it leaves to libjpeg count
+ * as libjpeg decodes them
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -33,14 +34,31 @@
 
 enum { IMAGES_MAX = 1000, ROUNDS_MAX = 25, SIDE = 224 };
 
-enum { BOUND, SCAN, PLAIN, WHOLE, OWN_SCAN, OWN_WHOLE, OURS, TURBO };
+enum {
+    BOUND,
+    SCAN,
+    PLAIN,
+    WHOLE,
+    HALF,
+    QUARTER,
+    OWN_SCAN,
+    OWN_WHOLE,
+    OWN_HALF,
+    OWN_QUARTER,
+    OURS,
+    TURBO
+};
 static const char *const variants[] = {
     "bound",
     "scan",
     "plain",
     "whole",
+    "half",
+    "quarter",
     "own scan",
     "own whole",
+    "own half",
+    "own quarter",
     "jpeg",
     "jpeg:engine=turbo",
     "jpeg:upsampling=plain",
@@ -176,9 +194,14 @@ static void plain(struct jpeg_decompress_struct *jpeg, struct bump *bump,
 }
 
 static void whole(struct jpeg_decompress_struct *jpeg, const struct decode_source *source,
-                  uint8_t *row)
+                  uint32_t eighths, uint8_t *row)
 {
-    libjpeg_start(jpeg, source);
+    jpeg_mem_src(jpeg, source->bytes, source->length);
+    jpeg_read_header(jpeg, TRUE);
+    jpeg->out_color_space = JCS_EXT_RGBX;
+    jpeg->scale_num = eighths;
+    jpeg->scale_denom = 8;
+    jpeg_start_decompress(jpeg);
     while (jpeg->output_scanline < jpeg->output_height)
         jpeg_read_scanlines(jpeg, &row, 1);
     jpeg_abort_decompress(jpeg);
@@ -187,11 +210,12 @@ static void whole(struct jpeg_decompress_struct *jpeg, const struct decode_sourc
 /* The last pixel, which needs the lengths of all blocks, or all pixels. Returns false if libjpeg
  * must decode the image. */
 static bool own(struct baseline *baseline, struct bump *bump, const struct decode_source *source,
-                bool all, uint8_t *row)
+                bool all, uint32_t eighths, uint8_t *row)
 {
     struct baseline_image image;
 
-    if (baseline_open(baseline, source->bytes, source->length, &image))
+    if (baseline_open(baseline, source->bytes, source->length, &image) ||
+        baseline_scale(baseline, eighths, &image))
         return false;
     const struct baseline_region last = {image.width - 1, image.height - 1, 1, 1};
     const struct baseline_region region =
@@ -231,12 +255,13 @@ static int prepare(struct workplace *place)
     return 0;
 }
 
-static void run_own(struct workplace *place, const struct decode_source *source, bool all)
+static void run_own(struct workplace *place, const struct decode_source *source, bool all,
+                    uint32_t eighths)
 {
-    if (own(place->baseline, &place->bump, source, all, place->row))
+    if (own(place->baseline, &place->bump, source, all, eighths, place->row))
         return;
     if (all)
-        whole(&place->jpeg, source, place->row);
+        whole(&place->jpeg, source, eighths, place->row);
     else
         huffman(&place->jpeg, source, NULL, true);
 }
@@ -254,10 +279,12 @@ static double run_once(struct workplace *place, const struct images *images, int
             huffman(&place->jpeg, source, &view, variant == SCAN);
         else if (variant == PLAIN)
             plain(&place->jpeg, &place->bump, source, &view, place->row);
-        else if (variant == WHOLE)
-            whole(&place->jpeg, source, place->row);
-        else if (variant == OWN_SCAN || variant == OWN_WHOLE)
-            run_own(place, source, variant == OWN_WHOLE);
+        else if (variant >= WHOLE && variant <= QUARTER)
+            whole(&place->jpeg, source, 8U >> (variant - WHOLE), place->row);
+        else if (variant == OWN_SCAN)
+            run_own(place, source, false, 8);
+        else if (variant >= OWN_WHOLE && variant <= OWN_QUARTER)
+            run_own(place, source, true, 8U >> (variant - OWN_WHOLE));
         else if (decoder_decode(&place->decoders[variant], source, &view, place->row))
             fprintf(stderr, "%s\n", fail_reason());
     }
@@ -289,6 +316,8 @@ static void report(const struct images *images, const double time[VARIANTS][ROUN
     claim("decode_over_plain", median[PLAIN] / median[OURS], 1.5);
     claim("decode_own_entropy", median[SCAN] / median[OWN_SCAN], 1.75);
     claim("decode_own_whole", median[WHOLE] / median[OWN_WHOLE], 1.8);
+    claim("decode_own_half", median[HALF] / median[OWN_HALF], 1.5);
+    claim("decode_own_quarter", median[QUARTER] / median[OWN_QUARTER], 1.4);
     claim("decode_own_region", median[TURBO] / median[OURS], 1.6);
     double share = 100 * median[BOUND] / median[TURBO];
     printf("claim decode_bound_share %.0f %% goal >=60 %s\n", share, share >= 60 ? "ok" : "short");

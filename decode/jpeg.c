@@ -13,7 +13,7 @@
  *   fast DCT and repeated chroma save about 1% each, since both variants have SIMD code.
  *   "scale=any" is slower: there is no SIMD code for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
  *
- * Baseline images that need no scaling in the DCT are decoded by decode/baseline/ (engine=auto);
+ * Baseline images are decoded by decode/baseline/ (engine=auto), but for scale=any;
  * libjpeg-turbo decodes all others, and is the judge of every damaged one.
  *
  * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
@@ -400,9 +400,12 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
         return code;
     const struct view_box box = image_box(request, image.width, image.height);
     const uint32_t numerator = choose_scale(state, &box);
-    if (numerator != 8)
+    if (numerator & (numerator - 1)) /* scale=any */
         return BASELINE_OTHER;
-    code = image_plan(request, &state->resize, image.width, image.height, numerator);
+    const uint32_t width = image.width, height = image.height;
+    if (baseline_scale(state->baseline, numerator, &image))
+        return BASELINE_OTHER;
+    code = image_plan(request, &state->resize, width, height, numerator);
     if (code == 0)
         code = read_baseline_rows(state, request);
     if (code == 0)

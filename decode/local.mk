@@ -19,5 +19,5 @@ libiobench_a_SOURCES += \
 	decode/baseline/idct.c decode/baseline/idct.h decode/baseline/idct_template.h \
 	decode/baseline/kernels.c decode/baseline/kernels.h \
 	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_c.c \
-	decode/baseline/markers.c decode/baseline/markers.h
+	decode/baseline/markers.c decode/baseline/markers.h decode/baseline/reduced_template.h
 EXTRA_DIST += decode/baseline/README.md

@@ -22,6 +22,7 @@ enum baseline_upsampling { UPSAMPLE_NONE, UPSAMPLE_H2V1, UPSAMPLE_H2V2, UPSAMPLE
 
 struct baseline_plane {
     uint32_t h, v;             /* blocks in an MCU */
+    uint32_t side;             /* samples of a block */
     uint32_t ratio_x, ratio_y; /* pixels per sample */
     uint32_t width, height;    /* samples that are part of the image */
     enum baseline_upsampling upsampling;
@@ -41,6 +42,7 @@ struct baseline {
     size_t count;
     struct baseline_plane planes[MARKERS_COMPONENTS];
     uint32_t plane_count, h_most, v_most;
+    uint32_t side; /* of a block, in pixels */
     uint32_t mcu_columns, mcu_rows, mcu_blocks;
     uint32_t chunk_columns; /* MCUs that are decoded, then transformed */
     uint32_t group_rows;    /* MCU rows that libjpeg decodes at once */
@@ -115,22 +117,49 @@ int baseline_limit_level(int level)
 static bool choose_upsampling(struct baseline *decoder, struct baseline_plane *plane)
 {
     const uint32_t x = plane->ratio_x, y = plane->ratio_y;
+    const bool interpolates = decoder->side > 1;
 
-    if (x * plane->h != decoder->h_most || y * plane->v != decoder->v_most)
+    if (x * plane->h * plane->side != decoder->h_most * decoder->side ||
+        y * plane->v * plane->side != decoder->v_most * decoder->side)
         return false;
     if (x == 1 && y == 1)
         plane->upsampling = UPSAMPLE_NONE;
-    else if (x == 2 && y == 1 && plane->width > 2)
+    else if (x == 2 && y == 1 && interpolates && plane->width > 2)
         plane->upsampling = UPSAMPLE_H2V1;
-    else if (x == 2 && y == 2 && plane->width > 2)
+    else if (x == 2 && y == 2 && interpolates && plane->width > 2)
         plane->upsampling = UPSAMPLE_H2V2;
-    else if (x == 1 && y == 2)
+    else if (x == 1 && y == 2 && interpolates)
         plane->upsampling = UPSAMPLE_H1V2;
     else
         plane->upsampling = REPLICATE;
     if (plane->upsampling == UPSAMPLE_H2V2 || plane->upsampling == UPSAMPLE_H1V2)
         decoder->needs_context = true;
     return true;
+}
+
+/* The rule of libjpeg's jdmaster.c: a component with fewer samples is shrunk less, as far as that
+ * replaces upsampling. */
+static uint32_t choose_side(const struct baseline *decoder, const struct baseline_plane *plane)
+{
+    uint32_t side = decoder->side;
+
+    while (side < 8 && decoder->h_most * decoder->side % (plane->h * side * 2) == 0 &&
+           decoder->v_most * decoder->side % (plane->v * side * 2) == 0)
+        side *= 2;
+    return side;
+}
+
+/* At the decoder's scale. */
+static int measure_plane(struct baseline *decoder, struct baseline_plane *plane)
+{
+    const struct markers *markers = &decoder->markers;
+
+    plane->side = choose_side(decoder, plane);
+    plane->ratio_x = decoder->h_most * decoder->side / (plane->h * plane->side);
+    plane->ratio_y = decoder->v_most * decoder->side / (plane->v * plane->side);
+    plane->width = divide_up(markers->width * plane->h * plane->side, decoder->h_most * 8);
+    plane->height = divide_up(markers->height * plane->v * plane->side, decoder->v_most * 8);
+    return choose_upsampling(decoder, plane) ? 0 : BASELINE_OTHER;
 }
 
 static int prepare_plane(struct baseline *decoder, uint32_t index)
@@ -141,16 +170,26 @@ static int prepare_plane(struct baseline *decoder, uint32_t index)
 
     plane->h = decoder->plane_count > 1 ? component->h : 1;
     plane->v = decoder->plane_count > 1 ? component->v : 1;
-    plane->ratio_x = decoder->h_most / plane->h;
-    plane->ratio_y = decoder->v_most / plane->v;
-    plane->width = divide_up(markers->width * plane->h, decoder->h_most);
-    plane->height = divide_up(markers->height * plane->v, decoder->v_most);
     plane->first_block = decoder->mcu_blocks;
     decoder->mcu_blocks += plane->h * plane->v;
     plane->quantisers = markers->quantisers[component->quantiser];
     plane->huffman =
         huffman_find(&decoder->cache, &markers->dc[component->dc], &markers->ac[component->ac]);
-    return plane->huffman && choose_upsampling(decoder, plane) ? 0 : BASELINE_OTHER;
+    return plane->huffman ? 0 : BASELINE_OTHER;
+}
+
+int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_image *image)
+{
+    const struct markers *markers = &decoder->markers;
+
+    decoder->side = eighths;
+    decoder->needs_context = false;
+    for (uint32_t i = 0; i < decoder->plane_count; i++)
+        if (measure_plane(decoder, &decoder->planes[i]))
+            return BASELINE_OTHER;
+    image->width = divide_up(markers->width * eighths, 8);
+    image->height = divide_up(markers->height * eighths, 8);
+    return 0;
 }
 
 int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
@@ -174,19 +213,16 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     decoder->mcu_columns = divide_up(markers->width, 8 * decoder->h_most);
     decoder->mcu_rows = divide_up(markers->height, 8 * decoder->v_most);
     decoder->mcu_blocks = 0;
-    decoder->needs_context = false;
     for (uint32_t i = 0; i < decoder->plane_count; i++)
         if (prepare_plane(decoder, i))
             return BASELINE_OTHER;
     decoder->chunk_columns = greater(CHUNK_BLOCKS / decoder->mcu_blocks, 1);
     if (decoder->chunk_columns > IDCT_BLOCKS)
         decoder->chunk_columns -= decoder->chunk_columns % IDCT_BLOCKS;
-    *image = (struct baseline_image){.width = markers->width,
-                                     .height = markers->height,
-                                     .components = markers->component_count,
+    *image = (struct baseline_image){.components = markers->component_count,
                                      .header_bytes = markers->scan,
                                      .mcu_rows = decoder->mcu_rows};
-    return 0;
+    return baseline_scale(decoder, 8, image);
 }
 
 /* ---- the region ---- */
@@ -194,7 +230,8 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 /* Select the MCUs to transform: those of the region and of the samples next to it. */
 static void select_mcus(struct baseline *decoder, const struct baseline_region *region)
 {
-    const uint32_t width = 8 * decoder->h_most, height = 8 * decoder->v_most;
+    const uint32_t width = decoder->side * decoder->h_most;
+    const uint32_t height = decoder->side * decoder->v_most;
     const uint32_t left = region->x > decoder->h_most ? region->x - decoder->h_most : 0;
     const uint32_t above = region->y > decoder->v_most ? region->y - decoder->v_most : 0;
     const uint32_t right = region->x + region->width + decoder->h_most;
@@ -251,9 +288,10 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
     decoder->blend = carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend);
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         struct baseline_plane *plane = &decoder->planes[i];
-        plane->stride = (size_t)columns * plane->h * 8 + MARGIN;
-        plane->origin = decoder->first_column * plane->h * 8;
-        plane->samples = carve(&carver, plane->stride * plane->v * 8 * ring_rows(decoder));
+        plane->stride = (size_t)columns * plane->h * plane->side + MARGIN;
+        plane->origin = decoder->first_column * plane->h * plane->side;
+        plane->samples =
+            carve(&carver, plane->stride * plane->v * plane->side * ring_rows(decoder));
         plane->line = carve(&carver, decoder->region.width + MARGIN);
     }
     return carver.used;
@@ -265,17 +303,19 @@ size_t baseline_select(struct baseline *decoder, const struct baseline_region *r
     return carve_all(decoder, NULL);
 }
 
-/* The tables of a row's blocks; those of columns outside [from, to) skip. */
+/* The tables of a row's blocks. Those of columns outside [from, to) skip, and those of which only
+ * the DC value counts. */
 static void fill_blocks(const struct baseline *decoder, struct entropy_block *blocks, uint32_t from,
                         uint32_t to)
 {
     struct entropy_block *block = blocks;
 
     for (uint32_t column = 0; column < decoder->mcu_columns; column++) {
-        const bool skips = column < from || column >= to;
+        const bool outside = column < from || column >= to;
         for (uint32_t i = 0; i < decoder->plane_count; i++) {
             const struct baseline_plane *plane = &decoder->planes[i];
             const struct huffman *huffman = plane->huffman;
+            const bool skips = outside || plane->side == 1;
             for (uint32_t j = 0; j < plane->h * plane->v; j++, block++) {
                 block[-1].next_dc = skips ? huffman->skip_dc : huffman->dc;
                 block->ac = skips ? huffman->skip_ac : huffman->ac;
@@ -305,7 +345,7 @@ static void prepare(struct baseline *decoder, void *memory)
 {
     carve_all(decoder, memory);
     if (decoder->first_row > 0 || decoder->first_column > 0 ||
-        decoder->end_column < decoder->mcu_columns)
+        decoder->end_column < decoder->mcu_columns || decoder->side == 1)
         for (uint32_t i = 0; i < decoder->plane_count; i++)
             huffman_want_skip(decoder->planes[i].huffman);
     decoder->skip_blocks++;
@@ -436,7 +476,7 @@ static int decode_blocks(struct baseline *decoder, uint32_t from, uint32_t to, b
 static uint8_t *plane_row(const struct baseline *decoder, const struct baseline_plane *plane,
                           uint32_t y)
 {
-    return plane->samples + y % (plane->v * 8 * ring_rows(decoder)) * plane->stride;
+    return plane->samples + y % (plane->v * plane->side * ring_rows(decoder)) * plane->stride;
 }
 
 /* Transform a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image
@@ -472,14 +512,42 @@ static void transform_row(const struct baseline *decoder, const struct baseline_
     }
 }
 
-static void transform(const struct baseline *decoder, uint32_t column, uint32_t end)
+/* The same for blocks that give fewer samples. Returns false if one is extreme. */
+static bool reduce_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                       uint32_t y, uint32_t column, uint32_t end)
+{
+    const struct kernels *kernels = decoder->kernels;
+    const uint32_t side = plane->side, line = plane->first_block + y / side % plane->v * plane->h;
+    const uint32_t from = greater(decoder->first_column, column) * plane->h;
+    const uint32_t to =
+        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, side));
+    idct_reduced *const reduce = side == 4   ? kernels->four
+                                 : side == 2 ? kernels->two
+                                             : kernels->one;
+    uint8_t *output = plane_row(decoder, plane, y) + from * side - plane->origin;
+
+    for (uint32_t x = from; x < to; x++, output += side) {
+        const uint32_t mcu = x / plane->h;
+        const size_t block = (size_t)(mcu - column) * decoder->mcu_blocks + line + x % plane->h;
+        if (!reduce(decoder->coefficients + block * 64, plane->quantisers, output, plane->stride))
+            return false;
+    }
+    return true;
+}
+
+static int transform(const struct baseline *decoder, uint32_t column, uint32_t end)
 {
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
-        const uint32_t first = decoder->decoded_rows * plane->v * 8;
-        for (uint32_t y = first; y < first + plane->v * 8 && y < plane->height; y += 8)
-            transform_row(decoder, plane, y, column, end);
+        const uint32_t height = plane->v * plane->side, first = decoder->decoded_rows * height;
+        for (uint32_t y = first; y < first + height && y < plane->height; y += plane->side) {
+            if (plane->side == 8)
+                transform_row(decoder, plane, y, column, end);
+            else if (!reduce_row(decoder, plane, y, column, end))
+                return BASELINE_OTHER;
+        }
     }
+    return 0;
 }
 
 /* Some MCUs at a time: their coefficients stay in the first-level cache. */
@@ -492,8 +560,8 @@ static int decode_row(struct baseline *decoder)
         end = lesser(column + decoder->chunk_columns, decoder->mcu_columns);
         if (decode_blocks(decoder, column, end, skips))
             return BASELINE_OTHER;
-        if (!skips)
-            transform(decoder, column, end);
+        if (!skips && transform(decoder, column, end))
+            return BASELINE_OTHER;
         memset(decoder->coefficients, 0, chunk_bytes(decoder));
     }
     decoder->decoded_rows++;
@@ -520,7 +588,7 @@ int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacin
  * pixel rows of one wait for the next. */
 static int decode_until(struct baseline *decoder, uint32_t y)
 {
-    const uint32_t v = decoder->v_most, height = 8 * v * decoder->group_rows;
+    const uint32_t v = decoder->v_most, height = decoder->side * v * decoder->group_rows;
     uint32_t rows = (y / height + 1) * decoder->group_rows;
 
     rows += decoder->needs_context && y % height >= height - v;

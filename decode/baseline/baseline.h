@@ -10,6 +10,7 @@
  *
  *     struct baseline *decoder = baseline_create();            once per thread
  *     baseline_open(decoder, jpeg, bytes, &image)              parses the headers
+ *     baseline_scale(decoder, eighths, &image)                 optional
  *     size_t size = baseline_select(decoder, &region)          memory for this image
  *     baseline_start(decoder, memory)
  *     baseline_read(decoder, rgbx)                             once per row of the region
@@ -61,6 +62,11 @@ int baseline_limit_level(int level);
 /* The bytes must stay until the last row is read. Returns 0 or BASELINE_OTHER. */
 int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
                   struct baseline_image *image);
+
+/* Shrink in the inverse DCT to `eighths` / 8: 8 (the default), 4, 2 or 1. Width and height of the
+ * image become those to select from, rounded up; the pixels are libjpeg-turbo's for this scale.
+ * Returns 0 or BASELINE_OTHER. */
+int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_image *image);
 
 /* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
  * with the width of the image and with its file, not with its pixels. */

@@ -7,6 +7,7 @@
 #ifndef IOBENCH_DECODE_BASELINE_IDCT_H
 #define IOBENCH_DECODE_BASELINE_IDCT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,11 @@ struct idct_blocks {
 
 typedef void idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
 
+/* One block to fewer samples: 4 x 4, 2 x 2 or 1 x 1. Returns false if a dequantised coefficient is
+ * extreme, as no encoder writes them: then the samples are arbitrary. */
+typedef bool idct_reduced(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
+                          size_t stride);
+
 /* Zigzag position of each coefficient in natural order. */
 extern const uint16_t idct_positions[64];
 
@@ -34,23 +40,37 @@ void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uin
 
 /* Constants with 13 fractional bits. */
 enum {
+    IDCT_0_211 = 1730,
     IDCT_0_298 = 2446,
     IDCT_0_390 = 3196,
+    IDCT_0_509 = 4176,
     IDCT_0_541 = 4433,
+    IDCT_0_601 = 4926,
+    IDCT_0_720 = 5906,
     IDCT_0_765 = 6270,
+    IDCT_0_850 = 6967,
     IDCT_0_899 = 7373,
+    IDCT_1_061 = 8697,
     IDCT_1_175 = 9633,
+    IDCT_1_272 = 10426,
+    IDCT_1_451 = 11893,
     IDCT_1_501 = 12299,
     IDCT_1_847 = 15137,
     IDCT_1_961 = 16069,
     IDCT_2_053 = 16819,
+    IDCT_2_172 = 17799,
     IDCT_2_562 = 20995,
     IDCT_3_072 = 25172,
+    IDCT_3_624 = 29692,
 };
 
 enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 }; /* of the two passes */
 
 /* A dequantised DC beyond this may overflow where the two forms of pass 1 differ. */
 enum { IDCT_SANE = 8191 };
+
+/* Up to this, libjpeg's plain and vector code for fewer samples agree. 8-bit samples give
+ * coefficients up to 1,024, and twice that when rounded to a multiple of a coarse quantiser. */
+enum { IDCT_REDUCED_SANE = 4000 };
 
 #endif

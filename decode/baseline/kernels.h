@@ -13,6 +13,7 @@
 struct kernels {
     entropy_run *run, *skip;
     idct_four *idct;
+    idct_reduced *four, *two, *one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;
     colour_quarter *quarter;

@@ -16,6 +16,7 @@
     } while (0)
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
+#include "decode/baseline/reduced_template.h"
 
 static void plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
 {
@@ -27,6 +28,9 @@ const struct kernels kernels_c = {
     .run = plain_run,
     .skip = plain_skip,
     .idct = plain_idct,
+    .four = plain_four,
+    .two = plain_two,
+    .one = plain_one,
     .blend = plain_blend,
     .twice = plain_double,
     .quarter = plain_quarter,

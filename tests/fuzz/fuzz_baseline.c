@@ -29,8 +29,14 @@ static void on_message(j_common_ptr jpeg, int level)
     jpeg->err->num_warnings += level < 0;
 }
 
+/* Also by the last bytes: 8, 4, 2 or 1. */
+static uint32_t choose_scale(const uint8_t *bytes, size_t count)
+{
+    return count < 9 ? 8 : 8U >> (bytes[count - 9] & 3);
+}
+
 /* Decode rows up to `end`. Returns whether libjpeg found nothing wrong with them. */
-static bool judge_decode(const uint8_t *bytes, size_t count, uint32_t end)
+static bool judge_decode(const uint8_t *bytes, size_t count, uint32_t eighths, uint32_t end)
 {
     static struct fuzz_judge judge;
     struct jpeg_decompress_struct *jpeg = &judge.jpeg;
@@ -46,6 +52,8 @@ static bool judge_decode(const uint8_t *bytes, size_t count, uint32_t end)
     jpeg_mem_src(jpeg, bytes, count);
     jpeg_read_header(jpeg, TRUE);
     jpeg->out_color_space = JCS_EXT_RGBX;
+    jpeg->scale_num = eighths;
+    jpeg->scale_denom = 8;
     jpeg_start_decompress(jpeg);
     while (jpeg->output_scanline < end) {
         uint8_t *row = expected + (size_t)jpeg->output_scanline * jpeg->output_width * 4;
@@ -92,7 +100,8 @@ static int decode(struct baseline *decoder, const uint8_t *bytes, size_t count, 
 {
     int code = baseline_open(decoder, bytes, count, image);
 
-    if (code || (size_t)image->width * image->height > PIXELS_MAX)
+    if (code || (size_t)image->width * image->height > PIXELS_MAX ||
+        baseline_scale(decoder, choose_scale(bytes, count), image))
         return BASELINE_OTHER;
     *region = choose(image, bytes, count);
     const size_t size = baseline_select(decoder, region);
@@ -124,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         FUZZ_CHECK(codes[i] == codes[0]);
     if (codes[0] == 0) {
         const size_t stride = (size_t)region.width * 4;
-        FUZZ_CHECK(judge_decode(copy, count, region.y + region.height));
+        FUZZ_CHECK(judge_decode(copy, count, choose_scale(copy, count), region.y + region.height));
         for (uint32_t y = 0; y < region.height; y++) {
             const uint8_t *row = expected + ((size_t)(region.y + y) * image.width + region.x) * 4;
             for (int i = 0; i < LEVELS; i++)

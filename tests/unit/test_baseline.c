@@ -50,7 +50,8 @@ static void on_message(j_common_ptr jpeg, int level)
 }
 
 /* Decode rows up to `end`. Returns whether libjpeg found nothing wrong with them. */
-static bool judge_decode(struct judge *judge, const struct made *made, uint32_t end)
+static bool judge_decode(struct judge *judge, const struct made *made, uint32_t eighths,
+                         uint32_t end)
 {
     struct jpeg_decompress_struct *jpeg = &judge->jpeg;
 
@@ -65,6 +66,8 @@ static bool judge_decode(struct judge *judge, const struct made *made, uint32_t 
     jpeg_mem_src(jpeg, made->bytes, made->count);
     jpeg_read_header(jpeg, TRUE);
     jpeg->out_color_space = JCS_EXT_RGBX;
+    jpeg->scale_num = eighths;
+    jpeg->scale_denom = 8;
     if (jpeg->image_width > SIDE_MAX || jpeg->image_height > SIDE_MAX) {
         jpeg_destroy_decompress(jpeg);
         return false;
@@ -166,8 +169,8 @@ static int start(struct baseline *decoder, const struct baseline_image *image,
 }
 
 /* Returns 0 if all rows of the region were decoded; their pixels are then in `pixels`. */
-static int decode(struct baseline *decoder, const struct made *made, struct baseline_region *region,
-                  uint8_t *pixels)
+static int decode(struct baseline *decoder, const struct made *made, uint32_t eighths,
+                  struct baseline_region *region, uint8_t *pixels)
 {
     struct baseline_image image;
     int code;
@@ -176,7 +179,8 @@ static int decode(struct baseline *decoder, const struct made *made, struct base
     uint8_t *copy = malloc(made->count ? made->count : 1);
     memcpy(copy, made->bytes, made->count);
     code = baseline_open(decoder, copy, made->count, &image);
-    if (code || image.width > SIDE_MAX || image.height > SIDE_MAX) {
+    if (code || image.width > SIDE_MAX || image.height > SIDE_MAX ||
+        (code = baseline_scale(decoder, eighths, &image))) {
         free(copy);
         return BASELINE_OTHER;
     }
@@ -264,13 +268,14 @@ static void run(bool mutates)
         for (int j = 0; j < (mutates ? MUTATIONS : 1); j++, total++) {
             if (mutates)
                 mutate(&made);
-            const int code = decode(decoders[total % 3], &made, &region, pixels);
+            const uint32_t eighths = below(2) ? 8 : 1U << below(3);
+            const int code = decode(decoders[total % 3], &made, eighths, &region, pixels);
             accepted += code == 0;
             if (!mutates)
                 assert_int_equal(code, 0);
             if (code)
                 continue;
-            assert_true(judge_decode(&judge, &made, region.y + region.height));
+            assert_true(judge_decode(&judge, &made, eighths, region.y + region.height));
             assert_same_pixels(&judge, &region, pixels);
         }
         free(made.bytes);
