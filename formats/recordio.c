@@ -33,6 +33,7 @@ enum {
     LABEL_BYTES = 24,       /* the payload's header */
     RECORD_LIMIT = 1 << 29, /* payload of one record, exclusive */
     INDEX_PROBES = 64,
+    PARTS_TRUSTED = 16, /* consecutive parts that are no accident */
 };
 
 struct recordio_settings {
@@ -194,14 +195,18 @@ static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 /* ---- index: scanning ---- */
 
 /* Measure the record at offset. Returns 0 and its end; 1 and *what if it is damaged; or an
- * error. */
+ * error. A wrong length may lead to a part of another record, so the search goes on right after the
+ * damaged one; but not into many parts in order, each of which would be walked once for every
+ * record that leads to it. */
 static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
                           const char **what)
 {
-    uint64_t left = scanner->file_bytes - offset, payload = 0;
+    uint64_t left = scanner->file_bytes - offset, payload = 0, parts = 0;
 
-    for (bool first = true;; first = false) {
+    for (bool first = true;; first = false, parts++) {
         int code = 0;
+        if (parts > PARTS_TRUSTED)
+            *end = scanner->file_bytes - left;
         if (left < PART_BYTES) {
             *what = first ? "the file ends inside a record's header"
                           : "the file ends between the parts of a record";

@@ -89,12 +89,14 @@ int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,
 
     for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
         const char *what = NULL;
+        end = offset;
         code = steps->measure(scanner, offset, &end, &what);
         if (code == 0) {
             code = catalog_add(catalog, offset, end - offset);
         } else if (code > 0) {
+            const uint64_t reached = end;
             code = scanner_fault(scanner, EBADMSG, offset, what);
-            end = offset;
+            end = reached > offset ? reached - 1 : offset;
             if (code == 0)
                 code = scanner_find(scanner, steps, &end);
         }

@@ -55,7 +55,9 @@ int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes);
 
 /* How to find consecutive records. */
 struct scan_steps {
-    /* Returns 0 and the *end of the record at offset, 1 and *what is wrong with it, or an error. */
+    /* Returns 0 and the *end of the record at offset, 1 and *what is wrong with it, or an error. If
+     * no record can begin before a place that the damaged record reaches, 1 sets *end to it: else a
+     * hostile file makes each of its records walk the same bytes again. */
     int (*measure)(struct scanner *scanner, uint64_t offset, uint64_t *end, const char **what);
     /* Return whether a record may begin at offset, which has these head_bytes. Never true if all of
      * them are 0. */

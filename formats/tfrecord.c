@@ -195,8 +195,10 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
     *what = !head_right(head) ? "no record begins here (the CRC of its length is wrong)"
             : length > left - TFRECORD_FRAME_BYTES ? "the file ends inside a record"
                                                    : NULL;
+    if (*what)
+        return 1;
     *end = offset + TFRECORD_FRAME_BYTES + length;
-    return *what != NULL;
+    return 0;
 }
 
 /* Check the length first, which is cheaper. A length past the end of the file may be right: the
