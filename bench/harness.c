@@ -4,10 +4,10 @@
  * whole pipeline, in each of the basic orders. The bound is one lock and a few cache misses per
  * group of 64 records; the goal is far above any storage (2 M samples/s of 110 KB are 220 GB/s).
  */
+#include "bench/job.h"
+
 #include "base/fail.h"
-#include "base/option.h"
 #include "base/stats.h"
-#include "formats/format.h"
 #include "pipeline/engine/engine.h"
 
 #include <stdio.h>
@@ -41,33 +41,23 @@ static struct catalog *make_catalog(void)
 static int measure(const struct catalog *catalog, const char *shuffle, double *samples_per_s)
 {
     const struct engine_hooks hooks = {0};
-    struct job job = {0};
-    struct job_plugins plugins;
+    const char *const options[][2] = {
+        {"reader", "null"}, {"decode", "none"}, {"shuffle", shuffle}, {"threads", "1"}};
+    struct bench_job job;
     struct result result = {.valid = true};
     struct result_epoch epoch;
     struct result_run run = {.epochs = &epoch};
 
-    int code = option_defaults(job_options, &job);
-    if (code == 0)
-        code = option_set(job_options, &job, "reader", "null", "bench");
-    if (code == 0)
-        code = option_set(job_options, &job, "decode", "none", "bench");
-    if (code == 0)
-        code = option_set(job_options, &job, "shuffle", shuffle, "bench");
-    if (code == 0)
-        code = option_set(job_options, &job, "threads", "1", "bench");
-    if (code == 0)
-        code = job_choose(&job, &plugins);
+    int code = bench_job_open(&job, options, sizeof options / sizeof *options);
     if (code)
         return code;
-    struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
+    struct engine_config site = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
     struct engine *engine = engine_create(&site, &result);
     code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
     if (code == 0)
         *samples_per_s = result_epoch_samples_per_s(&epoch);
     engine_destroy(engine);
-    job_release(&plugins);
-    option_release(job_options, &job);
+    bench_job_close(&job);
     return code;
 }
 

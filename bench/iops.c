@@ -11,12 +11,12 @@
  *   bench/iops [--rounds N] [--seconds S] [--window N] [FOLDER]
  * makes FOLDER/iops.bench and removes it
  */
+#include "bench/job.h"
+
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/option.h"
 #include "base/random.h"
 #include "base/stats.h"
-#include "formats/format.h"
 #include "pipeline/engine/engine.h"
 #include "readers/uring.h"
 
@@ -66,39 +66,27 @@ static struct catalog *make_catalog(const struct bench *bench)
     return code == 0 && catalog_seal(catalog) == 0 ? catalog : NULL;
 }
 
-static int set_options(struct job *job, const struct bench *bench)
-{
-    const char *const options[][2] = {
-        {"reader", "uring"}, {"decode", "none"}, {"trainer", "none"}, {"shuffle", "epoch"},
-        {"threads", "1"},    {"iodepth", "64"},  {"memory", "64MiB"}, {"window", bench->window}};
-    int code = option_defaults(job_options, job);
-
-    for (size_t i = 0; code == 0 && i < sizeof options / sizeof *options; i++)
-        code = option_set(job_options, job, options[i][0], options[i][1], "bench");
-    return code;
-}
-
 /* One run of as many epochs as take the time, after one that shows how long an epoch takes. */
 static int run_ours(const struct bench *bench, double *per_s)
 {
     const struct engine_hooks hooks = {0};
-    struct job job = {0};
-    struct job_plugins plugins;
+    const char *const options[][2] = {
+        {"reader", "uring"}, {"decode", "none"}, {"trainer", "none"}, {"shuffle", "epoch"},
+        {"threads", "1"},    {"iodepth", "64"},  {"memory", "64MiB"}, {"window", bench->window}};
+    struct bench_job job;
     struct result result = {.valid = true};
     struct result_epoch *epochs = calloc(RESULT_ROWS, sizeof *epochs);
     struct result_run run = {.epochs = epochs};
     struct catalog *catalog = make_catalog(bench);
     uint64_t samples = 0, count = 1;
     double seconds = 0;
-    int code = catalog && epochs ? set_options(&job, bench) : -ENOMEM;
+    int code = bench_job_open(&job, options, sizeof options / sizeof *options);
 
-    if (code == 0)
-        code = job_choose(&job, &plugins);
-    if (code == 0)
-        code = plugin_choose("format", format_registry, "files", &plugins.format);
+    if (code == 0 && !(catalog && epochs))
+        code = -ENOMEM;
     if (code)
         return code;
-    struct engine_config config = {.job = &job, .plugins = &plugins, .catalog = catalog};
+    struct engine_config config = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
     struct engine *engine = engine_create(&config, &result);
     for (int run_number = 0; engine && code == 0 && run_number < 2; run_number++) {
         run = (struct result_run){.epochs = epochs};
@@ -113,8 +101,7 @@ static int run_ours(const struct bench *bench, double *per_s)
     }
     *per_s = (double)samples / seconds;
     engine_destroy(engine);
-    job_release(&plugins);
-    option_release(job_options, &job);
+    bench_job_close(&job);
     catalog_destroy(catalog);
     free(epochs);
     return engine ? code : -EIO;

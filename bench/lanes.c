@@ -9,12 +9,12 @@
  *   bench/lanes [ROUNDS]
  * A simulated storage, and as root our readers on a FUSE file system.
  */
+#include "bench/job.h"
+
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/option.h"
 #include "base/stats.h"
 #include "base/thread.h"
-#include "formats/format.h"
 #include "pipeline/engine/engine.h"
 #include "readers/reader.h"
 #include "tests/unit/fault_fs.h"
@@ -134,8 +134,7 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
                    struct outcome *outcome)
 {
     const struct engine_hooks hooks = {0};
-    struct job job = {0};
-    struct job_plugins plugins;
+    struct bench_job job;
     struct result result = {.valid = true};
     struct result_epoch epoch;
     struct result_run run = {.epochs = &epoch};
@@ -150,18 +149,12 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
                                        {"iodepth", "4"},
                                        {"bs", "4k"},
                                        {"memory", "64m"}};
-    int code = option_defaults(job_options, &job);
-    for (size_t i = 0; code == 0 && i < sizeof settings / sizeof *settings; i++)
-        code = option_set(job_options, &job, settings[i][0], settings[i][1], "bench");
-    if (code == 0)
-        code = job_choose(&job, &plugins);
-    if (code == 0)
-        code = plugin_choose("format", format_registry, "files", &plugins.format);
+    int code = bench_job_open(&job, settings, sizeof settings / sizeof *settings);
     if (code)
         return code;
     if (!reader)
-        plugins.reader = (struct plugin_choice){.plugin = &delayed_ops.plugin};
-    struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
+        job.plugins.reader = (struct plugin_choice){.plugin = &delayed_ops.plugin};
+    struct engine_config site = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
     struct engine *engine = engine_create(&site, &result);
     code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
     if (code == 0) {
@@ -169,8 +162,7 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
         outcome->in_flight = (double)run.read_latency_ns.sum / (double)epoch.wall_ns;
     }
     engine_destroy(engine);
-    job_release(&plugins);
-    option_release(job_options, &job);
+    bench_job_close(&job);
     return code;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 noinst_PROGRAMS += bench/harness
-bench_harness_SOURCES = bench/harness.c
+bench_harness_SOURCES = bench/harness.c bench/job.c bench/job.h
 bench_harness_LDADD = $(LIBIOBENCH_LIBS)
 
 noinst_PROGRAMS += bench/shuffle
@@ -26,12 +26,12 @@ bench_io_LDADD = $(LIBIOBENCH_LIBS)
 
 if HAVE_URING
 noinst_PROGRAMS += bench/iops
-bench_iops_SOURCES = bench/iops.c
+bench_iops_SOURCES = bench/iops.c bench/job.c bench/job.h
 bench_iops_LDADD = $(LIBIOBENCH_LIBS)
 endif
 
 noinst_PROGRAMS += bench/lanes
-bench_lanes_SOURCES = bench/lanes.c tests/unit/fault_fs.c tests/unit/fault_fs.h
+bench_lanes_SOURCES = bench/lanes.c bench/job.c bench/job.h tests/unit/fault_fs.c tests/unit/fault_fs.h
 bench_lanes_LDADD = $(LIBIOBENCH_LIBS)
 
 noinst_PROGRAMS += bench/synthesis
