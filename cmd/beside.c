@@ -1,196 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/beside.h"
 
-#include "base/child.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "cmd/arguments.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
-#include "report/load.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { POLL_MS = 200 };
-
-/* Messages between parent and members. */
-enum letter { LETTER_GO = 'g', LETTER_TURN = 't', LETTER_READY = 'r' };
-
-struct member {
-    struct job job;
-    char label[256];
-    pid_t pid;
-    int socket;       /* to the member; -1: it has ended */
-    int text, result; /* unnamed files: its output, and its JSON */
-    int status;
-};
 
 struct beside {
-    const struct invocation *invocation;
-    struct member members[BESIDE_MEMBERS];
-    uint32_t started;
+    struct members members;
     struct random order;
 };
 
-/* ---- in a member ---- */
-
-/* Wait for a letter or for the other process to end. */
-static int await(int socket, char *letter)
-{
-    struct pollfd ready = {.fd = socket, .events = POLLIN};
-
-    for (;;) {
-        if (child_is_interrupted())
-            return fail(EINTR, "interrupted");
-        if (poll(&ready, 1, POLL_MS) <= 0)
-            continue;
-        const ssize_t count = recv(socket, letter, 1, 0);
-        if (count > 0)
-            return 0;
-        if (count == 0 || errno != EINTR)
-            return fail(EPIPE, "the job beside ended");
-    }
-}
-
-static int say(int socket, char letter)
-{
-    return send(socket, &letter, 1, MSG_NOSIGNAL) == 1 ? 0 : fail(EPIPE, "the job beside ended");
-}
-
-int beside_wait(void *gate, enum run_gate what)
-{
-    const struct beside_gate *line = gate;
-    char letter;
-    int code = say(line->socket, what == RUN_GATE_TURN ? LETTER_TURN : LETTER_READY);
-
-    return code ? code : await(line->socket, &letter);
-}
-
-static void write_document(const struct member *member, const json_t *documents)
-{
-    char *text = json_to_text(documents, JSON_COMPACT);
-
-    if (text)
-        file_write_at(member->result, text, strlen(text), 0, "result");
-    free(text);
-}
-
-/* Never returns. */
-static void be_member(const struct beside *beside, struct member *member, int line,
-                      beside_work *work)
-{
-    const struct beside_gate gate = {line};
-    json_t *documents = json_array();
-    char letter;
-
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    for (uint32_t i = 0; i < beside->started; i++)
-        close(beside->members[i].socket); /* or their owners would not see the peer's end */
-    dup2(member->text, STDOUT_FILENO);
-    int status = COMMAND_FAILED;
-    if (documents && await(line, &letter) == 0)
-        status = work(beside->invocation, &member->job, &gate, documents);
-    write_document(member, documents);
-    fflush(stdout);
-    _exit(status);
-}
-
-/* ---- starting them ---- */
-
-static int make_file(void)
-{
-    int file = memfd_create("beside", MFD_CLOEXEC);
-
-    return file < 0 ? fail(errno, "cannot create a file in memory: %s", fail_errno_text(errno))
-                    : file;
-}
-
-static int start_member(struct beside *beside, const struct job *job, const char *what,
-                        beside_work *work)
-{
-    struct member *member = &beside->members[beside->started];
-    int ends[2];
-
-    *member =
-        (struct member){.job = *job, .socket = -1, .text = make_file(), .result = make_file()};
-    if (member->text < 0 || member->result < 0)
-        return -errno;
-    snprintf(member->label, sizeof member->label, "%s, %s", job->output.label, what);
-    member->job.output.label = member->label;
-    member->job.output.json = member->job.beside = NULL;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-        return fail(errno, "cannot create a socket: %s", fail_errno_text(errno));
-    member->socket = ends[0];
-    fflush(stdout);
-    member->pid = fork();
-    if (member->pid == 0) {
-        close(ends[0]);
-        be_member(beside, member, ends[1], work);
-    }
-    close(ends[1]);
-    beside->started++;
-    return member->pid < 0 ? fail(errno, "cannot start a process: %s", fail_errno_text(errno)) : 0;
-}
-
-/* ---- scheduling them ---- */
-
-static void note_end(struct member *member)
-{
-    close(member->socket);
-    member->socket = -1;
-}
-
-/* Wait until the member sends that letter or ends. Returns 0, or -errno with a reason. */
-static int hear(struct member *member, char expected, bool may_end)
-{
-    char letter = 0;
-
-    if (member->socket < 0)
-        return fail(ECHILD, "'%s' ended early", member->label);
-    int code = await(member->socket, &letter);
-    if (code == -EPIPE) {
-        note_end(member);
-        return may_end ? 0 : fail(ECHILD, "'%s' ended early", member->label);
-    }
-    return code == 0 && letter != expected ? fail(EPROTO, "'%s' is out of step", member->label)
-                                           : code;
-}
-
-static int tell(const struct member *member)
-{
-    return member->socket < 0 ? fail(ECHILD, "'%s' ended early", member->label)
-                              : say(member->socket, LETTER_GO);
-}
-
-/* Run the members of a stage (bits) once; they start together. */
 static int carry_out_stage(struct beside *beside, unsigned stage, bool is_last)
 {
-    int code = 0;
+    int code = members_ready(&beside->members, stage);
 
-    for (int step = 0; step < 4; step++)
-        for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
-            struct member *member = &beside->members[i];
-            if (!(stage & 1U << i))
-                continue;
-            code = step % 2 == 0
-                       ? tell(member)
-                       : hear(member, step == 1 ? LETTER_READY : LETTER_TURN, step == 3 && is_last);
-        }
-    return code;
+    if (code == 0)
+        code = members_go(&beside->members, stage);
+    return code ? code : members_await(&beside->members, stage, is_last);
 }
 
 static int carry_out_rounds(struct beside *beside, uint64_t rounds)
@@ -198,14 +34,8 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
     static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
     enum { STAGES = sizeof stages / sizeof *stages };
     uint32_t order[STAGES] = {0, 1, 2};
-    int code = 0;
+    int code = members_prepare(&beside->members, 0, 0);
 
-    /* One after the other, since they index and calibrate now. */
-    for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
-        code = tell(&beside->members[i]);
-        if (code == 0)
-            code = hear(&beside->members[i], LETTER_TURN, false);
-    }
     for (uint64_t round = 0; round < rounds && code == 0; round++) {
         random_shuffle_u32(&beside->order, order, STAGES);
         for (uint32_t i = 0; i < STAGES && code == 0; i++)
@@ -214,50 +44,7 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
     return code;
 }
 
-/* Reap all members; after a failure stop them first. */
-static void end_members(struct beside *beside, int code)
-{
-    for (uint32_t i = 0; i < beside->started; i++)
-        if (code && beside->members[i].pid > 0)
-            kill(beside->members[i].pid, SIGTERM);
-    for (uint32_t i = 0; i < beside->started; i++) {
-        struct member *member = &beside->members[i];
-        int status = 0;
-        if (member->socket >= 0)
-            note_end(member);
-        while (member->pid > 0 && waitpid(member->pid, &status, 0) < 0 && errno == EINTR)
-            ;
-        member->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
-    }
-}
-
 /* ---- results ---- */
-
-static void print_text(const struct member *member)
-{
-    size_t bytes;
-    char *text = file_read_all(member->text, &bytes, "result");
-
-    if (text && bytes)
-        printf("%s\n", text);
-    free(text);
-}
-
-/* Append the member's result to documents. */
-static int collect(const struct member *member, json_t *documents)
-{
-    size_t bytes;
-    char *text = file_read_all(member->result, &bytes, "result");
-    json_t *list = text ? load_any(member->label, text, bytes) : NULL;
-    const int code =
-        json_array_size(list) == 1 ? 0 : fail(ENODATA, "'%s' has no result", member->label);
-
-    if (code == 0)
-        json_array_append(documents, json_array_get(list, 0));
-    json_decref(list);
-    free(text);
-    return code;
-}
 
 static int write_json(const char *path, json_t *documents, json_t *figures)
 {
@@ -298,9 +85,9 @@ static int show(const struct beside *beside, const struct job *jobs)
     int code = 0;
 
     for (uint32_t i = 0; i < BESIDE_MEMBERS && has_text; i++)
-        print_text(&beside->members[i]);
+        members_print(&beside->members.list[i]);
     for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
-        code = collect(&beside->members[i], documents);
+        code = members_collect(&beside->members.list[i], documents);
         list[i] = json_array_get(documents, i);
     }
     if (code == 0 && !(figures = beside_json(list, reads_same(jobs))))
@@ -343,7 +130,7 @@ static int check(const struct job *jobs)
     return outputs_check(&jobs[0], "{\"schema\"", "label,valid");
 }
 
-static int begin(struct beside *beside, struct job *jobs, beside_work *work)
+static int begin(struct beside *beside, struct job *jobs, member_work *work)
 {
     uint32_t seed = (uint32_t)jobs[0].order_seed;
     int code = 0;
@@ -352,17 +139,17 @@ static int begin(struct beside *beside, struct job *jobs, beside_work *work)
         return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
     beside->order = random_start(seed);
     for (int i = 0; i < BESIDE_MEMBERS && code == 0; i++)
-        code = start_member(beside, &jobs[i % BESIDE_JOBS],
-                            i < BESIDE_JOBS ? "alone" : "beside the other", work);
+        code = members_start(&beside->members, &jobs[i % BESIDE_JOBS],
+                             i < BESIDE_JOBS ? "alone" : "beside the other", work);
     if (code == 0)
-        code = sandbox_enter(beside->invocation, jobs, BESIDE_JOBS);
+        code = sandbox_enter(beside->members.invocation, jobs, BESIDE_JOBS);
     command_on_interrupt(NULL);
     return code;
 }
 
-int beside_carry_out(const struct invocation *invocation, struct job *jobs, beside_work *work)
+int beside_carry_out(const struct invocation *invocation, struct job *jobs, member_work *work)
 {
-    struct beside beside = {.invocation = invocation};
+    struct beside beside = {.members.invocation = invocation};
     int status = COMMAND_OK;
 
     if (check(jobs))
@@ -372,14 +159,11 @@ int beside_carry_out(const struct invocation *invocation, struct job *jobs, besi
         code = carry_out_rounds(&beside, jobs[0].dry_run ? 0 : jobs[0].runs);
     if (code)
         status = command_failed(invocation);
-    end_members(&beside, code);
-    for (uint32_t i = 0; i < beside.started; i++)
-        status = beside.members[i].status ? beside.members[i].status : status;
+    members_end(&beside.members, code);
+    for (uint32_t i = 0; i < beside.members.started; i++)
+        status = beside.members.list[i].status ? beside.members.list[i].status : status;
     if (code == 0 && show(&beside, jobs))
         status = command_failed(invocation);
-    for (uint32_t i = 0; i < beside.started; i++) {
-        close(beside.members[i].text);
-        close(beside.members[i].result);
-    }
+    members_release(&beside.members);
     return status;
 }

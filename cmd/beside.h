@@ -7,25 +7,12 @@
 #ifndef IOBENCH_CMD_BESIDE_H
 #define IOBENCH_CMD_BESIDE_H
 
-#include "cmd/command.h"
-#include "pipeline/jobs/run.h"
+#include "cmd/members.h"
 
 #include <jansson.h>
 
-/* In a member: its end of the socket to the parent, which schedules it. */
-struct beside_gate {
-    int socket;
-};
-
-/* gate of struct run_observer. */
-int beside_wait(void *gate, enum run_gate what);
-
-/* Run a job in a member and add its JSON to documents. Returns enum command_exit. */
-typedef int beside_work(const struct invocation *invocation, struct job *job,
-                        const struct beside_gate *gate, json_t *documents);
-
 /* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
-int beside_carry_out(const struct invocation *invocation, struct job *jobs, beside_work *work);
+int beside_carry_out(const struct invocation *invocation, struct job *jobs, member_work *work);
 
 /* ---- the report ---- */
 

@@ -25,8 +25,10 @@ iobench_SOURCES = cmd/main.c \
 	cmd/layers.c cmd/layers.h cmd/line.c cmd/line.h \
 	cmd/monitor.c \
 	cmd/net.c cmd/net_report.c cmd/net_report.h \
+	cmd/net_beside.c cmd/net_beside.h cmd/net_beside_report.c cmd/run_member.h \
 	cmd/network.c cmd/network.h \
 	cmd/manual.c cmd/manual.h \
+	cmd/members.c cmd/members.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c cmd/plan.c cmd/plot.c \
 	cmd/report.c cmd/report_data.c cmd/report_data.h \

@@ -19,6 +19,7 @@
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/rivals.h"
+#include "cmd/run_member.h"
 #include "cmd/sandbox.h"
 #include "cmd/section.h"
 #include "cmd/start_at.h"
@@ -41,7 +42,7 @@ struct jobs {
     size_t count;
     bool take_turns;                /* alternate runs in one session, then compare */
     struct ranks ranks;             /* of the jobs; only rank 0 prints */
-    const struct beside_gate *gate; /* at which the job waits for another; NULL: none */
+    const struct member_gate *gate; /* at which the job waits for another; NULL: none */
     json_t *documents;              /* results are added; NULL: not wanted */
 };
 
@@ -362,7 +363,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     const struct run_observer observer = {
         .progress = speaks(jobs) ? progress_show : NULL,
         .context = &progress,
-        .gate = jobs->gate      ? beside_wait
+        .gate = jobs->gate      ? member_wait
                 : job->start_at ? start_at_wait
                                 : NULL,
         .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
@@ -575,9 +576,8 @@ static int join_and_carry_out_with(const struct invocation *invocation, struct j
     return status;
 }
 
-/* In its own process. */
-static int carry_out_member(const struct invocation *invocation, struct job *job,
-                            const struct beside_gate *gate, json_t *documents)
+int run_as_member(const struct invocation *invocation, struct job *job,
+                  const struct member_gate *gate, json_t *documents)
 {
     struct jobs alone = {.jobs = job, .count = 1, .gate = gate, .documents = documents};
 
@@ -594,7 +594,7 @@ static int run_run(const struct invocation *invocation)
                            : add_command_line(invocation, &jobs);
     int status = code ? command_misused(invocation) : COMMAND_OK;
     if (code == 0 && jobs.count && jobs.jobs[0].beside)
-        status = beside_carry_out(invocation, jobs.jobs, carry_out_member);
+        status = beside_carry_out(invocation, jobs.jobs, run_as_member);
     else if (code == 0)
         status = join_and_carry_out_with(invocation, &jobs, &others);
 

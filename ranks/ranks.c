@@ -94,6 +94,13 @@ static int sit_down(struct ranks *ranks)
     return gathered;
 }
 
+static bool is_no_rank;
+
+void ranks_stay_alone(void)
+{
+    is_no_rank = true;
+}
+
 int ranks_started(const char **says)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
@@ -114,7 +121,7 @@ int ranks_started(const char **says)
 static int check_launcher(const struct ranks *ranks)
 {
     const char *says;
-    int started = ranks->place.ranks == 1 ? ranks_started(&says) : 1;
+    int started = ranks->place.ranks == 1 && !is_no_rank ? ranks_started(&says) : 1;
 
     return started == 1
                ? 0
@@ -132,7 +139,7 @@ static int choose(void)
 {
     int i = 0;
 
-    while (ranks_registry[i + 1] && plugin_usable(ranks_registry[i]))
+    while (ranks_registry[i + 1] && (is_no_rank || plugin_usable(ranks_registry[i])))
         i++;
     return i;
 }

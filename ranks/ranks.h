@@ -81,6 +81,10 @@ struct ranks {
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
 bool ranks_are_launched(void);
 
+/* From now on this process is no rank, whatever its launcher says: it was forked by one, before
+ * that one joined. */
+void ranks_stay_alone(void);
+
 /* A single process. Needs no ranks_leave(). */
 struct ranks ranks_alone(void);
 
