@@ -57,6 +57,23 @@ make_hosts() { # COUNT
     done
 }
 
+# Run as many ranks of COMMAND as there are hosts, one on each, with the host's network, name and shared memory;
+# in $T. Needs Open MPI.
+on_hosts() { # COMMAND...
+    cat >agent <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do case \$1 in -l | -p | -o) shift ;; esac; shift; done
+host=\${1##*.}
+shift
+exec ip netns exec $BRIDGE-\$host unshare -u -m sh -c \\
+    "hostname host\$host; mount -t tmpfs tmpfs /dev/shm; cd $T; exec sh -c \"\\\$*\"" sh "\$@"
+END
+    chmod +x agent
+    timeout 600 "$MPIRUN" -n "$HOSTS" --host "$(seq -s , -f "$NET.%g:1" "$HOSTS")" --bind-to none \
+        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include "$NET.0/24" \
+        --mca oob_tcp_if_include "$NET.0/24" "$@"
+}
+
 remove_hosts() {
     for pid in ${daemons-}; do kill "$pid" 2>/dev/null; done
     for host in $(seq "$HOSTS"); do ip netns del "$BRIDGE-$host" 2>/dev/null; done

@@ -16,19 +16,7 @@ for host in 1 2 3; do
         tc $side root tbf rate $rate latency 400ms 2>/dev/null || skip "no link can be shaped here"
     done
 done
-cat >agent <<END
-#!/bin/sh
-while [ "\${1#-}" != "\$1" ]; do case \$1 in -l | -p | -o) shift ;; esac; shift; done
-host=\${1##*.}
-shift
-exec ip netns exec $BRIDGE-\$host unshare -u -m sh -c \\
-    "hostname host\$host; mount -t tmpfs tmpfs /dev/shm; cd $T; exec sh -c \"\\\$*\"" sh "\$@"
-END
-chmod +x agent
-expect 0 timeout 600 "$MPIRUN" -n 3 --host "$NET.1:1,$NET.2:1,$NET.3:1" --bind-to none \
-    --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include "$NET.0/24" \
-    --mca oob_tcp_if_include "$NET.0/24" \
-    "$IOBENCH" net --transport tcp --no-messages --no-collectives --pair-size 64k --repeats 2 \
+expect 0 on_hosts "$IOBENCH" net --transport tcp --no-messages --no-collectives --pair-size 64k --repeats 2 \
     --repeat-time 1ms --json net.json
 says "3 ranks on 3 nodes" "TCP from $NET.1" "Slow node host3 sends at most" "Slow node host3 receives at most"
 python3 - <<'CHECK' || die "the wrong one is slow: $out"
