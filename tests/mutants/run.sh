@@ -64,7 +64,8 @@ programs_of() { # TEST...
         case $test in
         tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
         tests/cuda/net.sh) echo all tests/cuda/emulated_net_p2p.so tests/cuda/emulated_net_nccl.so ;;
-        tests/cluster/net_verbs.sh) echo all tests/cluster/emulated_verbs.so ;;
+        tests/cluster/net_verbs.sh) echo all tests/cluster/ranks tests/cluster/emulated_verbs.so ;;
+        tests/cluster/*.sh) echo all tests/cluster/ranks tests/cluster/steps ;;
         *.sh) echo all ;;
         tests/unit/test_probes) echo "$test" tests/unit/mock_nvml.so ;;
         *) echo "$test" ;;
