@@ -6,8 +6,10 @@
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
+#include "cmd/net_beside.h"
 #include "cmd/net_report.h"
 #include "cmd/outputs.h"
+#include "cmd/sandbox.h"
 #include "pipeline/evidence/machine.h"
 #include "pipeline/result/recorder.h"
 
@@ -17,13 +19,16 @@
 #include <string.h>
 
 struct net_settings {
-    char *transport, *json;
+    char *transport, *json, *beside, *network;
     uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns,
         sample_interval_ns;
     uint64_t require_all_reduce, require_nodes; /* 0: none */
-    int pairs;
+    uint64_t buckets, step_ns, rounds, exchange_ns;
+    int pairs, precision;
     bool messages, collectives, verify;
 };
+
+static const char *const precision_names[] = {"fp32", "fp16", NULL};
 
 /* enum survey_pairs */
 static const char *const pairs_names[] = {"auto", "alone", "rounds", "none", NULL};
@@ -50,6 +55,22 @@ static const struct option_spec net_options[] = {
      .summary = "messages between all pairs"},
     {"collectives", 0, OPTION_FLAG, FIELD(collectives), .fallback = "yes",
      .summary = "all-reduce, reduce-scatter, all-gather, broadcast and all-to-all of all sizes"},
+    {"beside", 0, OPTION_TEXT, FIELD(beside), .metavar = "'OPTIONS'",
+     .section = "Gradients and reads",
+     .summary = "all-reduces of gradients at a trainer's rhythm, and iobench run with these OPTIONS "
+                "on every rank: each alone and both at once"},
+    {"network", 'N', OPTION_TEXT, FIELD(network), .fallback = "resnet50", .metavar = "NAME",
+     .summary = "network whose gradients are exchanged"},
+    {"precision", 0, OPTION_CHOICE, FIELD(precision), .fallback = "fp32",
+     .choices = precision_names, .summary = "of the gradients on the wire: bytes of their size"},
+    {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 256,
+     .summary = "number of gradient buckets, each reduced as soon as it is complete"},
+    {"step-time", 0, OPTION_DURATION, FIELD(step_ns), .fallback = "200ms", .minimum = 1e-4,
+     .maximum = 3600, .summary = "computing of a step, forward and backward"},
+    {"exchange-time", 0, OPTION_DURATION, FIELD(exchange_ns), .fallback = "5s", .minimum = 1e-3,
+     .maximum = 86400, .summary = "of gradients alone, in each round"},
+    {"rounds", 0, OPTION_COUNT, FIELD(rounds), .fallback = "3", .minimum = 1,
+     .maximum = NET_BESIDE_ROUNDS, .summary = "of each alone and both at once, in drawn order"},
     {"repeats", 'n', OPTION_COUNT, FIELD(repeats), .fallback = "7", .minimum = 1, .maximum = 10000,
      .section = "How",
      .summary = "measurements of each figure, after the warm-up"},
@@ -118,7 +139,7 @@ static int report(const struct net_settings *settings, const struct net_asked *a
 }
 
 static int measure(const struct invocation *invocation, struct transport *transport,
-                   struct ranks *ranks)
+                   struct ranks *ranks, struct net_beside *beside)
 {
     const struct net_settings *settings = invocation->settings;
     struct shown shown = {.line = line_start(), .ranks = ranks};
@@ -140,8 +161,11 @@ static int measure(const struct invocation *invocation, struct transport *transp
     };
     char command[4096];
     const struct output_settings sampled = {.sample_interval_ns = settings->sample_interval_ns};
-    struct net_asked asked = {
-        .settings = &wanted, .ranks = ranks, .transport = settings->transport, .command = command};
+    struct net_asked asked = {.settings = &wanted,
+                              .ranks = ranks,
+                              .transport = settings->transport,
+                              .command = command,
+                              .beside = beside};
     struct fabric_survey survey;
 
     machine_describe(&asked.place);
@@ -155,8 +179,12 @@ static int measure(const struct invocation *invocation, struct transport *transp
         return code;
     struct recorder *recorder = recorder_start("/", &sampled, ranks);
     code = survey_run(&wanted, transport, ranks, &survey);
-    asked.timeline = recorder_finish(recorder, code);
     line_clear(&shown.line);
+    if (code == 0 && beside)
+        code = net_beside_run(beside, settings->transport, ranks, recorder);
+    if (code == 0 && beside)
+        survey.verified_bytes += net_beside_verified(beside);
+    asked.timeline = recorder_finish(recorder, code);
     if (code == 0 && ranks->place.rank == 0)
         code = report(settings, &asked, &survey);
     timeline_destroy(asked.timeline);
@@ -173,10 +201,12 @@ static int check(const struct net_settings *settings, struct transport *transpor
         return fail(EINVAL, "--from is larger than --to");
     if (settings->require_all_reduce && !settings->collectives)
         return fail(EINVAL, "--require-all-reduce needs --collectives");
-    if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE)
+    if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE &&
+        !settings->beside)
         return fail(EINVAL, "--no-messages --no-collectives --pairs none: nothing to measure");
     const int code = transport_choose(transport, settings->transport);
-    if (code == 0 && settings->collectives && !transport_allows_collectives(transport))
+    if (code == 0 && (settings->collectives || settings->beside) &&
+        !transport_allows_collectives(transport))
         return fail(EINVAL, "--transport %s has no collectives: give --no-collectives",
                     settings->transport);
     return code;
@@ -184,22 +214,49 @@ static int check(const struct net_settings *settings, struct transport *transpor
 
 static int net_check(const struct invocation *invocation)
 {
+    const struct net_settings *settings = invocation->settings;
     struct transport transport;
-    int code = check(invocation->settings, &transport);
+    int code = check(settings, &transport);
+
+    if (code == 0 && settings->beside)
+        code = fail(EINVAL, "--beside works on a command line only");
 
     transport_close(&transport, true);
     return code;
 }
 
+/* Before the ranks join: it forks. */
+static int start_beside(const struct invocation *invocation, struct net_beside *beside)
+{
+    const struct net_settings *settings = invocation->settings;
+    const struct net_beside_settings wanted = {
+        .reads = settings->beside,
+        .network = settings->network,
+        .halves = settings->precision == 1,
+        .buckets = settings->buckets,
+        .step_ns = settings->step_ns,
+        .rounds = settings->rounds,
+        .exchange_ns = settings->exchange_ns,
+        .seed = settings->seed,
+        .damage = settings->damage,
+    };
+
+    if (invocation->sandbox == SANDBOX_YES)
+        return fail(EINVAL, "--sandbox yes forbids what --beside reads");
+    return net_beside_start(beside, &wanted, invocation);
+}
+
 static int net_command(const struct invocation *invocation)
 {
     const struct net_settings *settings = invocation->settings;
+    struct net_beside beside = {0};
     struct transport transport;
     struct ranks ranks;
     int status = COMMAND_OK;
 
-    if (check(settings, &transport)) {
-        status = command_misused(invocation);
+    if (check(settings, &transport) || (settings->beside && start_beside(invocation, &beside))) {
+        status = ranks_speaks() ? command_misused(invocation) : COMMAND_USAGE;
+        net_beside_end(&beside, -EINVAL);
         transport_close(&transport, true);
         return status;
     }
@@ -207,13 +264,14 @@ static int net_command(const struct invocation *invocation)
     command_on_interrupt(on_signal); /* after MPI has installed its handlers */
     ranks.silence_ns = settings->silence_ns;
     if (code == 0)
-        code = measure(invocation, &transport, &ranks);
+        code = measure(invocation, &transport, &ranks, settings->beside ? &beside : NULL);
     else
         transport_close(&transport, true);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
         status = command_failed(invocation);
     else if (code)
         status = COMMAND_FAILED;
+    net_beside_end(&beside, code);
     command_leave(&ranks, code < 0);
     return status;
 }

@@ -215,6 +215,8 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
         print_pairs(asked, survey);
     if (survey->has_collectives)
         print_collectives(survey);
+    if (asked->beside)
+        net_beside_text(asked->beside, asked->timeline);
 }
 
 /* ---- JSON ---- */
@@ -368,6 +370,9 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_object_set_new(document, "pairs", survey->has_pairs ? json_pairs(survey) : json_null());
     json_object_set_new(document, "collectives",
                         survey->has_collectives ? json_collectives(survey) : json_null());
+    json_object_set_new(document, "beside",
+                        asked->beside ? net_beside_json(asked->beside, asked->timeline)
+                                      : json_null());
     json_object_set_new(document, "series",
                         asked->timeline ? report_timeline(asked->timeline) : json_null());
     if (json_check() == 0 && document && seal_add(document) == 0)

@@ -3,6 +3,7 @@
 #ifndef IOBENCH_CMD_NET_REPORT_H
 #define IOBENCH_CMD_NET_REPORT_H
 
+#include "cmd/net_beside.h"
 #include "fabric/survey.h"
 #include "pipeline/result/result.h"
 #include "pipeline/result/timeline.h"
@@ -12,10 +13,11 @@
 struct net_asked {
     const struct survey_settings *settings;
     const struct ranks *ranks;
-    const char *transport;     /* as chosen */
-    const char *command;       /* the command line */
-    struct environment place;  /* of rank 0, its machine only */
-    struct timeline *timeline; /* of the machines meanwhile; NULL: unknown */
+    const char *transport;           /* as chosen */
+    const char *command;             /* the command line */
+    struct environment place;        /* of rank 0, its machine only */
+    const struct net_beside *beside; /* NULL: not asked for */
+    struct timeline *timeline;       /* of the machines meanwhile; NULL: unknown */
 };
 
 void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);

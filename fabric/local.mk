@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	fabric/measure.c fabric/measure.h \
 	fabric/pattern.c fabric/pattern.h \
 	fabric/plugins.h fabric/registry.c \
+	fabric/rhythm.c fabric/rhythm.h \
 	fabric/survey.c fabric/survey.h \
 	fabric/tcp.c fabric/tcp.h fabric/tcp_connect.c fabric/tcp_plain.c fabric/tcp_registry.c \
 	fabric/transport.c fabric/transport.h

@@ -19,6 +19,11 @@ void survey_interrupt(void)
     flag_set(&interrupted);
 }
 
+bool survey_is_interrupted(void)
+{
+    return flag_get(&interrupted);
+}
+
 struct survey_work {
     const struct survey_settings *settings;
     struct ranks *ranks;

@@ -237,8 +237,7 @@ static void add_phases(const struct timeline_node *nodes, uint32_t count, struct
     for (uint32_t i = 1; i < count; i++) {
         provenance_add(&sum->provenance, &nodes[i].timeline->provenance);
         for (uint32_t k = 0; k < sum->phase_count; k++)
-            if (strcmp(sum->phases[k].name, "epoch") == 0)
-                add_phase(nodes[i].timeline, &sum->phases[k]);
+            add_phase(nodes[i].timeline, &sum->phases[k]);
     }
 }
 

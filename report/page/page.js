@@ -411,7 +411,21 @@
       ...row.map((value) => heated(megabytes(typeof value === "number" ? value : null), (Number(value) || 0) / most))]), 1)];
   }
 
-  other_tables["iobench-net"] = (one) => make("div", {}, ...slow(one),
+  function beside(one) {
+    const gradients = at(one, "beside.gradients"), reads = at(one, "beside.reads");
+    if (!gradients || !reads) return [];
+    const fixed = (value) => (value === null ? "-" : value.toFixed(2));
+    const slower = (row) => fixed(number(row, "slow_down")) + " (" + fixed(number(row, "slow_down_low95")) + " .. " + fixed(number(row, "slow_down_high95")) + ")";
+    return [table("Gradients of " + plain(at(gradients, "network")) + " and reads (" + plain(at(reads, "options")) + "), " + plain(at(one, "beside.rounds")) + " rounds",
+        ["", "alone", "both at once", "slow-down"], [
+          ["step", duration(number(gradients, "alone_step_s")), duration(number(gradients, "beside_step_s")), slower(gradients)],
+          ["waits for gradients", percent(number(gradients, "alone_late_percent")), percent(number(gradients, "beside_late_percent")), ""],
+          ["samples/s", rate(number(reads, "alone_samples_per_s")), rate(number(reads, "beside_samples_per_s")), slower(reads)]], 1),
+      table("Ports, MiB, summed over the nodes", ["", "received", "sent", "difference", "asked to read", "gradients by formula"], list(at(one, "beside.stages")).map((row) => [plain(at(row, "name")),
+        ...["received", "sent", "excess", "request", "expected_gradient"].map((key) => mib(number(row, key + "_bytes")))]), 1)];
+  }
+
+  other_tables["iobench-net"] = (one) => make("div", {}, ...slow(one), ...beside(one),
     table(plain(at(one, "transport")) + "; medians and 95% intervals, MB/s", ["bytes", "latency", "forth", "back", "both"],
       list(at(one, "messages.sizes")).map((row) => [plain(at(row, "bytes")), with_interval(row, "latency", "s", duration),
         ...["forth", "back", "both"].map((key) => with_interval(row, key, "bytes_per_s", megabytes))]), 1), ...pairs(one),

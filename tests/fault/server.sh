@@ -14,7 +14,7 @@ PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v ganesha.nfsd >/dev/null || skip "nfs-ganesha is not installed"
 command -v rpcbind >/dev/null || skip "rpcbind is not installed"
-./iobench list reader | grep -q '^ *nfs ' || skip "built without libnfs"
+"${IOBENCH:-./iobench}" list reader | grep -q '^ *nfs ' || skip "built without libnfs"
 ns=iobnfs$$
 ip netns add $ns 2>/dev/null || skip "no network namespaces here"
 

@@ -211,8 +211,8 @@ static void one_alone_and_empty_ones(void **unused)
     timeline_destroy(sum);
 }
 
-/* The provenance of an epoch is that of all nodes; other phases are the first node's. */
-static void epochs_add_up(void **unused)
+/* The provenance of a phase is that of all nodes. */
+static void phases_add_up(void **unused)
 {
     struct timeline *timelines[2];
 
@@ -232,7 +232,7 @@ static void epochs_add_up(void **unused)
     }
     struct timeline *sum = join_two(timelines[0], timelines[1]);
     assert_int_equal(sum->phase_count, 3);
-    assert_true(sum->phases[0].provenance.read == 5);
+    assert_true(sum->phases[0].provenance.read == 10);
     assert_true(sum->phases[1].provenance.read == 200 && sum->phases[1].provenance.local == 80);
     assert_true(sum->phases[1].from_s == 1);
     assert_true(sum->phases[2].provenance.read == 7);
@@ -382,7 +382,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_a_gap),
         cmocka_unit_test(one_comes_late_and_leaves_early),
         cmocka_unit_test(one_alone_and_empty_ones),
-        cmocka_unit_test(epochs_add_up),
+        cmocka_unit_test(phases_add_up),
         cmocka_unit_test(clocks_that_differ_and_drift),
         cmocka_unit_test(arrives_as_it_was),
         cmocka_unit_test(empty_and_joined_ones_arrive),
