@@ -68,6 +68,7 @@ grep -q '"excess_bytes"' net.html || die "the page lacks the stages"
 # A rank whose reads fail is named, with the cause.
 cp -r set broken
 printf x | dd of="$(find broken -name 'train-*' ! -name '*.idx' | head -n 1)" bs=1 seek=30000 conv=notrunc status=none
+# shellcheck disable=SC2086 # words
 expect 1 on_hosts "$IOBENCH" net $only --network lenet --rounds 1 --exchange-time 10ms --beside "--data $T/broken --calibrate=no --memory 16m"
 says "on host" "offset"
 
