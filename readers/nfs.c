@@ -6,6 +6,8 @@
  *                                                          | timed out: ABANDONED --> FREE
  *
  * A broken connection is re-established; its reads are WAITING meanwhile, until they time out.
+ * Reads that wait are in the list of what they wait for, a connection or a file, so an event costs
+ * the same at any depth.
  * Everything runs on the reader's thread: libnfs calls back only from nfs_service() and
  * nfs_destroy_context(). */
 #include "base/clock.h"
@@ -53,8 +55,14 @@ static const struct option_spec nfs_options[] = {
 
 enum read_state { READ_FREE, READ_WAITING, READ_OPENING, READ_SENT, READ_ABANDONED };
 
+struct read_list {
+    struct nfs_read *first, *last;
+};
+
 struct nfs_read {
     enum read_state state;
+    struct read_list *list; /* the one it is in, and its neighbours there */
+    struct nfs_read *previous, *next;
     struct read_request *request;
     struct connection *connection;
     struct handle *handle; /* NULL while waiting */
@@ -72,10 +80,14 @@ struct connection {
     struct opening {
         struct connection *connection;
         struct handle *handle;
-    } * openings;     /* by handle */
-    uint32_t busy;    /* reads */
-    uint32_t waiting; /* of these, not begun: READ_WAITING */
-    uint32_t opens;   /* under way */
+        struct read_list reads; /* those that wait for this file: READ_OPENING */
+        struct opening *next;
+    } * openings;                               /* by handle */
+    struct opening *first_queued, *last_queued; /* to be opened when others are */
+    struct read_list waiting;                   /* READ_WAITING */
+    uint32_t busy;                              /* reads */
+    uint32_t sent;                              /* reads that libnfs holds */
+    uint32_t opens;                             /* under way */
 };
 
 struct nfs_state {
@@ -95,13 +107,45 @@ struct nfs_state {
 };
 
 static void start_read(struct nfs_read *read);
+static void open_queued(struct connection *connection);
 
+static void join(struct read_list *list, struct nfs_read *read)
+{
+    read->list = list;
+    read->previous = list->last;
+    read->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = read;
+    list->last = read;
+}
+
+static void leave(struct nfs_read *read)
+{
+    struct read_list *list = read->list;
+
+    if (!list)
+        return;
+    *(read->previous ? &read->previous->next : &list->first) = read->next;
+    *(read->next ? &read->next->previous : &list->last) = read->previous;
+    read->list = NULL;
+}
+
+static bool is_with_libnfs(enum read_state state)
+{
+    return state == READ_SENT || state == READ_ABANDONED;
+}
+
+/* Sets the state; a read that waits keeps its place only if it waits for the same again. */
 static void set_state(struct nfs_read *read, enum read_state state)
 {
-    struct nfs_state *nfs = read->connection->nfs;
+    struct connection *connection = read->connection;
+    struct nfs_state *nfs = connection->nfs;
 
-    read->connection->waiting -= read->state == READ_WAITING;
-    read->connection->waiting += state == READ_WAITING;
+    connection->sent -= is_with_libnfs(read->state);
+    connection->sent += is_with_libnfs(state);
+    if (state != READ_WAITING || read->list != &connection->waiting)
+        leave(read);
+    if (state == READ_WAITING && !read->list)
+        join(&connection->waiting, read);
     read->state = state;
     if (state == READ_FREE)
         nfs->free[nfs->free_count++] = read;
@@ -153,18 +197,33 @@ static void forget_file(void *owner, struct handle *handle)
         nfs_close_async(connection->context, handle->remote, ignore, NULL);
 }
 
+static struct opening *opening_of(struct connection *connection, const struct handle *handle)
+{
+    return &connection->openings[handle - connection->handles.all];
+}
+
+/* Take the oldest file off the queue: it counts as being opened until file_opened(). */
+static struct opening *take_queued(struct connection *connection)
+{
+    struct opening *opening = connection->first_queued;
+
+    if (!opening)
+        return NULL;
+    connection->first_queued = opening->next;
+    connection->opens++;
+    return opening;
+}
+
 /* Continue all reads that wait for a file, or fail them with code. */
 static void file_opened(struct connection *connection, struct handle *handle, int code)
 {
-    struct nfs_state *nfs = connection->nfs;
+    struct read_list *reads = &opening_of(connection, handle)->reads;
+    struct nfs_read *read;
 
     handle->opening = false;
     connection->opens--;
     handle->opened = code == 0;
-    for (uint32_t i = 0; i < nfs->config->depth; i++) {
-        struct nfs_read *read = &nfs->reads[i];
-        if (read->state != READ_OPENING || read->handle != handle)
-            continue;
+    while ((read = reads->first)) {
         if (nfs_link_is_lost(code)) {
             connection->is_broken = true;
             handles_release(&connection->handles, handle);
@@ -177,6 +236,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
         }
     }
     handles_release(&connection->handles, handle);
+    open_queued(connection);
 }
 
 static void on_stat(int status, struct nfs_context *context, void *body, void *private)
@@ -206,19 +266,33 @@ static void on_open(int status, struct nfs_context *context, void *body, void *p
         file_opened(opening->connection, opening->handle, -EINTR);
 }
 
-static void open_file(struct connection *connection, struct handle *handle)
+/* Open as many files of the queue as may be opened at once. */
+static void open_queued(struct connection *connection)
 {
     struct nfs_state *nfs = connection->nfs;
-    struct opening *opening = &connection->openings[handle - connection->handles.all];
-    const char *path =
-        nfs_place_below(nfs->place, nfs->config->catalog->shards[handle->shard].path);
+
+    while (!connection->is_broken && connection->opens < nfs->opens_most &&
+           connection->first_queued) {
+        struct opening *opening = take_queued(connection);
+        const struct shard *shard = &nfs->config->catalog->shards[opening->handle->shard];
+        if (nfs_open_async(connection->context, nfs_place_below(nfs->place, shard->path), O_RDONLY,
+                           on_open, opening))
+            file_opened(connection, opening->handle, -EINTR);
+    }
+}
+
+static void open_file(struct connection *connection, struct handle *handle, struct nfs_read *read)
+{
+    struct opening *opening = opening_of(connection, handle);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
+    join(&opening->reads, read);
     handles_acquire(&connection->handles, handle->shard); /* until it is open */
     handle->opening = true;
-    connection->opens++;
-    if (nfs_open_async(connection->context, path, O_RDONLY, on_open, opening))
-        file_opened(connection, handle, -EINTR);
+    *(connection->first_queued ? &connection->last_queued->next : &connection->first_queued) =
+        opening;
+    connection->last_queued = opening;
+    open_queued(connection);
 }
 
 /* ---- reads ---- */
@@ -273,13 +347,10 @@ static void start_read(struct nfs_read *read)
     }
     set_state(read, READ_OPENING);
     if (!read->handle->opened) {
-        if (!read->handle->opening && connection->opens >= connection->nfs->opens_most) {
-            handles_release(&connection->handles, read->handle);
-            read->handle = NULL;
-            set_state(read, READ_WAITING);
-        } else if (!read->handle->opening) {
-            open_file(connection, read->handle);
-        }
+        if (read->handle->opening)
+            join(&opening_of(connection, read->handle)->reads, read);
+        else
+            open_file(connection, read->handle, read);
         return;
     }
     set_state(read, READ_SENT);
@@ -291,13 +362,16 @@ static void start_read(struct nfs_read *read)
 
 /* ---- connections ---- */
 
+/* Start the reads that wait for the connection, the oldest first. */
 static void start_waiting(struct connection *connection)
 {
-    struct nfs_state *nfs = connection->nfs;
+    struct nfs_read *read;
 
-    for (uint32_t i = 0; i < nfs->config->depth && connection->waiting; i++)
-        if (nfs->reads[i].state == READ_WAITING && nfs->reads[i].connection == connection)
-            start_read(&nfs->reads[i]);
+    while (!connection->is_broken && (read = connection->waiting.first)) {
+        start_read(read);
+        if (read == connection->waiting.first)
+            break; /* all files are in use */
+    }
 }
 
 static void on_mount(int status, struct nfs_context *context, void *body, void *private)
@@ -348,6 +422,8 @@ static void disconnect(struct connection *connection)
     if (connection->context)
         nfs_destroy_context(connection->context);
     connection->context = NULL;
+    for (struct opening *opening; (opening = take_queued(connection));)
+        file_opened(connection, opening->handle, -EINTR);
     for (uint32_t i = 0; handles->all && i < handles->capacity; i++) {
         handles->all[i].remote = NULL;
         handles->all[i].opened = false;
@@ -534,16 +610,10 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     return connect_all(nfs);
 }
 
-/* libnfs holds calls, which end as lost when their connection is destroyed. */
+/* Calls are under way or queued, which end as lost when their connection is destroyed. */
 static bool has_calls(const struct connection *connection)
 {
-    const struct nfs_state *nfs = connection->nfs;
-    bool has = connection->opens > 0;
-
-    for (uint32_t i = 0; !has && i < nfs->config->depth; i++)
-        has = nfs->reads[i].connection == connection &&
-              (nfs->reads[i].state == READ_SENT || nfs->reads[i].state == READ_ABANDONED);
-    return has;
+    return connection->opens > 0 || connection->sent > 0 || connection->first_queued;
 }
 
 static void nfs_reader_close(void *state)
