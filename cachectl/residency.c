@@ -45,9 +45,10 @@ struct cachestat_answer {
 enum sight { SIGHT_UNKNOWN, SIGHT_SEES, SIGHT_BLIND };
 enum { CACHESTAT, MINCORE, PROBES };
 
-/* State of the probes on one mount. */
+/* What is known of one mount: whether it is in memory, and the state of the probes there. */
 struct mount_sight {
     uint64_t device;
+    bool in_memory;
     enum sight sight[PROBES];
 };
 
@@ -149,20 +150,53 @@ int residency_open(const char *path, uint64_t *bytes)
     return subject.fd;
 }
 
-static void place_subject(struct subject *subject)
+/* ---- mounts ---- */
+
+static bool is_in_memory(int fd)
 {
     struct statfs place;
 
-    if (S_ISBLK(subject->status.st_mode) || fstatfs(subject->fd, &place))
-        return;
+    if (fstatfs(fd, &place))
+        return false;
     switch ((uint32_t)place.f_type) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:
     case HUGETLB_MAGIC:
-        subject->in_memory = true;
-        break;
+        return true;
     }
+    return false;
 }
+
+/* The lock is held. NULL: no memory. */
+static struct mount_sight *sight_of(struct residency_probe *probe, const struct subject *subject)
+{
+    const uint64_t device = subject->status.st_dev;
+
+    for (size_t i = 0; i < probe->mount_count; i++)
+        if (probe->mounts[i].device == device)
+            return &probe->mounts[i];
+    struct mount_sight *larger =
+        realloc(probe->mounts, (probe->mount_count + 1) * sizeof *probe->mounts);
+    if (!larger)
+        return NULL;
+    probe->mounts = larger;
+    larger[probe->mount_count] =
+        (struct mount_sight){.device = device, .in_memory = is_in_memory(subject->fd)};
+    return &larger[probe->mount_count++];
+}
+
+/* A block device has the pages of its disk, whatever holds its node. */
+static void place_subject(struct residency_probe *probe, struct subject *subject)
+{
+    if (S_ISBLK(subject->status.st_mode))
+        return;
+    pthread_mutex_lock(&probe->lock);
+    const struct mount_sight *mount = sight_of(probe, subject);
+    subject->in_memory = mount ? mount->in_memory : is_in_memory(subject->fd);
+    pthread_mutex_unlock(&probe->lock);
+}
+
+/* ---- one file's pages ---- */
 
 static int ask_cachestat(int fd, uint64_t bytes, struct cachestat_answer *answer)
 {
@@ -236,20 +270,6 @@ static void ask(const struct residency_probe *probe, const struct subject *subje
 
 /* ---- the positive control ---- */
 
-static struct mount_sight *sight_of(struct residency_probe *probe, uint64_t device)
-{
-    for (size_t i = 0; i < probe->mount_count; i++)
-        if (probe->mounts[i].device == device)
-            return &probe->mounts[i];
-    struct mount_sight *larger =
-        realloc(probe->mounts, (probe->mount_count + 1) * sizeof *probe->mounts);
-    if (!larger)
-        return NULL;
-    probe->mounts = larger;
-    larger[probe->mount_count] = (struct mount_sight){.device = device};
-    return &larger[probe->mount_count++];
-}
-
 static bool any_pages(const struct answers *answers)
 {
     return (answers->code[CACHESTAT] == 0 && answers->pages[CACHESTAT]) ||
@@ -284,7 +304,7 @@ static bool sees(struct residency_probe *probe, const struct subject *subject, i
     bool seen = false;
 
     pthread_mutex_lock(&probe->lock);
-    struct mount_sight *mount = sight_of(probe, subject->status.st_dev);
+    struct mount_sight *mount = sight_of(probe, subject);
     if (mount && mount->sight[which] == SIGHT_UNKNOWN)
         learn(probe, subject, mount);
     seen = mount && mount->sight[which] == SIGHT_SEES;
@@ -369,7 +389,7 @@ static void look_at_path(struct residency_probe *probe, const char *path, struct
                  fail_reason());
         return;
     }
-    place_subject(subject);
+    place_subject(probe, subject);
     look_at_subject(probe, subject, residency);
     close(subject->fd);
 }
