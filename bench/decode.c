@@ -3,6 +3,7 @@
  * bench/decode: what one core decodes, against the plain way and against what cannot be avoided.
  *
  *     bench/decode [--long] [FOLDER]     JPEG files of FOLDER, else made images
+ *     bench/decode --round N [FOLDER]    only round N, to take turns with other programs
  *     bench/decode --write FOLDER        keep the made images, for other programs to decode
  *
  * Variants take turns image set by image set; CPU time of this thread; medians over the rounds.
@@ -329,12 +330,15 @@ int main(int argc, char **argv)
     static struct workplace place;
     static double time[VARIANTS][ROUNDS_MAX];
     const char *folder = NULL, *write = NULL;
-    int rounds = 7, count = 150;
+    int first = 0, rounds = 7, count = 150;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--long") == 0) {
             rounds = ROUNDS_MAX;
             count = IMAGES_MAX;
+        } else if (strcmp(argv[i], "--round") == 0 && i + 1 < argc) {
+            first = atoi(argv[++i]);
+            rounds = 1;
         } else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc) {
             write = argv[++i];
         } else {
@@ -347,7 +351,7 @@ int main(int argc, char **argv)
         return give_up();
     for (int round = 0; round < rounds; round++)
         for (int variant = 0; variant < VARIANTS; variant++)
-            time[variant][round] = run_once(&place, &images, variant, round);
+            time[variant][round] = run_once(&place, &images, variant, first + round);
     report(&images, time, rounds);
     return 0;
 }

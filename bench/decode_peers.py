@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What other CPU paths decode on one core, for comparison with bench/decode.
+"""What other CPU paths decode on one core, by turns with bench/decode.
 
-    bench/decode --write FOLDER; bench/decode_peers.py FOLDER
+    pip install pillow opencv-python-headless simplejpeg tensorflow-cpu nvidia-dali-cuda120
+    bench/decode --write FOLDER; bench/decode_peers.py FOLDER [bench/decode]
 
-Each library that is installed (Pillow, Pillow with draft, OpenCV) decodes the same files, crops a
-random box of area 0.05..1 and aspect 3/4..4/3, resizes it to 224 x 224 with its antialiased
-bilinear filter (OpenCV: INTER_AREA when shrinking) and mirrors half of them. One thread; the
-libraries take turns; figures are medians of CPU time.
+Each library that is installed decodes the same files, crops the same random boxes of area 0.05..1
+and aspect 3/4..4/3, resizes them to 224 x 224 (antialiased bilinear; TensorFlow: bilinear; OpenCV:
+INTER_AREA when shrinking) and mirrors half of them. bench/decode draws its own boxes of this
+distribution. TensorFlow and DALI decode no more than the box. One thread; CPU time of the process,
+in microseconds an image; medians over 7 turns (smallest .. largest).
 """
 import glob
+import importlib.metadata
 import io
 import math
+import os
 import random
+import re
 import statistics
+import subprocess
 import sys
 import time
 
-SIDE = 224
+SIDE, TURNS = 224, 7
 
 
 def crop_box(generator, width, height):
@@ -31,68 +37,156 @@ def crop_box(generator, width, height):
     return (width - side) // 2, (height - side) // 2, side, side
 
 
-def peers():
+def each(decode):
+    def run(images, boxes, mirrors):
+        for image, box, mirror in zip(images, boxes, mirrors):
+            decode(image, box, mirror)
+    return run
+
+
+def pillow():
+    from PIL import Image
+
+    def decode(image, box, mirror):
+        x, y, w, h = box
+        picture = Image.open(io.BytesIO(image)).convert('RGB')
+        picture = picture.resize((SIDE, SIDE), Image.BILINEAR, box=(x, y, x + w, y + h))
+        return (picture.transpose(Image.FLIP_LEFT_RIGHT) if mirror else picture).tobytes()
+
+    return each(decode)
+
+
+def cropped(picture, box, mirror):
+    import cv2
+    x, y, w, h = box
+    shrinks = w > SIDE and h > SIDE
+    picture = cv2.resize(picture[y:y + h, x:x + w], (SIDE, SIDE),
+                         interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    return cv2.flip(picture, 1) if mirror else picture
+
+
+def opencv():
+    import cv2
+    import numpy
+    cv2.setNumThreads(1)
+
+    def decode(image, box, mirror):
+        picture = cv2.imdecode(numpy.frombuffer(image, numpy.uint8), cv2.IMREAD_COLOR)
+        return cv2.cvtColor(cropped(picture, box, mirror), cv2.COLOR_BGR2RGB)
+
+    return each(decode)
+
+
+def simplejpeg_opencv():
+    import cv2
+    import simplejpeg
+    cv2.setNumThreads(1)
+    return each(lambda image, box, mirror: cropped(simplejpeg.decode_jpeg(image), box, mirror))
+
+
+def tensorflow():
+    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
+    import tensorflow
+    tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+    tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+
+    def one(inputs):
+        image, box, mirror = inputs
+        x, y, w, h = box[0], box[1], box[2], box[3]
+        picture = tensorflow.io.decode_and_crop_jpeg(image, [y, x, h, w], channels=3)
+        picture = tensorflow.image.resize(picture, [SIDE, SIDE])
+        picture = tensorflow.cast(picture + 0.5, tensorflow.uint8)
+        return tensorflow.cond(mirror, lambda: picture[:, ::-1], lambda: picture)
+
+    kinds = [tensorflow.TensorSpec([None], tensorflow.string),
+             tensorflow.TensorSpec([None, 4], tensorflow.int32),
+             tensorflow.TensorSpec([None], tensorflow.bool)]
+    return tensorflow.function(
+        lambda *inputs: tensorflow.map_fn(one, inputs, fn_output_signature=tensorflow.uint8),
+        input_signature=kinds)
+
+
+def dali():
+    import numpy
+    from nvidia.dali import fn, pipeline_def
+
+    @pipeline_def(num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def graph():
+        picture = fn.decoders.image_slice(
+            fn.external_source(name='images'), fn.external_source(name='starts'),
+            fn.external_source(name='sizes'), axis_names='WH', normalized_anchor=False,
+            normalized_shape=False)
+        picture = fn.resize(picture, size=(SIDE, SIDE))
+        return fn.flip(picture, horizontal=fn.external_source(name='mirrors'))
+
+    pipelines = {}
+
+    def decode(images, boxes, mirrors):
+        if len(images) not in pipelines:
+            pipelines[len(images)] = graph(batch_size=len(images))
+            pipelines[len(images)].build()
+        pipeline = pipelines[len(images)]
+        feed = {'images': [numpy.frombuffer(image, numpy.uint8) for image in images],
+                'starts': [numpy.array(box[:2], numpy.float32) for box in boxes],
+                'sizes': [numpy.array(box[2:], numpy.float32) for box in boxes],
+                'mirrors': [numpy.array(mirror, numpy.int32) for mirror in mirrors]}
+        for name, values in feed.items():
+            pipeline.feed_input(name, values)
+        pipeline.run()
+
+    return decode
+
+
+PEERS = {'Pillow': (pillow, 'pillow'), 'OpenCV': (opencv, 'opencv-python-headless'),
+         'simplejpeg, resized by OpenCV': (simplejpeg_opencv, 'simplejpeg'),
+         'TensorFlow': (tensorflow, 'tensorflow-cpu'), 'DALI': (dali, 'nvidia-dali-cuda120')}
+
+
+def installed():
     found = {}
-    try:
-        from PIL import Image
-
-        def pillow(image, generator, draft=False):
-            picture = Image.open(io.BytesIO(image))
-            width, height = picture.size
-            x, y, w, h = crop_box(generator, width, height)
-            if draft and min(w, h) >= 2 * SIDE:
-                scale = min(w, h) // SIDE
-                picture.draft('RGB', (width // scale, height // scale))
-            picture = picture.convert('RGB')
-            fx, fy = picture.width / width, picture.height / height
-            picture = picture.resize((SIDE, SIDE), Image.BILINEAR,
-                                     box=(x * fx, y * fy, (x + w) * fx, (y + h) * fy))
-            if generator.random() < 0.5:
-                picture = picture.transpose(Image.FLIP_LEFT_RIGHT)
-            return picture.tobytes()
-
-        found['Pillow'] = pillow
-        found['Pillow, draft'] = lambda image, generator: pillow(image, generator, True)
-    except ImportError:
-        pass
-    try:
-        import cv2
-        import numpy
-        cv2.setNumThreads(1)
-
-        def opencv(image, generator):
-            picture = cv2.imdecode(numpy.frombuffer(image, numpy.uint8), cv2.IMREAD_COLOR)
-            x, y, w, h = crop_box(generator, picture.shape[1], picture.shape[0])
-            shrinks = w > SIDE and h > SIDE
-            picture = cv2.resize(picture[y:y + h, x:x + w], (SIDE, SIDE),
-                                 interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-            if generator.random() < 0.5:
-                picture = cv2.flip(picture, 1)
-            return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
-
-        found['OpenCV'] = opencv
-    except ImportError:
-        pass
+    for name, (prepare, package) in PEERS.items():
+        try:
+            found[f'{name} ({importlib.metadata.version(package)})'] = prepare()
+        except ImportError as error:
+            print(f'{name} is left out: {error}', file=sys.stderr)
     return found
+
+
+def size_of(image):
+    """Height and width in the first frame header (SOF0..SOF2)."""
+    at = 2
+    while image[at + 1] not in (0xc0, 0xc1, 0xc2):
+        at += 2 + int.from_bytes(image[at + 2:at + 4], 'big')
+    return int.from_bytes(image[at + 7:at + 9], 'big'), int.from_bytes(image[at + 5:at + 7], 'big')
+
+
+def run_ours(program, folder, turn):
+    text = subprocess.run([program, '--round', str(turn), folder], check=True, capture_output=True,
+                          text=True).stdout
+    return {f'iobench {name}': float(re.search(rf'^{name} +([0-9]+) ', text, re.M)[1])
+            for name in ('jpeg', 'jpeg:engine=turbo')}
 
 
 def main():
     names = sorted(glob.glob(sys.argv[1] + '/*.jpg') + glob.glob(sys.argv[1] + '/*.JPEG'))
     images = [open(name, 'rb').read() for name in names]
-    found = peers()
-    if not found or not images:
+    peers = installed()
+    if not peers or not images:
         sys.exit('no peer is installed, or no image is there')
-    times = {name: [] for name in found}
-    for turn in range(7):
-        for name, decode in found.items():
-            generator = random.Random(turn)
-            start = time.thread_time()
-            for image in images:
-                decode(image, generator)
-            times[name].append((time.thread_time() - start) / len(images))
+    times = {}
+    for turn in range(-1, TURNS):  # the first warms up
+        generator = random.Random(turn)
+        boxes = [crop_box(generator, *size_of(image)) for image in images]
+        mirrors = [generator.random() < 0.5 for _ in images]
+        figures = run_ours(sys.argv[2], sys.argv[1], max(turn, 0)) if len(sys.argv) > 2 else {}
+        for name, decode in peers.items():
+            start = time.process_time()
+            decode(images, boxes, mirrors)
+            figures[name] = (time.process_time() - start) / len(images) * 1e6
+        for name, figure in figures.items() if turn >= 0 else ():
+            times.setdefault(name, []).append(figure)
     for name, rounds in times.items():
-        median = statistics.median(rounds)
-        print(f'{name:16s} {median * 1e6:8.0f} us/image {1 / median:8.0f} images/s')
+        print(f'| {name} | {statistics.median(rounds):,.0f} ({min(rounds):,.0f} .. {max(rounds):,.0f}) |')
 
 
 main()
