@@ -11,12 +11,14 @@
  */
 #include "dataset/sidecar.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/workers.h"
 #include "dataset/names_below.h"
 #include "dataset/store.h"
 
@@ -39,6 +41,8 @@ enum {
     SHARD_BYTES = 52, /* without the path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */
+    FILES_A_THREAD = 256,
+    THREADS_MOST = 8,
 };
 
 struct header {
@@ -292,7 +296,6 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
 {
     struct shard *shard = &catalog->shards[catalog->shard_count];
     const uint8_t *row = cursor->at;
-    struct store_status status;
 
     if (cursor->end - row < SHARD_BYTES)
         return damaged(path, "truncated table");
@@ -317,14 +320,52 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
     catalog->shard_count++; /* from here on catalog_destroy() frees its path */
-    if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
-        status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
-        return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     if (shard->flags & SHARD_COMPRESSED)
         catalog->compressed = true;
     else if (shard->stream_bytes != shard->bytes)
         return damaged(path, "wrong length of a shard");
     return 0;
+}
+
+/* Check that the shards are the indexed ones. Several threads ask, each for every n-th file: a
+ * server takes as long for one answer as for several. */
+struct shard_check {
+    const struct catalog *catalog;
+    uint32_t thread_count;
+    struct flag stop;
+};
+
+static int check_shards_of(void *context, struct workers *workers, uint64_t number)
+{
+    struct shard_check *check = context;
+    const struct catalog *catalog = check->catalog;
+    struct store_status status;
+
+    (void)workers;
+    for (uint64_t i = number; i < catalog->shard_count && !flag_get(&check->stop);
+         i += check->thread_count) {
+        const struct shard *shard = &catalog->shards[i];
+        if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
+            status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
+            return fail(ESTALE, "%s: changed since it was indexed", shard->path);
+    }
+    return 0;
+}
+
+static void stop_check(void *context)
+{
+    flag_set(&((struct shard_check *)context)->stop);
+}
+
+static int check_shards(const struct catalog *catalog)
+{
+    struct shard_check check = {.catalog = catalog,
+                                .thread_count = catalog->shard_count / FILES_A_THREAD + 1};
+    const struct workers_job job = {"sidecar", check_shards_of, stop_check, NULL, &check};
+
+    if (check.thread_count > THREADS_MOST)
+        check.thread_count = THREADS_MOST;
+    return workers_run(&job, check.thread_count);
 }
 
 static int load_table(struct catalog *catalog, struct store_file *file, const struct header *header)
@@ -448,6 +489,8 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
         code = check_sizes(file, &header, &records_offset);
     if (code == 0)
         code = load_table(catalog, file, &header);
+    if (code == 0)
+        code = check_shards(catalog);
     catalog->left_out = header.left_out;
     if (code == 0)
         names = names_below(catalog->root);

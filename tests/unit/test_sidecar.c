@@ -142,6 +142,44 @@ static void stale_ones_are_not_used(void **unused)
     assert_int_equal(rename(folder_path("gone"), folder_path("set/shard-1")), 0);
 }
 
+/* Several threads look at the files of a large set: none is left out. */
+static void each_of_many_files_is_checked(void **unused)
+{
+    enum { FILES = 600 };
+    static const uint32_t changed[] = {0, 1, 298, 599};
+    char *root = strdup(folder_path("many")), *path = file_join(root, "index");
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
+    const struct timespec other[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000001}};
+    struct catalog *catalog;
+
+    (void)unused;
+    assert_int_equal(folder_make_path(root), 0);
+    struct catalog *made = catalog_create(root, "made");
+    for (uint32_t i = 0; i < FILES; i++) {
+        char *name = file_format_path("many/%u", i);
+        folder_write(name, "x", 1);
+        assert_int_equal(utimensat(AT_FDCWD, folder_path(name), times, 0), 0);
+        assert_int_equal(catalog_begin_shard(made, folder_path(name), NULL, 0), 0);
+        assert_int_equal(catalog_add(made, 0, 1), 0);
+        free(name);
+    }
+    assert_int_equal(catalog_seal(made), 0);
+    folder_write("many/index", "", 0); /* its name is part of the set that is saved */
+    assert_int_equal(sidecar_save(made, path, KEY), 0);
+    assert_int_equal(sidecar_load(path, root, "made", KEY, &catalog), 0);
+    catalog_destroy(catalog);
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+        const char *file = made->shards[changed[i]].path;
+        assert_int_equal(utimensat(AT_FDCWD, file, other, 0), 0);
+        assert_int_equal(sidecar_load(path, root, "made", KEY, &catalog), -ESTALE);
+        assert_true(strncmp(fail_reason(), file, strlen(file)) == 0);
+        assert_int_equal(utimensat(AT_FDCWD, file, times, 0), 0);
+    }
+    catalog_destroy(made);
+    free(path);
+    free(root);
+}
+
 /* Flip every bit of the header and the table and some of the rest; truncate at every kind of
  * position. */
 static void damage_is_found(void **unused)
@@ -380,6 +418,7 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(it_moves_with_its_data),
         cmocka_unit_test(stale_ones_are_not_used),
+        cmocka_unit_test(each_of_many_files_is_checked),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_path_out_of_the_set_is_refused),
         cmocka_unit_test(a_link_out_of_the_set_needs_a_scan),
