@@ -10,6 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/families.h"
+#include "readers/reader.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -102,8 +103,43 @@ static void look_fabric(const struct doctor_settings *settings, json_t *all)
     const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
 
     if (!all)
-        printf("%s%s\n", settings->fabric ? "" : "\n", section.name);
+        printf("%s\n", section.name);
     doctor_look_fabric(&roots, &(struct doctor_report){add_finding, &section});
+}
+
+/* What this machine offers to one reader. */
+struct offers {
+    const char *reader;
+    json_t *all;
+    uint32_t count;
+};
+
+static void tell_offer(void *context, const struct reader_offer *offer)
+{
+    struct offers *offers = context;
+    struct doctor_finding finding = {0};
+    char name[96];
+
+    if (!offers->all && offers->count++ == 0)
+        puts("\nReaders");
+    snprintf(name, sizeof name, "%s %s", offers->reader, offer->name);
+    if (offer->code == 0) {
+        finding_say(&finding, DOCTOR_OK, "%s", offer->found);
+    } else {
+        finding_say(&finding, DOCTOR_WARN, "missing: %s", fail_errno_text(offer->code));
+        finding_advise(&finding, "%s", offer->remedy);
+    }
+    tell("Readers", name, &finding, offers->all);
+}
+
+static void look_readers(json_t *all)
+{
+    struct offers offers = {.all = all};
+
+    for (const struct plugin *const *row = reader_registry; *row; row++) {
+        offers.reader = (*row)->name;
+        reader_offers(*row, tell_offer, &offers);
+    }
 }
 
 /* Exits with 1 if the processes do not form one job, so that scripts can ask. speaks: is this the
@@ -149,6 +185,9 @@ static int look_here(const struct invocation *invocation, json_t *all)
     int status = COMMAND_OK;
 
     look_all("This machine", doctor_machine, path, all);
+    look_readers(all);
+    if (!all)
+        putchar('\n');
     look_fabric(settings, all);
     look_plugins(all);
     for (int i = 0; i < invocation->count; i++) {
@@ -193,7 +232,8 @@ const struct command command_doctor = {
     .operands_maximum = -1,
     .description =
         "Checks what a measurement needs: io_uring, limits, permission to drop caches and means to "
-        "verify them cold, GPUs; of the fabric each port, network interface, NFS mount and the way "
+        "verify them cold, GPUs; what each reader can use; of the fabric each port, network "
+        "interface, NFS mount and the way "
         "between GPU and adapter; and of each PATH the file system, devices, O_DIRECT and free "
         "space. Each line is ok, warn or no, with a remedy.\n"
         "--launch, under mpirun or srun, checks the job instead: which MPI and transport, ranks "

@@ -89,6 +89,37 @@ static void look_devices(const char *path, struct doctor_finding *finding)
     free(list);
 }
 
+/* Of the file system's device, else of the disk beneath: a partition has none of its own. */
+static bool read_ahead_text(const char *path, char *text, size_t text_bytes)
+{
+    static const char pattern[] = "%s/class/bdi/%u:%u/read_ahead_kb";
+    const char *sys = telemetry_roots_usual.sys;
+    struct device_list *list = calloc(1, sizeof *list);
+    struct mount mount;
+
+    bool found =
+        mount_of_path(&telemetry_roots_usual, path, &mount) == 0 &&
+        procfile_peek(text, text_bytes, pattern, sys, mount.device_major, mount.device_minor);
+    if (!found && list && devices_of_path(&telemetry_roots_usual, path, list) == 0 && list->count)
+        found = procfile_peek(text, text_bytes, pattern, sys, list->devices[0].device_major,
+                              list->devices[0].device_minor);
+    free(list);
+    return found;
+}
+
+static void look_read_ahead(const char *path, struct doctor_finding *finding)
+{
+    char text[24];
+
+    if (!read_ahead_text(path, text, sizeof text))
+        return finding_say(finding, DOCTOR_OK, "unknown: not in /sys/class/bdi");
+    const bool is_off = strcmp(text, "0") == 0;
+    finding_say(finding, is_off ? DOCTOR_WARN : DOCTOR_OK, "%s KiB", text);
+    if (is_off)
+        finding_advise(finding, "reads in file order wait for each piece: write 128 or more to "
+                                "read_ahead_kb of the device in /sys/class/bdi");
+}
+
 static void look_free(const char *path, struct doctor_finding *finding)
 {
     uint64_t bytes;
@@ -204,8 +235,7 @@ static void look_direct(const char *path, struct doctor_finding *finding)
 }
 
 const struct doctor_check doctor_path[] = {
-    {"access", look_access},           {"format", look_format},
-    {"file system", look_file_system}, {"devices", look_devices},
-    {"O_DIRECT", look_direct},         {"verify cold", look_residency},
-    {"free space", look_free},         {0},
+    {"access", look_access},         {"format", look_format},   {"file system", look_file_system},
+    {"devices", look_devices},       {"O_DIRECT", look_direct}, {"verify cold", look_residency},
+    {"read-ahead", look_read_ahead}, {"free space", look_free}, {0},
 };

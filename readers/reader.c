@@ -36,6 +36,12 @@ const struct plugin *reader_auto(const char *scheme, bool compressed)
     return NULL;
 }
 
+void reader_offers(const struct plugin *reader, reader_tell tell, void *context)
+{
+    if (reader_of(reader)->offers)
+        reader_of(reader)->offers(tell, context);
+}
+
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_config *config)
 {

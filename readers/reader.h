@@ -69,6 +69,15 @@ struct reader_traits {
     char notice[256];   /* one line for the user if that is not what was asked for; else "" */
 };
 
+/* Something that a reader can use if this machine has it. */
+struct reader_offer {
+    const char *name;
+    int code;           /* 0, or why it is missing: a negative errno */
+    const char *found;  /* what it is good for */
+    const char *remedy; /* what to do if it is missing */
+};
+typedef void (*reader_tell)(void *context, const struct reader_offer *offer);
+
 struct reader_ops {
     struct plugin plugin;
     /* Known before open(). */
@@ -77,6 +86,7 @@ struct reader_ops {
     bool inflates;       /* reads compressed shards, and only those */
     bool bypasses_cache; /* always; readers that may have an option "direct" */
     const char *remedy;  /* what to do on a machine that refuses it; may be NULL */
+    void (*offers)(reader_tell tell, void *context); /* may be NULL */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
     /* Called after every open, even a failed one. Nothing is in flight except abandoned (held)
@@ -108,6 +118,10 @@ bool reader_serves(const struct plugin *reader, const char *scheme);
 /* Return the first reader of the registry, in order of preference, that serves the data and works
  * here. NULL: none. */
 const struct plugin *reader_auto(const char *scheme, bool compressed);
+
+/* Try everything that this machine may offer to a reader and pass each result to tell(); none if
+ * the reader does not work at all. */
+void reader_offers(const struct plugin *reader, reader_tell tell, void *context);
 
 struct reader_figures {
     uint64_t requests, bytes, errors, short_reads;

@@ -500,6 +500,7 @@ const struct reader_ops reader_uring = {
                .settings_size = sizeof(struct uring_settings),
                .state_size = sizeof(struct uring)},
     .remedy = "see sysctl kernel.io_uring_disabled and the container's seccomp profile",
+    .offers = uring_offers,
     .open = uring_open,
     .close = uring_close,
     .submit = uring_submit,

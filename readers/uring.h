@@ -12,6 +12,12 @@
 
 #include <liburing.h>
 
+/* Kernel ABI (include/uapi/linux/io_uring.h) that older headers lack. */
+enum {
+    SETUP_SINGLE_ISSUER = 1 << 12, /* 6.0 */
+    SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
+};
+
 struct uring_settings {
     bool direct;
     bool readahead;
@@ -61,6 +67,9 @@ struct uring {
  * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
+
+/* See reader_offers(). */
+void uring_offers(reader_tell tell, void *context);
 
 /* Create a ring with `wanted` and the best of the other setup flags that this kernel has; *flags:
  * all of them. Also for rings that write. Returns 0 or a negative errno without a reason. */

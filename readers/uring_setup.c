@@ -16,12 +16,10 @@
 
 /* Kernel ABI (include/uapi/linux/io_uring.h, fs.h) that older headers lack. */
 enum {
-    SETUP_COOP_TASKRUN = 1 << 8,   /* 5.19 */
-    SETUP_TASKRUN_FLAG = 1 << 9,   /* 5.19 */
-    SETUP_SINGLE_ISSUER = 1 << 12, /* 6.0 */
-    SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
-    FLAG_DONTCACHE = 0x80,         /* 6.14 */
-    FUSE_MAGIC = 0x65735546,       /* linux/magic.h since 5.16 */
+    SETUP_COOP_TASKRUN = 1 << 8, /* 5.19 */
+    SETUP_TASKRUN_FLAG = 1 << 9, /* 5.19 */
+    FLAG_DONTCACHE = 0x80,       /* 6.14 */
+    FUSE_MAGIC = 0x65735546,     /* linux/magic.h since 5.16 */
 };
 
 enum { SQPOLL_IDLE_MS = 50 };

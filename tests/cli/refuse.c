@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * refuse NAME ERRNO COMMAND...: run COMMAND with a system call refused, as containers do it:
- * io_uring_setup or io_uring_enter. For tests/cli/uring.sh.
+ * io_uring_setup, io_uring_register or io_uring_enter. For tests/cli/uring.sh.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -18,8 +18,9 @@ int main(int argc, char **argv)
 {
     if (argc < 4)
         return 99;
-    const unsigned number =
-        strcmp(argv[1], "io_uring_setup") == 0 ? __NR_io_uring_setup : __NR_io_uring_enter;
+    const unsigned number = strcmp(argv[1], "io_uring_setup") == 0      ? __NR_io_uring_setup
+                            : strcmp(argv[1], "io_uring_register") == 0 ? __NR_io_uring_register
+                                                                        : __NR_io_uring_enter;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),

@@ -22,6 +22,16 @@ refused() {
 
 expect 0 "$IOBENCH" doctor
 says "io_uring" "opened a ring and read a file: io_uring"
+for offer in files buffers; do
+    # shellcheck disable=SC2154 # expect sets out
+    printf '%s\n' "$out" | grep -q "^  ok  *uring $offer  *registered" || die "uring $offer is not offered:"
+done
+refused io_uring_register 1 0 doctor
+for offer in files buffers workers; do
+    printf '%s\n' "$out" | grep -q "^  warn  *uring $offer  *missing: Operation not permitted" ||
+        die "uring $offer is not missing:"
+done
+says "allow io_uring_register" "Linux 5.15"
 for code in 1 38; do
     # shellcheck disable=SC2086 # words
     refused io_uring_setup "$code" 1 $run --reader uring
@@ -38,6 +48,7 @@ for code in 1 38; do
     [ -z "$(ls -A dir)" ] || die "left behind: $(ls -A dir)"
     refused io_uring_setup "$code" 0 doctor
     says "no    io_uring" "is refused here"
+    ! printf '%s\n' "$out" | grep -q "uring files" || die "a ring that is refused offers something:"
 done
 refused io_uring_enter 1 0 doctor
 says "no    io_uring" "io_uring_enter: Operation not permitted"
