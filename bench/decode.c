@@ -317,7 +317,7 @@ static void report(const struct images *images, const double time[VARIANTS][ROUN
     claim("decode_over_plain", median[PLAIN] / median[OURS], 1.5);
     claim("decode_own_entropy", median[SCAN] / median[OWN_SCAN], 1.75);
     claim("decode_own_whole", median[WHOLE] / median[OWN_WHOLE], 1.8);
-    claim("decode_own_half", median[HALF] / median[OWN_HALF], 1.5);
+    claim("decode_own_half", median[HALF] / median[OWN_HALF], 1.6);
     claim("decode_own_quarter", median[QUARTER] / median[OWN_QUARTER], 1.4);
     claim("decode_own_region", median[TURBO] / median[OURS], 1.6);
     double share = 100 * median[BOUND] / median[TURBO];

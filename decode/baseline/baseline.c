@@ -479,19 +479,28 @@ static uint8_t *plane_row(const struct baseline *decoder, const struct baseline_
     return plane->samples + y % (plane->v * plane->side * ring_rows(decoder)) * plane->stride;
 }
 
+static idct_four *choose_idct(const struct kernels *kernels, uint32_t side)
+{
+    return side == 8   ? kernels->idct
+           : side == 4 ? kernels->idct_to_four
+           : side == 2 ? kernels->idct_to_two
+                       : kernels->idct_to_one;
+}
+
 /* Transform a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image
- * are not needed. */
-static void transform_row(const struct baseline *decoder, const struct baseline_plane *plane,
+ * are not needed. Returns false if libjpeg must transform. */
+static bool transform_row(const struct baseline *decoder, const struct baseline_plane *plane,
                           uint32_t y, uint32_t column, uint32_t end)
 {
     const uint32_t from = greater(decoder->first_column, column) * plane->h;
     const uint32_t to =
-        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, 8));
-    const uint32_t line = plane->first_block + y / 8 % plane->v * plane->h;
+        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, plane->side));
+    const uint32_t line = plane->first_block + y / plane->side % plane->v * plane->h;
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
     const int16_t *block = decoder->coefficients +
                            ((size_t)(from / plane->h - column) * decoder->mcu_blocks + line) * 64;
-    uint8_t *output = plane_row(decoder, plane, y) + from * 8 - plane->origin;
+    uint8_t *output = plane_row(decoder, plane, y) + from * plane->side - plane->origin;
+    idct_four *const idct = choose_idct(decoder->kernels, plane->side);
     uint32_t within = 0; /* the MCU */
     struct idct_blocks blocks;
 
@@ -501,35 +510,14 @@ static void transform_row(const struct baseline *decoder, const struct baseline_
             blocks.output[i] = output;
             if (x + i + 1 >= to)
                 continue;
-            output += 8;
+            output += plane->side;
             block += 64;
             if (++within == plane->h) {
                 within = 0;
                 block += rest_of_mcu;
             }
         }
-        decoder->kernels->idct(&blocks, plane->quantisers, plane->stride);
-    }
-}
-
-/* The same for blocks that give fewer samples. Returns false if one is extreme. */
-static bool reduce_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                       uint32_t y, uint32_t column, uint32_t end)
-{
-    const struct kernels *kernels = decoder->kernels;
-    const uint32_t side = plane->side, line = plane->first_block + y / side % plane->v * plane->h;
-    const uint32_t from = greater(decoder->first_column, column) * plane->h;
-    const uint32_t to =
-        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, side));
-    idct_reduced *const reduce = side == 4   ? kernels->four
-                                 : side == 2 ? kernels->two
-                                             : kernels->one;
-    uint8_t *output = plane_row(decoder, plane, y) + from * side - plane->origin;
-
-    for (uint32_t x = from; x < to; x++, output += side) {
-        const uint32_t mcu = x / plane->h;
-        const size_t block = (size_t)(mcu - column) * decoder->mcu_blocks + line + x % plane->h;
-        if (!reduce(decoder->coefficients + block * 64, plane->quantisers, output, plane->stride))
+        if (!idct(&blocks, plane->quantisers, plane->stride))
             return false;
     }
     return true;
@@ -540,12 +528,9 @@ static int transform(const struct baseline *decoder, uint32_t column, uint32_t e
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
         const uint32_t height = plane->v * plane->side, first = decoder->decoded_rows * height;
-        for (uint32_t y = first; y < first + height && y < plane->height; y += plane->side) {
-            if (plane->side == 8)
-                transform_row(decoder, plane, y, column, end);
-            else if (!reduce_row(decoder, plane, y, column, end))
+        for (uint32_t y = first; y < first + height && y < plane->height; y += plane->side)
+            if (!transform_row(decoder, plane, y, column, end))
                 return BASELINE_OTHER;
-        }
     }
     return 0;
 }

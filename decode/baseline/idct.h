@@ -20,12 +20,10 @@ struct idct_blocks {
     uint8_t *output[IDCT_BLOCKS];
 };
 
-typedef void idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
-
-/* One block to fewer samples: 4 x 4, 2 x 2 or 1 x 1. Returns false if a dequantised coefficient is
- * extreme, as no encoder writes them: then the samples are arbitrary. */
-typedef bool idct_reduced(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
-                          size_t stride);
+/* To 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. Returns false, the samples then arbitrary,
+ * if libjpeg's plain and vector code for fewer samples may differ, since coefficients are as no
+ * encoder writes them. */
+typedef bool idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
 
 /* Zigzag position of each coefficient in natural order. */
 extern const uint16_t idct_positions[64];
@@ -69,8 +67,7 @@ enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 }; /* of the two passes */
 /* A dequantised DC beyond this may overflow where the two forms of pass 1 differ. */
 enum { IDCT_SANE = 8191 };
 
-/* Up to this, libjpeg's plain and vector code for fewer samples agree. 8-bit samples give
- * coefficients up to 1,024, and twice that when rounded to a multiple of a coarse quantiser. */
-enum { IDCT_REDUCED_SANE = 4000 };
+/* Where 1 x 1 samples clamp; beyond, libjpeg's table wraps. */
+enum { IDCT_SANE_ONE = 4000 };
 
 #endif

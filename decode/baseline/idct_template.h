@@ -12,6 +12,7 @@
 #include "decode/baseline/idct.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define IDCT_PAIR(a, b) \
     IDCT_OP(set1_epi32)((int32_t)((uint32_t)(a)&0xffff) | (int32_t)((uint32_t)(b) << 16))
@@ -166,7 +167,7 @@ BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coef
     return true;
 }
 
-BASELINE_TARGET static void BASELINE_NAME(idct)(const struct idct_blocks *blocks,
+BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_blocks *blocks,
                                                 const uint16_t *quantisers, size_t stride)
 {
     for (int i = 0; i < IDCT_BLOCKS; i += IDCT_LANES)
@@ -174,6 +175,86 @@ BASELINE_TARGET static void BASELINE_NAME(idct)(const struct idct_blocks *blocks
                                        stride))
             for (int j = i; j < i + IDCT_LANES; j++)
                 idct_reference(blocks->coefficients[j], quantisers, blocks->output[j], stride);
+    return true;
+}
+
+/* ---- to 4 x 4 samples: without row and column 4 ---- */
+
+#define IDCT_FOUR_HALF(unpack, v, shift, out)                                                   \
+    do {                                                                                        \
+        const IDCT_VECTOR zero = IDCT_OP(set1_epi32)(0);                                        \
+        const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << ((shift)-1));                        \
+        const IDCT_VECTOR in26 = IDCT_OP(unpack)(v[2], v[6]);                                   \
+        const IDCT_VECTOR in13 = IDCT_OP(unpack)(v[1], v[3]);                                   \
+        const IDCT_VECTOR in57 = IDCT_OP(unpack)(v[5], v[7]);                                   \
+        const IDCT_VECTOR even = IDCT_OP(madd_epi16)(in26, IDCT_PAIR(IDCT_1_847, -IDCT_0_765)); \
+        IDCT_SUMS(in13, IDCT_2_562, IDCT_0_899, IDCT_1_061, -IDCT_2_172, outer13, inner13);     \
+        IDCT_SUMS(in57, -IDCT_0_601, -IDCT_0_509, IDCT_1_451, -IDCT_0_211, outer57, inner57);   \
+        const IDCT_VECTOR wide =                                                                \
+            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, v[0]), 2), round);     \
+        const IDCT_VECTOR sum = IDCT_OP(add_epi32)(wide, even);                                 \
+        const IDCT_VECTOR difference = IDCT_OP(sub_epi32)(wide, even);                          \
+        const IDCT_VECTOR outer = IDCT_OP(add_epi32)(outer13, outer57);                         \
+        const IDCT_VECTOR inner = IDCT_OP(add_epi32)(inner13, inner57);                         \
+        out[0] = IDCT_OP(add_epi32)(sum, outer);                                                \
+        out[1] = IDCT_OP(add_epi32)(difference, inner);                                         \
+        out[2] = IDCT_OP(sub_epi32)(difference, inner);                                         \
+        out[3] = IDCT_OP(sub_epi32)(sum, outer);                                                \
+    } while (0)
+
+/* Four rows of eight values to eight columns, in the low halves. */
+BASELINE_TARGET static inline void BASELINE_NAME(transpose_four)(const IDCT_VECTOR rows[4],
+                                                                 IDCT_VECTOR v[8])
+{
+    const IDCT_VECTOR a[4] = {
+        IDCT_OP(unpacklo_epi16)(rows[0], rows[1]), IDCT_OP(unpacklo_epi16)(rows[2], rows[3]),
+        IDCT_OP(unpackhi_epi16)(rows[0], rows[1]), IDCT_OP(unpackhi_epi16)(rows[2], rows[3])};
+
+    for (int i = 0; i < 2; i++) {
+        v[4 * i] = IDCT_OP(unpacklo_epi32)(a[2 * i], a[2 * i + 1]);
+        v[4 * i + 1] = IDCT_OP(unpackhi_epi64)(v[4 * i], v[4 * i]);
+        v[4 * i + 2] = IDCT_OP(unpackhi_epi32)(a[2 * i], a[2 * i + 1]);
+        v[4 * i + 3] = IDCT_OP(unpackhi_epi64)(v[4 * i + 2], v[4 * i + 2]);
+    }
+}
+
+/* Columns of four sums to four rows of four bytes. */
+BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(pack_four)(const IDCT_VECTOR sums[4])
+{
+    const IDCT_VECTOR c02 = BASELINE_NAME(descale)(sums[0], sums[2], 19);
+    const IDCT_VECTOR c13 = BASELINE_NAME(descale)(sums[1], sums[3], 19);
+    const IDCT_VECTOR left = IDCT_OP(unpacklo_epi16)(c02, c13);
+    const IDCT_VECTOR right = IDCT_OP(unpackhi_epi16)(c02, c13);
+
+    return IDCT_OP(add_epi8)(IDCT_OP(packs_epi16)(IDCT_OP(unpacklo_epi32)(left, right),
+                                                  IDCT_OP(unpackhi_epi32)(left, right)),
+                             IDCT_OP(set1_epi8)(-128));
+}
+
+BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_blocks *blocks,
+                                                   const uint16_t *quantisers, size_t stride)
+{
+    for (int i = 0; i < IDCT_BLOCKS; i += IDCT_LANES) {
+        IDCT_VECTOR in[8], low[4], high[4], rows[4];
+        uint8_t bytes[IDCT_LANES][4][4];
+        IDCT_NATURAL(blocks->coefficients + i, in);
+        for (int j = 0; j < 8; j++)
+            in[j] = IDCT_OP(mullo_epi16)(in[j], IDCT_SPREAD(quantisers + 8 * j));
+        if (IDCT_EXTREME(in[0]))
+            return false;
+        IDCT_FOUR_HALF(unpacklo_epi16, in, 12, low);
+        IDCT_FOUR_HALF(unpackhi_epi16, in, 12, high);
+        for (int j = 0; j < 4; j++)
+            rows[j] = BASELINE_NAME(descale)(low[j], high[j], 12);
+        BASELINE_NAME(transpose_four)(rows, in);
+        IDCT_FOUR_HALF(unpacklo_epi16, in, 19, low);
+        const IDCT_VECTOR packed = BASELINE_NAME(pack_four)(low);
+        memcpy(bytes, &packed, sizeof packed);
+        for (int j = 0; j < IDCT_LANES; j++)
+            for (int y = 0; y < 4; y++)
+                memcpy(blocks->output[i + j] + (size_t)y * stride, bytes[j][y], 4);
+    }
+    return true;
 }
 
 #undef IDCT_FROM
@@ -183,3 +264,4 @@ BASELINE_TARGET static void BASELINE_NAME(idct)(const struct idct_blocks *blocks
 #undef IDCT_PAIR
 #undef IDCT_SUMS
 #undef IDCT_HALF
+#undef IDCT_FOUR_HALF

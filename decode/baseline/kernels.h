@@ -12,8 +12,7 @@
 
 struct kernels {
     entropy_run *run, *skip;
-    idct_four *idct;
-    idct_reduced *four, *two, *one; /* samples a side */
+    idct_four *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;
     colour_quarter *quarter;

@@ -60,16 +60,16 @@ BASELINE_TARGET static inline void avx2_pixels(uint8_t *at, __m256i low, __m256i
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
-#include "decode/baseline/reduced_template.h"
 #include "decode/baseline/idct_template.h"
+#include "decode/baseline/reduced_template.h"
 
 const struct kernels kernels_avx2 = {
     .run = avx2_run,
     .skip = avx2_skip,
     .idct = avx2_idct,
-    .four = avx2_four,
-    .two = avx2_two,
-    .one = avx2_one,
+    .idct_to_four = avx2_to_four,
+    .idct_to_two = avx2_to_two,
+    .idct_to_one = avx2_to_one,
     .blend = avx2_blend,
     .twice = avx2_double,
     .quarter = avx2_quarter,

@@ -95,16 +95,16 @@ BASELINE_TARGET static inline void avx512_pixels(uint8_t *at, __m512i low, __m51
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
-#include "decode/baseline/reduced_template.h"
 #include "decode/baseline/idct_template.h"
+#include "decode/baseline/reduced_template.h"
 
 const struct kernels kernels_avx512 = {
     .run = avx512_run,
     .skip = avx512_skip,
     .idct = avx512_idct,
-    .four = avx512_four,
-    .two = avx512_two,
-    .one = avx512_one,
+    .idct_to_four = avx512_to_four,
+    .idct_to_two = avx512_to_two,
+    .idct_to_one = avx512_to_one,
     .blend = avx512_blend,
     .twice = avx512_double,
     .quarter = avx512_quarter,

@@ -18,19 +18,20 @@
 #include "decode/baseline/colour_template.h"
 #include "decode/baseline/reduced_template.h"
 
-static void plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
+static bool plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
 {
     for (int i = 0; i < IDCT_BLOCKS; i++)
         idct_reference(blocks->coefficients[i], quantisers, blocks->output[i], stride);
+    return true;
 }
 
 const struct kernels kernels_c = {
     .run = plain_run,
     .skip = plain_skip,
     .idct = plain_idct,
-    .four = plain_four,
-    .two = plain_two,
-    .one = plain_one,
+    .idct_to_four = plain_to_four,
+    .idct_to_two = plain_to_two,
+    .idct_to_one = plain_to_one,
     .blend = plain_blend,
     .twice = plain_double,
     .quarter = plain_quarter,

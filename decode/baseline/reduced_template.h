@@ -2,12 +2,25 @@
  *
  * Dequantisation and inverse DCTs that give 4 x 4, 2 x 2 or 1 x 1 samples of a block: those of
  * libjpeg (jidctred.c), with results of pass 1 saturated as libjpeg-turbo's vector code for x86
- * does. Plain C that compilers vectorise over columns. Compiled by kernels_LEVEL.c, which defines
- * BASELINE_NAME(), BASELINE_TARGET.
+ * does. Plain C that compilers vectorise over columns; idct_template.h has vector code for 4 x 4.
+ * Compiled by kernels_LEVEL.c, which defines BASELINE_NAME(), BASELINE_TARGET.
  */
 #include "decode/baseline/idct.h"
 
-/* To natural order, dequantised. Returns false if a value is extreme. */
+/* The kernel to_NAME() from NAME(), which transforms one block. */
+#define BASELINE_EACH(name)                                                                     \
+    BASELINE_TARGET static bool BASELINE_NAME(to_##name)(                                       \
+        const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)            \
+    {                                                                                           \
+        bool good = true;                                                                       \
+        for (int i = 0; i < IDCT_BLOCKS; i++)                                                   \
+            good &= BASELINE_NAME(name)(blocks->coefficients[i], quantisers, blocks->output[i], \
+                                        stride);                                                \
+        return good;                                                                            \
+    }
+
+/* To natural order, dequantised; products wrap. Returns false if a value of the first row is beyond
+ * what plain and vector code shift alike. */
 BASELINE_TARGET static inline bool BASELINE_NAME(dequantise)(const int16_t *coefficients,
                                                              const uint16_t *quantisers,
                                                              int32_t values[64])
@@ -16,10 +29,10 @@ BASELINE_TARGET static inline bool BASELINE_NAME(dequantise)(const int16_t *coef
 
     for (int i = 0; i < 64; i++)
         values[i] = coefficients[idct_positions[i]];
-    for (int i = 0; i < 64; i++) {
-        values[i] *= (int16_t)quantisers[i];
-        extreme |= (uint32_t)(values[i] + IDCT_REDUCED_SANE) > 2 * IDCT_REDUCED_SANE;
-    }
+    for (int i = 0; i < 64; i++)
+        values[i] = (int16_t)(uint16_t)((uint32_t)values[i] * quantisers[i]);
+    for (int i = 0; i < 8; i++)
+        extreme |= (uint32_t)(values[i] + IDCT_SANE + 1) > 2 * IDCT_SANE + 1;
     return !extreme;
 }
 
@@ -31,6 +44,7 @@ static inline int32_t BASELINE_NAME(round_shift)(uint32_t value, int shift, int3
     return rounded < low ? low : rounded > high ? high : rounded;
 }
 
+#ifndef IDCT_LANES
 /* in[0], in[step], ..., without in[4 x step], to four values. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(pass_of_four)(const int32_t *in, int step, int shift, int32_t low, int32_t high,
@@ -73,6 +87,9 @@ BASELINE_TARGET static bool BASELINE_NAME(four)(const int16_t *coefficients,
     return true;
 }
 
+BASELINE_EACH(four)
+#endif
+
 /* Of the even inputs, the first one alone counts. */
 static inline uint32_t BASELINE_NAME(odd_of_two)(const int32_t *in, int step)
 {
@@ -104,6 +121,8 @@ BASELINE_TARGET static bool BASELINE_NAME(two)(const int16_t *coefficients,
     return true;
 }
 
+BASELINE_EACH(two)
+
 /* From the DC value alone. */
 static bool BASELINE_NAME(one)(const int16_t *coefficients, const uint16_t *quantisers,
                                uint8_t *output, size_t stride)
@@ -111,8 +130,12 @@ static bool BASELINE_NAME(one)(const int16_t *coefficients, const uint16_t *quan
     const int32_t value = coefficients[0] * (int16_t)quantisers[0];
 
     (void)stride;
-    if (value < -IDCT_REDUCED_SANE || value > IDCT_REDUCED_SANE)
+    if (value < -IDCT_SANE_ONE || value > IDCT_SANE_ONE)
         return false;
     *output = (uint8_t)(BASELINE_NAME(round_shift)((uint32_t)value, 3, -128, 127) + 128);
     return true;
 }
+
+BASELINE_EACH(one)
+
+#undef BASELINE_EACH
