@@ -11,8 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Processes that cannot find each other all fail alike: the one that leads says so. */
+static bool is_mute;
+
 int command_failed(const struct invocation *invocation)
 {
+    if (is_mute)
+        return COMMAND_FAILED;
     fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
     return COMMAND_FAILED;
 }
@@ -82,6 +87,7 @@ int command_join(struct ranks *ranks)
     const bool is_joined = kept.ranks.state != NULL;
     int code = is_joined ? 0 : ranks_join(ranks);
 
+    is_mute = code == -ENODEV && !ranks_speaks();
     if (is_joined)
         *ranks = kept.ranks;
     ranks->waiting = show_waiting;

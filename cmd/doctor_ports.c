@@ -152,6 +152,12 @@ static void look_mtu(const struct port_view *view, struct doctor_finding *findin
 {
     char text[TEXT_BYTES];
 
+    if (strcmp(view->port->link_layer, "InfiniBand") == 0) {
+        finding_say(finding, DOCTOR_OK, "set by the subnet manager, not in sysfs");
+        finding_advise(finding, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
+                       view->port->device, view->port->number);
+        return;
+    }
     if (!view->is_ethernet || !read_interface(view, "mtu", text))
         return;
     const unsigned mtu = roce_mtu((unsigned)atoi(text));

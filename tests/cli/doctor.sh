@@ -109,7 +109,8 @@ for file in "device/vendor 0x15b3" "type 32" "operstate up" "mtu 2044" "mode dat
     put "sys/class/net/ib0/${file% *}" "${file#* }"
 done
 doctor
-says "InfiniBand, INIT (LinkUp)" "start opensm" "no mlx5_0/1 subnet LID 0x0, subnet manager at LID 0x0" "datagram, MTU 2044" "echo connected"
+says "InfiniBand, INIT (LinkUp)" "start opensm" "no mlx5_0/1 subnet LID 0x0, subnet manager at LID 0x0" "datagram, MTU 2044" "echo connected" \
+    "set by the subnet manager, not in sysfs" "ibv_devinfo -d mlx5_0 -i 1 shows active_mtu"
 
 # Missing parts: peer memory, counters, the driver, all of it.
 machine
