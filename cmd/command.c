@@ -85,9 +85,10 @@ static struct {
 int command_join(struct ranks *ranks)
 {
     const bool is_joined = kept.ranks.state != NULL;
+    const bool speaks = ranks_speaks(); /* a lone process of Open MPI then calls itself rank 0 */
     int code = is_joined ? 0 : ranks_join(ranks);
 
-    is_mute = code == -ENODEV && !ranks_speaks();
+    is_mute = code == -ENODEV && !speaks;
     if (is_joined)
         *ranks = kept.ranks;
     ranks->waiting = show_waiting;
