@@ -27,16 +27,17 @@ enum option_type {
  * allows nothing else. Every option that names a file or starts something sets it. */
 enum option_reach {
     OPTION_REACHES_NOTHING,
-    OPTION_READS,        /* read this file or folder */
-    OPTION_READS_SET,    /* read this data set; for a file also its siblings */
-    OPTION_INDEXES_SET,  /* the same, and keep an index beside it */
-    OPTION_WRITES,       /* write this file, through a draft beside it */
-    OPTION_WRITES_IN,    /* write in this folder */
-    OPTION_WRITES_COLD,  /* the same, and read it back from cold caches */
-    OPTION_MAKES_SET,    /* create this data set, whose files move between folders */
-    OPTION_MAKES_GROUPS, /* control groups */
-    OPTION_RUNS,         /* run a command */
-    OPTION_CONNECTS,     /* use TCP, unless it has its default */
+    OPTION_READS,            /* read this file or folder */
+    OPTION_READS_SET,        /* read this data set; for a file also its siblings */
+    OPTION_INDEXES_SET,      /* the same, and keep an index beside it */
+    OPTION_INDEXES_OPERANDS, /* (a flag) that of the sets among the operands */
+    OPTION_WRITES,           /* write this file, through a draft beside it */
+    OPTION_WRITES_IN,        /* write in this folder */
+    OPTION_WRITES_COLD,      /* the same, and read it back from cold caches */
+    OPTION_MAKES_SET,        /* create this data set, whose files move between folders */
+    OPTION_MAKES_GROUPS,     /* control groups */
+    OPTION_RUNS,             /* run a command */
+    OPTION_CONNECTS,         /* use TCP, unless it has its default */
 };
 
 struct option_spec {

@@ -3,6 +3,7 @@
  * iobench pack: makes or converts a data set.
  */
 #include "pack/pack.h"
+#include "pack/verify.h"
 
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The first signal stops cleanly, the second at once. */
@@ -120,6 +122,25 @@ static int check_alone(void)
                                says, started);
 }
 
+/* Read the new set once more: its hints are of what is stored. */
+static int note_entry_points(const struct pack_job *job)
+{
+    const struct verify_job check = {.path = job->target,
+                                     .format = job->format,
+                                     .entry_points = true,
+                                     .threads = job->threads,
+                                     .io_timeout_ns = job->io_timeout_ns};
+    struct verify_figures figures;
+    char images[WORDS_BYTES];
+    int code = verify_run(&check, NULL, &figures);
+
+    if (code == 0)
+        printf("entry points of %s images are in %s\n", words_count(figures.hints, images),
+               escape_shown(figures.hints_path));
+    free(figures.hints_path);
+    return code;
+}
+
 static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
@@ -148,6 +169,8 @@ static int pack_command(const struct invocation *invocation)
         print_plan(job, &figures);
     else
         print_figures(job, &figures);
+    if (job->entry_points && !job->dry_run && note_entry_points(job))
+        return command_failed(invocation);
     return COMMAND_OK;
 }
 

@@ -285,6 +285,7 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
     case OPTION_CONNECTS:
         sandbox->network = true;
         break;
+    case OPTION_INDEXES_OPERANDS:
     case OPTION_RUNS:
     case OPTION_REACHES_NOTHING:
         break;
@@ -343,6 +344,15 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
         allow_reach(sandbox, row->reach, value);
 }
 
+static bool indexes_operands(const struct option_spec *row, const void *settings)
+{
+    for (; row && row->name; row++)
+        if (row->reach == OPTION_INDEXES_OPERANDS &&
+            *(const bool *)((const char *)settings + row->offset))
+            return true;
+    return false;
+}
+
 static bool keeps_indexes(const struct option_spec *row)
 {
     while (row && row->name && row->reach != OPTION_INDEXES_SET)
@@ -398,9 +408,11 @@ static void collect_one(struct sandbox *sandbox, const struct invocation *invoca
             allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
         sandbox->moves |= !sandbox->has_set; /* may have to generate a synthetic set */
     }
+    const bool indexes = indexes_operands(command->options, settings);
     for (int i = 0; i < invocation->count; i++)
-        allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
-    if (keeps_indexes(command->options))
+        allow_reach(sandbox, indexes ? OPTION_INDEXES_SET : command->operands_reach[i > 0],
+                    invocation->operands[i]);
+    if (indexes || keeps_indexes(command->options))
         allow_caches(sandbox);
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct watcher {
@@ -70,15 +71,15 @@ static void take_fault(void *context, const struct verify_fault *fault)
 static int write_json(const struct verify_job *job, const struct verify_figures *figures,
                       json_t *faults)
 {
-    return json_file_write(job->json,
-                           json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:o, s:b, s:I, s:O}", "data",
-                                     json_text(job->path), "format", figures->format, "shards",
-                                     (json_int_t)figures->shards, "records",
-                                     (json_int_t)figures->records, "record_bytes",
-                                     (json_int_t)figures->bytes, "decoded", (int)job->decode,
-                                     "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9),
-                                     "sound", (int)(figures->faults == 0), "fault_count",
-                                     (json_int_t)figures->faults, "faults", faults));
+    return json_file_write(
+        job->json, json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:O}", "data",
+                             json_text(job->path), "format", figures->format, "shards",
+                             (json_int_t)figures->shards, "records", (json_int_t)figures->records,
+                             "record_bytes", (json_int_t)figures->bytes, "decoded",
+                             (int)job->decode, "entry_point_images", (json_int_t)figures->hints,
+                             "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
+                             (int)(figures->faults == 0), "fault_count",
+                             (json_int_t)figures->faults, "faults", faults));
 }
 
 static void print_figures(const struct verify_job *job, const struct verify_figures *figures)
@@ -97,6 +98,9 @@ static void print_figures(const struct verify_job *job, const struct verify_figu
     else
         printf("no faults in framing, checksums and %s\n",
                job->decode ? "whole images" : "image headers");
+    if (figures->hints_path)
+        printf("entry points of %s images are in %s\n", words_count(figures->hints, records),
+               escape_shown(figures->hints_path));
 }
 
 static int verify_command(const struct invocation *invocation)
@@ -120,10 +124,11 @@ static int verify_command(const struct invocation *invocation)
     if (code == 0 && job->json)
         code = write_json(job, &figures, watcher.faults);
     json_decref(watcher.faults);
+    if (code == 0 && !watcher.quiet)
+        print_figures(job, &figures);
+    free(figures.hints_path);
     if (code)
         return command_failed(invocation);
-    if (!watcher.quiet)
-        print_figures(job, &figures);
     return figures.faults ? COMMAND_FAILED : COMMAND_OK;
 }
 
@@ -138,7 +143,8 @@ const struct command command_verify = {
         "the sample and the header of its image. Prints a line with file, offset and cause for "
         "each fault, and continues. Exits with 1 if there are faults.",
     .examples = "iobench verify /mnt/imagenet/train\tframing, checksums, image headers\n"
-                "iobench verify --decode /mnt/set\tall pixels too\n",
+                "iobench verify --decode /mnt/set\tall pixels too\n"
+                "iobench verify --entry-points /mnt/set\tfor faster random crops\n",
     .options = verify_options,
     .settings_size = sizeof(struct verify_job),
     .operands_exist = true,

@@ -245,6 +245,7 @@ void catalog_destroy(struct catalog *catalog)
         free(catalog->shards[i].path);
     for (uint32_t i = 0; i < catalog->unread_named; i++)
         free(catalog->unread[i]);
+    hints_destroy(catalog->hints);
     free(catalog->shards);
     free(catalog->root);
     free(catalog->format);

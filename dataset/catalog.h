@@ -11,6 +11,7 @@
 #define IOBENCH_DATASET_CATALOG_H
 
 #include "base/atomic.h"
+#include "dataset/hints.h"
 #include "dataset/store.h"
 
 #include <stdbool.h>
@@ -73,6 +74,7 @@ struct catalog {
     uint64_t unread_count;
     uint32_t unread_named;
     char *unread[CATALOG_UNREAD_NAMED];
+    struct hints *hints; /* for the decoder, if it uses any; else NULL */
 
     /* private, while building: observer of invalid records, or NULL */
     catalog_fault_handler fault;

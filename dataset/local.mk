@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	dataset/catalog.c dataset/catalog.h \
+	dataset/hints.c dataset/hints.h dataset/hints_file.c dataset/hints_file.h \
 	dataset/image_header.c dataset/image_header.h \
 	dataset/inflate.c dataset/inflate.h \
 	dataset/lmdb_keys.h \

@@ -53,7 +53,7 @@ struct header {
 
 /* ---- path ---- */
 
-static char *cache_path(const char *root)
+static char *cache_path(const char *root, const char *kind)
 {
     char real[PATH_MAX], name[32];
     uint64_t hash = 0;
@@ -66,21 +66,31 @@ static char *cache_path(const char *root)
     }
     for (const char *byte = real; *byte; byte++)
         hash = random_hash(hash, (uint8_t)*byte, 0);
-    snprintf(name, sizeof name, "%016llx.index", (unsigned long long)hash);
+    snprintf(name, sizeof name, "%016llx.%s", (unsigned long long)hash, kind);
     return file_cache_path(name);
 }
 
-char *sidecar_path(const char *root, enum sidecar_place place)
+static char *kept_path(const char *root, enum sidecar_place place, const char *kind)
 {
     size_t length = strlen(root);
 
     if (place == SIDECAR_CACHE)
-        return cache_path(root);
+        return cache_path(root, kind);
     if (store_is_folder(root))
-        return file_join(root, ".iobench-index");
+        return file_format_path("%s%s.iobench-%s", root, root[length - 1] == '/' ? "" : "/", kind);
     while (length > 1 && root[length - 1] == '/')
         length--;
-    return file_format_path("%.*s.iobench-index", (int)length, root);
+    return file_format_path("%.*s.iobench-%s", (int)length, root, kind);
+}
+
+char *sidecar_path(const char *root, enum sidecar_place place)
+{
+    return kept_path(root, place, "index");
+}
+
+char *sidecar_hints_path(const char *root, enum sidecar_place place)
+{
+    return kept_path(root, place, "hints");
 }
 
 /* ---- saving ---- */

@@ -25,6 +25,9 @@ enum sidecar_place {
 /* Return the path of a data set's sidecar, to free(); NULL with a reason. */
 char *sidecar_path(const char *root, enum sidecar_place place);
 
+/* The same for hints (dataset/hints_file.h). */
+char *sidecar_hints_path(const char *root, enum sidecar_place place);
+
 /* key: hash of the settings that affect the index. Creates a missing folder. */
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key);
 

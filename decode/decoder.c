@@ -44,6 +44,19 @@ int decoder_decode(struct decoder *decoder, const struct decode_source *source,
     return code;
 }
 
+bool decoder_uses_hints(const struct plugin_choice *choice)
+{
+    const struct decoder_ops *ops = decoder_of(choice->plugin);
+
+    return ops->uses_hints && ops->uses_hints(choice->settings);
+}
+
+size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
+                         uint8_t hint[DECODE_HINT_MAX])
+{
+    return decoder->ops->make_hint ? decoder->ops->make_hint(decoder->state, source, hint) : 0;
+}
+
 const struct view_shown *decoder_shown(const struct decoder *decoder)
 {
     return decoder->ops->shown ? decoder->ops->shown(decoder->state) : NULL;
@@ -62,4 +75,6 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
     into->failed += from->failed;
     into->truncated += from->truncated;
     into->corrupt += from->corrupt;
+    into->entered += from->entered;
+    into->stale += from->stale;
 }

@@ -17,7 +17,11 @@ struct decode_source {
     size_t length;
     enum { DECODE_ENCODED, DECODE_RAW_HWC_RGB, DECODE_RAW_CHW_BGR, DECODE_RAW_HWC_BGR } layout;
     uint32_t width, height, channels; /* for raw layouts */
+    const void *hint; /* kept from make_hint(), perhaps of another image, or damaged */
+    size_t hint_bytes;
 };
+
+enum { DECODE_HINT_MAX = 256 };
 
 struct decoder_traits {
     /* Size of one output row; 0 if nothing is written; 8 for checksum: a little-endian u64, CRC-32C
@@ -32,6 +36,8 @@ struct decode_figures {
     uint64_t images, bytes, grayscale, cmyk, progressive, png, webp, raw, failed;
     uint64_t truncated; /* ended early; refused, or decoded as far as possible */
     uint64_t corrupt;   /* libjpeg warned of corrupt bytes in the decoded part; likewise */
+    uint64_t entered;   /* not decoded above the crop, thanks to a hint */
+    uint64_t stale;     /* hints that are not of the image, and were not used */
 };
 
 /* Returned with a reason: decoded as far as possible, since the user accepts damaged images. */
@@ -48,6 +54,11 @@ struct decoder_ops {
      * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
+    /* Does it use hints, as set? NULL: it never does, and make_hint is NULL too. */
+    bool (*uses_hints)(const void *settings);
+    /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. */
+    size_t (*make_hint)(void *state, const struct decode_source *source,
+                        uint8_t hint[DECODE_HINT_MAX]);
     /* Return what the last decoded row shows. NULL: rows hold no pixels. */
     const struct view_shown *(*shown)(const void *state);
 };
@@ -73,6 +84,9 @@ int decoder_open(struct decoder *decoder, const struct plugin_choice *choice);
 void decoder_close(struct decoder *decoder);
 int decoder_decode(struct decoder *decoder, const struct decode_source *source,
                    const struct view *view, void *row);
+bool decoder_uses_hints(const struct plugin_choice *choice);
+size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
+                         uint8_t hint[DECODE_HINT_MAX]);
 /* Return what the last decoded row shows; NULL if rows hold no pixels. */
 const struct view_shown *decoder_shown(const struct decoder *decoder);
 

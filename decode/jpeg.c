@@ -3,7 +3,8 @@
  * The jpeg decoder: a JPEG (or PNG, WebP, PPM, or raw image) to one row of RGB pixels, on the CPU.
  *
  * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
- * has no entry points. The rest is kept small:
+ * has no entry points, unless they were noted before (decode/entry_points.h). The rest is kept
+ * small:
  * - rows above the box are only entropy-decoded (jpeg_skip_scanlines), columns beside it are not
  *   transformed (jpeg_crop_scanline), rows below it are not touched;
  * - a box larger than the output is reduced by the inverse DCT, as far as it stays at least as
@@ -30,6 +31,7 @@
 #include "base/option.h"
 #include "decode/baseline/baseline.h"
 #include "decode/conventions.h"
+#include "decode/entry_points.h"
 #include "decode/orientation.h"
 #include "decode/plugins.h"
 
@@ -53,18 +55,20 @@ enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_AS, SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { DAMAGED_REFUSE, DAMAGED_DECODE };
 enum { ENGINE_AUTO, ENGINE_OWN, ENGINE_TURBO };
+enum { ENTRY_POINTS_AUTO, ENTRY_POINTS_NO };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE, LOOK_WHOLE };
 
 struct jpeg_settings {
     uint64_t size;
     struct image_limits limits;
     double min_area, crop;
-    int as, view, dct, upsampling, scale, damaged, engine;
+    int as, view, dct, upsampling, scale, damaged, engine, entry_points;
 };
 
 struct jpeg_state {
     struct jpeg_decompress_struct jpeg; /* first: libjpeg passes it to on_error() */
     struct baseline *baseline;          /* NULL: libjpeg decodes all */
+    struct baseline *hinting;           /* makes hints, whatever decodes; NULL until asked */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
@@ -86,6 +90,7 @@ static const char *const view_names[] = {"asked", "train", "evaluate", "whole", 
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
 static const char *const engine_names[] = {"auto", "own", "turbo", NULL};
+static const char *const entry_points_names[] = {"auto", "no", NULL};
 static const char *const damaged_names[] = {"refuse", "decode", NULL};
 static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
@@ -154,6 +159,13 @@ static const struct option_spec jpeg_options[] = {
      .summary =
          "baseline JPEGs by our own decoder, same pixels (own; auto: where the CPU has AVX2), "
          "or all by libjpeg-turbo (turbo)"},
+    {.name = "entry-points",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, entry_points),
+     .fallback = "auto",
+     .choices = entry_points_names,
+     .summary = "begin just above the crop where 'verify --entry-points' noted how, same pixels "
+                "(auto), or never (no)"},
     {.name = "damaged",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, damaged),
@@ -362,12 +374,28 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
 
 /* ---- one baseline JPEG, without libjpeg ---- */
 
-static int read_baseline_rows(struct jpeg_state *state, const struct image_request *request)
+/* Not above the region, if a hint says how. */
+static int start_baseline(struct jpeg_state *state, const struct image_request *request,
+                          const struct baseline_image *image, void *memory, bool *entered)
+{
+    struct baseline_point point;
+    const enum entry entry = entry_points_find(request->source, image->mcu_rows,
+                                               baseline_first_row(state->baseline), &point);
+
+    *entered = entry == ENTRY_FOUND;
+    request->figures->stale += entry == ENTRY_STALE;
+    return *entered ? baseline_start_at(state->baseline, memory, &point)
+                    : baseline_start(state->baseline, memory);
+}
+
+static int read_baseline_rows(struct jpeg_state *state, const struct image_request *request,
+                              const struct baseline_image *image)
 {
     const struct resize *plan = &state->resize;
     const struct baseline_region region = {plan->x.low, plan->y.low, plan->x.high - plan->x.low,
                                            plan->y.high - plan->y.low};
     uint8_t *rows[RESIZE_ROWS_MAX];
+    bool entered;
 
     int code = resize_begin(&state->resize, region.x, region.width, request->row);
     if (code)
@@ -375,7 +403,7 @@ static int read_baseline_rows(struct jpeg_state *state, const struct image_reque
     void *memory = bump_alloc(&state->bump, baseline_select(state->baseline, &region));
     if (!memory)
         return -ENOMEM;
-    if (baseline_start(state->baseline, memory))
+    if (start_baseline(state, request, image, memory, &entered))
         return BASELINE_OTHER;
     for (uint32_t count; (count = resize_want(&state->resize, rows));) {
         for (uint32_t i = 0; i < count; i++)
@@ -383,6 +411,7 @@ static int read_baseline_rows(struct jpeg_state *state, const struct image_reque
                 return BASELINE_OTHER;
         resize_give(&state->resize, count);
     }
+    request->figures->entered += entered;
     return 0;
 }
 
@@ -407,7 +436,7 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
         return BASELINE_OTHER;
     code = image_plan(request, &state->resize, width, height, numerator);
     if (code == 0)
-        code = read_baseline_rows(state, request);
+        code = read_baseline_rows(state, request, &image);
     if (code == 0)
         request->figures->grayscale += image.components == 1;
     return code;
@@ -438,13 +467,16 @@ static int decode_turned(struct jpeg_state *state, struct image_request *request
 /* ---- the plug-in ---- */
 
 /* The baseline decoder has libjpeg's default methods alone. */
+static bool wants_baseline(const struct jpeg_settings *settings)
+{
+    return settings->dct == DCT_ISLOW && settings->upsampling == UPSAMPLE_FANCY &&
+           settings->engine != ENGINE_TURBO &&
+           (settings->engine != ENGINE_AUTO || baseline_is_fast());
+}
+
 static int open_baseline(struct jpeg_state *state)
 {
-    const struct jpeg_settings *settings = state->settings;
-
-    if (settings->dct != DCT_ISLOW || settings->upsampling != UPSAMPLE_FANCY ||
-        settings->engine == ENGINE_TURBO ||
-        (settings->engine == ENGINE_AUTO && !baseline_is_fast()))
+    if (!wants_baseline(state->settings))
         return 0;
     state->baseline = baseline_create();
     return state->baseline ? 0 : fail(ENOMEM, "out of memory for a JPEG decoder");
@@ -500,6 +532,7 @@ static void jpeg_close(void *opaque)
     struct jpeg_state *state = opaque;
 
     baseline_destroy(state->baseline);
+    baseline_destroy(state->hinting);
     if (state->created)
         jpeg_destroy_decompress(&state->jpeg);
     bump_close(&state->bump);
@@ -547,6 +580,25 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
                                                       : decode_turned(state, &request, row);
 }
 
+static bool jpeg_uses_hints(const void *opaque)
+{
+    const struct jpeg_settings *settings = opaque;
+
+    return settings->entry_points == ENTRY_POINTS_AUTO && wants_baseline(settings);
+}
+
+static size_t jpeg_make_hint(void *opaque, const struct decode_source *source,
+                             uint8_t hint[DECODE_HINT_MAX])
+{
+    struct jpeg_state *state = opaque;
+
+    if (source->layout != DECODE_ENCODED ||
+        (!state->hinting && !(state->hinting = baseline_create())))
+        return 0;
+    bump_reset(&state->bump);
+    return entry_points_make(state->hinting, &state->bump, source, hint);
+}
+
 static const struct view_shown *jpeg_shown(const void *opaque)
 {
     return &((const struct jpeg_state *)opaque)->shown;
@@ -564,5 +616,7 @@ const struct decoder_ops decoder_jpeg = {
     .open = jpeg_open,
     .close = jpeg_close,
     .decode = jpeg_decode,
+    .uses_hints = jpeg_uses_hints,
+    .make_hint = jpeg_make_hint,
     .shown = jpeg_shown,
 };

@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	decode/view.c decode/view.h \
 	decode/none.c decode/checksum.c \
 	decode/conventions.c decode/conventions.h decode/orientation.c decode/orientation.h \
+	decode/entry_points.c decode/entry_points.h \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c decode/raw.c
 if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c

@@ -71,7 +71,8 @@ static int add_path(struct shard_list *list, char *path)
 
 static bool never_shard(const char *name)
 {
-    static const char *const ends[] = {".partial", ".idx", ".lst", ".json", ".iobench-index"};
+    static const char *const ends[] = {".partial", ".idx",           ".lst",
+                                       ".json",    ".iobench-index", ".iobench-hints"};
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (shard_list_ends(name, ends[i]))

@@ -42,6 +42,8 @@ const struct option_spec pack_options[] = {
      .summary = "encode larger images again, with this shorter side"},
     {"raw", 0, OPTION_FLAG, offsetof(struct pack_job, raw),
      .summary = "store pixels (PPM), with --side of the smaller images"},
+    {"entry-points", 0, OPTION_FLAG, offsetof(struct pack_job, entry_points),
+     .summary = "then verify TARGET and write beside it where decoding its JPEGs can begin"},
     {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
      .summary = "replace a data set made by pack"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),

@@ -31,6 +31,7 @@ struct pack_job {
     bool raw;            /* store pixels */
     int on_error;        /* enum pack_on_error: stop at a damaged sample, or skip it */
     int odd_labels;      /* enum format_odd_labels */
+    bool entry_points;   /* for the calling command: then verify the target with them */
     bool force;          /* replace an existing data set */
     bool start_over;     /* discard an unfinished data set of another plan */
     bool dry_run;        /* report only */

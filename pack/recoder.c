@@ -38,8 +38,12 @@ static struct decode_source source_of(const struct sample *sample)
                                        [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
                                        [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
 
-    return (struct decode_source){sample->image, sample->image_bytes, layouts[sample->encoding],
-                                  sample->width, sample->height,      sample->channels};
+    return (struct decode_source){.bytes = sample->image,
+                                  .length = sample->image_bytes,
+                                  .layout = layouts[sample->encoding],
+                                  .width = sample->width,
+                                  .height = sample->height,
+                                  .channels = sample->channels};
 }
 
 /* Find the size of the new image. The old one is limited before memory is requested for pixels.

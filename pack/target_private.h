@@ -10,6 +10,7 @@
 #define TARGET_LOCK ".iobench-lock"
 #define TARGET_REPLACED ".iobench-replaced" /* manifest of a set being removed */
 #define TARGET_INDEX ".iobench-index"       /* kept beside the data by its readers */
+#define TARGET_HINTS ".iobench-hints"
 
 /* Ignored names: the lock, and what file systems create. */
 bool target_is_neutral(const char *name);

@@ -28,13 +28,13 @@ struct proof {
     uint64_t owner;
 };
 
-/* A file created beside a listed one: its index, the lock of an LMDB. */
+/* A file created beside a listed one: its index, its hints, the lock of an LMDB. */
 static bool lists_neighbour(const struct manifest *manifest, const char *name)
 {
     static const struct {
         const char *end, *listed;
-    } neighbours[] = {{TARGET_INDEX, ""}, {"lock.mdb", "data.mdb"}};
-    bool listed = strcmp(name, TARGET_INDEX) == 0;
+    } neighbours[] = {{TARGET_INDEX, ""}, {TARGET_HINTS, ""}, {"lock.mdb", "data.mdb"}};
+    bool listed = strcmp(name, TARGET_INDEX) == 0 || strcmp(name, TARGET_HINTS) == 0;
 
     for (size_t i = 0; !listed && i < sizeof neighbours / sizeof *neighbours; i++) {
         if (!ends(name, neighbours[i].end))

@@ -12,7 +12,9 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/workers.h"
+#include "dataset/hints_file.h"
 #include "dataset/store.h"
+#include "decode/decoder.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
 #include "pack/image_check.h"
@@ -31,6 +33,10 @@ const struct option_spec verify_options[] = {
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
     {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
      .summary = "decode the whole image, not only its header"},
+    {"entry-points", 0, OPTION_FLAG, offsetof(struct verify_job, entry_points),
+     .reach = OPTION_INDEXES_OPERANDS,
+     .summary = "write beside the data where decoding its JPEGs can begin, which makes random "
+                "crops faster"},
     IMAGE_LIMITS_ROWS(offsetof(struct verify_job, limits)),
     {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
      .zero = "auto", .summary = "number of threads; auto: one per CPU"},
@@ -67,7 +73,7 @@ struct verify {
     struct plugin_choice format;
     struct catalog *catalog;
     uint64_t start_ns;
-    struct counter records, bytes;
+    struct counter records, bytes, hints;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     uint64_t taken, reported, next_record;
@@ -166,11 +172,29 @@ static int check_image(const struct verify *verify, const struct sample *sample)
 
 struct checker {
     struct cursor *cursor;
+    struct plugin_choice choice;
+    struct decoder decoder; /* makes hints */
     void *record;
     struct format_scratch scratch;
 };
 
-static int check_record(const struct verify *verify, struct checker *checker, uint64_t record)
+static int keep_hint(struct verify *verify, struct checker *checker, uint64_t record,
+                     const struct sample *sample)
+{
+    const struct decode_source source = {
+        .bytes = sample->image, .length = sample->image_bytes, .layout = DECODE_ENCODED};
+    uint8_t hint[DECODE_HINT_MAX];
+
+    if (!verify->catalog->hints || sample->encoding != SAMPLE_ENCODED)
+        return 0;
+    const size_t bytes = decoder_make_hint(&checker->decoder, &source, hint);
+    if (bytes == 0)
+        return 0;
+    counter_add(&verify->hints, 1);
+    return hints_put(verify->catalog->hints, record, hint, bytes);
+}
+
+static int check_record(struct verify *verify, struct checker *checker, uint64_t record)
 {
     const struct extent *extent = catalog_extent(verify->catalog, record);
     const struct shard *shard = &verify->catalog->shards[extent->shard];
@@ -178,7 +202,9 @@ static int check_record(const struct verify *verify, struct checker *checker, ui
     int code = format_parse(&verify->format, shard, checker->record, extent->bytes, 0,
                             &checker->scratch, &sample);
 
-    return code ? code : check_image(verify, &sample);
+    if (code == 0)
+        code = check_image(verify, &sample);
+    return code ? code : keep_hint(verify, checker, record, &sample);
 }
 
 /* Only -ENOMEM stops it; every other failure is a fault. */
@@ -241,6 +267,15 @@ static void stop_checkers(void *context)
     pthread_mutex_unlock(&verify->lock);
 }
 
+static int open_decoder(const struct verify *verify, struct checker *checker)
+{
+    if (!verify->catalog->hints)
+        return 0;
+    const int code =
+        plugin_choose("decoder", decoder_registry, decoder_of_pixels()->name, &checker->choice);
+    return code ? code : decoder_open(&checker->decoder, &checker->choice);
+}
+
 static int run_checker(void *context, struct workers *workers, uint64_t number)
 {
     struct verify *verify = context;
@@ -250,7 +285,9 @@ static int run_checker(void *context, struct workers *workers, uint64_t number)
                                           .capacity = verify->catalog->record_bytes_max}};
     struct piece *piece;
     uint64_t begin, end;
-    int code = checker.cursor && checker.record && checker.scratch.bytes ? 0 : -ENOMEM;
+    int code = checker.cursor && checker.record && checker.scratch.bytes
+                   ? open_decoder(verify, &checker)
+                   : -ENOMEM;
 
     (void)number;
     while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
@@ -260,6 +297,9 @@ static int run_checker(void *context, struct workers *workers, uint64_t number)
         pthread_mutex_unlock(&verify->lock);
         workers_wake(workers);
     }
+    if (checker.decoder.ops)
+        decoder_close(&checker.decoder);
+    plugin_release(&checker.choice);
     cursor_destroy(checker.cursor);
     free(checker.record);
     free(checker.scratch.bytes);
@@ -297,12 +337,24 @@ static int open_catalog(struct verify *verify)
 
     if (code == 0)
         code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
+    if (code == 0 && job->entry_points &&
+        !(verify->catalog->hints = hints_create(verify->catalog->record_count)))
+        code = -ENOMEM;
     if (code == 0) {
         verify->figures->shards = verify->catalog->shard_count;
         snprintf(verify->figures->format, sizeof verify->figures->format, "%s",
                  verify->format.plugin->name);
     }
     return code;
+}
+
+/* Also without a single one: earlier hints are of other data. */
+static int save_hints(struct verify *verify)
+{
+    if (!verify->catalog->hints)
+        return 0;
+    verify->figures->hints = counter_get(&verify->hints);
+    return hints_file_save(verify->catalog, verify->catalog->hints, &verify->figures->hints_path);
 }
 
 int verify_run(const struct verify_job *job, const struct verify_observer *observer,
@@ -323,6 +375,8 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
     int code = open_catalog(verify);
     if (code == 0)
         code = check_all(verify);
+    if (code == 0)
+        code = save_hints(verify);
     figures->records = counter_get(&verify->records);
     figures->bytes = counter_get(&verify->bytes);
     figures->elapsed_ns = clock_now_ns() - verify->start_ns;

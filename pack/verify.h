@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 struct verify_job {
-    const char *path; /* borrowed */
-    char *format;     /* "auto" or NAME[:OPTIONS] */
-    bool decode;      /* whole images, not only headers */
+    const char *path;  /* borrowed */
+    char *format;      /* "auto" or NAME[:OPTIONS] */
+    bool decode;       /* whole images, not only headers */
+    bool entry_points; /* keep the decoder's hints beside the data */
     struct image_limits limits;
     uint64_t threads;       /* 0: one per CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
@@ -50,6 +51,8 @@ struct verify_figures {
     uint32_t shards;
     uint64_t records, bytes; /* checked */
     uint64_t faults;
+    uint64_t hints;   /* images that have one, with entry_points */
+    char *hints_path; /* where they are, to free(); NULL: nowhere */
     uint64_t elapsed_ns;
 };
 

@@ -413,6 +413,8 @@ static json_t *decode_of(const struct decode_figures *decode)
     json_put_count(object, "failed_images", decode->failed);
     json_put_count(object, "truncated_images", decode->truncated);
     json_put_count(object, "corrupt_images", decode->corrupt);
+    json_put_count(object, "entered_images", decode->entered);
+    json_put_count(object, "stale_hints", decode->stale);
     return object;
 }
 

@@ -393,13 +393,18 @@ static void print_floor(const struct text_page *page)
             floor);
 }
 
-static void print_odd_images(const struct text_page *page)
+static void print_images(const struct text_page *page)
 {
     struct decode_figures sum = {0};
-    char images[WORDS_BYTES];
+    char images[WORDS_BYTES], entered[WORDS_BYTES];
 
     for (uint32_t i = 0; i < page->result->run_count; i++)
         decode_figures_add(&sum, &page->result->runs[i].decode);
+    words_count(sum.images, images);
+    if (sum.entered + sum.stale)
+        print_entry(page, "Entered",
+                    "%s of %s images, just above their crops; %" PRIu64 " changed since",
+                    words_count(sum.entered, entered), images, sum.stale);
     if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.webp + sum.failed +
             sum.truncated + sum.corrupt ==
         0)
@@ -408,8 +413,8 @@ static void print_odd_images(const struct text_page *page)
                 "of %s decoded: %" PRIu64 " grayscale, %" PRIu64 " CMYK, %" PRIu64
                 " progressive, %" PRIu64 " PNG, %" PRIu64 " WebP; %" PRIu64 " cut short, %" PRIu64
                 " corrupt; %" PRIu64 " could not be decoded",
-                words_count(sum.images, images), sum.grayscale, sum.cmyk, sum.progressive, sum.png,
-                sum.webp, sum.truncated, sum.corrupt, sum.failed);
+                images, sum.grayscale, sum.cmyk, sum.progressive, sum.png, sum.webp, sum.truncated,
+                sum.corrupt, sum.failed);
 }
 
 /* Name the first findings of all runs. */
@@ -606,8 +611,8 @@ static void print_next(const struct text_page *page)
 json_t *report_entries(const struct result *result, const struct summary *summary)
 {
     static void (*const parts[])(const struct text_page *) = {
-        print_steady, print_feeds, print_limit,      print_utilisation, print_steps, print_latency,
-        print_bytes,  print_cold,  print_odd_images, print_findings,    print_floor};
+        print_steady, print_feeds, print_limit,  print_utilisation, print_steps, print_latency,
+        print_bytes,  print_cold,  print_images, print_findings,    print_floor};
     struct text_page page = page_of(NULL, result, summary, false);
 
     page.entries = json_array();
@@ -644,7 +649,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_cold(&page);
         if (result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
             report_timeline_text(stream, result->timeline);
-        print_odd_images(&page);
+        print_images(&page);
         print_findings(&page);
         print_floor(&page);
         if (result->job->decode.digest)

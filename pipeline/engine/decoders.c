@@ -95,6 +95,11 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
         return code;
     *parsed = sample;
     struct decode_source source = decoders_source(&sample);
+    const struct hints *hints = config->catalog->hints;
+    if (hints) {
+        source.hint = hints->rows[fetch->record].bytes;
+        source.hint_bytes = hints->rows[fetch->record].count;
+    }
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
     code = decoder_decode(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->job->decode.digest)

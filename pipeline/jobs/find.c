@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "dataset/hints_file.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
 #include "readers/reader.h"
@@ -142,6 +143,18 @@ static int check_order(const struct job *job, const struct catalog *catalog,
     return code;
 }
 
+/* Hints make decoding faster, nothing else: without them, or with bad ones, the job runs. */
+static void find_hints(const struct job_plugins *plugins, struct catalog *catalog,
+                       struct result *result)
+{
+    if (!decoder_uses_hints(&plugins->decoder))
+        return;
+    if (hints_file_load(catalog, &catalog->hints))
+        result_notice(result, "%s: not used; 'iobench verify --entry-points' renews it",
+                      fail_reason());
+    fail_clear();
+}
+
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result)
 {
@@ -156,6 +169,8 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         code = check_same(job, ranks, *catalog);
     if (code == 0)
         result_note_unread(result, *catalog);
+    if (code == 0)
+        find_hints(plugins, *catalog, result);
     result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
     if (code == 0)
         code = check_order(job, *catalog, plugins, result);

@@ -127,4 +127,44 @@ for format in $(formats); do # all 40
     says "40 damaged" "DAMAGED    40 of 40 sampled records, the first: "
 done
 expect 2 "$IOBENCH" inspect nowhere
+
+# ---- entry points: noted beside the data, used by runs, told when the data changed ----
+runs() { # SET OPTIONS: a run of two epochs, as text and JSON
+    expect 0 "$IOBENCH" run --data "$1" --decode "jpeg:engine=own,scale=none${2-}" --runs 1 --epochs 2 --batch-size 8 \
+        --no-calibrate --json=run.json
+}
+entered() {
+    sed -n 's/.*"entered_images": \([0-9]*\).*/\1/p' run.json
+}
+
+expect 0 "$IOBENCH" pack synthetic:count=40,mean=30k points -f recordio --entry-points
+says "entry points of 40 images are in points/.iobench-hints"
+runs points
+says " of 80 images, just above their crops; 0 changed since"
+[ "$(entered)" -gt 10 ] || die "entry points are not used"
+runs points ,entry-points=no
+[ "$(entered)" = 0 ] || die "entry points are used against the user's will"
+cp points/.iobench-hints hints
+cp points/.iobench-hints good-recordio/
+runs good-recordio
+says "good-recordio/.iobench-hints: hints of other data" "verify --entry-points"
+expect 0 "$IOBENCH" verify --entry-points good-recordio --json
+says '"entry_point_images": 40'
+runs good-recordio
+says "images, just above their crops"
+# Images of the same lengths with other bytes: no point may be used.
+LC_ALL=C sed -i 's/\xff\xd8\xff\xe0..JFIF/\xff\xd8\xff\xe0\x00\x10JFIX/g' points/train.rec
+runs points
+says "0 of 80 images, just above their crops; "
+grep -q '"stale_hints": 0' run.json && die "stale points are not told"
+poke points/.iobench-hints 100 'Z'
+runs points
+says "points/.iobench-hints: damaged hints: wrong CRC"
+# Neither kind of file beside the data is in the way of the next set.
+expect 0 "$IOBENCH" pack good forced -f recordio --entry-points
+expect 0 "$IOBENCH" verify --entry-points forced/train.rec
+says "in forced/train.rec.iobench-hints"
+runs forced/train.rec
+expect 0 "$IOBENCH" pack good forced -f recordio --force
+says "40 samples"
 exit 0

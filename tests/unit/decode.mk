@@ -28,6 +28,9 @@ UNIT_TESTS += tests/unit/test_costs
 tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/decoding.h tests/unit/unit.h
 tests_unit_test_costs_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_entry_points
+tests_unit_test_entry_points_SOURCES = tests/unit/test_entry_points.c tests/unit/decoding.h tests/unit/unit.h
+tests_unit_test_entry_points_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_baseline
 tests_unit_test_baseline_SOURCES = tests/unit/test_baseline.c tests/unit/unit.h
 tests_unit_test_baseline_LDADD = $(UNIT_LIBS)

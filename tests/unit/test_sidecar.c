@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "dataset/hints_file.h"
 #include "dataset/sidecar.h"
 #include "formats/format.h"
 
@@ -383,6 +384,58 @@ static void formats_use_it(void **unused)
     plugin_release(&recordio);
 }
 
+/* Hints come back as they were; every damaged byte, another length, another set and a file that
+ * anybody may write are told. */
+static void hints_come_back_or_are_told(void **unused)
+{
+    struct catalog *catalog = make_catalog(folder_path("set"));
+    struct hints *made = hints_create(catalog->record_count), *hints;
+    const char *const text = "0123456789";
+    char *path, *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(hints_file_load(catalog, &hints), 0);
+    assert_null(hints);
+    for (uint64_t i = 0; i < made->count; i += 3)
+        assert_int_equal(hints_put(made, i, text + i % 5, 1 + i % 5), 0);
+    assert_int_equal(hints_file_save(catalog, made, &path), 0);
+    assert_string_equal(path, folder_path("set/.iobench-hints"));
+    assert_int_equal(hints_file_load(catalog, &hints), 0);
+    assert_int_equal(hints->count, made->count);
+    for (uint64_t i = 0; i < made->count; i++) {
+        assert_int_equal(hints->rows[i].count, i % 3 ? 0 : 1 + i % 5);
+        if (i % 3 == 0)
+            assert_memory_equal(hints->rows[i].bytes, text + i % 5, 1 + i % 5);
+    }
+    hints_destroy(hints);
+    hints_destroy(made);
+    assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
+    for (size_t i = 0; i < count + 2; i += i < 60 || i + 5 > count ? 1 : 37) {
+        if (i < count)
+            bytes[i] ^= 1;
+        folder_write("set/.iobench-hints", bytes, i < count ? count : i - 5);
+        assert_true(hints_file_load(catalog, &hints) < 0);
+        assert_non_null(strstr(fail_reason(), ".iobench-hints"));
+        assert_null(hints);
+        if (i < count)
+            bytes[i] ^= 1;
+    }
+    folder_write("set/.iobench-hints", bytes, count);
+    catalog->record_bytes_total++;
+    assert_int_equal(hints_file_load(catalog, &hints), -ESTALE);
+    catalog->record_bytes_total--;
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(hints_file_load(catalog, &hints), -EPERM);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(hints_file_load(catalog, &hints), 0);
+    hints_destroy(hints);
+    assert_int_equal(remove(path), 0);
+    free(bytes);
+    free(path);
+    catalog_destroy(catalog);
+}
+
 /* What the specification of XDG says: a relative path is ignored. */
 static void the_cache_is_below_an_absolute_path(void **unused)
 {
@@ -425,7 +478,9 @@ int main(void)
         cmocka_unit_test(what_others_may_have_written_is_not_believed),
         cmocka_unit_test(lies_are_found),
         cmocka_unit_test(formats_use_it),
+        cmocka_unit_test(hints_come_back_or_are_told),
         cmocka_unit_test(the_cache_is_below_an_absolute_path), /* last: changes the environment */
+
     };
 
     return cmocka_run_group_tests(tests, setup, folder_teardown);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file, all numbers little-endian:
+ *   0  "IOBHINTS"         8  u32 version         12 u32 CRC-32C of the lengths
+ *  16  u64 records       24  u64 bytes of all records
+ *  32  u64 bytes of all hints                    40 u32 CRC-32C of the hints
+ *  44  u32 CRC-32C of bytes 0..43
+ *  48  u16 length per record, at most HINT_BYTES_MAX, then the hints, to the end of the file
+ */
+#include "dataset/hints_file.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "dataset/sidecar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_BYTES = 48, HINTS_VERSION = 1, LENGTH_BYTES = 2 };
+
+static const enum sidecar_place places[] = {SIDECAR_BESIDE, SIDECAR_CACHE};
+enum { PLACES = sizeof places / sizeof *places };
+
+/* ---- saving ---- */
+
+static void put_header(uint8_t *raw, const struct catalog *catalog, uint32_t lengths_crc,
+                       const uint8_t *hints, uint64_t bytes)
+{
+    memcpy(raw, "IOBHINTS", 8);
+    bytes_put_le32(raw + 8, HINTS_VERSION);
+    bytes_put_le32(raw + 12, lengths_crc);
+    bytes_put_le64(raw + 16, catalog->record_count);
+    bytes_put_le64(raw + 24, catalog->record_bytes_total);
+    bytes_put_le64(raw + 32, bytes);
+    bytes_put_le32(raw + 40, crc32c(0, hints, bytes));
+    bytes_put_le32(raw + 44, crc32c(0, raw, 44));
+}
+
+/* Return the whole file in memory. */
+static uint8_t *compose(const struct catalog *catalog, const struct hints *hints, size_t *bytes)
+{
+    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+
+    *bytes = HEADER_BYTES + lengths_bytes;
+    for (uint64_t i = 0; i < hints->count; i++)
+        *bytes += hints->rows[i].count;
+    uint8_t *raw = memory_zeroed(*bytes);
+    if (!raw)
+        return NULL;
+    uint8_t *lengths = raw + HEADER_BYTES, *to = lengths + lengths_bytes;
+    for (uint64_t i = 0; i < hints->count; i++) {
+        const struct hint *hint = &hints->rows[i];
+        bytes_put_le16(lengths + i * LENGTH_BYTES, hint->count);
+        if (hint->count)
+            memcpy(to, hint->bytes, hint->count);
+        to += hint->count;
+    }
+    put_header(raw, catalog, crc32c(0, lengths, lengths_bytes), lengths + lengths_bytes,
+               *bytes - HEADER_BYTES - lengths_bytes);
+    return raw;
+}
+
+static int save_at(const char *path, const uint8_t *raw, size_t bytes)
+{
+    struct store_draft draft;
+    int code = store_make_parent(path);
+
+    if (code == 0)
+        code = store_draft_open(&draft, path, NULL);
+    if (code)
+        return code;
+    if ((code = store_write_at(draft.file, raw, bytes, 0)) == 0)
+        return store_draft_commit(&draft);
+    store_draft_abandon(&draft);
+    return code;
+}
+
+int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path)
+{
+    size_t bytes;
+    uint8_t *raw = compose(catalog, hints, &bytes);
+    int code = -EIO;
+
+    *path = NULL;
+    if (!raw)
+        return -ENOMEM;
+    for (int i = 0; i < PLACES && code; i++) {
+        free(*path);
+        *path = sidecar_hints_path(catalog->root, places[i]);
+        code = *path ? save_at(*path, raw, bytes) : -EINVAL;
+    }
+    free(raw);
+    return code;
+}
+
+/* ---- loading ---- */
+
+static int damaged(const char *path, const char *what)
+{
+    return fail(EINVAL, "%s: damaged hints: %s", path, what);
+}
+
+/* Check the header against the data set and the file size before anything is allocated. */
+static int check_header(const struct store_file *file, const struct catalog *catalog,
+                        const uint8_t *raw, ssize_t got)
+{
+    const char *path = file->path;
+
+    if (got < HEADER_BYTES || memcmp(raw, "IOBHINTS", 8) != 0)
+        return damaged(path, "wrong magic number, or truncated");
+    if (bytes_le32(raw + 8) != HINTS_VERSION)
+        return fail(ESTALE, "%s: hints of version %u, expected %u", path, bytes_le32(raw + 8),
+                    HINTS_VERSION);
+    if (bytes_le32(raw + 44) != crc32c(0, raw, 44))
+        return damaged(path, "wrong header CRC");
+    if (bytes_le64(raw + 16) != catalog->record_count ||
+        bytes_le64(raw + 24) != catalog->record_bytes_total)
+        return fail(ESTALE, "%s: hints of other data", path);
+    const uint64_t rest = file->status.bytes - HEADER_BYTES, count = catalog->record_count;
+    if (file->status.bytes < HEADER_BYTES || rest / LENGTH_BYTES < count ||
+        rest - count * LENGTH_BYTES != bytes_le64(raw + 32))
+        return damaged(path, "file size does not match its header");
+    return 0;
+}
+
+static int read_part(struct store_file *file, uint8_t *to, uint64_t bytes, uint64_t offset,
+                     uint32_t crc)
+{
+    const ssize_t got = store_read_at(file, to, (size_t)bytes, offset);
+
+    if (got < 0)
+        return (int)got;
+    if ((uint64_t)got < bytes || crc32c(0, to, (size_t)bytes) != crc)
+        return damaged(file->path, "wrong CRC");
+    return 0;
+}
+
+static int share_out(const char *path, struct hints *hints, const uint8_t *lengths, uint64_t bytes)
+{
+    uint64_t used = 0;
+
+    for (uint64_t i = 0; i < hints->count; i++) {
+        const uint16_t count = bytes_le16(lengths + i * LENGTH_BYTES);
+        if (count > HINT_BYTES_MAX || count > bytes - used)
+            return damaged(path, "wrong length of a hint");
+        hints->rows[i] = (struct hint){hints->in_common + used, count};
+        used += count;
+    }
+    return used == bytes ? 0 : damaged(path, "lengths do not add up");
+}
+
+static int load(struct store_file *file, const struct catalog *catalog, struct hints **hints)
+{
+    const uint64_t lengths_bytes = catalog->record_count * LENGTH_BYTES;
+    uint8_t raw[HEADER_BYTES];
+    ssize_t got = store_read_at(file, raw, sizeof raw, 0);
+    int code = got < 0 ? (int)got : check_header(file, catalog, raw, got);
+
+    if (code)
+        return code;
+    const uint64_t bytes = bytes_le64(raw + 32);
+    uint8_t *lengths = memory_zeroed((size_t)lengths_bytes);
+    *hints = hints_create(catalog->record_count);
+    if (*hints)
+        (*hints)->in_common = memory_zeroed((size_t)bytes + 1); /* never NULL */
+    if (!lengths || !*hints || !(*hints)->in_common)
+        code = -ENOMEM;
+    if (code == 0)
+        code = read_part(file, lengths, lengths_bytes, HEADER_BYTES, bytes_le32(raw + 12));
+    if (code == 0)
+        code = read_part(file, (*hints)->in_common, bytes, HEADER_BYTES + lengths_bytes,
+                         bytes_le32(raw + 40));
+    if (code == 0)
+        code = share_out(file->path, *hints, lengths, bytes);
+    free(lengths);
+    return code;
+}
+
+int hints_file_load(const struct catalog *catalog, struct hints **hints)
+{
+    struct store_file *file = NULL;
+    int code = -ENOENT;
+
+    *hints = NULL;
+    for (int i = 0; i < PLACES && code == -ENOENT; i++) {
+        char *path = sidecar_hints_path(catalog->root, places[i]);
+        code = path ? store_open(path, STORE_READ, &file) : -ENOMEM;
+        free(path);
+    }
+    if (code == -ENOENT)
+        return 0;
+    if (code)
+        return code;
+    code = store_trusted(file, catalog->root);
+    if (code == 0)
+        code = load(file, catalog, hints);
+    store_close(file, false);
+    if (code) {
+        hints_destroy(*hints);
+        *hints = NULL;
+    }
+    return code;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * entry_points: the hint of a baseline JPEG (decode/decoder.h): points at which decoding can begin,
+ * so that rows above a crop are not decoded.
+ *
+ * Up to 16 points, 14 bytes each, little-endian; point i is that of MCU row (i + 1) x spacing, the
+ * spacing being MCU rows / 16, rounded up:
+ *     u32 CRC-32C of the image up to and including the byte of the point, then of u32 row and of
+ *         the rest of the point
+ *     u32 bit of the image    3 x u16 DC predictors
+ * A point follows from those bytes of the image alone, so with the same CRC it is right, whatever
+ * follows. A CRC is no signature: hints are taken only from files that are trusted like the data.
+ */
+#ifndef IOBENCH_DECODE_ENTRY_POINTS_H
+#define IOBENCH_DECODE_ENTRY_POINTS_H
+
+#include "base/bump.h"
+#include "decode/baseline/baseline.h"
+#include "decode/decoder.h"
+
+/* Make the hint of an image. Returns its bytes; 0 if it can have no point: not a baseline JPEG,
+ * damaged, or too small or too large. */
+size_t entry_points_make(struct baseline *decoder, struct bump *bump,
+                         const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX]);
+
+enum entry { ENTRY_NONE, ENTRY_FOUND, ENTRY_STALE };
+
+/* Find the last point at or above a row. Stale: the hint is not of these bytes. */
+enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,
+                             struct baseline_point *point);
+
+#endif

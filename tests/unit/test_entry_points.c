@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hints of the jpeg decoder: they change no pixel and no verdict, whatever they or the image hold.
+ */
+#include "tests/unit/decoding.h"
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "decode/decoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const fixtures[] = {"yuv420.jpg",       "yuv422.jpg",    "yuv444.jpg",
+                                       "progressive.jpg",  "grayscale.jpg", "cmyk.jpg",
+                                       "one_pixel.jpg",    "large.jpg",     "large420.jpg",
+                                       "exif_rotated.jpg", "truncated.jpg", "grey16.png"};
+enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
+
+static struct decode_source load(const char *name)
+{
+    const char *srcdir = getenv("srcdir");
+    struct decode_source source = {.layout = DECODE_ENCODED};
+    char path[512], *bytes;
+
+    snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", srcdir ? srcdir : ".", name);
+    if (file_load(path, 1 << 20, &bytes, &source.length))
+        print_message("%s\n", fail_reason());
+    else
+        source.bytes = bytes;
+    assert_non_null(source.bytes);
+    return source;
+}
+
+static void drop(struct decode_source *source)
+{
+    free((void *)(uintptr_t)source->bytes);
+}
+
+/* The same rows and verdicts with a hint; a damaged one, or one of another image, is counted and
+ * not used. The figures are those without hints otherwise. */
+static void entry_points_change_no_pixel(void **unused)
+{
+    struct bench with, without;
+
+    (void)unused;
+    start(&with, "jpeg:size=40,scale=none,engine=own");
+    start(&without, "jpeg:size=40,scale=none,engine=turbo");
+    for (int i = 0; i < FIXTURES; i++) {
+        struct decode_source source = load(fixtures[i]);
+        uint8_t *bytes = (void *)(uintptr_t)source.bytes, hint[DECODE_HINT_MAX];
+        const size_t count = decoder_make_hint(&with.decoder, &source, hint);
+        assert_true(count <= sizeof hint);
+        for (uint64_t seed = 0; seed < 200; seed++) {
+            const uint64_t dice = random_hash(seed, (uint64_t)i, 1);
+            /* Then the hint is damaged, by a byte each; at last the image. */
+            if (seed == 150)
+                decoder_make_hint(&with.decoder, &source, hint);
+            if (seed >= 50 && seed < 150 && count)
+                hint[dice % count] ^= (uint8_t)(1 + (dice >> 32) % 255);
+            if (seed >= 150)
+                bytes[dice % source.length] ^= 0x10;
+            source.hint_bytes = 0;
+            const int expected = decode(&without, &source, seed);
+            source.hint = hint;
+            source.hint_bytes = seed % 7 == 6 ? dice % (count + 2) : count;
+            assert_int_equal(decode(&with, &source, seed), expected);
+            if (expected == 0)
+                assert_memory_equal(with.row, without.row, with.decoder.traits.row_bytes);
+        }
+        drop(&source);
+    }
+    const uint64_t entered = with.decoder.figures.entered, stale = with.decoder.figures.stale;
+    print_message("%llu entered, %llu stale\n", (unsigned long long)entered,
+                  (unsigned long long)stale);
+    assert_true(entered > 50 && stale > 100);
+    with.decoder.figures.entered = with.decoder.figures.stale = 0;
+    assert_memory_equal(&with.decoder.figures, &without.decoder.figures,
+                        sizeof with.decoder.figures);
+    assert_false(decoder_uses_hints(&without.choice));
+    assert_true(decoder_uses_hints(&with.choice));
+    stop(&with);
+    stop(&without);
+    start(&with, "jpeg:engine=own,entry-points=no");
+    assert_false(decoder_uses_hints(&with.choice));
+    stop(&with);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entry_points_change_no_pixel),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
