@@ -121,7 +121,8 @@ static int check_header(const struct store_file *file, const struct catalog *cat
         return fail(ESTALE, "%s: hints of other data", path);
     const uint64_t rest = file->status.bytes - HEADER_BYTES, count = catalog->record_count;
     if (file->status.bytes < HEADER_BYTES || rest / LENGTH_BYTES < count ||
-        rest - count * LENGTH_BYTES != bytes_le64(raw + 32))
+        rest - count * LENGTH_BYTES != bytes_le64(raw + 32) ||
+        bytes_le64(raw + 32) > count * HINT_BYTES_MAX)
         return damaged(path, "file size does not match its header");
     return 0;
 }

@@ -421,6 +421,17 @@ static void hints_come_back_or_are_told(void **unused)
         if (i < count)
             bytes[i] ^= 1;
     }
+    /* More than all records can have: a sparse file would take all memory. */
+    const size_t least = 48 + 2 * catalog->record_count;
+    const size_t most = HINT_BYTES_MAX * catalog->record_count;
+    char *huge = calloc(1, least + most + 1);
+    memcpy(huge, bytes, 48);
+    bytes_put_le64(huge + 32, most + 1);
+    bytes_put_le32(huge + 44, crc32c(0, huge, 44));
+    folder_write("set/.iobench-hints", huge, least + most + 1);
+    assert_int_equal(hints_file_load(catalog, &hints), -EINVAL);
+    assert_non_null(strstr(fail_reason(), "file size"));
+    free(huge);
     folder_write("set/.iobench-hints", bytes, count);
     catalog->record_bytes_total++;
     assert_int_equal(hints_file_load(catalog, &hints), -ESTALE);
