@@ -1,4 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+# The longest tests first: short ones fill the end of a parallel run.
+include tests/cuda/local.mk
+include tests/hostile/local.mk
+
+# Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault.
+LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
+	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
+	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
+	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
+TESTS += $(LINTS)
+EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
+include tests/cluster/local.mk
+include tests/liars/local.mk
+include tests/stress/local.mk
+include tests/fault/local.mk
+include tests/cli/local.mk
+include tests/golden/local.mk
+include tests/fuzz/local.mk
+include tests/mutants/local.mk
+
 # One unit test program per module: tests/unit/test_MODULE.c, linked against libiobench.a and
 # cmocka. Each folder's programs are listed in tests/unit/FOLDER.mk.
 UNIT_LIBS = $(LIBIOBENCH_LIBS) $(CMOCKA_LIBS)
@@ -22,24 +42,6 @@ check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
 
-include tests/cuda/local.mk
-include tests/golden/local.mk
-include tests/fuzz/local.mk
-include tests/cli/local.mk
-include tests/cluster/local.mk
-include tests/fault/local.mk
-include tests/stress/local.mk
-include tests/hostile/local.mk
-include tests/liars/local.mk
-include tests/mutants/local.mk
-
-# Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault.
-LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
-	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
-	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
-	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
-TESTS += $(LINTS)
-EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
 # Threads that wait for others of OpenMP sleep: tests share the CPUs.
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
 	export CC LINT_CFLAGS OMP_WAIT_POLICY;
