@@ -24,6 +24,7 @@ static void on_signal(int signal)
 {
     (void)signal;
     pack_interrupt();
+    verify_interrupt(); /* of --entry-points */
 }
 
 static void show(void *context, const struct pack_progress *now)
@@ -122,6 +123,13 @@ static int check_alone(void)
                                says, started);
 }
 
+static void print_fault(void *context, const struct verify_fault *fault)
+{
+    (void)context;
+    fprintf(stderr, "iobench pack: %s: offset %" PRIu64 ": %s\n", escape_shown(fault->path),
+            fault->offset, escape_shown(fault->what));
+}
+
 /* Read the new set once more: its hints are of what is stored. */
 static int note_entry_points(const struct pack_job *job)
 {
@@ -130,9 +138,10 @@ static int note_entry_points(const struct pack_job *job)
                                      .entry_points = true,
                                      .threads = job->threads,
                                      .io_timeout_ns = job->io_timeout_ns};
+    const struct verify_observer observer = {.fault = print_fault};
     struct verify_figures figures;
     char images[WORDS_BYTES];
-    int code = verify_run(&check, NULL, &figures);
+    int code = verify_run(&check, &observer, &figures);
 
     if (code == 0)
         printf("entry points of %s images are in %s\n", words_count(figures.hints, images),
