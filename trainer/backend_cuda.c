@@ -46,6 +46,10 @@ static const struct option_spec cuda_options[] = {
      .choices = fusions,
      .summary =
          "BN and ReLU in convolutions: where it saves traffic, nowhere, or wherever possible"},
+    {"loss-scale", 0, OPTION_COUNT, offsetof(struct cuda_settings, loss_scale), .fallback = "1",
+     .minimum = 1, .maximum = 32768,
+     .summary = "with fp16, multiply the loss by this, and divide the gradients of weights again: "
+                "small gradients of networks without BN then do not vanish; a power of two"},
     {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
      .reach = OPTION_WRITES,
      .summary = "cache file of chosen cuDNN plans, or none; default: in the user's cache folder"},

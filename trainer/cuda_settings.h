@@ -22,6 +22,7 @@ struct cuda_settings {
     uint64_t ahead;      /* batches uploaded while another one is computed */
     uint64_t tournament; /* cuDNN engines timed per layer */
     int fusion;          /* enum cuda_fusion */
+    uint64_t loss_scale; /* FP16: gradients are computed as of that many times the loss */
     char *plans;         /* file of chosen plans; "none" */
 };
 

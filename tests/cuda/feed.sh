@@ -45,6 +45,11 @@ says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 steps=$(dirname "$IOBENCH")/bench/device_steps
 expect 0 "$steps" --loss 3 lenet 2 reference cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no
 says "reference: 0.000% from reference" "fusion=no: 0.0"
+# A scaled loss changes nothing but what vanishes, or overflows.
+expect 0 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=1024
+says "loss-scale=1024: 0.0"
+expect 1 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=32768
+says "loss-scale=32768: " ": FAILED"
 expect 0 "$steps" --side 8 --loss 2 tiny 8 reference cuda:fp16,plans=none,fusion=all # gradients of fused BN
 says "fusion=all: 0.0"
 expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" cuda:fp16,plans=none lenet 2 0

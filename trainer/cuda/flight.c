@@ -79,8 +79,9 @@ static void fill_header(const struct cuda_model *model, const struct backend_bat
         keys[i] = kernel_dropout_key(model->config.seed, batch->step, i);
     const float mean = counted ? 1.0f / (float)counted : 0;
     const bool sums = model->type == DEVICE_FP16;
-    header->gradient_scale = sums ? 1 : mean;
-    header->unscale = sums ? mean : 1;
+    const float loss_scale = (float)model->settings->loss_scale;
+    header->gradient_scale = sums ? loss_scale : mean;
+    header->unscale = sums ? mean / loss_scale : 1;
 }
 
 static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum cuda_moment moment)
