@@ -16,9 +16,14 @@ static bool is_mute;
 
 int command_failed(const struct invocation *invocation)
 {
-    if (is_mute)
-        return COMMAND_FAILED;
-    fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
+    const char *says;
+    const int started = is_mute ? ranks_started(&says) : 1;
+
+    if (started > 1)
+        fprintf(stderr, "iobench %s: %s=%d, but alone: process 0 says more\n",
+                invocation->command->name, says, started);
+    else
+        fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
     return COMMAND_FAILED;
 }
 

@@ -63,7 +63,8 @@ static int check_reads(struct net_beside *beside)
         return fail(ENOMEM, "out of memory");
     int code = job_choose(job, &plugins);
     job_release(&plugins);
-    return code ? code : arguments_check_data("data", job->read.data);
+    /* Of a set that only some hosts lack, the ranks tell when they have met. */
+    return code || !ranks_speaks() ? code : arguments_check_data("data", job->read.data);
 }
 
 /* The network's gradients, cut as its backward pass gives them away. */
@@ -317,8 +318,10 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
                               .rank_count = ranks->place.ranks};
     struct transport transport = {0};
     struct transport_config config = {.ranks = ranks};
-    int code = divide_gradients(beside, ranks->place.ranks);
+    int code = arguments_check_data("data", beside->job.read.data);
 
+    if (code == 0)
+        code = divide_gradients(beside, ranks->place.ranks);
     beside->ranks = ranks->place.ranks;
     beside->rhythm.transport = &transport;
     config.bytes = rhythm_arena_bytes(&beside->rhythm);
