@@ -223,7 +223,8 @@ static int check_loss(const struct training *training, const struct backend_loss
 {
     if (loss->counted == 0 || isfinite(loss->loss))
         return 0;
-    return fail(ERANGE, "the loss is NaN or infinite at step %llu: use a lower rate (or loss-scale)",
+    return fail(ERANGE,
+                "the loss is NaN or infinite at step %llu: use a lower rate (or loss-scale)",
                 (unsigned long long)training->step);
 }
 
