@@ -14,6 +14,7 @@
 #include "cmd/help.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +32,16 @@ static bool is_missing(const char *path)
            (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* "s3://bucket/set", which nothing here reads, nor is it a local file of that name. */
+static int check_scheme(const char *path)
+{
+    struct store_status status;
+
+    return strstr(path, "://") && store_is_local(path) && store_stat(path, &status) == -EINVAL
+               ? -EINVAL
+               : 0;
+}
+
 static int check_operands(const struct invocation *invocation)
 {
     const struct command *command = invocation->command;
@@ -41,10 +52,14 @@ static int check_operands(const struct invocation *invocation)
     if (command->operands_maximum >= 0 && invocation->count > command->operands_maximum)
         return fail(EINVAL, "unexpected operand '%s'",
                     invocation->operands[command->operands_maximum]);
-    for (int i = 0; command->operands_exist && i < invocation->count; i++)
-        if (command->operands_reach[i > 0] != OPTION_MAKES_SET &&
-            is_missing(invocation->operands[i]))
+    for (int i = 0; command->operands_exist && i < invocation->count; i++) {
+        if (command->operands_reach[i > 0] == OPTION_MAKES_SET)
+            continue;
+        if (is_missing(invocation->operands[i]))
             return fail(ENOENT, "%s: No such file or directory", invocation->operands[i]);
+        if (check_scheme(invocation->operands[i]))
+            return -EINVAL;
+    }
     return 0;
 }
 

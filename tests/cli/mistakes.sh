@@ -44,6 +44,8 @@ code=2 path=nowhere said=nowhere
 each "$data|$reads|$files"
 path=one.json/below said=one.json/below
 each "$data|$reads|$files"
+path=s3://bucket/set said="no client for this kind of storage"
+each "$data|$reads"
 
 code=1
 for path in empty zero text; do
