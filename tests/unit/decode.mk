@@ -16,7 +16,7 @@ tests_unit_test_resize_SOURCES = tests/unit/test_resize.c tests/unit/unit.h
 tests_unit_test_resize_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_jpeg
-tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/decoding.h tests/unit/unit.h
+tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/decoding.h tests/unit/fixture.h tests/unit/unit.h
 tests_unit_test_jpeg_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/fixtures/images
 
@@ -29,7 +29,7 @@ tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/decoding.h te
 tests_unit_test_costs_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_entry_points
-tests_unit_test_entry_points_SOURCES = tests/unit/test_entry_points.c tests/unit/decoding.h tests/unit/unit.h
+tests_unit_test_entry_points_SOURCES = tests/unit/test_entry_points.c tests/unit/decoding.h tests/unit/fixture.h tests/unit/unit.h
 tests_unit_test_entry_points_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_baseline
 tests_unit_test_baseline_SOURCES = tests/unit/test_baseline.c tests/unit/unit.h

@@ -3,6 +3,7 @@
  * Hints of the jpeg decoder: they change no pixel and no verdict, whatever they or the image hold.
  */
 #include "tests/unit/decoding.h"
+#include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -18,26 +19,6 @@ static const char *const fixtures[] = {"yuv420.jpg",       "yuv422.jpg",    "yuv
                                        "one_pixel.jpg",    "large.jpg",     "large420.jpg",
                                        "exif_rotated.jpg", "truncated.jpg", "grey16.png"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
-
-static struct decode_source load(const char *name)
-{
-    const char *srcdir = getenv("srcdir");
-    struct decode_source source = {.layout = DECODE_ENCODED};
-    char path[512], *bytes;
-
-    snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", srcdir ? srcdir : ".", name);
-    if (file_load(path, 1 << 20, &bytes, &source.length))
-        print_message("%s\n", fail_reason());
-    else
-        source.bytes = bytes;
-    assert_non_null(source.bytes);
-    return source;
-}
-
-static void drop(struct decode_source *source)
-{
-    free((void *)(uintptr_t)source->bytes);
-}
 
 /* The same rows and verdicts with a hint; a damaged one, or one of another image, is counted and
  * not used. The figures are those without hints otherwise. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/decoding.h"
+#include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -26,26 +27,6 @@ static const char *const fixtures[] = {
     "truncated.jpg", "palette.png",   "grey16.png", "png_named_jpeg.JPEG", "alpha.png",
     "interlaced.png"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
-
-static struct decode_source load(const char *name)
-{
-    const char *srcdir = getenv("srcdir");
-    struct decode_source source = {.layout = DECODE_ENCODED};
-    char path[512], *bytes;
-
-    snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", srcdir ? srcdir : ".", name);
-    if (file_load(path, 1 << 20, &bytes, &source.length))
-        print_message("%s\n", fail_reason());
-    else
-        source.bytes = bytes;
-    assert_non_null(source.bytes);
-    return source;
-}
-
-static void drop(struct decode_source *source)
-{
-    free((void *)(uintptr_t)source->bytes);
-}
 
 static double mean_difference(const uint8_t *a, const uint8_t *b, size_t count)
 {
