@@ -63,6 +63,8 @@ programs_of() { # TEST...
     for test; do
         case $test in
         tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
+        tests/cli/uring.sh) echo all tests/cli/refuse ;;
+        tests/cuda/feed.sh) echo all tests/cuda/emulated.so bench/device_steps ;;
         tests/cuda/net.sh) echo all tests/cuda/emulated_net_p2p.so tests/cuda/emulated_net_nccl.so ;;
         tests/cluster/net_verbs.sh) echo all tests/cluster/ranks tests/cluster/emulated_verbs.so ;;
         tests/cluster/*.sh) echo all tests/cluster/ranks tests/cluster/steps ;;
