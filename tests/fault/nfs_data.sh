@@ -101,7 +101,7 @@ refuses 'does not exist' ./iobench run --data "$url/none"
 refuses 'use --reader nfs, or mount it' ./iobench run --data "$url/rec" --reader pread
 refuses 'URL options' ./iobench verify "$url/rec?version=4"
 
-# A shard that is truncated, or replaced, while it is read.
+# A shard that is truncated, or replaced, before its turn: slowly, as the server goes on with a file that is open.
 bytes=$(du -sb "$here/rec" | cut -f1)
 for fault_kind in cut replaced; do
     hurt=hurt-$fault_kind # the server may cache a name for a long time
@@ -116,7 +116,7 @@ for fault_kind in cut replaced; do
         fi
     ) &
     refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run \
-        --data "$url/$hurt" --shuffle none --limit-rate $((bytes / 2))B --bs 64k --iodepth 2 \
+        --data "$url/$hurt" --shuffle none --limit-rate $((bytes / 8))B --bs 64k --iodepth 2 \
         --memory 8m --runs 1 --calibrate=no
 done
 
