@@ -100,7 +100,11 @@ void baseline_destroy(struct baseline *decoder)
 
 bool baseline_is_fast(void)
 {
+#ifdef KERNELS_X86
     return kernels_best_level() > 0;
+#else
+    return false; /* NEON: not timed on a machine yet */
+#endif
 }
 
 int baseline_limit_level(int level)

@@ -52,7 +52,7 @@ struct baseline_region {
 struct baseline *baseline_create(void); /* NULL: out of memory */
 void baseline_destroy(struct baseline *decoder);
 
-/* Is there code for this CPU that is faster than libjpeg-turbo's? */
+/* Is there code for this CPU that is known to be faster than libjpeg-turbo's? */
 bool baseline_is_fast(void);
 
 /* Select the code for the oldest CPU of this architecture (0), or the best one for this (the

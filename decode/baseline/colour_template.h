@@ -7,6 +7,7 @@
  *     COLOUR_OP(name)                 the intrinsic of this width
  *     COLOUR_LOAD(at)                 that many bytes, widened
  *     COLOUR_STORE(at, low, high)     pixels 0..3 and 4..7 of each 128-bit lane
+ * or COLOUR_PIXELS alone, with a function rgbx_vector() of its own.
  */
 #include "decode/baseline/colour.h"
 
@@ -80,7 +81,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(rgbx_each)(const uint8_t *restr
     }
 }
 
-#ifdef COLOUR_PIXELS
+#ifdef COLOUR_VECTOR
 /* The same in 16 bits: 1.402 is 1 + 26345 / 2^16, rounded in two steps; 1.772 is 2 - 7471 / 2^15;
  * -0.71414 is -1 + 9367 / 2^15. */
 BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, const uint8_t *cb,

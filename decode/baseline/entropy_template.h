@@ -2,9 +2,10 @@
  *
  * The loop of the entropy decoder, compiled once per CPU by kernels_LEVEL.c, which defines
  *     BASELINE_NAME(), BASELINE_TARGET
- *     BASELINE_EXTRACT(value, where)  value >> (where & 0xff), of which (where >> 8 & 0xff) low
- * bits BASELINE_AT_END(entry, a, x, b, y, c, z) if the entry ends a block: a = x, b = y, c = z, not
- * branching
+ *     BASELINE_AT_END(entry, a, x, b, y, c, z)
+ *         if the entry ends a block: a = x, b = y, c = z, not branching
+ *     BASELINE_EXTRACT(value, where), or the default:
+ *         value >> (where & 0xff), of which the (where >> 8 & 0xff) low bits
  */
 #include "decode/baseline/entropy.h"
 
@@ -33,7 +34,7 @@ BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
 /* Its first byte: without the address of the others, which takes longer to add up. */
 BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference table, uint64_t bits)
 {
-    uint64_t index = bits >> ((uintptr_t)table & 63);
+    size_t index = (size_t)(bits >> ((uintptr_t)table & 63));
 
     __asm__("" : "+r"(index)); /* not as part of the entry */
     return table[HUFFMAN_AC_BITS + sizeof(struct huffman_entry) * index];
@@ -46,6 +47,11 @@ BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference tabl
         next += (~left & 56) >> 3;                              \
         left |= 56;                                             \
     } while (0)
+
+#ifndef BASELINE_EXTRACT
+#define BASELINE_EXTRACT(value, where) \
+    ((value) >> ((where)&63) & ((1ULL << ((where) >> 8 & 63)) - 1))
+#endif
 
 /* Value 2 is stored first, since without one it has the position of value 1. */
 #define BASELINE_STORE(entry, ahead)                                        \

@@ -7,6 +7,8 @@
  *     IDCT_NATURAL(blocks, v)     load rows of each block, in natural order; or
  *     IDCT_LOAD(blocks, row)      load eight coefficients, 8 x `row`, of each block
  *     IDCT_EXTREME(v)             is a 16-bit value outside of IDCT_SANE?
+ *     IDCT_PAIRS                  type of half the columns of two rows, and what is done with it;
+ *                                 the default is that of x86
  *     IDCT_STORE(output, stride, rows, v)  8 bytes of rows `rows` and `rows` + 1 of each block
  */
 #include "decode/baseline/idct.h"
@@ -14,8 +16,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define IDCT_PAIR(a, b) \
+#ifndef IDCT_PAIRS
+#define IDCT_PAIRS IDCT_VECTOR
+#define IDCT_JOIN(half, a, b) IDCT_OP(unpack##half##_epi16)(a, b)
+#define IDCT_BOTH(a, b) \
     IDCT_OP(set1_epi32)((int32_t)((uint32_t)(a)&0xffff) | (int32_t)((uint32_t)(b) << 16))
+/* a x the first row + b x the second, in 32 bits. */
+#define IDCT_PRODUCTS(pairs, a, b) IDCT_OP(madd_epi16)(pairs, IDCT_BOTH(a, b))
+/* Half of v, in 32 bits, x 2^bits. */
+#define IDCT_WIDEN(half, v, bits) \
+    IDCT_OP(srai_epi32)(IDCT_OP(unpack##half##_epi16)(IDCT_OP(set1_epi32)(0), v), 16 - (bits))
 
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low, IDCT_VECTOR high,
                                                                  int shift)
@@ -24,17 +34,18 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
 
     return IDCT_OP(packs_epi32)(IDCT_OP(sra_epi32)(low, count), IDCT_OP(sra_epi32)(high, count));
 }
+#endif
 
 /* Constants a, b and c, d: two sums of products of the same inputs, for half the columns. */
-#define IDCT_SUMS(in, a, b, c, d, first, second)                        \
-    const IDCT_VECTOR first = IDCT_OP(madd_epi16)(in, IDCT_PAIR(a, b)); \
-    const IDCT_VECTOR second = IDCT_OP(madd_epi16)(in, IDCT_PAIR(c, d))
+#define IDCT_SUMS(in, a, b, c, d, first, second)       \
+    const IDCT_VECTOR first = IDCT_PRODUCTS(in, a, b); \
+    const IDCT_VECTOR second = IDCT_PRODUCTS(in, c, d)
 
 /* Half the columns: pairs of inputs interleaved, as wide sums. */
-#define IDCT_HALF(unpack, sum, difference, out)                                                    \
+#define IDCT_HALF(half, sum, difference, out)                                                      \
     do {                                                                                           \
-        const IDCT_VECTOR in26 = IDCT_OP(unpack)(v[2], v[6]), in71 = IDCT_OP(unpack)(v[7], v[1]);  \
-        const IDCT_VECTOR in53 = IDCT_OP(unpack)(v[5], v[3]), s34 = IDCT_OP(unpack)(s3, s4);       \
+        const IDCT_PAIRS in26 = IDCT_JOIN(half, v[2], v[6]), in71 = IDCT_JOIN(half, v[7], v[1]);   \
+        const IDCT_PAIRS in53 = IDCT_JOIN(half, v[5], v[3]), s34 = IDCT_JOIN(half, s3, s4);        \
         IDCT_SUMS(in26, IDCT_0_541, IDCT_0_541 - IDCT_1_847, IDCT_0_541 + IDCT_0_765, IDCT_0_541,  \
                   e2, e3);                                                                         \
         IDCT_SUMS(s34, IDCT_1_175 - IDCT_1_961, IDCT_1_175, IDCT_1_175, IDCT_1_175 - IDCT_0_390,   \
@@ -43,10 +54,8 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
                   IDCT_1_501 - IDCT_0_899, o0, o3);                                                \
         IDCT_SUMS(in53, IDCT_2_053 - IDCT_2_562, -IDCT_2_562, -IDCT_2_562,                         \
                   IDCT_3_072 - IDCT_2_562, o1, o2);                                                \
-        const IDCT_VECTOR wide =                                                                   \
-            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, sum), 3), round);         \
-        const IDCT_VECTOR other =                                                                  \
-            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, difference), 3), round);  \
+        const IDCT_VECTOR wide = IDCT_OP(add_epi32)(IDCT_WIDEN(half, sum, 13), round);             \
+        const IDCT_VECTOR other = IDCT_OP(add_epi32)(IDCT_WIDEN(half, difference, 13), round);     \
         const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(wide, e3), IDCT_OP(add_epi32)(other, e2),  \
                                      IDCT_OP(sub_epi32)(other, e2), IDCT_OP(sub_epi32)(wide, e3)}; \
         const IDCT_VECTOR odd[4] = {IDCT_OP(add_epi32)(o3, z4), IDCT_OP(add_epi32)(o2, z3),        \
@@ -59,15 +68,14 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
 
 BASELINE_TARGET static inline void BASELINE_NAME(pass)(IDCT_VECTOR v[8], int shift)
 {
-    const IDCT_VECTOR zero = IDCT_OP(set1_epi32)(0);
     const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1)); /* once for all sums */
     const IDCT_VECTOR sum = IDCT_OP(add_epi16)(v[0], v[4]);
     const IDCT_VECTOR difference = IDCT_OP(sub_epi16)(v[0], v[4]);
     const IDCT_VECTOR s3 = IDCT_OP(add_epi16)(v[7], v[3]), s4 = IDCT_OP(add_epi16)(v[5], v[1]);
     IDCT_VECTOR low[8], high[8];
 
-    IDCT_HALF(unpacklo_epi16, sum, difference, low);
-    IDCT_HALF(unpackhi_epi16, sum, difference, high);
+    IDCT_HALF(lo, sum, difference, low);
+    IDCT_HALF(hi, sum, difference, high);
     for (int i = 0; i < 8; i++)
         v[i] = BASELINE_NAME(descale)(low[i], high[i], shift);
 }
@@ -180,26 +188,24 @@ BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_blocks *blocks
 
 /* ---- to 4 x 4 samples: without row and column 4 ---- */
 
-#define IDCT_FOUR_HALF(unpack, v, shift, out)                                                   \
-    do {                                                                                        \
-        const IDCT_VECTOR zero = IDCT_OP(set1_epi32)(0);                                        \
-        const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << ((shift)-1));                        \
-        const IDCT_VECTOR in26 = IDCT_OP(unpack)(v[2], v[6]);                                   \
-        const IDCT_VECTOR in13 = IDCT_OP(unpack)(v[1], v[3]);                                   \
-        const IDCT_VECTOR in57 = IDCT_OP(unpack)(v[5], v[7]);                                   \
-        const IDCT_VECTOR even = IDCT_OP(madd_epi16)(in26, IDCT_PAIR(IDCT_1_847, -IDCT_0_765)); \
-        IDCT_SUMS(in13, IDCT_2_562, IDCT_0_899, IDCT_1_061, -IDCT_2_172, outer13, inner13);     \
-        IDCT_SUMS(in57, -IDCT_0_601, -IDCT_0_509, IDCT_1_451, -IDCT_0_211, outer57, inner57);   \
-        const IDCT_VECTOR wide =                                                                \
-            IDCT_OP(add_epi32)(IDCT_OP(srai_epi32)(IDCT_OP(unpack)(zero, v[0]), 2), round);     \
-        const IDCT_VECTOR sum = IDCT_OP(add_epi32)(wide, even);                                 \
-        const IDCT_VECTOR difference = IDCT_OP(sub_epi32)(wide, even);                          \
-        const IDCT_VECTOR outer = IDCT_OP(add_epi32)(outer13, outer57);                         \
-        const IDCT_VECTOR inner = IDCT_OP(add_epi32)(inner13, inner57);                         \
-        out[0] = IDCT_OP(add_epi32)(sum, outer);                                                \
-        out[1] = IDCT_OP(add_epi32)(difference, inner);                                         \
-        out[2] = IDCT_OP(sub_epi32)(difference, inner);                                         \
-        out[3] = IDCT_OP(sub_epi32)(sum, outer);                                                \
+#define IDCT_FOUR_HALF(half, v, shift, out)                                                   \
+    do {                                                                                      \
+        const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << ((shift)-1));                      \
+        const IDCT_PAIRS in26 = IDCT_JOIN(half, v[2], v[6]);                                  \
+        const IDCT_PAIRS in13 = IDCT_JOIN(half, v[1], v[3]);                                  \
+        const IDCT_PAIRS in57 = IDCT_JOIN(half, v[5], v[7]);                                  \
+        const IDCT_VECTOR even = IDCT_PRODUCTS(in26, IDCT_1_847, -IDCT_0_765);                \
+        IDCT_SUMS(in13, IDCT_2_562, IDCT_0_899, IDCT_1_061, -IDCT_2_172, outer13, inner13);   \
+        IDCT_SUMS(in57, -IDCT_0_601, -IDCT_0_509, IDCT_1_451, -IDCT_0_211, outer57, inner57); \
+        const IDCT_VECTOR wide = IDCT_OP(add_epi32)(IDCT_WIDEN(half, v[0], 14), round);       \
+        const IDCT_VECTOR sum = IDCT_OP(add_epi32)(wide, even);                               \
+        const IDCT_VECTOR difference = IDCT_OP(sub_epi32)(wide, even);                        \
+        const IDCT_VECTOR outer = IDCT_OP(add_epi32)(outer13, outer57);                       \
+        const IDCT_VECTOR inner = IDCT_OP(add_epi32)(inner13, inner57);                       \
+        out[0] = IDCT_OP(add_epi32)(sum, outer);                                              \
+        out[1] = IDCT_OP(add_epi32)(difference, inner);                                       \
+        out[2] = IDCT_OP(sub_epi32)(difference, inner);                                       \
+        out[3] = IDCT_OP(sub_epi32)(sum, outer);                                              \
     } while (0)
 
 /* Four rows of eight values to eight columns, in the low halves. */
@@ -242,12 +248,12 @@ BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_blocks *blo
             in[j] = IDCT_OP(mullo_epi16)(in[j], IDCT_SPREAD(quantisers + 8 * j));
         if (IDCT_EXTREME(in[0]))
             return false;
-        IDCT_FOUR_HALF(unpacklo_epi16, in, 12, low);
-        IDCT_FOUR_HALF(unpackhi_epi16, in, 12, high);
+        IDCT_FOUR_HALF(lo, in, 12, low);
+        IDCT_FOUR_HALF(hi, in, 12, high);
         for (int j = 0; j < 4; j++)
             rows[j] = BASELINE_NAME(descale)(low[j], high[j], 12);
         BASELINE_NAME(transpose_four)(rows, in);
-        IDCT_FOUR_HALF(unpacklo_epi16, in, 19, low);
+        IDCT_FOUR_HALF(lo, in, 19, low);
         const IDCT_VECTOR packed = BASELINE_NAME(pack_four)(low);
         memcpy(bytes, &packed, sizeof packed);
         for (int j = 0; j < IDCT_LANES; j++)
@@ -261,7 +267,10 @@ BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_blocks *blo
 #undef IDCT_OR
 #undef IDCT_OF_3
 #undef IDCT_OF_5
-#undef IDCT_PAIR
+#undef IDCT_PAIRS
+#undef IDCT_JOIN
+#undef IDCT_PRODUCTS
+#undef IDCT_WIDEN
 #undef IDCT_SUMS
 #undef IDCT_HALF
 #undef IDCT_FOUR_HALF

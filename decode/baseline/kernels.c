@@ -3,10 +3,12 @@
 
 int kernels_best_level(void)
 {
-#ifdef __x86_64__
+#if defined KERNELS_X86
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2"))
         return 0;
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
+#elif defined KERNELS_NEON
+    return 1;
 #else
     return 0;
 #endif
@@ -14,12 +16,15 @@ int kernels_best_level(void)
 
 const struct kernels *kernels_of(int level)
 {
-#ifdef __x86_64__
-    static const struct kernels *const levels[] = {&kernels_c, &kernels_avx2, &kernels_avx512};
+    static const struct kernels *const levels[] = {
+        &kernels_c,
+#if defined KERNELS_X86
+        &kernels_avx2,
+        &kernels_avx512,
+#elif defined KERNELS_NEON
+        &kernels_neon,
+#endif
+    };
 
     return levels[level];
-#else
-    (void)level;
-    return &kernels_c;
-#endif
 }

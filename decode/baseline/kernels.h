@@ -21,11 +21,15 @@ struct kernels {
 };
 
 extern const struct kernels kernels_c;
-#ifdef __x86_64__
+#if defined __x86_64__
+#define KERNELS_X86
 extern const struct kernels kernels_avx2, kernels_avx512;
+#elif defined __aarch64__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define KERNELS_NEON
+extern const struct kernels kernels_neon;
 #endif
 
-/* 0: plain C; on x86-64, 1: AVX2 and BMI2, 2: also AVX-512BW. */
+/* 0: plain C; on x86-64, 1: AVX2 and BMI2, 2: also AVX-512BW; on AArch64, 1: NEON. */
 int kernels_best_level(void);
 const struct kernels *kernels_of(int level);
 

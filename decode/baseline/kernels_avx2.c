@@ -2,7 +2,7 @@
  * The kernels for x86-64 with AVX2 and BMI2. */
 #include "decode/baseline/kernels.h"
 
-#ifdef __x86_64__
+#ifdef KERNELS_X86
 #ifndef __clang__
 #pragma GCC optimize("O3") /* gcc vectorises freely from here on */
 #endif

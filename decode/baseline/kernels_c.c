@@ -4,8 +4,6 @@
 
 #define BASELINE_NAME(name) plain_##name
 #define BASELINE_TARGET
-#define BASELINE_EXTRACT(value, where) \
-    ((value) >> ((where)&63) & ((1ULL << ((where) >> 8 & 63)) - 1))
 #define BASELINE_AT_END(entry, a, x, b, y, c, z) \
     do {                                         \
         if ((entry)&0x80) {                      \

@@ -34,6 +34,9 @@ tests_unit_test_entry_points_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_baseline
 tests_unit_test_baseline_SOURCES = tests/unit/test_baseline.c tests/unit/unit.h
 tests_unit_test_baseline_LDADD = $(UNIT_LIBS)
+UNIT_TESTS += tests/unit/test_baseline_kernels
+tests_unit_test_baseline_kernels_SOURCES = tests/unit/test_baseline_kernels.c
+tests_unit_test_baseline_kernels_LDADD = libiobench.a
 
 if HAVE_WEBP
 UNIT_TESTS += tests/unit/test_webp
