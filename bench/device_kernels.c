@@ -205,7 +205,7 @@ static void make_parameters(void)
                                    .gradient_type = DEVICE_FP16,
                                    .channels = 1,
                                    .padded = 1,
-                                   .decays = 1,
+                                   .decay = DEVICE_DECAY_WEIGHT,
                                    .chunk_count = chunks};
     void *on_device = memory(sizeof all), *rows_there = memory(chunks * sizeof *rows);
 

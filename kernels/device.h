@@ -184,6 +184,8 @@ int device_cross_entropy(enum device_type type, uint32_t images, uint32_t classe
 
 /* ---- device_optimise.cu ---- */
 
+enum device_decay { DEVICE_DECAY_NONE, DEVICE_DECAY_FC_BIAS, DEVICE_DECAY_WEIGHT };
+
 /* One parameter. Masters, gradients and momenta are FP32, in arenas; compute is the copy that
  * layers read, and gradient what they write, rows of `channels` numbers padded to `padded`. */
 struct device_parameter {
@@ -192,7 +194,7 @@ struct device_parameter {
     const void *gradient;   /* NULL: layers write to the arena; else to be multiplied by *unscale */
     enum device_type type, gradient_type;
     uint32_t channels, padded;
-    uint32_t decays;
+    enum device_decay decay;
     uint32_t first_chunk, chunk_count;
 };
 
@@ -216,9 +218,11 @@ struct device_parameters {
 
 struct device_update {
     bool adapts; /* false: SGD */
+    bool decays_fc_bias;
     double rate, rate_before, momentum, decay, eta, gradient_scale;
 };
-/* kernel_sgd() or kernel_lars() on all parameters at once; refresh the compute copies. */
+/* kernel_sgd() or kernel_lars() on all parameters at once, the rate of weights alone adapted;
+ * refresh the compute copies. */
 int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
                     void *stream);
 /* Refresh the compute copies after the masters changed elsewhere. */

@@ -95,7 +95,7 @@ struct local_rates {
         }
         weights = sqrt(weights);
         gradients = update.gradient_scale * sqrt(gradients);
-        if (parameter.decays && update.eta > 0 && weights > 0 && gradients > 0)
+        if (parameter.decay == DEVICE_DECAY_WEIGHT && update.eta > 0 && weights > 0 && gradients > 0)
             local = update.eta * weights / (gradients + update.decay * weights);
         all.norms[2 * all.chunk_count + index] = (float)local;
     }
@@ -112,7 +112,9 @@ struct optimise {
     {
         const device_chunk chunk = all.chunks[at.block];
         const device_parameter parameter = all.parameters[chunk.parameter];
-        const float decay = parameter.decays ? (float)update.decay : 0;
+        const bool decays = parameter.decay == DEVICE_DECAY_WEIGHT ||
+                            (parameter.decay == DEVICE_DECAY_FC_BIAS && update.decays_fc_bias);
+        const float decay = decays ? (float)update.decay : 0;
         const float scale = (float)update.gradient_scale;
         const bool rescales = update.adapts && update.rate_before > 0;
         const float momentum = (float)(rescales ? update.momentum * update.rate / update.rate_before

@@ -174,9 +174,9 @@ void kernel_sgd(size_t count, double rate, double momentum, double decay, double
                 const real *gradient, real *weight, real *momenta);
 
 /* LARS (You, Gitman, Ginsburg 2017): a tensor's rate is multiplied by eta * |weight| / (|gradient|
- * + decay * |weight|), or by 1 if either norm or eta is 0 (parameters that do not decay: BN and
- * biases). The rate is part of the momentum, which is rescaled by rate / rate_before so that a
- * change of rate takes effect at once: momentum = m * rate / rate_before * momentum + rate * local
+ * + decay * |weight|), or by 1 if either norm or eta is 0 (parameters of BN, biases). The rate is
+ * part of the momentum, which is rescaled by rate / rate_before so that a change of rate takes
+ * effect at once: momentum = m * rate / rate_before * momentum + rate * local
  * * (gradient + decay * weight); weight -= momentum. rate_before 0: no rescaling. */
 void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
                  double eta, double scale, const real *gradient, real *weight, real *momenta);

@@ -211,13 +211,21 @@ struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *lo
                                  .counted = loss->counted};
 }
 
+static double decay_of(const struct graph_parameter *parameter, const struct backend_update *update)
+{
+    const bool decays = parameter->decay == GRAPH_DECAY_WEIGHT ||
+                        (parameter->decay == GRAPH_DECAY_FC_BIAS && update->decays_fc_bias);
+
+    return decays ? update->decay : 0;
+}
+
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
                          const struct backend_update *update, uint64_t first, uint64_t end)
 {
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         uint64_t from = parameter->offset, to = from + parameter->count;
-        const double decay = parameter->decays ? update->decay : 0;
+        const double decay = decay_of(parameter, update);
         if (update->recipe == BACKEND_SGD) {
             from = from > first ? from : first;
             to = to < end ? to : end;
@@ -227,8 +235,8 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
                            arenas->momenta + from);
         } else if (from >= first && from < end) {
             kernel_lars(to - from, update->rate, update->rate_before, update->momentum, decay,
-                        parameter->decays ? update->eta : 0, update->gradient_scale,
-                        arenas->gradients + from, arenas->parameters + from,
+                        parameter->decay == GRAPH_DECAY_WEIGHT ? update->eta : 0,
+                        update->gradient_scale, arenas->gradients + from, arenas->parameters + from,
                         arenas->momenta + from);
         }
     }

@@ -85,6 +85,7 @@ struct backend_update {
     double rate, rate_before; /* of this step and the previous one: LARS rescales momentum */
     double momentum, decay, eta;
     double gradient_scale; /* 1 / ranks after a sum over ranks */
+    bool decays_fc_bias;   /* weight decay also applies to biases of fully connected layers */
 };
 
 struct backend_memory {
@@ -135,7 +136,7 @@ struct backend_ops {
     /* No more batches follow, and the exchange that enqueue() feeds is about to close: drop
      * anything kept for replay. Never waits. NULL: nothing is kept. */
     void (*forget)(void *state);
-    /* Formulas: kernels/kernels.h. LARS adapts the rate of parameters that decay. */
+    /* Formulas: kernels/kernels.h. LARS adapts the rate of weights alone. */
     int (*update)(void *state, const struct backend_update *update);
     /* Host memory that a device copies from at full speed. NULL: any memory will do. */
     void *(*allocate)(void *state, size_t bytes);

@@ -90,6 +90,16 @@ static uint32_t add_like(struct graph *graph, enum graph_kind kind, const char *
     return add_node(graph, kind, name, &input, 1, graph->nodes[input].shape);
 }
 
+static enum graph_decay decay_of(const struct graph *graph, uint32_t node,
+                                 enum graph_parameter_kind kind)
+{
+    if (kind == GRAPH_WEIGHT)
+        return GRAPH_DECAY_WEIGHT;
+    return kind == GRAPH_BIAS && graph->nodes[node].kind == GRAPH_FULLY_CONNECTED
+               ? GRAPH_DECAY_FC_BIAS
+               : GRAPH_DECAY_NONE;
+}
+
 static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_parameter_kind kind,
                               uint64_t count)
 {
@@ -106,7 +116,7 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
     uint32_t number = graph->parameter_count++;
     struct graph_parameter *parameter = &graph->parameters[number];
     *parameter = (struct graph_parameter){
-        .kind = kind, .node = node, .count = count, .decays = kind == GRAPH_WEIGHT};
+        .kind = kind, .node = node, .count = count, .decay = decay_of(graph, node, kind)};
     snprintf(parameter->name, sizeof parameter->name, "%s.%s", graph->nodes[node].name,
              names[kind]);
     return number;

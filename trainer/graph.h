@@ -61,6 +61,13 @@ enum graph_parameter_kind {
     GRAPH_BETA,
 };
 
+/* Which weight decay applies to a parameter; recipes differ in biases of fully connected layers. */
+enum graph_decay {
+    GRAPH_DECAY_NONE, /* BN, biases of convolutions */
+    GRAPH_DECAY_FC_BIAS,
+    GRAPH_DECAY_WEIGHT,
+};
+
 struct graph_parameter {
     char name[GRAPH_NAME_BYTES + 8]; /* "stage1.block2.conv3.weight" */
     enum graph_parameter_kind kind;
@@ -70,7 +77,7 @@ struct graph_parameter {
                          finished gradients are a growing prefix */
     double deviation; /* of the initial normal distribution; 0: constant `start` */
     double start;
-    bool decays; /* weight decay applies (not to BN and biases) */
+    enum graph_decay decay;
 };
 
 struct graph_node {

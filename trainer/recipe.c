@@ -51,6 +51,7 @@ struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
         recipe.momentum = 0.9;
         recipe.weight_decay = point.weight_decay;
         recipe.eta = 0.001;
+        recipe.decays_fc_bias = true;
         warmup_epochs = fmin(point.warmup_epochs, (double)epochs / 2);
     } else {
         recipe.decay_shape = RECIPE_COSINE;

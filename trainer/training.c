@@ -238,6 +238,7 @@ static int update(struct training *training)
                                           .momentum = recipe->momentum,
                                           .decay = recipe->weight_decay,
                                           .eta = recipe->eta,
+                                          .decays_fc_bias = recipe->decays_fc_bias,
                                           .gradient_scale = 1.0 / rank_count(&training->config)};
 
     training->rate_before = update.rate;

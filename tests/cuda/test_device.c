@@ -541,7 +541,8 @@ enum { ROWS = 6000, COUNT = 3 * ROWS, REST = 37, ALL = COUNT + REST, PADDED = 8 
 static void update_on_host(const struct device_update *update, uint64_t at, uint64_t count,
                            const float *g, float *w, float *m)
 {
-    const double decay = at ? 0 : update->decay, eta = at ? 0 : update->eta;
+    const double decay = at && !update->decays_fc_bias ? 0 : update->decay;
+    const double eta = at ? 0 : update->eta;
 
     if (update->adapts)
         kernel_lars(count, update->rate, update->rate_before, update->momentum, decay, eta,
@@ -551,8 +552,9 @@ static void update_on_host(const struct device_update *update, uint64_t at, uint
                    w + at, m + at);
 }
 
-/* Two parameters: a weight of the first layer, whose rows of 3 are padded, and one that does not
- * decay. Their gradients are in the layer's type, and in FP32; the arena has something else. */
+/* Two parameters: a weight of the first layer, whose rows of 3 are padded, and the bias of a fully
+ * connected layer. Their gradients are in the layer's type, and in FP32; the arena has something
+ * else. */
 static void optimised(enum device_type type, const struct device_update *update)
 {
     enum { W, G, M, COPY, GIVEN, REST_GIVEN, PLACES };
@@ -564,9 +566,10 @@ static void optimised(enum device_type type, const struct device_update *update)
                           [REST_GIVEN] = place_random(DEVICE_FP32, 1, REST, 1, 4)};
     float *w = all[W].host, *g = all[G].host, *m = all[M].host, *copy = all[COPY].host;
     const float unscale = 0.25f;
-    const struct device_parameter rows[] = {
-        {0, COUNT, all[COPY].device, all[GIVEN].device, type, type, 3, PADDED, 1, 0, 3},
-        {COUNT, REST, NULL, all[REST_GIVEN].device, type, DEVICE_FP32, 1, 1, 0, 3, 1}};
+    const struct device_parameter rows[] = {{0, COUNT, all[COPY].device, all[GIVEN].device, type,
+                                             type, 3, PADDED, DEVICE_DECAY_WEIGHT, 0, 3},
+                                            {COUNT, REST, NULL, all[REST_GIVEN].device, type,
+                                             DEVICE_FP32, 1, 1, DEVICE_DECAY_FC_BIAS, 3, 1}};
     const uint32_t whole = DEVICE_CHUNK_FLOATS;
     const struct device_chunk chunks[] = {
         {0, whole, 0}, {0, whole, whole}, {0, COUNT - 2 * whole, 2 * whole}, {1, REST, COUNT}};
@@ -611,9 +614,9 @@ static void optimised(enum device_type type, const struct device_update *update)
 
 static void parameters_are_updated_all_at_once(void **unused)
 {
-    const struct device_update updates[] = {{false, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
-                                            {true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
-                                            {true, 0.5, 0, 0.8, 0.3, 0.2, 0.5}};
+    const struct device_update updates[] = {{false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
+                                            {true, true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
+                                            {true, false, 0.5, 0, 0.8, 0.3, 0.2, 0.5}};
 
     (void)unused;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

@@ -328,7 +328,10 @@ static void update_saved(const struct graph *graph, const struct backend_update 
 {
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
-        const bool decays = parameter->kind == GRAPH_WEIGHT;
+        const bool fc_bias = parameter->kind == GRAPH_BIAS &&
+                             graph->nodes[parameter->node].kind == GRAPH_FULLY_CONNECTED;
+        const bool is_weight = parameter->kind == GRAPH_WEIGHT;
+        const bool decays = is_weight || (fc_bias && update->decays_fc_bias);
         float *weight = saved->parameters + parameter->offset;
         float *momenta = saved->momenta + parameter->offset;
         const float *gradient = saved->gradients + parameter->offset;
@@ -337,7 +340,7 @@ static void update_saved(const struct graph *graph, const struct backend_update 
                        update->gradient_scale, gradient, weight, momenta);
         else
             kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
-                        decays ? update->decay : 0, decays ? update->eta : 0,
+                        decays ? update->decay : 0, is_weight ? update->eta : 0,
                         update->gradient_scale, gradient, weight, momenta);
     }
 }
@@ -345,9 +348,9 @@ static void update_saved(const struct graph *graph, const struct backend_update 
 static void updated(const char *backend, struct graph *graph)
 {
     const struct backend_update updates[] = {
-        {BACKEND_SGD, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
-        {BACKEND_LARS, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
-        {BACKEND_LARS, 0.5, 0, 0.8, 0.3, 0.2, 0.5},
+        {BACKEND_SGD, 0.5, 0.25, 0.8, 0.3, 0, 0.5, false},
+        {BACKEND_LARS, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, false},
+        {BACKEND_LARS, 0.5, 0, 0.8, 0.3, 0.2, 0.5, true},
     };
     struct training training;
 

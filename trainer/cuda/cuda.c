@@ -267,6 +267,7 @@ static int cuda_update(void *state, const struct backend_update *update)
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
     const struct device_update wanted = {.adapts = update->recipe == BACKEND_LARS,
+                                         .decays_fc_bias = update->decays_fc_bias,
                                          .rate = update->rate,
                                          .rate_before = update->rate_before,
                                          .momentum = update->momentum,

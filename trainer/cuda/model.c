@@ -159,6 +159,9 @@ uint32_t cuda_chunks_of(uint64_t count)
 static void fill_tables(const struct cuda_model *model, struct device_parameter *parameters,
                         struct device_chunk *chunks)
 {
+    static const enum device_decay decays[] = {[GRAPH_DECAY_NONE] = DEVICE_DECAY_NONE,
+                                               [GRAPH_DECAY_FC_BIAS] = DEVICE_DECAY_FC_BIAS,
+                                               [GRAPH_DECAY_WEIGHT] = DEVICE_DECAY_WEIGHT};
     const struct graph *graph = model->graph;
     uint32_t chunk = 0;
 
@@ -178,7 +181,7 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
             .gradient_type = copied ? model->type : DEVICE_FP32,
             .channels = channels,
             .padded = padded ? model->image_channels : channels,
-            .decays = parameter->decays,
+            .decay = decays[parameter->decay],
             .first_chunk = chunk,
             .chunk_count = cuda_chunks_of(parameter->count)};
         for (uint64_t start = 0; start < parameter->count; start += DEVICE_CHUNK_FLOATS) {
