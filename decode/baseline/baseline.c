@@ -88,8 +88,9 @@ struct baseline *baseline_create(void)
     if (!decoder)
         return NULL;
     memset(decoder, 0, bytes);
-    huffman_start(&decoder->cache);
-    decoder->kernels = kernels_of(level_limit < 0 ? kernels_best_level() : level_limit);
+    baseline_huffman_start(&decoder->cache);
+    decoder->kernels =
+        baseline_kernels_of(level_limit < 0 ? baseline_kernels_best_level() : level_limit);
     return decoder;
 }
 
@@ -101,7 +102,7 @@ void baseline_destroy(struct baseline *decoder)
 bool baseline_is_fast(void)
 {
 #ifdef KERNELS_X86
-    return kernels_best_level() > 0;
+    return baseline_kernels_best_level() > 0;
 #else
     return false; /* NEON: not timed on a machine yet */
 #endif
@@ -109,7 +110,7 @@ bool baseline_is_fast(void)
 
 int baseline_limit_level(int level)
 {
-    const int best = kernels_best_level();
+    const int best = baseline_kernels_best_level();
 
     level_limit = level < best ? level : best;
     return level_limit;
@@ -177,8 +178,8 @@ static int prepare_plane(struct baseline *decoder, uint32_t index)
     plane->first_block = decoder->mcu_blocks;
     decoder->mcu_blocks += plane->h * plane->v;
     plane->quantisers = markers->quantisers[component->quantiser];
-    plane->huffman =
-        huffman_find(&decoder->cache, &markers->dc[component->dc], &markers->ac[component->ac]);
+    plane->huffman = baseline_huffman_find(&decoder->cache, &markers->dc[component->dc],
+                                           &markers->ac[component->ac]);
     return plane->huffman ? 0 : BASELINE_OTHER;
 }
 
@@ -201,7 +202,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 {
     struct markers *markers = &decoder->markers;
 
-    if (markers_parse(markers, jpeg, bytes))
+    if (baseline_markers_parse(markers, jpeg, bytes))
         return BASELINE_OTHER;
     decoder->bytes = jpeg;
     decoder->count = bytes;
@@ -336,10 +337,10 @@ static int begin_segment(struct baseline *decoder)
     uint8_t *end;
 
     decoder->segment = decoder->next;
-    decoder->next = entropy_unstuff(decoder->next, last, decoder->unstuffed, &end);
+    decoder->next = baseline_entropy_unstuff(decoder->next, last, decoder->unstuffed, &end);
     if (last - decoder->next < 2)
         return BASELINE_OTHER;
-    entropy_begin(&decoder->stream, decoder->unstuffed, end);
+    baseline_entropy_begin(&decoder->stream, decoder->unstuffed, end);
     decoder->interval_left = decoder->markers.restart_interval;
     memset(decoder->dc, 0, sizeof decoder->dc);
     return 0;
@@ -351,7 +352,7 @@ static void prepare(struct baseline *decoder, void *memory)
     if (decoder->first_row > 0 || decoder->first_column > 0 ||
         decoder->end_column < decoder->mcu_columns || decoder->side == 1)
         for (uint32_t i = 0; i < decoder->plane_count; i++)
-            huffman_want_skip(decoder->planes[i].huffman);
+            baseline_huffman_want_skip(decoder->planes[i].huffman);
     decoder->skip_blocks++;
     decoder->blocks++;
     fill_blocks(decoder, decoder->skip_blocks, 0, 0);
@@ -383,7 +384,7 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     decoder->next = decoder->bytes + byte;
     if (begin_segment(decoder))
         return BASELINE_OTHER;
-    entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
+    baseline_entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
     memcpy(decoder->dc, point->dc, sizeof decoder->dc);
     decoder->decoded_rows = point->row;
     if (interval) { /* a marker at the end of the row above is still ahead */
@@ -397,7 +398,7 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
 /* Return the bit of the file that is next. */
 static uint64_t stored_bit(const struct baseline *decoder)
 {
-    const uint64_t position = entropy_position(&decoder->stream);
+    const uint64_t position = baseline_entropy_position(&decoder->stream);
     const uint8_t *at = decoder->segment;
 
     for (uint64_t i = 0; i < position / 8; i++)
@@ -415,7 +416,7 @@ uint32_t baseline_first_row(const struct baseline *decoder)
 static int pass_restart(struct baseline *decoder)
 {
     /* The segment ended at a marker. */
-    if (!entropy_is_complete(&decoder->stream) ||
+    if (!baseline_entropy_is_complete(&decoder->stream) ||
         decoder->next[1] != 0xd0 + decoder->restart_number)
         return BASELINE_OTHER;
     decoder->restart_number = (decoder->restart_number + 1) & 7;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
-                               uint8_t **to_end)
+const uint8_t *baseline_entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
+                                        uint8_t **to_end)
 {
     while (from < end) {
         const uint8_t *marker = memchr(from, 0xff, (size_t)(end - from));
@@ -22,12 +22,12 @@ const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t 
     return from;
 }
 
-void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end)
+void baseline_entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end)
 {
     *stream = (struct entropy_stream){.start = start, .next = start, .end = end};
 }
 
-void entropy_skip_bits(struct entropy_stream *stream, uint32_t bits)
+void baseline_entropy_skip_bits(struct entropy_stream *stream, uint32_t bits)
 {
     if (bits == 0)
         return;
@@ -35,12 +35,12 @@ void entropy_skip_bits(struct entropy_stream *stream, uint32_t bits)
     stream->count = 8 - bits;
 }
 
-uint64_t entropy_position(const struct entropy_stream *stream)
+uint64_t baseline_entropy_position(const struct entropy_stream *stream)
 {
     return (uint64_t)(stream->next - stream->start) * 8 - stream->count;
 }
 
-bool entropy_is_complete(const struct entropy_stream *stream)
+bool baseline_entropy_is_complete(const struct entropy_stream *stream)
 {
-    return (uint64_t)(stream->end - stream->start) * 8 - entropy_position(stream) < 8;
+    return (uint64_t)(stream->end - stream->start) * 8 - baseline_entropy_position(stream) < 8;
 }

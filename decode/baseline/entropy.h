@@ -32,19 +32,20 @@ struct entropy_stream {
 
 /* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
  * and add the padding. Stores the end of the copy. Returns where it stopped. */
-const uint8_t *entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
-                               uint8_t **to_end);
+const uint8_t *baseline_entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
+                                        uint8_t **to_end);
 
-void entropy_begin(struct entropy_stream *stream, const uint8_t *start, const uint8_t *end);
+void baseline_entropy_begin(struct entropy_stream *stream, const uint8_t *start,
+                            const uint8_t *end);
 
 /* Step over less than 8 bits at the beginning. */
-void entropy_skip_bits(struct entropy_stream *stream, uint32_t bits);
+void baseline_entropy_skip_bits(struct entropy_stream *stream, uint32_t bits);
 
 /* Return the bits consumed. */
-uint64_t entropy_position(const struct entropy_stream *stream);
+uint64_t baseline_entropy_position(const struct entropy_stream *stream);
 
 /* Has the stream been consumed up to its last byte? */
-bool entropy_is_complete(const struct entropy_stream *stream);
+bool baseline_entropy_is_complete(const struct entropy_stream *stream);
 
 /* Decode blocks into zeroed coefficients [out, end) in zigzag order, or only step over them: then
  * all but the first coefficient of a block is arbitrary. blocks[-1] has the first DC table, the

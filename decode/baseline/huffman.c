@@ -217,7 +217,7 @@ static void build_tables(struct huffman *huffman, const struct huffman_singles *
     huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
 }
 
-void huffman_want_skip(struct huffman *huffman)
+void baseline_huffman_want_skip(struct huffman *huffman)
 {
     const uint32_t dc_bits = HUFFMAN_SKIP_DC_BITS, ac_bits = HUFFMAN_SKIP_AC_BITS;
     struct huffman_singles dc, ac;
@@ -258,15 +258,15 @@ static bool same(const struct markers_table *a, const struct markers_table *b)
            memcmp(a->symbols, b->symbols, sizeof a->symbols) == 0;
 }
 
-void huffman_start(struct huffman_cache *cache)
+void baseline_huffman_start(struct huffman_cache *cache)
 {
     for (uint32_t i = 0; i < 1U << STOP_BITS; i++)
         set_entry(&cache->stop_table, STOP_BITS, i, rare);
     cache->stop = finish_table(&cache->stop_table, NULL, STOP_BITS);
 }
 
-struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
-                             const struct markers_table *ac)
+struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
+                                      const struct markers_table *ac)
 {
     struct huffman *oldest = &cache->slots[0];
 

@@ -85,14 +85,14 @@ struct huffman_cache {
     struct huffman slots[HUFFMAN_CACHE];
 };
 
-void huffman_start(struct huffman_cache *cache);
+void baseline_huffman_start(struct huffman_cache *cache);
 
 /* Find or build the tables of a component. A cached set stays valid for the next
  * HUFFMAN_CACHE - 1 calls. Returns NULL if a code is invalid, or if a value is too large for 8-bit
  * samples. */
-struct huffman *huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
-                             const struct markers_table *ac);
+struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
+                                      const struct markers_table *ac);
 
-void huffman_want_skip(struct huffman *huffman);
+void baseline_huffman_want_skip(struct huffman *huffman);
 
 #endif

@@ -24,8 +24,8 @@
         ROW(21, 34, 37, 47, 50, 56, 59, 61), ROW(35, 36, 48, 49, 57, 58, 62, 63)
 #define PLAIN(...) __VA_ARGS__
 
-const uint16_t idct_positions[64] = {EACH_ROW(PLAIN)};
-const uint8_t idct_zigzag[8][8][16] = {EACH_ROW(ROW)};
+const uint16_t baseline_idct_positions[64] = {EACH_ROW(PLAIN)};
+const uint8_t baseline_idct_zigzag[8][8][16] = {EACH_ROW(ROW)};
 
 static int16_t saturate(int32_t value)
 {
@@ -72,14 +72,14 @@ static void pass(const int16_t *in, int16_t *out, int shift)
     }
 }
 
-void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
-                    size_t stride)
+void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quantisers,
+                             uint8_t *output, size_t stride)
 {
     int16_t input[64], columns[64], line[8];
     int32_t high = 0;
 
     for (int i = 0; i < 64; i++) {
-        const uint32_t at = markers_natural[i];
+        const uint32_t at = baseline_markers_natural[i];
         input[at] = (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers[at]);
         high |= at >= 8 ? coefficients[i] : 0;
     }

@@ -26,15 +26,15 @@ struct idct_blocks {
 typedef bool idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
 
 /* Zigzag position of each coefficient in natural order. */
-extern const uint16_t idct_positions[64];
+extern const uint16_t baseline_idct_positions[64];
 
 /* Bytes of row `row` in natural order that coefficients [8 x from, 8 x from + 8) in zigzag order
  * contribute: an index into those, or 0x80 for a zero. */
-extern const uint8_t idct_zigzag[8][8][16];
+extern const uint8_t baseline_idct_zigzag[8][8][16];
 
 /* One block, in plain C: the reference, and the only code for extreme coefficients. */
-void idct_reference(const int16_t *coefficients, const uint16_t *quantisers, uint8_t *output,
-                    size_t stride);
+void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quantisers,
+                             uint8_t *output, size_t stride);
 
 /* Constants with 13 fractional bits. */
 enum {

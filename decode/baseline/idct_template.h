@@ -126,7 +126,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(pack_rows)(const IDCT_VECTOR v[
 #ifndef IDCT_NATURAL
 /* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
 #define IDCT_FROM(row, from) \
-    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_SPREAD(idct_zigzag[row][from]))
+    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_SPREAD(baseline_idct_zigzag[row][from]))
 #define IDCT_OR(a, b) IDCT_OP(add_epi16)(a, b)
 #define IDCT_OF_3(row, a, b, c) \
     IDCT_OR(IDCT_OR(IDCT_FROM(row, a), IDCT_FROM(row, b)), IDCT_FROM(row, c))
@@ -182,7 +182,8 @@ BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_blocks *blocks
         if (!BASELINE_NAME(idct_lanes)(blocks->coefficients + i, quantisers, blocks->output + i,
                                        stride))
             for (int j = i; j < i + IDCT_LANES; j++)
-                idct_reference(blocks->coefficients[j], quantisers, blocks->output[j], stride);
+                baseline_idct_reference(blocks->coefficients[j], quantisers, blocks->output[j],
+                                        stride);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/baseline/kernels.h"
 
-int kernels_best_level(void)
+int baseline_kernels_best_level(void)
 {
 #if defined KERNELS_X86
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2"))
@@ -14,15 +14,15 @@ int kernels_best_level(void)
 #endif
 }
 
-const struct kernels *kernels_of(int level)
+const struct kernels *baseline_kernels_of(int level)
 {
     static const struct kernels *const levels[] = {
-        &kernels_c,
+        &baseline_kernels_c,
 #if defined KERNELS_X86
-        &kernels_avx2,
-        &kernels_avx512,
+        &baseline_kernels_avx2,
+        &baseline_kernels_avx512,
 #elif defined KERNELS_NEON
-        &kernels_neon,
+        &baseline_kernels_neon,
 #endif
     };
 

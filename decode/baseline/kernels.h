@@ -20,17 +20,17 @@ struct kernels {
     colour_grey *grey;
 };
 
-extern const struct kernels kernels_c;
+extern const struct kernels baseline_kernels_c;
 #if defined __x86_64__
 #define KERNELS_X86
-extern const struct kernels kernels_avx2, kernels_avx512;
+extern const struct kernels baseline_kernels_avx2, baseline_kernels_avx512;
 #elif defined __aarch64__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define KERNELS_NEON
-extern const struct kernels kernels_neon;
+extern const struct kernels baseline_kernels_neon;
 #endif
 
 /* 0: plain C; on x86-64, 1: AVX2 and BMI2, 2: also AVX-512BW; on AArch64, 1: NEON. */
-int kernels_best_level(void);
-const struct kernels *kernels_of(int level);
+int baseline_kernels_best_level(void);
+const struct kernels *baseline_kernels_of(int level);
 
 #endif

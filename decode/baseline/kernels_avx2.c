@@ -63,7 +63,7 @@ BASELINE_TARGET static inline void avx2_pixels(uint8_t *at, __m256i low, __m256i
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
-const struct kernels kernels_avx2 = {
+const struct kernels baseline_kernels_avx2 = {
     .run = avx2_run,
     .skip = avx2_skip,
     .idct = avx2_idct,

@@ -41,8 +41,8 @@ BASELINE_TARGET static inline void avx512_gather(const __m512i rows[4], __m512i 
 /* Two vectors hold a block: any order is two permutations. */
 BASELINE_TARGET static inline void avx512_natural(const int16_t *const *blocks, __m512i v[8])
 {
-    const __m512i first = _mm512_loadu_si512(idct_positions);
-    const __m512i second = _mm512_loadu_si512(idct_positions + 32);
+    const __m512i first = _mm512_loadu_si512(baseline_idct_positions);
+    const __m512i second = _mm512_loadu_si512(baseline_idct_positions + 32);
     __m512i upper[4], lower[4];
 
     for (int i = 0; i < 4; i++) {
@@ -98,7 +98,7 @@ BASELINE_TARGET static inline void avx512_pixels(uint8_t *at, __m512i low, __m51
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
-const struct kernels kernels_avx512 = {
+const struct kernels baseline_kernels_avx512 = {
     .run = avx512_run,
     .skip = avx512_skip,
     .idct = avx512_idct,

@@ -19,11 +19,11 @@
 static bool plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
 {
     for (int i = 0; i < IDCT_BLOCKS; i++)
-        idct_reference(blocks->coefficients[i], quantisers, blocks->output[i], stride);
+        baseline_idct_reference(blocks->coefficients[i], quantisers, blocks->output[i], stride);
     return true;
 }
 
-const struct kernels kernels_c = {
+const struct kernels baseline_kernels_c = {
     .run = plain_run,
     .skip = plain_skip,
     .idct = plain_idct,

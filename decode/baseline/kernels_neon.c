@@ -88,7 +88,7 @@ static inline void neon_natural(const int16_t *const *blocks, int16x8_t v[8])
     const uint8x16_t half = vdupq_n_u8(64);
 
     for (int i = 0; i < 8; i++) {
-        const uint16x8_t at = vld1q_u16(idct_positions + 8 * i);
+        const uint16x8_t at = vld1q_u16(baseline_idct_positions + 8 * i);
         const uint8x16_t bytes = vreinterpretq_u8_u16(vmlaq_n_u16(vdupq_n_u16(0x0100), at, 0x0202));
         const uint8x16_t found = vqtbl4q_u8(first, bytes);
         v[i] = vreinterpretq_s16_u8(vqtbx4q_u8(found, second, vsubq_u8(bytes, half)));
@@ -141,7 +141,7 @@ static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const u
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
-const struct kernels kernels_neon = {
+const struct kernels baseline_kernels_neon = {
     .run = neon_run,
     .skip = neon_skip,
     .idct = neon_idct,

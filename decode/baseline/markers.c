@@ -21,7 +21,7 @@ enum {
 
 enum { SIDE_MAX = 65500, MCU_BLOCKS_MAX = 10 };
 
-const uint8_t markers_natural[64] = {
+const uint8_t baseline_markers_natural[64] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
@@ -57,7 +57,7 @@ static int parse_quantisers(struct markers *markers, struct markers_segment segm
         if (!values || wide > 1 || number >= MARKERS_TABLES)
             return BASELINE_OTHER;
         for (uint32_t i = 0; i < 64; i++)
-            markers->quantisers[number][markers_natural[i]] =
+            markers->quantisers[number][baseline_markers_natural[i]] =
                 (uint16_t)(wide ? be16(values + 2 * i) : values[i]);
         markers->quantiser_defined[number] = true;
     }
@@ -189,7 +189,7 @@ static bool is_ycc(const struct markers *markers)
     return !(c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B');
 }
 
-int markers_parse(struct markers *markers, const uint8_t *bytes, size_t count)
+int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count)
 {
     *markers = (struct markers){0};
     if (count < 4 || bytes[0] != 0xff || bytes[1] != M_SOI)

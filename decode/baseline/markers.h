@@ -36,9 +36,9 @@ struct markers {
     size_t scan; /* offset of the entropy-coded data */
 };
 
-extern const uint8_t markers_natural[64]; /* zigzag position to natural position */
+extern const uint8_t baseline_markers_natural[64]; /* zigzag position to natural position */
 
 /* Returns 0 or BASELINE_OTHER. */
-int markers_parse(struct markers *markers, const uint8_t *bytes, size_t count);
+int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count);
 
 #endif

@@ -28,7 +28,7 @@ BASELINE_TARGET static inline bool BASELINE_NAME(dequantise)(const int16_t *coef
     uint32_t extreme = 0;
 
     for (int i = 0; i < 64; i++)
-        values[i] = coefficients[idct_positions[i]];
+        values[i] = coefficients[baseline_idct_positions[i]];
     for (int i = 0; i < 64; i++)
         values[i] = (int16_t)(uint16_t)((uint32_t)values[i] * quantisers[i]);
     for (int i = 0; i < 8; i++)

@@ -229,16 +229,16 @@ static int decode_file(const char *path, int best)
 
 int main(int count, char **files)
 {
-    const int best = kernels_best_level();
+    const int best = baseline_kernels_best_level();
 
     for (int i = 1; i < count; i++)
         if (decode_file(files[i], best))
             return 1;
     if (count > 1)
         return 0;
-    plain = kernels_of(0);
+    plain = baseline_kernels_of(0);
     for (level = 1; level <= best; level++) {
-        tried = kernels_of(level);
+        tried = baseline_kernels_of(level);
         idcts();
         upsampling();
         each_colour();
