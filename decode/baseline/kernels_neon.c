@@ -108,19 +108,14 @@ static inline void neon_natural(const int16_t *const *blocks, int16x8_t v[8])
         vst1_u8(to + (stride), vget_high_u8(both));           \
     } while (0)
 
-#define COLOUR_PIXELS 8
+#define COLOUR_PIXELS 16
 
-static inline int16x8_t neon_load_centred(const uint8_t *at)
+/* Eight pixels in 16 bits, by the constants of colour_template.h. */
+static inline uint8x8x4_t neon_pixels(uint8x8_t y, uint8x8_t cb, uint8x8_t cr)
 {
-    return vreinterpretq_s16_u16(vsubl_u8(vld1_u8(at), vdup_n_u8(128)));
-}
-
-/* In 16 bits, by the constants of colour_template.h. */
-static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const uint8_t *cr,
-                                    uint8_t *rgbx)
-{
-    const int16x8_t light = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(y)));
-    const int16x8_t blue = neon_load_centred(cb), red = neon_load_centred(cr);
+    const int16x8_t light = vreinterpretq_s16_u16(vmovl_u8(y));
+    const int16x8_t blue = vreinterpretq_s16_u16(vsubl_u8(cb, vdup_n_u8(128)));
+    const int16x8_t red = vreinterpretq_s16_u16(vsubl_u8(cr, vdup_n_u8(128)));
     const int16x8_t r =
         vaddq_s16(vaddq_s16(light, red), vrshrq_n_s16(vqdmulhq_n_s16(red, 26345), 1));
     const int16x8_t b =
@@ -131,9 +126,20 @@ static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const u
         vmlal_n_s16(vmull_n_s16(vget_high_s16(blue), -11277), vget_high_s16(red), 9367);
     const int16x8_t g = vaddq_s16(vsubq_s16(light, red),
                                   vcombine_s16(vrshrn_n_s32(low, 15), vrshrn_n_s32(high, 15)));
-    const uint8x8x4_t pixels = {{vqmovun_s16(r), vqmovun_s16(g), vqmovun_s16(b), vdup_n_u8(255)}};
 
-    vst4_u8(rgbx, pixels);
+    return (uint8x8x4_t){{vqmovun_s16(r), vqmovun_s16(g), vqmovun_s16(b), vdup_n_u8(255)}};
+}
+
+static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const uint8_t *cr,
+                                    uint8_t *rgbx)
+{
+    const uint8x16_t light = vld1q_u8(y), blue = vld1q_u8(cb), red = vld1q_u8(cr);
+    const uint8x8x4_t first = neon_pixels(vget_low_u8(light), vget_low_u8(blue), vget_low_u8(red));
+    const uint8x8x4_t second =
+        neon_pixels(vget_high_u8(light), vget_high_u8(blue), vget_high_u8(red));
+
+    vst4_u8(rgbx, first);
+    vst4_u8(rgbx + 32, second);
 }
 
 #include "decode/baseline/entropy_template.h"
