@@ -187,6 +187,8 @@ int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_i
 {
     const struct markers *markers = &decoder->markers;
 
+    if (eighths != 8 && eighths != 4 && eighths != 2 && eighths != 1)
+        return BASELINE_OTHER;
     decoder->side = eighths;
     decoder->needs_context = false;
     for (uint32_t i = 0; i < decoder->plane_count; i++)

@@ -15,8 +15,9 @@
  *     baseline_start(decoder, memory)
  *     baseline_read(decoder, rgbx)                             once per row of the region
  *
- * Depends on the C library alone. Input is hostile; no byte outside of it is read. One thread per
- * decoder; decoders are independent.
+ * Depends on the C library alone. Input is hostile; no byte outside of it is read. One thread at a
+ * time per decoder; decoders are independent. What a caller gets wrong (a region outside the image,
+ * a call out of order) is not looked for.
  */
 #ifndef IOBENCH_DECODE_BASELINE_BASELINE_H
 #define IOBENCH_DECODE_BASELINE_BASELINE_H
@@ -24,6 +25,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* a library exports this page */
+
+#define BASELINE_VERSION 1 /* of this interface: grows when a caller must change */
 
 enum { BASELINE_OTHER = 1 }; /* not for this decoder: see above */
 
@@ -65,7 +73,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 
 /* Shrink in the inverse DCT to `eighths` / 8: 8 (the default), 4, 2 or 1. Width and height of the
  * image become those to select from, rounded up; the pixels are libjpeg-turbo's for this scale.
- * Returns 0 or BASELINE_OTHER. */
+ * Returns 0 or BASELINE_OTHER, also for other numbers. */
 int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_image *image);
 
 /* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
@@ -87,5 +95,10 @@ int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacin
 /* Decode the next row of the region, 4 x width bytes: red, green, blue, 255. Returns 0 or
  * BASELINE_OTHER, after which all rows are void. */
 int baseline_read(struct baseline *decoder, uint8_t *rgbx);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -36,6 +36,8 @@ struct huffman_entry {
     uint8_t advance;  /* of the position */
 };
 
+_Static_assert(sizeof(struct huffman_entry) == 8, "addressed by shifts");
+
 enum { HUFFMAN_LENGTHS = 16 }; /* of codes: index + 1 bits */
 
 /* The canonical code, for one symbol at a time. */

@@ -3,7 +3,7 @@
 CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \
-	tests/cli/baseline_cross.sh \
+	tests/cli/baseline_cross.sh tests/cli/baseline_library.sh \
 	tests/cli/beside.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/checkpoint.sh \

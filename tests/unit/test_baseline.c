@@ -334,9 +334,26 @@ static void wrong_points_do_no_harm(void **unused)
     }
 }
 
+static void other_scales_are_refused(void **unused)
+{
+    struct baseline *decoder = baseline_create();
+    struct baseline_image image;
+
+    (void)unused;
+    dice = random_start(1);
+    struct made made = make();
+    assert_int_equal(baseline_open(decoder, made.bytes, made.count, &image), 0);
+    for (uint32_t eighths = 0; eighths < 20; eighths++)
+        assert_int_equal(baseline_scale(decoder, eighths, &image) == 0,
+                         eighths == 1 || eighths == 2 || eighths == 4 || eighths == 8);
+    baseline_destroy(decoder);
+    free(made.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_scales_are_refused),
         cmocka_unit_test(pixels_equal_those_of_libjpeg),
         cmocka_unit_test(mutated_images_equal_or_are_left_to_libjpeg),
         cmocka_unit_test(wrong_points_do_no_harm),
