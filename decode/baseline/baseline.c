@@ -397,15 +397,22 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     return 0;
 }
 
+/* A place of the stream in the file: each point is found from the one before. */
+struct baseline_place {
+    const uint8_t *segment, *at;
+    uint64_t bytes; /* of the stream, from the segment's begin to `at` */
+};
+
 /* Return the bit of the file that is next. */
-static uint64_t stored_bit(const struct baseline *decoder)
+static uint64_t stored_bit(const struct baseline *decoder, struct baseline_place *place)
 {
     const uint64_t position = baseline_entropy_position(&decoder->stream);
-    const uint8_t *at = decoder->segment;
 
-    for (uint64_t i = 0; i < position / 8; i++)
-        at += *at == 0xff ? 2 : 1; /* with its stuffed zero */
-    return (uint64_t)(at - decoder->bytes) * 8 + position % 8;
+    if (place->segment != decoder->segment)
+        *place = (struct baseline_place){decoder->segment, decoder->segment, 0};
+    for (; place->bytes < position / 8; place->bytes++)
+        place->at += *place->at == 0xff ? 2 : 1; /* with its stuffed zero */
+    return (uint64_t)(place->at - decoder->bytes) * 8 + position % 8;
 }
 
 uint32_t baseline_first_row(const struct baseline *decoder)
@@ -563,12 +570,14 @@ static int decode_row(struct baseline *decoder)
 int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacing,
                          struct baseline_point *points)
 {
+    struct baseline_place place = {NULL, NULL, 0};
+
     decoder->first_row = decoder->mcu_rows; /* nothing is transformed */
     int code = baseline_start(decoder, memory);
 
     for (uint32_t row = 0; row < decoder->mcu_rows && code == 0; row++) {
         if (row > 0 && row % spacing == 0) {
-            *points = (struct baseline_point){.row = row, .bit = stored_bit(decoder)};
+            *points = (struct baseline_point){.row = row, .bit = stored_bit(decoder, &place)};
             memcpy(points++->dc, decoder->dc, sizeof decoder->dc);
         }
         code = decode_row(decoder);
