@@ -13,6 +13,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
   rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
+  layers      each step of ResNet-50 in FP16: kernel, bytes, time, share of the roofline
   fusion      fused plans against their reference; images/s of ResNet-50 with fusion=no, all and auto
   precisions  images/s of ResNet-50 in the other precisions, by batch
   torch       PyTorch's, by batch, in all precisions, eager and compiled
@@ -40,7 +41,7 @@ while [ $# -gt 0 ]; do
     --out) OUT=${2:?} && shift ;;
     --work) WORK=${2:?} && shift ;;
     --seconds) DEADLINE=$(($(date +%s) + ${2:?})) && shift ;;
-    check | losses | sanitize | learn | rates | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
+    check | losses | sanitize | learn | rates | layers | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -169,6 +170,23 @@ rates() {
     done
 }
 
+no_gpu() {
+    "$(tool iobench)" list backend | grep -A 2 '^  cuda ' | grep -q -- '-> unavailable' &&
+        echo "skipped: the cuda backend cannot run here"
+}
+
+# Without a known GPU there is no roofline.
+layers() {
+    no_gpu && return
+    case $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) in
+    *H200*) set -- --gpu h200 ;;
+    *H100*) set -- --gpu h100 ;;
+    *A100*) set -- --gpu a100 ;;
+    esac
+    run 120 "$(tool iobench)" plan "$NETWORK" --backend "cuda:fp16,tournament=$TOURNAMENT" --batch-size "${BATCH:-256}" \
+        --measure=20 "$@"
+}
+
 fusion() {
     fused 1
     for fusion in no all auto; do
@@ -201,8 +219,7 @@ networks() {
 # Storage and decoding alone, then with the GPU: if they are faster than the GPU, it never waits for a batch,
 # "Limit" names it, and "Step" shows no wait and no upload.
 feed() {
-    "$(tool iobench)" list backend | grep -A 1 '^  cuda ' | grep -q -- '-> not' &&
-        echo "skipped: the cuda backend cannot run here" && return
+    no_gpu && return
     program=$(tool iobench) set=$WORK/set
     [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=1000,mean=110k" "$set" --shards 8
     run 60 "$program" --data "$set" --batch-size 256 --epochs 2 --runs 1
@@ -244,7 +261,7 @@ if command -v nvidia-smi >/dev/null; then
     dmon=$!
 fi
 machine 2>&1 | tee -a "$OUT/results.txt"
-for part in ${PARTS:-check losses rates torch feed fusion precisions networks learn sanitize ranks}; do
+for part in ${PARTS:-check losses rates layers torch feed fusion precisions networks learn sanitize ranks}; do
     { echo "==== $part"; $part; } 2>&1 | tee -a "$OUT/results.txt"
     cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done

@@ -130,6 +130,20 @@ static void print_time(double ns, double unit_ns)
         printf("%11s", "-");
 }
 
+/* The share of the predicted rate that a step reaches; 0: not known. */
+static double roof_share(double predicted, double measured)
+{
+    return measured > 0 ? predicted / measured : 0;
+}
+
+static void print_share(double share)
+{
+    if (share > 0)
+        printf("%8.1f%%", share * 100);
+    else
+        printf("%9s", "-");
+}
+
 static double mib(uint64_t bytes)
 {
     return (double)bytes / (1 << 20);
@@ -140,7 +154,7 @@ struct widths {
     bool narrow; /* texts and figures have lines of their own */
 };
 
-enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 68 };
+enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 77 };
 
 static struct widths widths_of(const struct plan_view *view)
 {
@@ -165,6 +179,7 @@ static void print_figures(const struct plan_view *view, const struct schedule_st
            mib(step->workspace_bytes), step->flops * 1e-9);
     print_time(predicted_ns(view, step), 1e3);
     print_time(step->measured_ns, 1e3);
+    print_share(roof_share(predicted_ns(view, step), step->measured_ns));
     putchar('\n');
 }
 
@@ -196,8 +211,8 @@ static void print_steps(const struct plan_view *view)
     else
         printf("\n%5s  %-*s  %-*s  %-*s  %-*s", "step", widths.node, "node", widths.operation,
                "operation", widths.engine, "engine", widths.fused, "fused");
-    printf("%10s%11s%15s%10s%11s%11s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
-           "predict us", "measure us");
+    printf("%10s%11s%15s%10s%11s%11s%9s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
+           "predict us", "measure us", "roof");
     for (int phase = 0; phase < SCHEDULE_PHASES; phase++) {
         bool begun = false;
         for (uint32_t i = 0; i < view->schedule.count; i++) {
@@ -217,8 +232,8 @@ static void print_totals(const struct plan_view *view)
 
     add_up(view, totals);
     printf("\n  %-9s%6s%10s%10s%11s%10s\n", "", "", "read", "write", "workspace", "");
-    printf("  %-9s%6s%10s%10s%11s%10s%11s%11s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
-           "predict ms", "measure ms");
+    printf("  %-9s%6s%10s%10s%11s%10s%11s%11s%9s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
+           "predict ms", "measure ms", "roof");
     for (int i = 0; i <= SCHEDULE_PHASES; i++) {
         const struct total *row = &totals[i];
         if (row->steps == 0)
@@ -228,6 +243,7 @@ static void print_totals(const struct plan_view *view)
                mib(row->write_bytes), mib(row->workspace_bytes), row->flops * 1e-9);
         print_time(row->predicted_ns, 1e6);
         print_time(row->measured_ns, 1e6);
+        print_share(roof_share(row->predicted_ns, row->measured_ns));
         putchar('\n');
     }
 }
@@ -250,21 +266,22 @@ static void print_plan(const struct plan_view *view)
 
 /* ---- JSON ---- */
 
-static json_t *json_ns(double ns)
+static json_t *json_known(double number)
 {
-    return ns > 0 ? json_number(ns) : json_null();
+    return number > 0 ? json_number(number) : json_null();
 }
 
 static json_t *json_step(const struct plan_view *view, const struct schedule_step *step)
 {
-    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "phase",
+    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "phase",
                      schedule_phases[step->phase], "node", json_text(node_name(view, step)),
                      "operation", step->operation, "engine", json_text(step->engine), "fused",
                      json_text(step->fused), "read_bytes", (json_int_t)step->read_bytes,
                      "write_bytes", (json_int_t)step->write_bytes, "workspace_bytes",
                      (json_int_t)step->workspace_bytes, "flops", json_number(step->flops),
-                     "predicted_ns", json_ns(predicted_ns(view, step)), "measured_ns",
-                     json_ns(step->measured_ns));
+                     "predicted_ns", json_known(predicted_ns(view, step)), "measured_ns",
+                     json_known(step->measured_ns), "roof_share",
+                     json_known(roof_share(predicted_ns(view, step), step->measured_ns)));
 }
 
 static json_t *json_totals(const struct plan_view *view)
@@ -278,12 +295,13 @@ static json_t *json_totals(const struct plan_view *view)
         if (row->steps)
             json_object_set_new(
                 rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch",
-                json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "steps", (json_int_t)row->steps,
-                          "read_bytes", (json_int_t)row->read_bytes, "write_bytes",
-                          (json_int_t)row->write_bytes, "workspace_bytes",
+                json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "steps",
+                          (json_int_t)row->steps, "read_bytes", (json_int_t)row->read_bytes,
+                          "write_bytes", (json_int_t)row->write_bytes, "workspace_bytes",
                           (json_int_t)row->workspace_bytes, "flops", json_number(row->flops),
-                          "predicted_ns", json_ns(row->predicted_ns), "measured_ns",
-                          json_ns(row->measured_ns)));
+                          "predicted_ns", json_known(row->predicted_ns), "measured_ns",
+                          json_known(row->measured_ns), "roof_share",
+                          json_known(roof_share(row->predicted_ns, row->measured_ns))));
     }
     return rows;
 }
@@ -300,10 +318,10 @@ static json_t *json_plan(const struct plan_view *view)
                      "training", request->training, "batch_size", (json_int_t)request->batch_size,
                      "side", (json_int_t)request->graph->nodes[0].shape.height, "classes",
                      (json_int_t)request->graph->classes, "peak_flops_per_s",
-                     json_ns(view->flops_per_s), "peak_bytes_per_s", json_ns(view->bytes_per_s),
-                     "peak_source", view->peaks ? json_text(view->peaks) : json_null(),
-                     "measured_passes", (json_int_t)request->passes, "phases", json_totals(view),
-                     "steps", steps);
+                     json_known(view->flops_per_s), "peak_bytes_per_s",
+                     json_known(view->bytes_per_s), "peak_source",
+                     view->peaks ? json_text(view->peaks) : json_null(), "measured_passes",
+                     (json_int_t)request->passes, "phases", json_totals(view), "steps", steps);
 }
 
 /* ---- the command ---- */

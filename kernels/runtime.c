@@ -217,6 +217,16 @@ int runtime_event_record(void *event, void *stream)
     return check(cudaEventRecord(event, stream), "mark a moment");
 }
 
+int runtime_event_stamp(void *event, void *stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    int code = check(cudaStreamIsCapturing(stream, &status), "ask for a capture");
+    const unsigned int flags =
+        status == cudaStreamCaptureStatusActive ? cudaEventRecordExternal : cudaEventRecordDefault;
+
+    return code ? code : check(cudaEventRecordWithFlags(event, stream, flags), "mark a moment");
+}
+
 int runtime_event_await(void *event, void *stream)
 {
     return check(cudaStreamWaitEvent(stream, event, 0), "wait for a moment");

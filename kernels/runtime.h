@@ -59,6 +59,9 @@ int runtime_wait(void *stream);
 int runtime_event_create(void **event);
 void runtime_event_destroy(void *event);
 int runtime_event_record(void *event, void *stream);
+/* Record it for runtime_event_elapsed() alone. While a graph is captured, each launch of the graph
+ * records it, which costs a node of the graph. */
+int runtime_event_stamp(void *event, void *stream);
 /* Make later work on the stream wait for the event. */
 int runtime_event_await(void *event, void *stream);
 /* Wait for the event, sleeping: other threads need the CPU. */

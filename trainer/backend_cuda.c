@@ -72,6 +72,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)quantise_plan,
     (any_function)quantise_layer,
     (any_function)calibration_check,
+    (any_function)backend_rehearse,
     (any_function)schedule_add,
     (any_function)schedule_add_update,
     (any_function)ranks_broadcast,

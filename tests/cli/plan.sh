@@ -36,6 +36,9 @@ for step in steps:
         assert step["predicted_ns"] is None, step
     timed = plan["measured_passes"] > 0 and step["phase"] != "once"
     assert (step["measured_ns"] is not None) == timed, step
+    known = timed and step["predicted_ns"]
+    assert not known if step["roof_share"] is None else close(
+        step["roof_share"] * step["measured_ns"], step["predicted_ns"]), step
 END
 
 "$IOBENCH" list networks --json=networks.json || die "no list of networks"

@@ -9,12 +9,14 @@ results=$PWD/results
 cd "${IOBENCH%/*}" || exit
 expect 0 sh "$SRCDIR/bench/device.sh" --out "$results" --work "$results/../scratch" --seconds 0
 says "==== check" "==== fusion" "==== ranks" "-- skipped: no time is left"
-for part in check losses sanitize learn rates fusion precisions torch networks feed ranks; do
+for part in check losses sanitize learn rates layers fusion precisions torch networks feed ranks; do
     grep -q "^==== $part" "$results/results.txt" || die "nothing is kept of $part"
 done
 [ "$(find "$results" -type f | wc -l)" -le 2 ] || die "more than results are there: $(ls "$results")"
 expect 0 env PYTHON=false sh "$SRCDIR/bench/device.sh" torch --out "$results" --work "$results/../scratch"
 says "skipped: false has no PyTorch"
+expect 0 env CUDA_VISIBLE_DEVICES= sh "$SRCDIR/bench/device.sh" layers feed --out "$results" --work "$results/../scratch"
+says "skipped: the cuda backend cannot run here"
 expect 2 sh "$SRCDIR/bench/device.sh" everything
 
 # A clock on which each look takes 80 s.
@@ -34,6 +36,9 @@ rehearse() { # PART...
 expect 0 rehearse losses rates
 says "fusion=all,tournament=1: 0." "lenet on cuda:fp16,tournament=1, batch 2" "-- skipped: no time is left"
 printf '%s\n' "$out" | grep -q "batch 3" && die "a step was timed after the end"
+rm "$results/../looks"
+expect 0 rehearse layers
+says "lenet, cuda, fp16, training" "measure us" device_optimise
 # What fails is told: here a layer without an engine.
 rm "$results/../looks"
 expect 1 env IOBENCH_EMULATED_REFUSED=50 NETWORK=lenet BATCHES=2 RATE_SECONDS=0 TOURNAMENT=1 \

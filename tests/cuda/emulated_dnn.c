@@ -6,6 +6,7 @@
  */
 #include "trainer/cuda/dnn.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -317,11 +318,11 @@ static void weight(struct run *run)
                                               at[DNN_OUTPUT], at[DNN_WEIGHTS], NULL);
 }
 
-static void compute(const void *work, uint64_t unused)
+static void compute(const void *work, uint64_t late_ns)
 {
     struct run copy = *(const struct run *)work, *run = &copy;
 
-    (void)unused;
+    clock_sleep_ns(late_ns);
     memset(run->tensors.workspace, 0xff, run->workspace_bytes);
     switch (run->shape->kind) {
     case DNN_FORWARD:
@@ -341,6 +342,16 @@ static void compute(const void *work, uint64_t unused)
 }
 
 /* All tensors are in device memory, aligned to 16 bytes as the graph says. */
+/* IOBENCH_EMULATED_SLOW: weight gradients with so many output channels take 20 ms longer. */
+static uint64_t late_ns_of(const struct dnn_shape *shape)
+{
+    const char *slow = getenv("IOBENCH_EMULATED_SLOW");
+
+    return slow && shape->kind == DNN_WEIGHT && shape->window.out_channels == (uint32_t)atoi(slow)
+               ? 20000000
+               : 0;
+}
+
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
     const struct run run = {.shape = &((const struct dnn_found *)plan)->shape,
@@ -353,5 +364,5 @@ int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn
             emulated_refuse("cuDNN takes a tensor that is not aligned, or not on the device");
     if (!emulated_on_device(tensors->workspace, run.workspace_bytes))
         emulated_refuse("cuDNN's workspace is too small");
-    return emulated_start(compute, &run, sizeof run, 0, dnn->stream);
+    return emulated_start(compute, &run, sizeof run, late_ns_of(run.shape), dnn->stream);
 }

@@ -440,6 +440,14 @@ int runtime_event_record(void *given, void *on)
     return emulated_start(run_record, &event, sizeof event, ++event->asked, on);
 }
 
+int runtime_event_stamp(void *given, void *on)
+{
+    struct event *event = given;
+
+    event->captured = false; /* it belongs to no graph, though one may record it */
+    return emulated_start(run_record, &event, sizeof event, ++event->asked, on);
+}
+
 static void join_graph(struct graph *graph, struct stream *stream)
 {
     if (graph->lane_count == LANES_MAX)

@@ -60,6 +60,22 @@ says "bf16,plans=none: " ": FAILED"
 # A device that is not here is planned for.
 expect 0 "$IOBENCH" plan lenet --backend cuda:fp32,plans=none --gpu h100
 says "lenet, cuda, fp32, training" "NVIDIA H100 data sheet" device_optimise
+# Each step is timed on the device, in a CUDA graph and without: those that take long are found.
+for graph in yes no; do
+    expect 0 env IOBENCH_EMULATED_SLOW=50 "$IOBENCH" plan lenet --backend "cuda:fp32,plans=none,graph=$graph" --gpu h100 \
+        --batch-size 2 --measure=2 --json=plan.json
+    command -v python3 >/dev/null || continue
+    python3 - <<'END' || die "graph=$graph: steps are not timed"
+import json
+steps = json.load(open("plan.json"))["steps"]
+assert all(step["measured_ns"] and step["roof_share"] for step in steps), steps
+slow = [step for step in steps if step["operation"] == "weight gradient" and step["node"] == "conv2"]
+assert len(slow) == 1 and slow[0]["measured_ns"] >= 20e6, slow
+assert steps[-1]["phase"] == "update" and steps[-1]["measured_ns"] > 1000, steps[-1]
+END
+done
+expect 1 "$IOBENCH" plan lenet --backend cuda:fp32,plans=none --gpu a100 --measure
+says "--measure runs on this machine's GPU, emulated of compute capability 9.0"
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.
 value() { sed -n "s/.*\"$1\": \\([0-9.e-]*\\).*/\\1/p" apart.json | head -n 1; }
 awk -v copy="$(value upload_copy_s)" -v upload="$(value upload_s)" \

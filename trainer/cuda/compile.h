@@ -10,7 +10,11 @@
 
 /* NULL with a reason. Destroy it with cuda_program_destroy(). */
 struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
-/* List the steps, as trainer/schedule.h describes them, for a GPU that need not be present. */
+/* List the steps, as trainer/schedule.h describes them, with their mean times over `passes` runs;
+ * 0: not timed. */
+int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double update_ns,
+                    struct schedule *schedule);
+/* The same without timing, for a GPU that need not be present. */
 int cuda_schedule(const void *settings, const struct schedule_request *request,
                   struct schedule *schedule);
 

@@ -245,6 +245,8 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
         code = cuda_flights_settle(flights, &loss->times);
     if (code == 0 && lands)
         code = cuda_flight_land(flights, loss);
+    if (code == 0 && lands && started)
+        code = cuda_program_add_times(started);
     if (code == 0 && pass->logits)
         memcpy(pass->logits, model->logits_result,
                (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
@@ -325,6 +327,58 @@ static const char *cuda_notice(const void *state)
     return ((const struct cuda_state *)state)->model.notice;
 }
 
+/* ---- the schedule ---- */
+
+static int start_timing(void *state)
+{
+    return cuda_program_time(((struct cuda_state *)state)->programs);
+}
+
+/* Times are those of this machine's GPU, so no other may be named. */
+static int check_device(const struct cuda_settings *settings, uint32_t capability)
+{
+    struct runtime runtime = {0};
+
+    if (runtime_usable())
+        return fail(ENODEV, "--measure needs a GPU, and none is usable in this machine");
+    int code = runtime_open(&runtime, (uint32_t)settings->device, 0);
+    if (code == 0 && capability && capability != runtime.capability)
+        code = fail(EINVAL,
+                    "--measure runs on this machine's GPU, %s of compute capability %u.%u: name "
+                    "another --gpu, or none",
+                    runtime.name, runtime.capability / 10, runtime.capability % 10);
+    runtime_close(&runtime);
+    return code;
+}
+
+static int measure(const void *settings, const struct schedule_request *request,
+                   struct schedule *schedule)
+{
+    const struct backend_config config = {.graph = request->graph,
+                                          .batch_size = request->batch_size,
+                                          .training = request->training,
+                                          .ranges = request->ranges};
+    struct cuda_state cuda = {0};
+    double update_ns = 0;
+    int code = check_device(settings, request->device);
+
+    if (code)
+        return code;
+    code = cuda_open(&cuda, settings, &config);
+    if (code == 0)
+        code = backend_rehearse(&iobench_backend_cuda, &cuda, request, start_timing, &update_ns);
+    if (code == 0)
+        code = cuda_list_steps(cuda.programs, request->passes, update_ns, schedule);
+    cuda_close(&cuda);
+    return code;
+}
+
+static int schedule_steps(const void *settings, const struct schedule_request *request,
+                          struct schedule *schedule)
+{
+    return (request->passes ? measure : cuda_schedule)(settings, request, schedule);
+}
+
 const struct backend_ops iobench_backend_cuda = {
     .plugin = {.name = "cuda",
                .summary = "the module behind the cuda backend",
@@ -342,5 +396,5 @@ const struct backend_ops iobench_backend_cuda = {
     .release = cuda_forget_batches,
     .memory = cuda_memory,
     .notice = cuda_notice,
-    .schedule = cuda_schedule,
+    .schedule = schedule_steps,
 };

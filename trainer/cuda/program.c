@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/program.h"
 
+#include "base/memory.h"
+
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Moments are before the first step, after it, before the second, when the graph begins, and after
+ * each step from then on. */
+static uint32_t moment_before(uint32_t step)
+{
+    return step + (step > 0);
+}
+
+static uint32_t moment_after(uint32_t step)
+{
+    return moment_before(step) + 1;
+}
 
 void cuda_program_destroy(struct cuda_program *program)
 {
     if (!program)
         return;
-    cuda_program_forget(program);
+    cuda_program_forget(program); /* it records the moments */
+    for (uint32_t i = 0; program->moments && i < moment_after(program->step_count); i++)
+        runtime_event_destroy(program->moments[i]);
+    free(program->moments);
+    free(program->took_ns);
     free(program->buffers);
     free(program->steps);
     free(program);
@@ -44,18 +63,53 @@ void cuda_program_forget(struct cuda_program *program)
     program->graph = NULL;
 }
 
+/* ---- timing ---- */
+
+int cuda_program_time(struct cuda_program *program)
+{
+    int code = 0;
+
+    cuda_program_forget(program); /* it records no moments */
+    program->moments = memory_array(moment_after(program->step_count), sizeof *program->moments);
+    program->took_ns = memory_array(program->step_count, sizeof *program->took_ns);
+    if (!program->moments || !program->took_ns)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < moment_after(program->step_count) && code == 0; i++)
+        code = runtime_event_create(&program->moments[i]);
+    return code;
+}
+
+int cuda_program_add_times(struct cuda_program *program)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; program->moments && i < program->step_count && code == 0; i++) {
+        double milliseconds = 0;
+        code = runtime_event_elapsed(program->moments[moment_before(i)],
+                                     program->moments[moment_after(i)], &milliseconds);
+        program->took_ns[i] += milliseconds * 1e6;
+    }
+    return code;
+}
+
+static int mark(const struct cuda_program *program, uint32_t moment, void *stream)
+{
+    return program->moments ? runtime_event_stamp(program->moments[moment], stream) : 0;
+}
+
 /* ---- running ---- */
 
 static int run_steps(const struct cuda_program *program, const struct cuda_run *run, uint32_t first,
                      uint32_t end)
 {
-    int code = 0;
+    int code = mark(program, moment_before(first), run->stream);
 
     for (uint32_t i = first; i < end && code == 0; i++) {
         const struct cuda_step *step = &program->steps[i];
         runtime_range_push(program->model->graph->nodes[step->node].name);
         code = step->kernel->launch(run, step);
         runtime_range_pop();
+        code = code ? code : mark(program, moment_after(i), run->stream);
     }
     return code;
 }

@@ -25,6 +25,8 @@ struct cuda_program {
     double label_smoothing;
     bool labelled;
     bool has_run;
+    void **moments;  /* events around each step (program.c); NULL: steps are not timed */
+    double *took_ns; /* of each step, in all timed runs */
 };
 
 void cuda_program_destroy(struct cuda_program *program);
@@ -36,6 +38,10 @@ void cuda_program_bind(struct cuda_program *program, void *arena);
 void cuda_program_forget(struct cuda_program *program);
 /* Put all steps on the compute stream. */
 int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass);
+/* Time each step of the following runs, by events of the graph. */
+int cuda_program_time(struct cuda_program *program);
+/* Add the times of the last run, which is done. No-op if steps are not timed. */
+int cuda_program_add_times(struct cuda_program *program);
 /* Report all gradients as final. */
 int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass);
 

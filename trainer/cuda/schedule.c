@@ -92,10 +92,10 @@ static void describe_kernel(const struct cuda_program *program, const struct cud
 }
 
 /* The update reads gradients as layers left them, and also writes the layers' copies. */
-static int list_update(const struct cuda_model *model, struct schedule *schedule)
+static int list_update(const struct cuda_model *model, double update_ns, struct schedule *schedule)
 {
     const struct graph *graph = model->graph;
-    int code = schedule_add_update(schedule, graph, "device_optimise", 0);
+    int code = schedule_add_update(schedule, graph, "device_optimise", update_ns);
 
     for (uint32_t i = 0; i < graph->parameter_count && code == 0; i++) {
         struct schedule_step *row = &schedule->steps[schedule->count - 1];
@@ -108,7 +108,8 @@ static int list_update(const struct cuda_model *model, struct schedule *schedule
     return code;
 }
 
-static int list_steps(const struct cuda_program *program, struct schedule *schedule)
+int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double update_ns,
+                    struct schedule *schedule)
 {
     enum schedule_phase phase = SCHEDULE_FORWARD;
     int code = 0;
@@ -121,6 +122,8 @@ static int list_steps(const struct cuda_program *program, struct schedule *sched
         row.phase = step->kernel == &cuda_kernel_loss ? SCHEDULE_LOSS : phase;
         if (row.phase == SCHEDULE_LOSS)
             phase = SCHEDULE_BACKWARD;
+        if (passes)
+            row.measured_ns = program->took_ns[i] / passes;
         snprintf(row.engine, sizeof row.engine, "%s", step->kernel->name);
         if (cuda_step_convolves(step))
             describe_convolution(program->model, step, &row);
@@ -129,7 +132,7 @@ static int list_steps(const struct cuda_program *program, struct schedule *sched
         code = schedule_add(schedule, &row);
     }
     if (code == 0 && program->training)
-        code = list_update(program->model, schedule);
+        code = list_update(program->model, update_ns, schedule);
     return code;
 }
 
@@ -163,9 +166,6 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
     struct dnn_config dnn = {.described = request->device, .deterministic = true, .tournament = 1};
     int code = find_device(settings, &dnn.described);
 
-    if (code == 0 && request->passes)
-        code = fail(ENOTSUP, "backend cuda does not time single steps: use a profiler, or "
-                             "bench/device.sh");
     if (code == 0)
         code = dnn_open(&model.dnn, &dnn);
     if (code == 0)
@@ -174,7 +174,7 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
         code = cuda_int8_open(&model);
     if (code == 0) {
         program = cuda_compile(&model, request->batch_size, request->training);
-        code = program ? list_steps(program, schedule) : -EIO;
+        code = program ? cuda_list_steps(program, 0, 0, schedule) : -EIO;
     }
     cuda_program_destroy(program);
     dnn_close(model.dnn);
