@@ -24,7 +24,7 @@ ORDERED_OBJECTS = $(CUDA_KERNELS:.cu=.ordered.o)
 CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS) $(ORDERED_OBJECTS)
 NVCC_FLAGS = -std=c++17 -O3 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
 # Only the used part of each source row is read.
-EMULATED_FLAGS = -std=gnu++17 -O2 -g -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
+EMULATED_FLAGS = -std=gnu++17 $(CFLAGS) -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
 	-DKERNELS_EMULATED
 
 kernels/%.nvcc.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)

@@ -44,7 +44,7 @@ endif
 
 # Threads that wait for others of OpenMP sleep: tests share the CPUs.
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
-	export CC LINT_CFLAGS OMP_WAIT_POLICY;
+	PATH='$(TESTS_PATH)'$$PATH; export CC LINT_CFLAGS OMP_WAIT_POLICY PATH;
 EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format

@@ -5,8 +5,10 @@
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
+steps=4
+[ "${IOBENCH_LONG:-0}" = 0 ] || steps=20
 for count in 1 2 3 4; do
-    expect 0 mpi $count "$RANKS" 3
+    expect 0 mpi $count "$RANKS" 3 auto auto $steps
     says "$count ranks: tiny differs by" "$count ranks: lenet differs by"
 done
 

@@ -7,37 +7,42 @@ if HAVE_CUDA
 TESTS += tests/cuda/loads.sh
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
 
+# The backend and its device, compiled once for all tests without ThreadSanitizer.
+EMULATED = tests/cuda/libemulated.a
+check_LIBRARIES += $(EMULATED)
+tests_cuda_libemulated_a_SOURCES = $(CUDA_SOURCES) $(EMULATED_DEVICE)
+tests_cuda_libemulated_a_CFLAGS = $(AM_CFLAGS) -fPIC
+
 check_PROGRAMS += tests/cuda/emulated_net_p2p.so
-tests_cuda_emulated_net_p2p_so_SOURCES = $(NET_P2P_SOURCES) $(EMULATED_DEVICE)
+tests_cuda_emulated_net_p2p_so_SOURCES = $(NET_P2P_SOURCES)
 tests_cuda_emulated_net_p2p_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_net_p2p_so_LDFLAGS = $(SANITIZE) -shared
+tests_cuda_emulated_net_p2p_so_LDADD = $(EMULATED)
 
 check_PROGRAMS += tests/cuda/emulated.so
-tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
+tests_cuda_emulated_so_SOURCES = tests/cuda/emulated_dnn.c
 tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
-tests_cuda_emulated_so_LDADD = $(EMULATED_OBJECTS) -lstdc++ -lm
-tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
+tests_cuda_emulated_so_LDADD = $(tests_cuda_libemulated_a_OBJECTS) $(EMULATED_OBJECTS) -lstdc++ -lm
+tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS)
 
 # Ranks in host memory, with our own library in place of NCCL.
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/emulated_nccl.so
-tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c \
-	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
+tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 # If the real NCCL is installed, it is loaded first.
 tests_cuda_emulated_nccl_so_LDFLAGS = $(SANITIZE) -shared -Wl,-Bsymbolic
-tests_cuda_emulated_nccl_so_LDADD = -lrt
+tests_cuda_emulated_nccl_so_LDADD = $(EMULATED) -lrt
 TESTS += tests/cuda/ranks.sh
 
 check_PROGRAMS += tests/cuda/emulated_net_nccl.so
-tests_cuda_emulated_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) \
-	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
+tests_cuda_emulated_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) tests/cuda/mock_nccl.c
 tests_cuda_emulated_net_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)
 tests_cuda_emulated_net_nccl_so_CFLAGS = $(tests_cuda_emulated_nccl_so_CFLAGS)
 tests_cuda_emulated_net_nccl_so_LDFLAGS = $(tests_cuda_emulated_nccl_so_LDFLAGS)
-tests_cuda_emulated_net_nccl_so_LDADD = -lrt
+tests_cuda_emulated_net_nccl_so_LDADD = $(EMULATED) -lrt
 TESTS += tests/cuda/net.sh
 endif
 
@@ -57,7 +62,7 @@ tests_cuda_test_input_LDADD = $(UNIT_LIBS)
 if HAS_TSAN
 check_PROGRAMS += tests/cuda/ordered.so tests/cuda/test_order
 TESTS += tests/cuda/test_order
-tests_cuda_ordered_so_SOURCES = $(tests_cuda_emulated_so_SOURCES)
+tests_cuda_ordered_so_SOURCES = $(CUDA_SOURCES) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
 tests_cuda_ordered_so_CFLAGS = $(AM_CFLAGS) -fPIC -fsanitize=thread
 tests_cuda_ordered_so_LDFLAGS = -shared -fsanitize=thread
 tests_cuda_ordered_so_LDADD = $(ORDERED_OBJECTS) -lstdc++ -lm
@@ -67,7 +72,7 @@ tests_cuda_test_order_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_cuda_test_order_LDADD = $(UNIT_LIBS)
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/ordered_nccl.so
-tests_cuda_ordered_nccl_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES)
+tests_cuda_ordered_nccl_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES) $(EMULATED_DEVICE)
 tests_cuda_ordered_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)
 tests_cuda_ordered_nccl_so_CFLAGS = $(tests_cuda_ordered_so_CFLAGS)
 tests_cuda_ordered_nccl_so_LDFLAGS = $(tests_cuda_ordered_so_LDFLAGS) -Wl,-Bsymbolic
@@ -79,9 +84,9 @@ endif
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
 TESTS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
-tests_cuda_test_emulated_kernels_SOURCES = $(CUDA_KERNEL_TEST) $(EMULATED_DEVICE)
-tests_cuda_test_emulated_kernels_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
-tests_cuda_test_emulated_kernels_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_emulated_kernels_SOURCES = $(CUDA_KERNEL_TEST)
+tests_cuda_test_emulated_kernels_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_kernels_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_kernels_SOURCES = $(CUDA_KERNEL_TEST) kernels/runtime.c
 tests_cuda_test_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
@@ -91,9 +96,9 @@ tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 check_PROGRAMS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
 TESTS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
 CUDA_MAGNITUDES_TEST = tests/cuda/test_magnitudes.c tests/cuda/place.h tests/unit/unit.h
-tests_cuda_test_emulated_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST) $(EMULATED_DEVICE)
-tests_cuda_test_emulated_magnitudes_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
-tests_cuda_test_emulated_magnitudes_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_emulated_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST)
+tests_cuda_test_emulated_magnitudes_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_magnitudes_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST) kernels/runtime.c
 tests_cuda_test_device_magnitudes_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_device_magnitudes_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
@@ -104,9 +109,9 @@ tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
-tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
-tests_cuda_test_emulated_fused_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
-tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) tests/cuda/emulated_dnn.c
+tests_cuda_test_emulated_fused_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) kernels/runtime.c trainer/cuda/dnn_shape.c \
 	$(DNN_SOURCES)
 tests_cuda_test_device_fused_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -125,19 +130,17 @@ tests_cuda_test_choices_LDADD = $(UNIT_LIBS)
 # Plans of all networks for described devices, without hardware.
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans
-tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) $(DNN_SOURCES) \
-	$(EMULATED_DEVICE) tests/unit/folder.h tests/unit/unit.h
+tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(DNN_SOURCES) tests/unit/folder.h tests/unit/unit.h
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-tests_cuda_test_plans_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
-tests_cuda_test_plans_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_plans_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_plans_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
 
 # What cuDNN fuses, for the same devices.
 check_PROGRAMS += tests/cuda/test_fusions
 TESTS += tests/cuda/test_fusions
-tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(CUDA_SOURCES) $(DNN_SOURCES) \
-	$(EMULATED_DEVICE) tests/unit/unit.h
+tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(DNN_SOURCES) tests/unit/unit.h
 tests_cuda_test_fusions_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-tests_cuda_test_fusions_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
-tests_cuda_test_fusions_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_fusions_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_fusions_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
 endif
 endif

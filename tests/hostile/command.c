@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,9 +47,13 @@ static int text_file(void)
 
 static char *text_of(int fd)
 {
-    char *text = calloc(1, TEXT_LIMIT + 1);
+    struct stat status;
+    if (fstat(fd, &status))
+        give_up("an output");
+    const size_t bytes = status.st_size < TEXT_LIMIT ? (size_t)status.st_size : TEXT_LIMIT;
+    char *text = calloc(1, bytes + 1);
 
-    if (!text || pread(fd, text, TEXT_LIMIT, 0) < 0)
+    if (!text || pread(fd, text, bytes, 0) < 0)
         give_up("reading an output");
     close(fd);
     return text;

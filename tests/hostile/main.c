@@ -2,7 +2,8 @@
  *
  * hostile [GROUP [NAME]]: run the commands on the sets of a group, or on one set; without GROUP
  * list them. The program under test is ./iobench, or $IOBENCH. IOBENCH_LONG=1 also runs slow cases.
- * KEEP=1 keeps the folder, HOSTILE_LIMIT_S=N ends a command after N seconds.
+ * HOSTILE_EVERY=N runs every Nth command instead of every twelfth. KEEP=1 keeps the folder,
+ * HOSTILE_LIMIT_S=N ends a command after N seconds.
  */
 #include "tests/hostile/hostile.h"
 
@@ -19,12 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* By default the first sets of a group run with every command; the others with verify, every fifth
- * command, and every tenth slow one. */
-enum { WHOLE_SETS = 10, SAMPLE_EVERY = 5, SLOW_SAMPLE = 10, OPEN_FOLDERS = 32 };
+/* By default the first sets of a group run with every command; the others with verify, and with
+ * every twelfth command, another one for each set. */
+enum { WHOLE_SETS = 2, SAMPLE_EVERY = 12, OPEN_FOLDERS = 32 };
 
 /* How a command relates to the verdict of a set. */
-enum { READS = 1, CHECKS = 2, PLAIN = 4, SLOW = 8, ALWAYS = 16 };
+enum { READS = 1, CHECKS = 2, PLAIN = 4, ALWAYS = 8 };
 
 struct hostile_command {
     const char *name;
@@ -46,9 +47,9 @@ static const struct hostile_command commands[] = {
     {"run direct", KIND_DATA, READS, RUN "--direct --decode none -s buffer:3"},
     {"run jpeg", KIND_DATA, READS, RUN "--decode jpeg --digest --json %/run.json"},
     {"run skip", KIND_DATA, 0, RUN "--decode jpeg --on-error skip"},
-    {"run drop", KIND_DATA, READS | SLOW, RUN "--decode none -r pread --io-threads 2 -e 2"},
-    {"train", KIND_DATA, READS | SLOW, "train " LEARN "--checkpoint %/learnt"},
-    {"infer", KIND_DATA, READS | SLOW, "infer " LEARN},
+    {"run drop", KIND_DATA, READS, RUN "--decode none -r pread --io-threads 2 -e 2"},
+    {"train", KIND_DATA, READS, "train " LEARN "--checkpoint %/learnt"},
+    {"infer", KIND_DATA, READS, "infer " LEARN},
     {"verify", KIND_DATA, READS | CHECKS | PLAIN | ALWAYS, "verify @"},
     {"verify decode", KIND_DATA, READS | CHECKS, "verify --decode --json @"},
     {"inspect", KIND_DATA, READS | PLAIN, "inspect @"},
@@ -61,10 +62,10 @@ static const struct hostile_command commands[] = {
     {"pack archive", KIND_DATA, 0, "pack --from archive @ %/set"},
     {"pack idx", KIND_DATA, 0, "pack --from idx @ %/set"},
     {"shuffle", KIND_DATA, READS, "shuffle -d @ epoch -B 4"},
-    {"shuffle read", KIND_DATA, READS | SLOW, "shuffle -d @ none --measure -n 1 -m 8m -B 4"},
-    {"monitor", KIND_DATA, SLOW, "monitor -c 1 -i 20ms --sample-interval 10ms @"},
-    {"monitor command", KIND_DATA, SLOW, "monitor -i 20ms --sample-interval 10ms @ -- true"},
-    {"doctor", KIND_DATA, SLOW, "doctor @"},
+    {"shuffle read", KIND_DATA, READS, "shuffle -d @ none --measure -n 1 -m 8m -B 4"},
+    {"monitor", KIND_DATA, 0, "monitor -c 1 -i 20ms --sample-interval 10ms @"},
+    {"monitor command", KIND_DATA, 0, "monitor -i 20ms --sample-interval 10ms @ -- true"},
+    {"doctor", KIND_DATA, 0, "doctor @"},
     {"cachectl status", KIND_DATA, 0, "cachectl status --files @"},
     {"cachectl evict", KIND_DATA, 0, "cachectl evict @"},
     {"job", KIND_JOB, READS, "@"},
@@ -94,6 +95,7 @@ static const struct {
  * may. */
 static char folder[PATH_MAX], program[PATH_MAX];
 static unsigned run_count, fault_count, skipped_count, set_count;
+static unsigned sample_every = SAMPLE_EVERY;
 static bool is_long;
 
 static void must(int code, const char *what)
@@ -248,8 +250,7 @@ static bool applies(const struct hostile_set *set, unsigned number, unsigned ind
     if (command->kind != set->kind)
         return false;
     return is_long || number < WHOLE_SETS || command->kind != KIND_DATA ||
-           (command->flags & ALWAYS) ||
-           (number + index) % (command->flags & SLOW ? SLOW_SAMPLE : SAMPLE_EVERY) == 0;
+           (command->flags & ALWAYS) || (number + index) % sample_every == 0;
 }
 
 static void one_set(const struct hostile_set *set, unsigned number)
@@ -346,9 +347,11 @@ static void list_sets(void)
 
 int main(int argc, char **argv)
 {
-    const char *wanted = getenv("IOBENCH_LONG");
+    const char *wanted = getenv("IOBENCH_LONG"), *every = getenv("HOSTILE_EVERY");
 
     is_long = (wanted && strcmp(wanted, "0") != 0) || argc > 2;
+    if (every && atoi(every) > 0)
+        sample_every = (unsigned)atoi(every);
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (argc > 1 && strcmp(argv[1], groups[i].name) == 0)
