@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of the cuda backend and of the p2p exchange: parsed by the program, used by the
- * module. */
+ * The options of the cuda backend and of the exchanges between GPUs: parsed by the program, used by
+ * the modules. */
 #ifndef IOBENCH_TRAINER_CUDA_SETTINGS_H
 #define IOBENCH_TRAINER_CUDA_SETTINGS_H
 
@@ -30,6 +30,10 @@ enum p2p_shape { P2P_RING, P2P_TREE };
 
 struct p2p_settings {
     int shape; /* enum p2p_shape */
+};
+
+struct nccl_settings {
+    uint64_t ctas; /* thread blocks, one per multiprocessor, at most; 0: by the buckets */
 };
 
 #endif

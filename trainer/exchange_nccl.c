@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The nccl exchange's front end: the exchange is in the module iobench-nccl.so. */
+ * The nccl exchange's front end: its options; the exchange is in the module iobench-nccl.so. */
 #include "trainer/plugins.h"
 
 #include "base/module.h"
+#include "base/option.h"
+#include "trainer/cuda_settings.h"
+
+/* NCCL has 64 channels. */
+static const struct option_spec nccl_options[] = {
+    {"ctas", 0, OPTION_COUNT, offsetof(struct nccl_settings, ctas), .fallback = "auto",
+     .zero = "auto", .maximum = 64,
+     .summary = "multiprocessors that NCCL may take from compute (maxCTAs); auto: 16 with several "
+                "buckets, NCCL's own choice with one"},
+    {0},
+};
 
 static const struct module module_nccl = {
     .file = "iobench-nccl.so",
@@ -20,6 +31,8 @@ const struct exchange_ops exchange_nccl = {
     .plugin = {.name = "nccl",
                .summary = "NCCL's all-reduce between GPUs, a bucket at a time behind the backward "
                           "pass",
+               .options = nccl_options,
+               .settings_size = sizeof(struct nccl_settings),
                .usable = nccl_usable},
     .place = {&module_nccl, "iobench_exchange_nccl"},
 };

@@ -81,6 +81,15 @@ static ncclResult_t meet(struct ncclComm *comm, int file)
     return ncclSuccess;
 }
 
+/* IOBENCH_MOCK_CTAS: the limit that must be given, or none. */
+static bool is_limited_as_wanted(const ncclConfig_t *config)
+{
+    const char *wanted = getenv("IOBENCH_MOCK_CTAS");
+
+    return !wanted ||
+           config->maxCTAs == (strcmp(wanted, "none") ? atoi(wanted) : NCCL_CONFIG_UNDEF_INT);
+}
+
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
@@ -95,7 +104,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks, ncclUniqueId id
     comm->rank = rank;
     comm->ranks = ranks;
     *made = comm;
-    ncclResult_t status = meet(comm, file);
+    ncclResult_t status = is_limited_as_wanted(config) ? meet(comm, file) : ncclInvalidArgument;
     close(file);
     if (rank == 0)
         shm_unlink(id.internal);

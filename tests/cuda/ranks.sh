@@ -39,6 +39,20 @@ for name in nccl mpi p2p; do
 done
 [ "$(cat nccl.loss mpi.loss p2p.loss | sort -u | wc -l)" = 1 ] ||
     die "the exchanges disagree: $(cat nccl.loss mpi.loss p2p.loss)"
+# NCCL's limit on multiprocessors: as given; 16 if it overlaps with compute; none at the end.
+limited() { # STATUS LIMIT EXCHANGE [OPTION...]
+    IOBENCH_MOCK_CTAS=$2
+    export IOBENCH_MOCK_CTAS
+    train "$1" "$3" cuda:fp32,plans=none "$4" "$5"
+    unset IOBENCH_MOCK_CTAS
+}
+limited 0 3 nccl:ctas=3 --buckets 2
+limited 0 3 nccl:ctas=3 --buckets 1
+limited 0 16 nccl --buckets 2
+limited 0 none nccl --buckets 1
+limited 1 16 nccl:ctas=3 --buckets 2
+says "exchange nccl: join the other ranks"
+train 1 nccl:ctas=65 cuda:fp32,plans=none
 train 1 nccl reference
 says "exchange nccl sums on GPUs"
 train 1 p2p reference

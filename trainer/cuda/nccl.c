@@ -3,12 +3,14 @@
  * The nccl exchange, the module iobench-nccl.so: sums over the GPUs of all ranks on a stream of its
  * own, ordered with the backend's by events. A captured step contains both.
  *
- * If buckets overlap with compute, NCCL gets few multiprocessors, since each one it holds is lost
- * to the convolutions; with a single bucket nothing else runs, and NCCL takes as many as it wants.
+ * By default, if buckets overlap with compute, NCCL gets few multiprocessors, since each one it
+ * holds is lost to the convolutions; with a single bucket nothing else runs, and NCCL takes as many
+ * as it wants.
  */
 #include "base/fail.h"
 #include "kernels/runtime.h"
 #include "trainer/buckets.h"
+#include "trainer/cuda_settings.h"
 #include "trainer/exchange.h"
 
 #include <errno.h>
@@ -47,19 +49,21 @@ static int share_identity(struct ranks *ranks, ncclUniqueId *id)
     return code ? code : ranks_broadcast(ranks, id, sizeof *id);
 }
 
-static int nccl_open(void *state, const void *settings, const struct exchange_config *config)
+static int nccl_open(void *state, const void *settings_given, const struct exchange_config *config)
 {
+    const struct nccl_settings *settings = settings_given;
     struct nccl_state *nccl = state;
     const struct ranks_place *place = &config->ranks->place;
     ncclConfig_t limits = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id = {0};
 
-    (void)settings;
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->config = *config;
     nccl->buckets = buckets_of_backward(config->floats, config->buckets);
-    if (nccl->buckets.count > 1)
+    if (settings->ctas)
+        limits.maxCTAs = (int)settings->ctas;
+    else if (nccl->buckets.count > 1)
         limits.maxCTAs = OVERLAPPED_CTAS_MAX;
     int code = share_identity(config->ranks, &id);
     if (code == 0)
@@ -141,7 +145,9 @@ static int nccl_finish(void *state)
 }
 
 const struct exchange_ops iobench_exchange_nccl = {
-    .plugin = {.name = "nccl", .state_size = sizeof(struct nccl_state)},
+    .plugin = {.name = "nccl",
+               .settings_size = sizeof(struct nccl_settings),
+               .state_size = sizeof(struct nccl_state)},
     .on_stream = true,
     .is_ring = true,
     .open = nccl_open,
