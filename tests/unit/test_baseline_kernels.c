@@ -65,7 +65,7 @@ static void make_block(int16_t *block, uint16_t *quantisers)
 
 static int idct(idct_four *plain_idct, idct_four *tried_idct)
 {
-    static uint8_t expected[ROWS * STRIDE], found[ROWS * STRIDE];
+    _Alignas(64) static uint8_t expected[ROWS * STRIDE], found[ROWS * STRIDE];
     _Alignas(128) int16_t coefficients[IDCT_BLOCKS][64];
     uint16_t quantisers[64];
     struct idct_blocks blocks, same;
@@ -75,8 +75,8 @@ static int idct(idct_four *plain_idct, idct_four *tried_idct)
     for (int i = 0; i < IDCT_BLOCKS; i++) {
         make_block(coefficients[i], quantisers);
         blocks.coefficients[i] = same.coefficients[i] = coefficients[i];
-        blocks.output[i] = expected + 8 * i + 3;
-        same.output[i] = found + 8 * i + 3;
+        blocks.output[i] = expected + 8 * (i + 1);
+        same.output[i] = found + 8 * (i + 1);
     }
     const bool good = plain_idct(&blocks, quantisers, STRIDE);
     CHECK(tried_idct(&same, quantisers, STRIDE) == good);
