@@ -38,6 +38,7 @@ enum option_reach {
     OPTION_MAKES_GROUPS,     /* control groups */
     OPTION_RUNS,             /* run a command */
     OPTION_CONNECTS,         /* use TCP, unless it has its default */
+    OPTION_CACHES,           /* keep files in the user's cache folder, unless it has its default */
 };
 
 struct option_spec {

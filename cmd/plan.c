@@ -50,7 +50,8 @@ static const struct option_spec plan_options[] = {
     {"bandwidth", 0, OPTION_REAL, FIELD(bandwidth), .fallback = "0", .maximum = 1e9,
      .summary = "and this peak memory bandwidth, in GB/s"},
     {"measure", 0, OPTION_COUNT, FIELD(passes), .fallback = "0", .implied = "5", .maximum = 100000,
-     .metavar = "N", .summary = "run N batches here and show the mean time of each step"},
+     .metavar = "N", .reach = OPTION_CACHES,
+     .summary = "run N batches here and show the mean time of each step"},
 
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
      .implied = "-", .section = "Output",

@@ -247,6 +247,20 @@ static void add_command(struct sandbox *sandbox, const char *command)
     }
 }
 
+/* Create the folders here: a missing path cannot have a rule. */
+static void allow_cache_folders(struct sandbox *sandbox)
+{
+    const char *home = getenv("HOME");
+    char *cache = file_cache_path(""), path[PATH_MAX];
+
+    if (cache && folder_make_path(cache) == 0)
+        allow(sandbox, cache, CHANGE);
+    free(cache);
+    fail_clear();
+    if (home && *home && snprintf(path, sizeof path, "%s/.nv", home) < PATH_MAX)
+        allow(sandbox, path, CHANGE); /* the CUDA driver's own */
+}
+
 static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const char *path)
 {
     if (strcmp(path, "-") == 0)
@@ -284,6 +298,9 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
         break;
     case OPTION_CONNECTS:
         sandbox->network = true;
+        break;
+    case OPTION_CACHES:
+        allow_cache_folders(sandbox);
         break;
     case OPTION_INDEXES_OPERANDS:
     case OPTION_RUNS:
@@ -360,21 +377,6 @@ static bool keeps_indexes(const struct option_spec *row)
     return row && row->name;
 }
 
-/* Create the folders here: a missing path cannot have a rule. */
-static void allow_caches(struct sandbox *sandbox)
-{
-    const char *home = getenv("HOME");
-    char *cache = file_cache_path(""), path[PATH_MAX];
-
-    if (cache && folder_make_path(cache) == 0)
-        allow(sandbox, cache, CHANGE);
-    free(cache);
-    fail_clear();
-    allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
-    if (home && *home && snprintf(path, sizeof path, "%s/.nv", home) < PATH_MAX)
-        allow(sandbox, path, CHANGE); /* the CUDA driver's own */
-}
-
 /* ---- entering ---- */
 
 /* Drop what root may do without opening a file: access to device ports, other processes' memory,
@@ -412,8 +414,10 @@ static void collect_one(struct sandbox *sandbox, const struct invocation *invoca
     for (int i = 0; i < invocation->count; i++)
         allow_reach(sandbox, indexes ? OPTION_INDEXES_SET : command->operands_reach[i > 0],
                     invocation->operands[i]);
-    if (indexes || keeps_indexes(command->options))
-        allow_caches(sandbox);
+    if (indexes || keeps_indexes(command->options)) {
+        allow_cache_folders(sandbox);
+        allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
+    }
 }
 
 static void collect(struct sandbox *sandbox, const struct invocation *invocation,

@@ -74,6 +74,9 @@ assert len(slow) == 1 and slow[0]["measured_ns"] >= 20e6, slow
 assert steps[-1]["phase"] == "update" and steps[-1]["measured_ns"] > 1000, steps[-1]
 END
 done
+# Engines timed for it are kept, also from inside the sandbox.
+expect 0 env XDG_CACHE_HOME="$PWD/new" "$IOBENCH" plan lenet --backend cuda:fp32 --batch-size 2 --measure=1
+[ -e new/iobench/cudnn-plans.json ] || die "chosen engines are not kept"
 expect 1 "$IOBENCH" plan lenet --backend cuda:fp32,plans=none --gpu a100 --measure
 says "--measure runs on this machine's GPU, emulated of compute capability 9.0"
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.
