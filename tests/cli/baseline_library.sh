@@ -46,7 +46,9 @@ done
 if command -v c++ >/dev/null; then
     printf '%s\n' '#include "decode/baseline/baseline.h"' \
         'int main() { baseline_destroy(baseline_create()); return BASELINE_VERSION < 1; }' >plus.cc
-    expect 0 c++ -Wall -Wextra -Werror -I"$SRCDIR" plus.cc objects/*.o -o plus
+    expect 0 c++ -Wall -Wextra -Werror -I"$SRCDIR" -c plus.cc
+    # shellcheck disable=SC2086 # CC may have what objects/ need
+    expect 0 $CC plus.o objects/*.o -o plus
     expect 0 ./plus
 fi
 
