@@ -3,7 +3,7 @@
 """Check every claim of bench/ on this machine, and write one table.
 
     bench/all.py [--build build] [--folder DIR] [--only NAME,...] [--json FILE] [--markdown FILE]
-    bench/all.py --table FILE.json ... [--markdown FILE]
+    bench/all.py --table docs/results/claims/*.json --markdown docs/results/claims.md
 
 Each program of bench/ prints lines `claim NAME VALUE UNIT goal >=GOAL ok|short` (or <=). A program runs again
 until the 95% interval of each of its claims (Student's t over the runs) excludes the goal, at least --least and at
@@ -12,7 +12,12 @@ is within the interval. Beside it is the noise: the share of the machine's CPU t
 which should be below 5%.
 
 The second form joins the JSON of several machines, a column each: what holds on one and fails on another shows
-both. A program that cannot run here (exit status 77), or is not built, is listed with its reason."""
+both. A program that cannot run here (exit status 77), or is not built, is listed with its reason, and so is each
+library of a line `skipped NAME: REASON`, with which it could not be compared.
+
+--total ends the whole after so many minutes: each program has an equal share of what is left. FILE.json is complete
+after each program; one that --total or a signal ends keeps the runs that it finished, and --resume goes on with the
+programs that FILE.json does not have."""
 import argparse
 import json
 import math
@@ -20,12 +25,14 @@ import os
 import platform
 import re
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
 CLAIM = re.compile(r"^claim (\S+) (-?[\d.]+) (.*?) ?goal (>=|<=) ?([\d.]+) (ok|short)\b")
+SKIPPED = re.compile(r"^skipped ([^:]+): (.*)")
 # Student's t, 97.5%, by degrees of freedom; beyond the last, that of the normal distribution plus little.
 T = [math.nan, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145]
 
@@ -34,6 +41,7 @@ PROGRAMS = {
     "harness": "{build}/bench/harness",
     "shuffle": "{build}/bench/shuffle",
     "shuffle-quality": "{build}/bench/shuffle-quality",
+    "shuffle-learning": "{source}/shuffle-learning.py --iobench {iobench} --folder {folder}/set",
     "catalog": "{build}/bench/catalog",
     "synthesis": "{build}/bench/synthesis",
     "decode": "{build}/bench/decode",
@@ -81,26 +89,71 @@ def busy_seconds():
     return (sum(fields[:8]) - idle) / os.sysconf("SC_CLK_TCK")
 
 
-def run(command):
-    """Run a program once. Returns its claims and the noise, or the reason why there are none."""
+SIGNALS = {signal.SIGINT, signal.SIGTERM}
+
+
+class Ended(Exception):
+    """A program was ended: by a signal, or because its time is over."""
+
+
+def interrupt(number, _frame):
+    raise Ended(f"interrupted by {signal.Signals(number).name}")
+
+
+def end(process):
+    """End a program and what it started. It may have a setting of the machine to put back, so it is asked first."""
+    try:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def output(command, seconds):
+    """Run a program for at most so long. Returns its exit status and what it said. Signals interrupt only this:
+    everywhere else they wait, so that no finished run is lost."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        with subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              start_new_session=True) as process:
+            try:
+                said = process.communicate(timeout=seconds)
+            except BaseException:
+                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+                end(process)
+                raise
+            return process.returncode, *said
+    except subprocess.TimeoutExpired:
+        raise Ended(f"its share of --total, {seconds:.0f} s, is over") from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def run(command, seconds):
+    """Run a program once. Returns its claims, the comparisons that it skipped, and the noise; and the reason why
+    there are no claims."""
     busy, own, start = busy_seconds(), os.times(), time.monotonic()
     try:
-        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, check=False)
+        status, out, err = output(command, seconds)
     except OSError as error:
-        return None, None, f"cannot run: {error.strerror}"
+        return None, {}, None, f"cannot run: {error.strerror}"
     seconds, now = time.monotonic() - start, os.times()
     ours = now.children_user + now.children_system - own.children_user - own.children_system
     noise = 100 * (busy_seconds() - busy - ours) / (seconds * os.cpu_count())
     noise = min(max(noise, 0.0), 100.0) if seconds >= 1 else 0.0  # the counters tick at 100 Hz
-    lines = [line for line in done.stdout.splitlines() if line.startswith("claim")]
+    lines = [line for line in out.splitlines() if line.startswith("claim")]
     claims = [CLAIM.match(line) for line in lines]
+    skipped = dict(match.groups() for match in map(SKIPPED.match, out.splitlines()) if match)
     if None in claims:
-        return None, noise, "not a claim: " + lines[claims.index(None)]
-    if not claims or done.returncode not in (0, 1):
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        return None, noise, f"exit status {done.returncode}: {said}"
-    return claims, noise, None
+        return None, skipped, noise, "not a claim: " + lines[claims.index(None)]
+    if not claims or status not in (0, 1):
+        said = (err.strip() or out.strip() or "nothing").splitlines()[-1]
+        return None, skipped, noise, f"exit status {status}: {said}"
+    return claims, skipped, noise, None
 
 
 def interval(values):
@@ -119,30 +172,42 @@ def verdict(claim):
     return "holds" if low >= goal else "fails" if high < goal else "undecided"
 
 
-def examine(name, command, options):
-    """Run one program as often as it takes. Returns its claims by name and why it has none."""
-    found, start = {}, time.monotonic()
+def note(found, name, claims, noise):
+    for match in claims:
+        claim = found.setdefault(match[1], {
+            "name": match[1], "program": name, "unit": match[3], "sense": match[4],
+            "goal": float(match[5]), "values": [], "noise_percent": []})
+        claim["values"].append(float(match[2]))
+        claim["noise_percent"].append(round(noise, 1))
+
+
+def examine(name, command, options, share):
+    """Run one program as often as it takes, at most for its share (seconds; None: no limit). Returns its claims by
+    name, the comparisons that it skipped, why it has no claims, and why it was ended."""
+    found, skipped, ended, start = {}, {}, None, time.monotonic()
     for count in range(1, options.most + 1):
-        claims, noise, why = run(command)
+        used = time.monotonic() - start
+        try:
+            claims, left_out, noise, why = run(command, share and max(share - used, 0.0))
+        except Ended as error:
+            ended = str(error)
+            break
         if why:
-            return {}, why
-        for match in claims:
-            claim = found.setdefault(match[1], {
-                "name": match[1], "program": name, "unit": match[3], "sense": match[4],
-                "goal": float(match[5]), "values": [], "noise_percent": []})
-            claim["values"].append(float(match[2]))
-            claim["noise_percent"].append(round(noise, 1))
-        decided = all(verdict(claim) != "undecided" for claim in found.values())
-        print(f"{name}: run {count}, {sum(verdict(claim) != 'undecided' for claim in found.values())} of "
-              f"{len(found)} claims decided, noise {noise:.1f}%", file=sys.stderr, flush=True)
-        if (decided and count >= options.least) or time.monotonic() - start > options.minutes * 60:
+            return {}, {}, why, None
+        skipped.update({f"{name}, {peer}": reason for peer, reason in left_out.items()})
+        note(found, name, claims, noise)
+        decided = sum(verdict(claim) != "undecided" for claim in found.values())
+        print(f"{name}: run {count}, {decided} of {len(found)} claims decided, noise {noise:.1f}%",
+              file=sys.stderr, flush=True)
+        if (decided == len(found) and count >= options.least) or \
+                time.monotonic() - start > options.minutes * 60:
             break
     for claim in found.values():
         claim["mean"] = statistics.mean(claim["values"])
         if len(claim["values"]) > 1:
             claim["low"], claim["high"] = interval(claim["values"])
         claim["verdict"] = verdict(claim)
-    return found, None
+    return found, skipped, None if found else ended, ended
 
 
 def cell(claim):
@@ -179,23 +244,54 @@ def table(documents):
     return "\n".join(lines) + "\n"
 
 
-def measure(options):
+def save(document, path):
+    """Replace the file at once: what was measured before stays if this is interrupted."""
+    if not path:
+        return
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".new", path)
+
+
+def begin(options):
+    """Return the document to add to, and the names of the programs that it has."""
     document = {"iobench_claims": 1, "machine": machine(options.label), "claims": [], "skipped": {}}
+    if options.resume and os.path.exists(options.json):
+        before = json.load(open(options.json, encoding="utf-8"))
+        for field in ("label", "processor", "cpus", "memory_bytes", "kernel"):
+            if before["machine"][field] != document["machine"][field]:
+                sys.exit(f"{options.json}: measured on another machine, its {field} differs; choose another file")
+        document = before
+    return document, {claim["program"] for claim in document["claims"]} | set(document["skipped"])
+
+
+def measure(options):
+    document, done = begin(options)
     places = {"build": os.path.abspath(options.build), "iobench": os.path.abspath(options.build) + "/iobench",
               "source": os.path.dirname(os.path.abspath(__file__))}
     programs = dict(item.split("=", 1) for item in options.program) or PROGRAMS
-    for name in options.only.split(",") if options.only else programs:
+    names = [name for name in (options.only.split(",") if options.only else programs) if name not in done]
+    end_s = time.monotonic() + options.total * 60 if options.total else None
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    for number in SIGNALS:
+        signal.signal(number, interrupt)
+    for at, name in enumerate(names):
+        share = end_s and max(end_s - time.monotonic(), 0.0) / (len(names) - at)
         folder = os.path.join(os.path.abspath(options.folder), name)
         os.makedirs(folder, exist_ok=True)
-        found, why = examine(name, programs[name].format(folder=shlex.quote(folder), **places), options)
+        found, skipped, why, ended = examine(
+            name, programs[name].format(folder=shlex.quote(folder), **places), options, share)
         subprocess.run(["rm", "-rf", "--", folder], check=False)
+        interrupted = ended and ended.startswith("interrupted")
         document["claims"] += found.values()
-        if why:
+        document["skipped"].update(skipped)
+        if why and not interrupted:
             document["skipped"][name] = why
-        if options.json:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
-                file.write("\n")
+        save(document, options.json)
+        if interrupted:
+            print(f"{name}: {ended}; --resume goes on", file=sys.stderr)
+            break
     return document
 
 
@@ -207,6 +303,8 @@ def main():
     parser.add_argument("--least", type=int, default=3, help="runs of each program, when all is decided")
     parser.add_argument("--most", type=int, default=15, help="runs of each program")
     parser.add_argument("--minutes", type=float, default=30, help="for each program")
+    parser.add_argument("--total", type=float, help="minutes for all programs together")
+    parser.add_argument("--resume", action="store_true", help="go on with the file of --json")
     parser.add_argument("--label", help="the machine's name in the table")
     parser.add_argument("--program", action="append", default=[], metavar="NAME=COMMAND",
                         help="run these instead of all of bench/")
@@ -214,6 +312,8 @@ def main():
     parser.add_argument("--json", help="write the figures")
     parser.add_argument("--markdown", help="write the table; default: print it")
     options = parser.parse_args()
+    if options.resume and not options.json:
+        parser.error("--resume needs --json")
     documents = [json.load(open(path, encoding="utf-8")) for path in options.table or []] or [measure(options)]
     page = table(documents)
     if options.markdown:

@@ -338,7 +338,7 @@ def main():
     threads = len(cpus) if options.cold else options.threads
     figures, missing = measure(options, options.folder, bind, threads)
     for name, reason in missing.items():
-        print(f"{name} is left out: {reason}")
+        print(f"skipped {name}: {reason}")
     print(f"{'cold, all cores' if options.cold else 'warm, one core'}, {options.images} images, "
           f"medians of {options.rounds}")
     median = {key: statistics.median(values) for key, values in figures.items()}

@@ -36,3 +36,82 @@ says '1.5 (1.5 .. 1.5) **fails**' '2.5 (2.5 .. 2.5) **fails**' '`absent`: cannot
 expect 1 all --table one.json two.json --markdown page.md
 grep -q '^| good | fast | .*holds.* | 1.5 .*fails.* |$' page.md || die "$(cat page.md)"
 grep -q '^| noisy | turns | .* |  |$' page.md || die "a claim that one machine lacks"
+
+# A library that is not there is named, and a program that fails once has no claims.
+cat >peers <<'END'
+echo "skipped DALI, tar: not installed"
+echo "claim a 3 x goal >=2 ok"
+END
+cat >later <<'END'
+test ! -e late || exit 9
+: >late
+echo "claim x 1 y goal >=1 ok"
+END
+expect 0 all --program "peers=sh peers" --program "later=sh later"
+says '`peers, DALI, tar`: not installed' '`later`: exit status 9' '| peers | a |'
+
+# An equal share of the time left; what needs more is ended, with all that it started, and keeps finished runs.
+cat >slow <<'END'
+if [ -e begun ]; then
+    sh -c 'echo $$ >child; exec sleep 600' &
+    wait
+fi
+: >begun
+echo "claim first 3 x goal >=2 ok"
+END
+ended() { # what the slow program started is gone
+    for _ in $(seq 100); do
+        kill -0 "$(cat child)" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    die "what an ended program started still runs"
+}
+wait_for_child() {
+    for _ in $(seq 600); do
+        [ -s child ] && return
+        sleep 0.1
+    done
+    die "no second run: $(cat err)"
+}
+expect 1 all --total 0.01 --program "never=sleep 600"
+says '`never`: its share of --total'
+: >begun
+expect 1 all --total 0.02 --json three.json --program "slow=sh slow"
+says '`slow`: its share of --total'
+ended
+
+# A signal: finished runs and programs stay, and --resume measures the others alone.
+rm -f begun child
+python3 "$SRCDIR/bench/all.py" --folder folder --json four.json --program "good=echo 'claim fast 3.5 x goal >=2 ok'" \
+    --program "slow=sh slow" --program "last=echo 'claim end 3 x goal >=2 ok'" >page 2>err &
+all_pid=$!
+wait_for_child
+kill -TERM "$all_pid"
+wait "$all_pid" || die "interrupted, exit status $?: $(cat err)"
+grep -q '^| slow | first ' page || die "$(cat page)"
+! grep -q '^| last ' page || die "went on after a signal"
+ended
+expect 0 all --resume --json four.json --program "good=false" --program "slow=false" \
+    --program "last=echo 'claim end 3 x goal >=2 ok'"
+says '| good | fast |' '| slow | first |' '| last | end |'
+runs good 0
+sed 's/"cpus": [0-9]*/"cpus": 4097/' four.json >other.json
+expect 1 all --resume --json other.json --program "good=false"
+grep -q 'another machine, its cpus differs' err || die "$(cat err)"
+
+# No program of bench/ is forgotten.
+for file in "$SRCDIR"/bench/*.c "$SRCDIR"/bench/*.py; do
+    name=$(basename "$file")
+    case $name in
+    all.py) continue ;;
+    *.c) program="{build}/bench/${name%.c}[ \"]" ;;
+    *) program="{source}/$name " ;;
+    esac
+    ! grep -qE '"claim |import claim' "$file" || grep -q "$program" "$SRCDIR/bench/all.py" ||
+        die "bench/all.py does not run $name"
+done
+
+# The page in docs/ is what the committed figures give.
+rm page.md # whether all claims hold does not matter here
+python3 "$SRCDIR/bench/all.py" --table "$SRCDIR"/docs/results/claims/*.json --markdown page.md
+cmp page.md "$SRCDIR/docs/results/claims.md" || die "docs/results/claims.md is not what bench/all.py makes of claims/"
