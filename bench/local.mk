@@ -53,6 +53,11 @@ bench_net_mpi_LDADD = $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/net.py
 
+noinst_PROGRAMS += bench/forward
+bench_forward_SOURCES = bench/forward.c
+bench_forward_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_DIST += bench/parity.py
+
 if HAVE_DNNL
 noinst_PROGRAMS += bench/trainer
 bench_trainer_SOURCES = bench/trainer.c bench/convolutions.c bench/convolutions.h

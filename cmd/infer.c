@@ -28,7 +28,7 @@
 
 struct infer_settings {
     struct network_settings network;
-    char *batch_sizes, *precisions, *checkpoint, *calibrate_data;
+    char *batch_sizes, *precisions, *checkpoint, *weights, *calibrate_data;
     uint64_t warmup, calibrate;
     int calibrate_by;
 };
@@ -41,6 +41,8 @@ static const struct option_spec infer_options[] = {
     {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH", .reach = OPTION_READS,
      .summary = "trained weights: a file, or the folder of 'train --checkpoint'; default: random "
                 "weights, no accuracy"},
+    {"init", 0, OPTION_TEXT, FIELD(weights), .metavar = "FILE", .reach = OPTION_READS,
+     .summary = "or weights in a safetensors file, by torchvision's names"},
     JOB_READER_ROWS(JOB),
     JOB_DECODE_ROWS(JOB),
 
@@ -123,7 +125,7 @@ static double wait_percent(const struct infer_row *row)
 
 static bool has_accuracy(const struct infer_result *result, const struct infer_row *row)
 {
-    return result->checkpoint[0] && row->counted;
+    return result->weights[0] && row->counted;
 }
 
 static void show_row(void *context, const struct infer_result *result, const struct infer_row *row)
@@ -153,8 +155,8 @@ static void show_row(void *context, const struct infer_result *result, const str
 
 static const char *accuracy_reason(const struct infer_result *result, const struct infer_row *row)
 {
-    if (!result->checkpoint[0])
-        return "random weights: use --checkpoint";
+    if (!result->weights[0])
+        return "random weights: use --checkpoint or --init";
     return row->counted ? "" : "no sample has a label";
 }
 
@@ -323,7 +325,7 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
     json_put_count(document, "parameters", result->cost.parameters);
     json_put_number(document, "gmacs", (double)result->cost.forward_macs * 1e-9);
     json_put_text(document, "data", job->job.read.data);
-    json_put_text(document, "checkpoint", result->checkpoint[0] ? result->checkpoint : NULL);
+    json_put_text(document, "checkpoint", result->weights[0] ? result->weights : NULL);
     for (uint32_t i = 0; i < result->row_count; i++)
         json_array_append_new(rows, json_row(result, &result->rows[i]));
     json_object_set_new(document, "batch_sizes", rows);
@@ -389,11 +391,16 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
     if (code == 0)
         code = arguments_check_data("checkpoint", settings->checkpoint);
     if (code == 0)
+        code = arguments_check_data("init", settings->weights);
+    if (code == 0)
         code = arguments_check_data("calibrate-data", settings->calibrate_data);
     if (code)
         return code;
     infer->job = settings->network.job;
+    if (settings->checkpoint && settings->weights)
+        return fail(EINVAL, "only one of --checkpoint and --init can be given");
     infer->checkpoint = settings->checkpoint;
+    infer->weights = settings->weights;
     infer->warmup = (uint32_t)settings->warmup;
     infer->calibrate = (uint32_t)settings->calibrate;
     infer->calibrate_data = settings->calibrate_data;

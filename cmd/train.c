@@ -6,6 +6,7 @@
 #include "pipeline/jobs/session.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/layers.h"
@@ -22,7 +23,7 @@
 
 struct train_settings {
     struct network_settings network;
-    char *evaluation_data, *checkpoint, *exchange;
+    char *evaluation_data, *checkpoint, *exchange, *initial, *final;
     uint64_t evaluate_every, buckets;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
@@ -78,6 +79,10 @@ static const struct option_spec train_options[] = {
      .summary = "resume from that checkpoint, as if never interrupted"},
     {"restart", 0, OPTION_FLAG, FIELD(restart), .fallback = "no",
      .summary = "train from the beginning and replace that checkpoint after the first epoch"},
+    {"init", 0, OPTION_TEXT, FIELD(initial), .metavar = "FILE", .reach = OPTION_READS,
+     .summary = "start from the weights in a safetensors file, by torchvision's names"},
+    {"export", 0, OPTION_TEXT, FIELD(final), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write the trained weights to a new safetensors file, by torchvision's names"},
 
     JOB_COLD_ROWS(JOB),
 
@@ -195,12 +200,20 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,
         .restart = settings->restart,
+        .initial_weights = settings->initial,
+        .final_weights = settings->final,
     };
     if (settings->resume && settings->restart)
         return fail(EINVAL, "only one of --resume and --restart can be given");
+    if (settings->resume && settings->initial)
+        return fail(EINVAL,
+                    "only one of --resume and --init can be given: a checkpoint has weights");
+    if (settings->final && file_exists(settings->final))
+        return fail(EEXIST, "--export %s: there is a file already: name another", settings->final);
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
-    return arguments_check_data("eval-data", settings->evaluation_data);
+    code = arguments_check_data("init", settings->initial);
+    return code ? code : arguments_check_data("eval-data", settings->evaluation_data);
 }
 
 static void on_signal(int number)

@@ -148,7 +148,7 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
 
     for (uint32_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
-    return json_pack(
+    json_t *course = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I}, "
         "s:I, "
         "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
@@ -170,6 +170,9 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         json_number(job->target), "time_to_target_s",
         result->reached ? json_number((double)result->reached_ns * 1e-9) : json_null(), "epochs",
         epochs);
+    json_put_text(course, "initial_weights", job->initial_weights);
+    json_put_text(course, "final_weights", job->final_weights);
+    return course;
 }
 
 /* The document of a run, with the training curves beside its job. */

@@ -180,6 +180,9 @@ struct network {
     uint32_t classes;
     void (*build)(struct graph *graph, const uint32_t *depths); /* add all nodes after the input */
     uint32_t depths[6]; /* blocks or layers per stage, if the network has stages; ends with 0 */
+    /* The name of a layer in torchvision's model of the same network; NULL: it has none. */
+    void (*torchvision_name)(const struct network *network, const char *layer,
+                             char name[GRAPH_NAME_BYTES]);
     /* Published values to check against: parameters (exact for `classes`), forward GMACs. */
     uint64_t published_parameters;
     double published_gmacs;

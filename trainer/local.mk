@@ -21,8 +21,10 @@ libiobench_a_SOURCES += \
 	trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
+	trainer/safetensors.c trainer/safetensors.h \
 	trainer/schedule.c trainer/schedule.h \
-	trainer/training.c trainer/training.h
+	trainer/training.c trainer/training.h \
+	trainer/weights.c trainer/weights.h
 
 if HAVE_MPI
 libiobench_a_SOURCES += trainer/exchange_mpi.c

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "base/workers.h"
 #include "trainer/checkpoint.h"
+#include "trainer/weights.h"
 
 #include <errno.h>
 #include <math.h>
@@ -466,4 +467,42 @@ int training_load(struct training *training, const char *path, struct training_p
     *position = (struct training_position){
         .epoch = found.epoch, .elapsed_ns = found.elapsed_ns, .samples = found.samples};
     return 0;
+}
+
+/* ---- weights of other programs ---- */
+
+/* Return room for all weights; the running statistics follow the parameters. */
+static float *make_weights(const struct training *training)
+{
+    const struct graph *graph = training->graph;
+
+    return memory_array(graph->parameter_floats + graph->statistic_floats, sizeof(float));
+}
+
+int training_import(struct training *training, const char *path)
+{
+    float *parameters = make_weights(training),
+          *statistics = parameters + training->graph->parameter_floats;
+    int code = parameters ? weights_read(path, training->config.network, training->graph,
+                                         parameters, statistics)
+                          : -ENOMEM;
+
+    if (code == 0)
+        code = backend_load(&training->backend, parameters, NULL, statistics);
+    free(parameters);
+    return code;
+}
+
+int training_export(struct training *training, const char *path)
+{
+    float *parameters = make_weights(training),
+          *statistics = parameters + training->graph->parameter_floats;
+    int code =
+        parameters ? backend_save(&training->backend, parameters, NULL, statistics, NULL) : -ENOMEM;
+
+    if (code == 0)
+        code =
+            weights_write(path, training->config.network, training->graph, parameters, statistics);
+    free(parameters);
+    return code;
 }

@@ -89,6 +89,11 @@ int training_save(struct training *training, const char *path,
                   const struct training_position *position);
 int training_load(struct training *training, const char *path, struct training_position *position);
 
+/* Set the weights from a safetensors file, or write them to a new one (trainer/weights.h). Momenta
+ * stay. */
+int training_import(struct training *training, const char *path);
+int training_export(struct training *training, const char *path);
+
 /* Side in pixels of a square side x side x 3 row, or 0. */
 uint32_t training_side(size_t row_bytes);
 

@@ -56,8 +56,11 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
 }
 
 /* Accept a file, or a folder written by `train --checkpoint`. */
-static int find_checkpoint(const struct infer_job *job, struct infer_result *result)
+static int find_weights(const struct infer_job *job, struct infer_result *result)
 {
+    if (job->weights && snprintf(result->weights, sizeof result->weights, "%s", job->weights) >=
+                            (int)sizeof result->weights)
+        return fail(ENAMETOOLONG, "--init: too long");
     if (!job->checkpoint)
         return 0;
     char *inside = file_join(job->checkpoint, "last.checkpoint");
@@ -71,10 +74,9 @@ static int find_checkpoint(const struct infer_job *job, struct infer_result *res
             "--checkpoint: %s has no last.checkpoint, which 'iobench train --checkpoint %s' writes",
             path, path);
     }
-    int bytes = snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
+    int bytes = snprintf(result->weights, sizeof result->weights, "%s", path);
     free(inside);
-    return bytes < (int)sizeof result->checkpoint ? 0
-                                                  : fail(ENAMETOOLONG, "--checkpoint: too long");
+    return bytes < (int)sizeof result->weights ? 0 : fail(ENAMETOOLONG, "--checkpoint: too long");
 }
 
 static struct training_config config_of(const struct infer_job *job, uint32_t batch_size)
@@ -91,9 +93,11 @@ static int open_network(struct inference *inference, const struct training_confi
 {
     struct infer_result *result = inference->result;
     int code = training_open(&inference->training, config);
-    if (code == 0 && result->checkpoint[0]) {
+    if (code == 0 && inference->job->weights) {
+        code = training_import(&inference->training, result->weights);
+    } else if (code == 0 && result->weights[0]) {
         struct training_position position;
-        code = training_load(&inference->training, result->checkpoint, &position);
+        code = training_load(&inference->training, result->weights, &position);
     }
     if (code)
         return code;
@@ -160,7 +164,7 @@ static int measure(struct inference *inference, struct infer_row *row)
     findings_tell(&input->run.findings, where, &inference->result->result);
     row->io = input->run.epochs[0];
     row->counted = input->counted;
-    if (input->counted && inference->result->checkpoint[0]) {
+    if (input->counted && inference->result->weights[0]) {
         row->loss = input->loss / (double)input->counted;
         row->top1 = (double)input->correct / (double)input->counted;
         row->top5 = (double)input->correct_top5 / (double)input->counted;
@@ -265,7 +269,7 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
     inference.session =
         (struct session){.job = &job->job, .ranks = &inference.alone, .result = &result->result};
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
-    int code = find_checkpoint(job, result);
+    int code = find_weights(job, result);
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
         if (is_int8(job->precisions[i]) && !inference.ranges)
             code = calibrate(&inference);

@@ -16,7 +16,8 @@ enum { INFER_BATCH_SIZES_MAX = 16, INFER_PRECISIONS_MAX = 8 };
 struct infer_job {
     struct job job; /* how the data set is read; shuffle, trainer and batch size are ignored */
     struct training_config training; /* network and backend; the rest is set from the job */
-    const char *checkpoint;          /* file or folder; NULL: random weights, no accuracy */
+    const char *checkpoint;          /* file or folder; NULL: */
+    const char *weights;             /* file of trainer/weights.h; NULL: random ones, no accuracy */
     uint32_t batch_sizes[INFER_BATCH_SIZES_MAX], batch_size_count;
     uint32_t warmup; /* batches off the clock */
     /* Each precision is measured at all batch sizes: "fp16", "int8", or NULL for the backend's
@@ -41,7 +42,7 @@ struct infer_row {
      * others. */
     struct histogram latency_ns, compute_ns;
     uint64_t counted;        /* labelled samples */
-    double loss, top1, top5; /* over labelled samples; only with a checkpoint */
+    double loss, top1, top5; /* over labelled samples; only with weights from a file */
 };
 
 struct infer_result {
@@ -49,7 +50,7 @@ struct infer_result {
     uint64_t records;
     uint64_t calibrated; /* images used for INT8 calibration */
     char backend[32];
-    char checkpoint[512]; /* the file used; "": none */
+    char weights[512]; /* the file used; "": none */
     uint32_t row_count;
     struct infer_row *rows;
     struct result result; /* for notices; its runs are unused */

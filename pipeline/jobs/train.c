@@ -231,6 +231,22 @@ static int open_training(struct training_run *training)
     return 0;
 }
 
+/* Every rank reads the file. It is told: curves that begin with trained weights say little about a
+ * recipe. */
+static int import_weights(struct training_run *training)
+{
+    const struct train_job *job = training->job;
+    int code = job->final_weights ? file_draft_check(job->final_weights) : 0;
+
+    if (code || !job->initial_weights)
+        return code;
+    code = training_import(&training->network, job->initial_weights);
+    if (code == 0)
+        result_notice(&training->result->result, "training started from the weights in %s",
+                      job->initial_weights);
+    return code;
+}
+
 static int resume(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -316,6 +332,8 @@ static int prepare(struct training_run *training)
     if (code == 0)
         code = ranks_meet(ranks, open_training(training), NULL);
     if (code == 0)
+        code = ranks_meet(ranks, import_weights(training), NULL);
+    if (code == 0)
         code = ranks_meet(ranks, resume(training), NULL);
     return code ? code : ranks_meet(ranks, open_inputs(training), NULL);
 }
@@ -346,6 +364,25 @@ static int learn(struct training_run *training)
     code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
     run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
     return code;
+}
+
+static int write_weights(void *context)
+{
+    struct training_run *training = context;
+
+    return training_export(&training->network, training->job->final_weights);
+}
+
+/* Rank 0 writes them, and the others wait: a slow disk may take longer than they tolerate. */
+static int export_weights(struct training_run *training)
+{
+    char what[256];
+
+    if (!training->job->final_weights || training->job->ranks->place.rank != 0)
+        return 0;
+    snprintf(what, sizeof what, "the weights %.200s are being written",
+             training->job->final_weights);
+    return ranks_do(training->job->ranks, what, write_weights, training);
 }
 
 /* Gather the epochs of all ranks into the only run of the result. */
@@ -387,6 +424,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     if (code == 0)
         code = learn(&training);
     code = ranks_meet(job->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_meet(job->ranks, export_weights(&training), NULL);
     if (code == 0)
         code = ranks_meet(job->ranks, conclude(&training), NULL);
     snprintf(reason, sizeof reason, "%s", fail_reason());

@@ -25,7 +25,9 @@ struct train_job {
     const char *checkpoint; /* folder; NULL: none */
     bool resume;            /* from the checkpoint in that folder */
     bool restart;           /* replace that checkpoint */
-    struct ranks *ranks;    /* joined */
+    /* Files of trainer/weights.h: to start from, and to write at the end; NULL: none. */
+    const char *initial_weights, *final_weights;
+    struct ranks *ranks; /* joined */
 };
 
 /* One epoch and the evaluation after it. */

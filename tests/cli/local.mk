@@ -14,7 +14,7 @@ CLI_TESTS = \
 	tests/cli/documents.sh \
 	tests/cli/few_files.sh \
 	tests/cli/full_disk.sh \
-	tests/cli/infer.sh \
+	tests/cli/infer.sh tests/cli/weights.sh \
 	tests/cli/interrupt.sh \
 	tests/cli/jobfile.sh \
 	tests/cli/large_records.sh \

@@ -9,6 +9,10 @@ UNIT_TESTS += tests/unit/test_buckets
 tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
 tests_unit_test_buckets_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_weights
+tests_unit_test_weights_SOURCES = tests/unit/test_weights.c tests/unit/unit.h
+tests_unit_test_weights_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
 tests_unit_test_networks_LDADD = $(UNIT_LIBS)

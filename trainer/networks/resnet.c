@@ -88,6 +88,26 @@ static void build_tiny(struct graph *graph, const uint32_t *depths)
     finish(graph, small_stem(graph), bottleneck, 16, depths);
 }
 
+/* "stem.conv" -> "conv1", "stage2.block1.conv0" -> "layer2.0.downsample.0", others of that block
+ * "layer2.0.conv1", "fc" -> "fc" (torchvision/models/resnet.py). */
+static void torchvision_name(const struct network *network, const char *layer,
+                             char name[GRAPH_NAME_BYTES])
+{
+    unsigned stage, block, number;
+    char kind[8];
+
+    (void)network;
+    if (sscanf(layer, "stem.%4s", kind) == 1)
+        snprintf(name, GRAPH_NAME_BYTES, "%s1", kind);
+    else if (sscanf(layer, "stage%u.block%u.%4[a-z]%u", &stage, &block, kind, &number) != 4)
+        snprintf(name, GRAPH_NAME_BYTES, "%s", layer);
+    else if (number == 0)
+        snprintf(name, GRAPH_NAME_BYTES, "layer%u.%u.downsample.%d", stage, block - 1,
+                 kind[0] == 'b');
+    else
+        snprintf(name, GRAPH_NAME_BYTES, "layer%u.%u.%s%u", stage, block - 1, kind, number);
+}
+
 const struct network network_resnet50 = {
     .name = "resnet50",
     .summary = "ResNet-50 v1.5",
@@ -95,6 +115,7 @@ const struct network network_resnet50 = {
     .side = 224,
     .classes = 1000,
     .build = build_imagenet,
+    .torchvision_name = torchvision_name,
     .depths = {3, 4, 6, 3},
     .published_parameters = 25557032, /* torchvision resnet50 */
     .published_gmacs = 4.089,
@@ -107,6 +128,7 @@ const struct network network_resnet101 = {
     .side = 224,
     .classes = 1000,
     .build = build_imagenet,
+    .torchvision_name = torchvision_name,
     .depths = {3, 4, 23, 3},
     .published_parameters = 44549160, /* torchvision resnet101 */
     .published_gmacs = 7.801,
@@ -119,6 +141,7 @@ const struct network network_resnet152 = {
     .side = 224,
     .classes = 1000,
     .build = build_imagenet,
+    .torchvision_name = torchvision_name,
     .depths = {3, 8, 36, 3},
     .published_parameters = 60192808, /* torchvision resnet152 */
     .published_gmacs = 11.514,

@@ -24,6 +24,22 @@ static void build(struct graph *graph, const uint32_t *depths)
     graph_fully_connected(graph, "fc8", x, graph->classes);
 }
 
+/* torchvision numbers its layers, convolutions, ReLUs, pools and dropouts alike
+ * (torchvision/models/vgg.py). */
+static void torchvision_name(const struct network *network, const char *layer,
+                             char name[GRAPH_NAME_BYTES])
+{
+    unsigned stage, number, at = 0;
+
+    if (sscanf(layer, "conv%u_%u", &stage, &number) == 2) {
+        for (unsigned i = 0; i + 1 < stage; i++)
+            at += 2 * network->depths[i] + 1;
+        snprintf(name, GRAPH_NAME_BYTES, "features.%u", at + 2 * (number - 1));
+    } else if (sscanf(layer, "fc%u", &number) == 1) {
+        snprintf(name, GRAPH_NAME_BYTES, "classifier.%u", 3 * (number - 6));
+    }
+}
+
 const struct network network_vgg16 = {
     .name = "vgg16",
     .summary = "VGG-16",
@@ -31,6 +47,7 @@ const struct network network_vgg16 = {
     .side = 224,
     .classes = 1000,
     .build = build,
+    .torchvision_name = torchvision_name,
     .depths = {2, 2, 3, 3, 3},
     .plain_batch = 256,
     .published_parameters = 138357544, /* torchvision vgg16 */
@@ -44,6 +61,7 @@ const struct network network_vgg19 = {
     .side = 224,
     .classes = 1000,
     .build = build,
+    .torchvision_name = torchvision_name,
     .depths = {2, 2, 4, 4, 4},
     .plain_batch = 256,
     .published_parameters = 143667240, /* torchvision vgg19 */
