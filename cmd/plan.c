@@ -140,9 +140,9 @@ static double roof_share(double predicted, double measured)
 static void print_share(double share)
 {
     if (share > 0)
-        printf("%8.1f%%", share * 100);
+        printf("%6.1f%%", share * 100);
     else
-        printf("%9s", "-");
+        printf("%7s", "-");
 }
 
 static double mib(uint64_t bytes)
@@ -150,12 +150,20 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
+/* With as many of these decimals as leave a blank before it. */
+static void print_number(int width, int decimals, double value)
+{
+    while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) >= width)
+        decimals--;
+    printf("%*.*f", width, decimals, value);
+}
+
 struct widths {
     int node, operation, engine, fused;
     bool narrow; /* texts and figures have lines of their own */
 };
 
-enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 77 };
+enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 71 };
 
 static struct widths widths_of(const struct plan_view *view)
 {
@@ -176,8 +184,10 @@ static struct widths widths_of(const struct plan_view *view)
 
 static void print_figures(const struct plan_view *view, const struct schedule_step *step)
 {
-    printf("%10.3f%11.3f%15.3f%10.4f", mib(step->read_bytes), mib(step->write_bytes),
-           mib(step->workspace_bytes), step->flops * 1e-9);
+    print_number(9, 3, mib(step->read_bytes));
+    print_number(10, 3, mib(step->write_bytes));
+    print_number(14, 3, mib(step->workspace_bytes));
+    print_number(9, 4, step->flops * 1e-9);
     print_time(predicted_ns(view, step), 1e3);
     print_time(step->measured_ns, 1e3);
     print_share(roof_share(predicted_ns(view, step), step->measured_ns));
@@ -212,7 +222,7 @@ static void print_steps(const struct plan_view *view)
     else
         printf("\n%5s  %-*s  %-*s  %-*s  %-*s", "step", widths.node, "node", widths.operation,
                "operation", widths.engine, "engine", widths.fused, "fused");
-    printf("%10s%11s%15s%10s%11s%11s%9s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
+    printf("%9s%10s%14s%9s%11s%11s%7s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
            "predict us", "measure us", "roof");
     for (int phase = 0; phase < SCHEDULE_PHASES; phase++) {
         bool begun = false;
@@ -232,16 +242,18 @@ static void print_totals(const struct plan_view *view)
     struct total totals[SCHEDULE_PHASES + 1];
 
     add_up(view, totals);
-    printf("\n  %-9s%6s%10s%10s%11s%10s\n", "", "", "read", "write", "workspace", "");
-    printf("  %-9s%6s%10s%10s%11s%10s%11s%11s%9s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
+    printf("\n  %-8s%5s%9s%9s%10s%8s\n", "", "", "read", "write", "workspace", "");
+    printf("  %-8s%5s%9s%9s%10s%8s%11s%11s%7s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
            "predict ms", "measure ms", "roof");
     for (int i = 0; i <= SCHEDULE_PHASES; i++) {
         const struct total *row = &totals[i];
         if (row->steps == 0)
             continue;
-        printf("  %-9s%6u%10.2f%10.2f%11.2f%10.3f",
-               i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row->steps, mib(row->read_bytes),
-               mib(row->write_bytes), mib(row->workspace_bytes), row->flops * 1e-9);
+        printf("  %-8s%5u", i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row->steps);
+        print_number(9, 2, mib(row->read_bytes));
+        print_number(9, 2, mib(row->write_bytes));
+        print_number(10, 2, mib(row->workspace_bytes));
+        print_number(8, 3, row->flops * 1e-9);
         print_time(row->predicted_ns, 1e6);
         print_time(row->measured_ns, 1e6);
         print_share(roof_share(row->predicted_ns, row->measured_ns));

@@ -40,11 +40,6 @@ def load(path):
 def save(path, header, data):
     text = json.dumps(header).encode()
     open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
-def narrow(kind, value):
-    if kind == "F16":
-        return struct.pack("<e", value)
-    bits, = struct.unpack("<I", struct.pack("<f", value))
-    return struct.pack("<H", bits >> 16)
 header, data = load("a.safetensors")
 assert header.pop("__metadata__") == {"format": "pt"}
 names = list(header)
@@ -56,16 +51,18 @@ for name in names: # in order, without gaps, and the data is aligned
     assert header[name]["dtype"] == "F32" and header[name]["data_offsets"] == [at, at + size], (name, header[name])
     at += size
 assert at == len(data) and struct.unpack_from("<Q", open("a.safetensors", "rb").read())[0] % 8 == 0
-numbers = list(struct.unpack(f"<{at // 4}f", data))
+count = at // 4
 for kind in ("F16", "BF16"):
-    rounded, halves = [], b""
-    for value in numbers:
-        half = narrow(kind, value)
-        halves += half
-        rounded.append(struct.unpack("<e", half)[0] if kind == "F16" else struct.unpack("<f", b"\0\0" + half)[0])
+    if kind == "F16":
+        halves = struct.pack(f"<{count}e", *struct.unpack(f"<{count}f", data))
+        wide = struct.pack(f"<{count}f", *struct.unpack(f"<{count}e", halves))
+    else:
+        bits = [value >> 16 for value in struct.unpack(f"<{count}I", data)]
+        halves = struct.pack(f"<{count}H", *bits)
+        wide = struct.pack(f"<{count}I", *(value << 16 for value in bits))
     less = {n: {"dtype": kind, "shape": e["shape"], "data_offsets": [o // 2 for o in e["data_offsets"]]} for n, e in header.items()}
     save(kind, less, halves)
-    save(kind + "-wide", header, struct.pack(f"<{len(rounded)}f", *rounded))
+    save(kind + "-wide", header, wide)
 first = names[0]
 def changed(path, change, data=data):
     copy = json.loads(json.dumps(header))
