@@ -51,6 +51,8 @@ PROGRAMS = {
     "files": "{source}/files.py --iobench {iobench} --folder {folder}",
     "telemetry": "{build}/bench/telemetry {folder}",
     "trainer": "{build}/bench/trainer",
+    "zoo": "{source}/zoo.py --iobench {iobench} --folder {folder}",
+    "zoo-accuracy": "{source}/zoo.py --iobench {iobench} --folder {folder} --accuracy",
     "parity": "{source}/parity.py --forward {build}/bench/forward",
     "telemetry_rates": "{source}/telemetry_rates.py --iobench {iobench} --folder {folder}",
     "loaders": "{source}/loaders.py --iobench {iobench} --folder {folder}",

@@ -56,7 +56,7 @@ EXTRA_DIST += bench/net.py
 noinst_PROGRAMS += bench/forward
 bench_forward_SOURCES = bench/forward.c
 bench_forward_LDADD = $(LIBIOBENCH_LIBS)
-EXTRA_DIST += bench/parity.py
+EXTRA_DIST += bench/parity.py bench/zoo.py
 
 if HAVE_DNNL
 noinst_PROGRAMS += bench/trainer

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does every network learn by its default recipe?
+
+    bench/zoo.py [--iobench PATH] [--folder DIR] [--data FOLDER] [--networks NAME,...] [--steps N]
+    bench/zoo.py --accuracy [--networks tiny,lenet]
+
+First form: each network of the zoo trains for a few steps on real images (Fashion-MNIST, as Debian's
+dataset-fashion-mnist has it) of the smallest side that it takes, two epochs over the same images; the figure is its
+mean loss over the second one in that over the first.
+
+Second form: accuracy on the 10,000 test images after all epochs over the 60,000 others, and how long it took. Tens of
+minutes on two cores."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+SIDES = {"alexnet": 64, "vgg16": 32, "vgg19": 32, "googlenet": 32, "inception-v3": 75}  # others: 28, as the images are
+BATCH = 32
+GOAL = 0.9
+ACCURACY = {"tiny": (0.91, 8), "lenet": (0.90, 12)}  # goal, epochs
+
+
+def networks(iobench):
+    document = json.loads(subprocess.run([iobench, "list", "networks", "--json"], check=True, text=True,
+                                         stdout=subprocess.PIPE).stdout)
+    return [row["name"] for row in document["networks"]]
+
+
+def train(options, network, arguments):
+    path = os.path.join(options.folder, network + ".json")
+    command = [options.iobench, "train", "--network", network, "--classes", "10", "--json", path,
+               "--size", str(SIDES.get(network, 28))] + arguments
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"zoo.py: {' '.join(command)}: {done.stderr.strip()}")
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["epochs"]
+
+
+def learn(options, network):
+    images = BATCH * options.steps // 2
+    epochs = train(options, network, ["--data", options.folder + "/train", "--limit-samples", str(images), "--epochs", "2",
+                                      "--batch-size", str(BATCH)])
+    first, last = epochs[0], epochs[-1]
+    print(f"{network}: {options.steps} steps of {BATCH}: loss {first['loss']:.3f}, then {last['loss']:.3f}, "
+          f"accuracy {last['accuracy']:.3f}, {last['elapsed_s']:.1f} s")
+    share = last["loss"] / first["loss"]
+    print(f"claim zoo_{network} {share:.4f} of the first loss goal <={GOAL} {'ok' if share <= GOAL else 'short'}", flush=True)
+
+
+def measure(options, network):
+    goal, count = ACCURACY[network]
+    last = train(options, network, ["--data", options.folder + "/train", "--eval-data", options.folder + "/test",
+                                    "--epochs", str(count), "--batch-size", "64"])[-1]
+    print(f"{network}: {count} epochs in {last['elapsed_s']:.0f} s")
+    print(f"claim zoo_accuracy_{network} {last['top1']:.4f} of the test images goal >={goal} "
+          f"{'ok' if last['top1'] >= goal else 'short'}", flush=True)
+
+
+def pack(options):
+    for name, pattern in (("train", "train"), ("test", "t10k")):
+        source = os.path.join(options.folder, "idx-" + name)
+        os.makedirs(source, exist_ok=True)
+        for part in ("images-idx3", "labels-idx1"):
+            shutil.copy(f"{options.data}/{pattern}-{part}-ubyte.gz", source)
+        subprocess.run([options.iobench, "pack", source, os.path.join(options.folder, name), "--shuffle", "--force"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iobench", default="build/iobench")
+    parser.add_argument("--folder", default="/tmp/iobench-zoo")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--networks")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--accuracy", action="store_true")
+    options = parser.parse_args()
+    if not os.path.exists(options.data):
+        print(f"zoo.py: {options.data} is missing: install dataset-fashion-mnist", file=sys.stderr)
+        return 77
+    os.makedirs(options.folder, exist_ok=True)
+    pack(options)
+    names = options.networks.split(",") if options.networks else \
+        list(ACCURACY) if options.accuracy else networks(options.iobench)
+    for name in names:
+        (measure if options.accuracy else learn)(options, name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
