@@ -23,7 +23,8 @@ class Browser:
                    "--disable-component-update", "--hide-scrollbars", "--user-data-dir=" + self.folder, "about:blank"]
         self.process = subprocess.Popen(
             ["sh", "-c", f'exec "$@" 3<&{to_read} 4>&{back_write}', "sh"] + command, pass_fds=(to_read, back_write),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": self.folder})  # it leaves a folder there
         os.close(to_read)
         os.close(back_write)
         self.rest, self.number, self.events = b"", 0, []
