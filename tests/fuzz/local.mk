@@ -21,6 +21,7 @@ FUZZ_REPLAYS = \
 	tests/fuzz/replay_series \
 	tests/fuzz/replay_options \
 	tests/fuzz/replay_checkpoint \
+	tests/fuzz/replay_hints \
 	tests/fuzz/replay_safetensors \
 	tests/fuzz/replay_mnist \
 	tests/fuzz/replay_devices \
@@ -81,6 +82,8 @@ tests_fuzz_replay_options_SOURCES = tests/fuzz/fuzz_options.c $(FUZZ_REPLAY)
 tests_fuzz_replay_options_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(FUZZ_REPLAY)
 tests_fuzz_replay_safetensors_LDADD = $(LIBIOBENCH_LIBS)
+tests_fuzz_replay_hints_SOURCES = tests/fuzz/fuzz_hints.c $(FUZZ_REPLAY)
+tests_fuzz_replay_hints_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c $(FUZZ_REPLAY)
 tests_fuzz_replay_checkpoint_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_mnist_SOURCES = tests/fuzz/fuzz_mnist.c $(FUZZ_REPLAY)
