@@ -219,7 +219,11 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
     while (count < draws) {
         int taken =
             loader_acquire(bench->loader, fetches, draws - count < 7 ? draws - (uint32_t)count : 7);
-        assert_true(taken > 0);
+        if (taken <= 0) {
+            const int code = loader_join(bench->loader);
+            fail_msg("loader_acquire: %d; the loader ended with %d: %s", taken, code,
+                     fail_reason());
+        }
         for (int i = 0; i < taken; i++, count++) {
             struct fetch *fetch = fetches[i];
             if (count == 0)
