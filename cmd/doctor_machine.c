@@ -305,6 +305,25 @@ static void look_gpus(const char *path, struct doctor_finding *finding)
     finding_advise(finding, "not required: --trainer replay:h200 simulates one");
 }
 
+/* Only a look: nothing here reads by cuFile. */
+static void look_gpu_storage(const char *path, struct doctor_finding *finding)
+{
+    static const char *const places[] = {"/usr/lib/*/libcufile.so.0", "/usr/lib64/libcufile.so.0",
+                                         "/usr/local/cuda*/lib64/libcufile.so.0",
+                                         "/usr/local/cuda*/targets/*/lib/libcufile.so.0"};
+    size_t libraries = 0;
+
+    (void)path;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        libraries += count_matches(places[i]);
+    if (libraries && count_matches("/proc/driver/nvidia-fs"))
+        return finding_say(finding, DOCTOR_OK, "cuFile, and the driver nvidia-fs is loaded");
+    finding_say(finding, DOCTOR_NO,
+                libraries ? "cuFile, without the driver nvidia-fs" : "no cuFile (libcufile.so.0)");
+    finding_advise(finding, "not required: no reader uses it; frameworks do, and without nvidia-fs "
+                            "it copies through host memory (package nvidia-gds)");
+}
+
 static void look_mpi(const char *path, struct doctor_finding *finding)
 {
     (void)path;
@@ -328,6 +347,7 @@ const struct doctor_check doctor_machine[] = {
     {"bytes read", look_io_counters},
     {"sandbox", look_sandbox},
     {"GPUs", look_gpus},
+    {"GPU storage", look_gpu_storage},
     {"MPI", look_mpi},
     {0},
 };

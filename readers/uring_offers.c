@@ -2,6 +2,9 @@
  * What the io_uring of this machine offers: each thing is tried on a ring of its own. */
 #include "readers/uring.h"
 
+#include "base/file.h"
+#include "base/folder.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +12,12 @@
 #include <unistd.h>
 
 enum { ENTRIES = 256, BUFFER_BYTES = 64 * 1024 };
-enum { REGISTER_IOWQ_MAX_WORKERS = 19 }; /* Linux 5.15; older headers lack it */
+/* Kernel ABI (include/uapi/linux/io_uring.h) that older headers lack. */
+enum {
+    REGISTER_IOWQ_MAX_WORKERS = 19, /* 5.15 */
+    SETUP_SQE128 = 1 << 10,         /* 5.19, as is IORING_OP_URING_CMD */
+    SETUP_CQE32 = 1 << 11,          /* 5.19 */
+};
 
 static int try_flags(unsigned flags)
 {
@@ -51,6 +59,23 @@ static int try_workers(const struct io_uring *ring, uint32_t *workers)
     return 0;
 }
 
+/* Is there a disk whose driver has queues without interrupts (queue/io_poll)? */
+static int find_polled_disk(void)
+{
+    struct folder_names found;
+    int code = -ENODEV;
+
+    folder_names_matching(&found, "/sys/block/*/queue/io_poll");
+    for (size_t i = 0; i < found.count && code; i++) {
+        FILE *file = file_stream_kernel(found.list[i]);
+        code = file && fgetc(file) == '1' ? 0 : -ENODEV;
+        if (file)
+            fclose(file);
+    }
+    folder_names_release(&found);
+    return code;
+}
+
 void uring_offers(reader_tell tell, void *context)
 {
     struct io_uring ring;
@@ -79,6 +104,12 @@ void uring_offers(reader_tell tell, void *context)
                             : "allow io_uring_register in the container's seccomp profile"},
         {"sqpoll", try_flags(IORING_SETUP_SQPOLL), "a kernel thread can submit (sqpoll)",
          "only needed for sqpoll: Linux 5.13 and later, or root"},
+        {"polling", find_polled_disk(),
+         "a disk has queues that are polled, without interrupts (iopoll)",
+         "only needed for iopoll: an NVMe disk, and nvme.poll_queues=N on the kernel's command "
+         "line"},
+        {"passthrough", try_flags(SETUP_SQE128 | SETUP_CQE32),
+         "entries large enough for commands of an NVMe disk", "Linux 5.19 and later"},
         {"workers", asked, threads, "the limit is unknown: Linux 5.15 and later say it"},
     };
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)

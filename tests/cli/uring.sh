@@ -26,6 +26,10 @@ for offer in files buffers; do
     # shellcheck disable=SC2154 # expect sets out
     printf '%s\n' "$out" | grep -q "^  ok  *uring $offer  *registered" || die "uring $offer is not offered:"
 done
+polled=warn
+! cat /sys/block/*/queue/io_poll 2>/dev/null | grep -q 1 || polled=ok
+printf '%s\n' "$out" | grep -q "^  $polled  *uring polling" || die "uring polling is not $polled:"
+says "uring passthrough" "GPU storage"
 refused io_uring_register 1 0 doctor
 for offer in files buffers workers; do
     printf '%s\n' "$out" | grep -q "^  warn  *uring $offer  *missing: Operation not permitted" ||
