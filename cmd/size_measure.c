@@ -20,7 +20,6 @@
 #include "telemetry/devices.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -266,16 +265,13 @@ static int measure_all(struct storage_survey *survey)
 
 static struct quantity quantity_of(const struct stats_summary *rate, double scale)
 {
-    return (struct quantity){
-        .value = rate->median * scale,
-        .spread = fmin(9.9, fmax(rate->high / rate->median - 1, 1 - rate->low / rate->median))};
+    return quantity_of_interval(rate->median * scale, rate->low * scale, rate->high * scale);
 }
 
 static void put(FILE *stream, const char *key, const struct quantity *quantity)
 {
-    fprintf(stream, "%s=%.5g", key, quantity->value);
-    if (quantity->spread > 0)
-        fprintf(stream, " +-%.2g%%", 100 * quantity->spread);
+    fprintf(stream, "%s=", key);
+    quantity_print(stream, quantity);
     fputc('\n', stream);
 }
 

@@ -106,6 +106,26 @@ double quantity_deviation(const struct quantity *quantity)
     return log1p(quantity->spread) / ninety;
 }
 
+/* A few runs on a busy machine may differ by a factor of a hundred: what was measured must be
+ * readable. */
+static const double spread_max = 1e6;
+
+struct quantity quantity_of_interval(double value, double low, double high)
+{
+    double spread = fmax(high / value - 1, 1 - low / value);
+
+    if (!(value > 0)) /* there is no share of nothing */
+        spread = 0;
+    return (struct quantity){.value = value, .spread = fmin(fmax(spread, 0), spread_max)};
+}
+
+void quantity_print(FILE *stream, const struct quantity *quantity)
+{
+    fprintf(stream, "%.5g", quantity->value);
+    if (quantity->spread > 0)
+        fprintf(stream, " +-%.2g%%", 100 * quantity->spread);
+}
+
 int quantity_parse(const char *text, struct quantity *quantity)
 {
     char *end;
@@ -121,7 +141,8 @@ int quantity_parse(const char *text, struct quantity *quantity)
         return -EINVAL;
     text = end + 2;
     quantity->spread = strtod(text, &end) / 100;
-    if (end == text || strcmp(end, "%") != 0 || !(quantity->spread >= 0 && quantity->spread <= 10))
+    if (end == text || strcmp(end, "%") != 0 ||
+        !(quantity->spread >= 0 && quantity->spread <= spread_max))
         return -EINVAL;
     return 0;
 }

@@ -9,6 +9,8 @@
 
 #include "base/ini.h"
 
+#include <stdio.h>
+
 /* A profile in the program. */
 struct profile_shipped {
     const char *family, *name, *text;
@@ -32,6 +34,12 @@ const char *profiles_text(const struct ini *ini, const char *section, const char
 struct quantity {
     double value, spread; /* spread: 0.1 */
 };
+
+/* Return a measured figure with its 95% interval low .. high, of which the farther end is its
+ * spread. */
+struct quantity quantity_of_interval(double value, double low, double high);
+/* Print it as quantity_parse() reads it: 5 digits. */
+void quantity_print(FILE *stream, const struct quantity *quantity);
 
 /* Return the standard deviation of its logarithm: values are log-normal, 90% within the spread. */
 double quantity_deviation(const struct quantity *quantity);

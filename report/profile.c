@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/escape.h"
+#include "profiles/profiles.h"
 #include "report/report.h"
 
-#include <math.h>
+#include <stdbool.h>
 
 const char report_profile_mark[] = "# Made by iobench: profile\n";
 
 /* "1.2e+09 +-3%": the interval of the runs, where there are several. */
 static void put_rate(FILE *stream, const char *key, const struct stats_summary *rate, double scale)
 {
-    const double up = rate->high / rate->median - 1, down = 1 - rate->low / rate->median;
+    const bool has_interval = rate->count > 1;
+    const struct quantity quantity = quantity_of_interval(
+        rate->median * scale, (has_interval ? rate->low : rate->median) * scale,
+        (has_interval ? rate->high : rate->median) * scale);
 
-    fprintf(stream, "%s=%.6g", key, rate->median * scale);
-    if (rate->count > 1 && fmax(up, down) > 0)
-        fprintf(stream, " +-%.2g%%", 100 * fmax(up, down));
+    fprintf(stream, "%s=", key);
+    quantity_print(stream, &quantity);
     fputc('\n', stream);
 }
 

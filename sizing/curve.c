@@ -67,10 +67,8 @@ int sizing_curve_parse(struct sizing_curve *curve, double read_bytes, const char
 void sizing_curve_print(FILE *stream, const struct sizing_curve_row *row)
 {
     for (unsigned i = 0; i < row->count; i++) {
-        const struct quantity *rate = &row->bytes_per_s[i];
-        fprintf(stream, "%s%.0f:%.5g", i ? ", " : "", row->depths[i], rate->value);
-        if (rate->spread > 0)
-            fprintf(stream, " +-%.2g%%", 100 * rate->spread);
+        fprintf(stream, "%s%.0f:", i ? ", " : "", row->depths[i]);
+        quantity_print(stream, &row->bytes_per_s[i]);
     }
 }
 

@@ -67,7 +67,7 @@ static void a_figure_without_a_source_is_refused(void **unused)
 static void quantities_are_parsed(void **unused)
 {
     static const char *const bad[] = {"",     "x",      "-1",    "inf",     "nan",
-                                      "1 GB", "1 +- 5", "1 +-%", "1 +--5%", "1 +-2000%"};
+                                      "1 GB", "1 +- 5", "1 +-%", "1 +--5%", "1 +-inf%"};
     struct quantity quantity;
 
     (void)unused;
@@ -78,6 +78,30 @@ static void quantities_are_parsed(void **unused)
     assert_int_equal(quantity_parse("2 +- 5%", &quantity), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(quantity_parse(bad[i], &quantity), -EINVAL);
+}
+
+/* A profile that this program wrote is read again, however far apart its runs were. */
+static void measured_quantities_are_read_again(void **unused)
+{
+    static const double measured[][4] = {
+        /* value, low, high, spread */
+        {100, 99, 103, 0.03}, {100, 20, 110, 0.8}, {100, 1, 2000, 19}, {100, -50, 90, 1.5},
+        {1, 0, 1e300, 1e6},   {0, 0, 0, 0},        {0, 0, 5, 0},       {12345.6789, 0, 0, 1}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        const double *m = measured[i];
+        const struct quantity quantity = quantity_of_interval(m[0], m[1], m[2]);
+        struct quantity read;
+        char text[64] = "";
+        FILE *stream = fmemopen(text, sizeof text, "w");
+        assert_non_null(stream);
+        quantity_print(stream, &quantity);
+        fclose(stream);
+        assert_int_equal(quantity_parse(text, &read), 0);
+        assert_true(fabs(read.value - m[0]) <= 1e-4 * m[0]);
+        assert_true(fabs(read.spread - m[3]) <= 0.05 * m[3]);
+    }
 }
 
 static void apply(const char *text, int wanted, const char *reason)
@@ -133,6 +157,7 @@ int main(void)
         cmocka_unit_test(every_shipped_profile_is_whole),
         cmocka_unit_test(a_figure_without_a_source_is_refused),
         cmocka_unit_test(quantities_are_parsed),
+        cmocka_unit_test(measured_quantities_are_read_again),
         cmocka_unit_test(unknown_figures_are_refused),
         cmocka_unit_test(later_profiles_override),
     };
