@@ -10,6 +10,9 @@ LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/
 	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
+.PHONY: lint
+lint: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LINTS)'
 include tests/cluster/local.mk
 include tests/liars/local.mk
 include tests/stress/local.mk
