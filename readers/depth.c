@@ -20,7 +20,8 @@ enum {
 
 void depth_start(struct depth *depth, uint32_t most)
 {
-    *depth = (struct depth){.now = 1, .knee = 1, .climbing = true, .is_found = most == 1};
+    *depth = (struct depth){
+        .now = 1, .knee = 1, .climbing = true, .is_found = most == 1, .random = random_start(1)};
     depth->depths[0] = 1;
     while (depth->depths[depth->last] < most && depth->last < DEPTHS_MOST - 1) {
         uint32_t now = depth->depths[depth->last++];
@@ -127,10 +128,16 @@ static bool judge(struct depth *depth)
 
 static void begin_sweep(struct depth *depth)
 {
-    depth->upward = false;
-    depth->at = depth->last;
-    for (uint32_t i = depth->first; i <= depth->last; i++)
-        depth->rates[depth->sweeps][i] = 0;
+    const uint32_t count = depth->last - depth->first + 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        depth->order[i] = depth->first + i;
+        depth->rates[depth->sweeps][depth->first + i] = 0;
+    }
+    random_shuffle_u32(&depth->random, depth->order, count);
+    depth->reversed = false;
+    depth->turn = 0;
+    depth->at = depth->order[0];
 }
 
 /* Measure each depth once, into the first row; drop those far below the best. */
@@ -157,12 +164,12 @@ static void climb(struct depth *depth, double bytes_per_s, uint64_t window_ns)
 static void sweep(struct depth *depth, double bytes_per_s)
 {
     depth->rates[depth->sweeps][depth->at] += bytes_per_s;
-    if (!depth->upward && depth->at == depth->first) {
-        depth->upward = true;
-    } else if (!depth->upward) {
-        depth->at--;
-    } else if (depth->at < depth->last) {
-        depth->at++;
+    if (!depth->reversed && depth->turn == depth->last - depth->first) {
+        depth->reversed = true; /* the last one once more */
+    } else if (!depth->reversed) {
+        depth->at = depth->order[++depth->turn];
+    } else if (depth->turn > 0) {
+        depth->at = depth->order[--depth->turn];
     } else {
         depth->sweeps++;
         if (depth->sweeps >= SWEEPS_LEAST)
@@ -180,7 +187,7 @@ static void end_window(struct depth *depth, double bytes_per_s, uint64_t window_
         sweep(depth, bytes_per_s);
     uint32_t next = depth->is_found ? depth->knee : depth->depths[depth->at];
     if (next != depth->now) {
-        depth->settling = depth->now + next;
+        depth->settling = depth->now > next ? depth->now : next;
         depth->now = next;
     }
 }

@@ -5,9 +5,10 @@
  *
  * Shared storage and virtual disks drift by more than the missing share within a second, and one
  * doubling may gain less than that share where two or three gain more. So all candidates take turns
- * in sweeps down and up again, which cancels drift. After each sweep, depths that are significantly
- * too low are dropped; the search ends when the lowest candidate left is significantly good enough,
- * or after DEPTH_SWEEPS_MOST.
+ * in sweeps: in random order and in the reverse of it, which cancels drift, and no depth always
+ * follows an easier one, whose unused share of the storage it would get. After each sweep, depths
+ * that are significantly too low are dropped; the search ends when the lowest candidate left is
+ * significantly good enough, or after DEPTH_SWEEPS_MOST.
  *
  * Only time in which storage is the bottleneck counts: while fewer reads are in flight than
  * requested, because memory or the consumer stops the loader, nothing is measured. Knows neither
@@ -15,6 +16,8 @@
  */
 #ifndef IOBENCH_READERS_DEPTH_H
 #define IOBENCH_READERS_DEPTH_H
+
+#include "base/random.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,8 +36,11 @@ struct depth {
     uint32_t first, last;         /* the candidates */
     uint32_t at;                  /* the one being measured */
     bool climbing;                /* the first pass: each once, to find the candidates */
-    bool upward;                  /* the second half of a sweep */
-    uint32_t sweeps;              /* completed */
+    bool reversed;                /* the second half of a sweep */
+    uint32_t order[DEPTHS_MOST];  /* of the candidates in this sweep */
+    uint32_t turn;                /* in it */
+    struct random random;
+    uint32_t sweeps;                              /* completed */
     double rates[DEPTH_SWEEPS_MOST][DEPTHS_MOST]; /* bytes/s, sum of a sweep's two intervals */
     bool running;
     uint32_t settling; /* completions until the previous depth has no effect */

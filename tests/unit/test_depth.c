@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { REQUEST_BYTES = 128 * 1024 };
+enum { REQUEST_BYTES = 128 * 1024, REAPED = 64 }; /* at most, at once */
 
 /* `ways` parallel reads, latency_ns each; slower beyond `thrash` reads in flight. */
 struct storage {
@@ -18,6 +18,9 @@ struct storage {
     uint32_t consumer; /* reads in flight before memory runs out; 0: no limit */
     double drift;      /* of the throughput over seconds, as a share */
     double gusts;      /* of the throughput over tens of milliseconds, as a share */
+    double gust_ns;    /* their length; 0: 20 ms */
+    double sustained;  /* bytes/s, whatever the depth; 0: no limit */
+    double burst;      /* bytes not read at that rate that may be read later, faster */
     uint32_t soft;     /* no sharp knee: half the throughput is reached at this depth */
     uint64_t seed;
 };
@@ -32,11 +35,24 @@ static double bytes_per_s(const struct storage *storage, uint32_t in_flight)
     return storage->thrash && in_flight > storage->thrash ? rate * 0.8 : rate;
 }
 
+/* bytes_per_s() as a token bucket lets it: *burst bytes are left. */
+static double served(const struct storage *storage, uint32_t in_flight, double bytes, double *burst)
+{
+    double rate = bytes_per_s(storage, in_flight);
+
+    if (storage->sustained <= 0)
+        return rate;
+    if (*burst <= 0)
+        rate = fmin(rate, storage->sustained);
+    *burst = fmin(*burst + (storage->sustained / rate - 1) * bytes, storage->burst);
+    return rate;
+}
+
 static struct depth run(const struct storage *storage, uint32_t most, double seconds)
 {
     struct random random = random_start(storage->ways + storage->seed);
     struct depth depth;
-    double now_ns = 1, gust = 1, gust_end_ns = 0;
+    double now_ns = 1, gust = 1, gust_end_ns = 0, burst = 0;
 
     depth_start(&depth, most);
     while (now_ns < seconds * 1e9 && !depth.is_found) {
@@ -44,10 +60,11 @@ static struct depth run(const struct storage *storage, uint32_t most, double sec
         uint32_t in_flight = full ? depth.now : storage->consumer;
         if (now_ns > gust_end_ns) {
             gust = exp(storage->gusts * random_normal(&random));
-            gust_end_ns = now_ns + 2e7;
+            gust_end_ns = now_ns + (storage->gust_ns > 0 ? storage->gust_ns : 2e7);
         }
-        uint32_t group = 1 + (uint32_t)random_below(&random, in_flight);
-        double rate = bytes_per_s(storage, in_flight) * gust *
+        uint32_t group =
+            1 + (uint32_t)random_below(&random, in_flight < REAPED ? in_flight : REAPED);
+        double rate = served(storage, in_flight, group * (double)REQUEST_BYTES, &burst) * gust *
                       (1 + storage->noise * random_normal(&random)) *
                       (1 + storage->drift * sin(now_ns * 1e-9 * 3 + (double)storage->seed));
         now_ns += group * (double)REQUEST_BYTES / rate * 1e9;
@@ -138,6 +155,44 @@ static void a_knee_that_is_not_sharp_is_not_found_too_early(void **unused)
     assert_in_range(right, 190, 200);
 }
 
+/* What a shallow depth leaves unused, the next one gets, for a while; and gusts outlast an
+ * interval. 97% of the throughput need 32 reads in flight: 9 of 10 searches find that or twice as
+ * many. */
+static void searches_repeat_on_bursty_storage(void **unused)
+{
+    static const struct storage storages[] = {
+        {.soft = 24,
+         .latency_ns = 39700000,
+         .sustained = 1.5e9,
+         .burst = 3e7,
+         .gust_ns = 5e7,
+         .gusts = 0.2},
+        {.soft = 12,
+         .latency_ns = 62400000,
+         .sustained = 1.5e9,
+         .burst = 0,
+         .gust_ns = 1e8,
+         .gusts = 0.2},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof storages / sizeof *storages; i++) {
+        uint32_t same = 0, enough = 0;
+        for (uint64_t seed = 0; seed < 100; seed++) {
+            struct storage storage = storages[i];
+            storage.ways = 1000;
+            storage.noise = 0.1;
+            storage.drift = 0.3;
+            storage.seed = seed;
+            struct depth depth = run(&storage, 256, 60);
+            same += depth.knee == 32 || depth.knee == 64;
+            enough += depth.knee >= 32;
+        }
+        assert_in_range(same, 86, 100); /* 93 and 90; in a fixed order 82 */
+        assert_in_range(enough, 95, 100);
+    }
+}
+
 static void a_slow_consumer_says_nothing_of_the_storage(void **unused)
 {
     struct storage storage = {.ways = 64, .latency_ns = 100000, .consumer = 8};
@@ -157,6 +212,7 @@ int main(void)
         cmocka_unit_test(the_limit_of_the_reader_holds),
         cmocka_unit_test(a_storage_that_drifts_has_its_knee_all_the_same),
         cmocka_unit_test(a_knee_that_is_not_sharp_is_not_found_too_early),
+        cmocka_unit_test(searches_repeat_on_bursty_storage),
         cmocka_unit_test(a_slow_consumer_says_nothing_of_the_storage),
     };
 
