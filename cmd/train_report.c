@@ -23,10 +23,10 @@ static void print_heading(const char *network, const struct train_result *result
     char activations[32];
 
     words_printf(stdout, "", 0,
-                 "%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image", network,
-                 result->backend, (double)result->cost.parameters * 1e-6,
-                 (double)result->cost.forward_macs * 1e-9,
-                 bytes_text(result->cost.activation_bytes, activations, sizeof activations));
+                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image",
+                 network, result->backend, result->precision,
+                 (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
+                 bytes_text(result->activation_bytes, activations, sizeof activations));
     printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
            "share of time");
     printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
@@ -149,16 +149,17 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
     for (uint32_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     json_t *course = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I}, "
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:o, s:I, "
+        "s:I}, "
         "s:I, "
         "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-        "network", job->training.network->name, "backend", result->backend, "side",
-        (json_int_t)job->training.side, "classes", (json_int_t)job->training.classes, "batch_size",
-        (json_int_t)job->job.batch_size, "ranks", (json_int_t)job->ranks->place.ranks, "seed",
-        (json_int_t)job->job.order.seed, "records", (json_int_t)result->records,
-        "evaluation_records", (json_int_t)result->evaluation_records, "recipe", "name",
-        recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate", json_number(recipe->rate),
-        "momentum", json_number(recipe->momentum), "weight_decay",
+        "network", job->training.network->name, "backend", result->backend, "precision",
+        result->precision, "side", (json_int_t)job->training.side, "classes",
+        (json_int_t)job->training.classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
+        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.order.seed, "records",
+        (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
+        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate",
+        json_number(recipe->rate), "momentum", json_number(recipe->momentum), "weight_decay",
         json_number(recipe->weight_decay), "decays_fc_bias", recipe->decays_fc_bias,
         "label_smoothing", json_number(recipe->label_smoothing), "steps", (json_int_t)recipe->steps,
         "warmup_steps", (json_int_t)recipe->warmup_steps, "memory_before_bytes",

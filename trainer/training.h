@@ -58,6 +58,8 @@ const char *training_notice(const void *training);
 
 /* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);
+/* Outputs of all nodes for one image, in that precision. */
+uint64_t training_activation_bytes(const struct training *training);
 
 /* Train on one batch: forward, backward, exchange, update. The batch belongs to the caller again on
  * return. With config.late a device may still be computing: loss and times are those of the oldest

@@ -228,6 +228,9 @@ static int open_training(struct training_run *training)
             exchange_sent_bytes(&training->network.exchange, job->ranks,
                                 (double)training->network.graph->parameter_floats);
     snprintf(result->backend, sizeof result->backend, "%s", training->network.choice.plugin->name);
+    result->activation_bytes = training_activation_bytes(&training->network);
+    snprintf(result->precision, sizeof result->precision, "%s",
+             training_precision(&training->network));
     return 0;
 }
 

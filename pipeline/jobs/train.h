@@ -53,7 +53,8 @@ struct train_result {
     uint64_t first_epoch; /* above 0: resumed */
     bool reached;         /* the target */
     uint64_t reached_ns;
-    char backend[32];
+    char backend[32], precision[8];
+    uint64_t activation_bytes; /* of one image, in that precision */
     /* The input side as `iobench run` reports it: one run with the epochs of all ranks. job: its
      * settings. */
     struct result result;
