@@ -29,7 +29,7 @@ struct convolutions {
 
 static const struct cpu_layout *any(struct convolutions *all, int ndims, const dnnl_dims_t dims)
 {
-    return cpu_any(&all->dnnl, cpu_plain(&all->dnnl, ndims, dims));
+    return cpu_any(&all->dnnl, cpu_plain(&all->dnnl, ndims, dims), dnnl_f32);
 }
 
 static struct cpu_operation describe(struct convolutions *all, const struct graph *graph,

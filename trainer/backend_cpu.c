@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: oneDNN, FP32. This file owns its memory and implements the backend contract;
- * cpu.h describes how a batch is computed.
+ * The cpu backend: oneDNN, FP32 or BF16. This file owns its memory and implements the backend
+ * contract; cpu.h describes how a batch is computed.
  *
  * oneDNN runs on OpenMP threads. Their number is a property of the calling thread, and primitives
  * are created for it; so every call sets it.
@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "base/thread.h"
 #include "kernels/kernels.h"
 #include "trainer/plugins.h"
@@ -24,6 +25,21 @@ enum { PAGE_ALIGNMENT = 2 << 20, LINE_FLOATS = 16 };
 /* From the OpenMP runtime that oneDNN brings; omp.h belongs to the compiler, and not every compiler
  * has one. */
 void omp_set_num_threads(int count);
+
+static const char *const precisions[] = {"fp32", "bf16", NULL};
+static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16};
+
+struct cpu_settings {
+    int precision; /* index of precisions and types */
+};
+
+static const struct option_spec cpu_options[] = {
+    {"precision", 0, OPTION_CHOICE, offsetof(struct cpu_settings, precision), .fallback = "fp32",
+     .choices = precisions,
+     .summary = "precision of layers; weights are kept and updated in FP32; bf16 needs a CPU with "
+                "AVX512-BF16 or AMX"},
+    {0},
+};
 
 struct cpu_state {
     struct cpu_model model;
@@ -94,11 +110,30 @@ static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const st
         (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups, height, width});
 }
 
-static int open_model(struct cpu_state *cpu)
+/* oneDNN computes BF16 on any CPU with AVX-512, but without instructions for it slower than FP32.
+ */
+static int check_precision(dnnl_data_type_t type, bool is_fp32)
+{
+    const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+
+    if (type == dnnl_f32)
+        return 0;
+    if ((isa & dnnl_cpu_isa_avx512_core_bf16) != dnnl_cpu_isa_avx512_core_bf16)
+        return fail(ENOTSUP, "backend cpu: bf16 needs a CPU with AVX512-BF16 or AMX; use fp32");
+    return is_fp32 ? fail(EINVAL, "backend cpu: in INT8 inference the other layers are computed in "
+                                  "fp32; leave out precision=bf16")
+                   : 0;
+}
+
+static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings)
 {
     const struct graph *graph = cpu->config.graph;
     struct cpu_model *model = &cpu->model;
 
+    model->type = types[settings->precision];
+    int code = check_precision(model->type, cpu->config.ranges || cpu->config.calibration);
+    if (code)
+        return code;
     model->graph = graph;
     model->seed = cpu->config.seed;
     model->calibration = cpu->config.calibration;
@@ -114,7 +149,7 @@ static int open_model(struct cpu_state *cpu)
     if (!model->parameters || (cpu->config.training && (!model->gradients || !model->momenta)) ||
         !model->statistics || !model->canonical || !model->home)
         return -ENOMEM;
-    int code = cpu_dnnl_open(&model->dnnl);
+    code = cpu_dnnl_open(&model->dnnl);
     if (code)
         return code;
     for (uint32_t i = 0; i < graph->parameter_count; i++)
@@ -191,12 +226,11 @@ static int cpu_open(void *state, const void *settings, const struct backend_conf
     struct cpu_state *cpu = state;
     struct cpu_program *program;
 
-    (void)settings;
     cpu->config = *config;
     if (cpu->config.threads == 0)
         cpu->config.threads = thread_cpu_count();
     omp_set_num_threads((int)cpu->config.threads);
-    int code = open_model(cpu);
+    int code = open_model(cpu, settings);
     if (code == 0 && config->ranges)
         return plan_int8(&cpu->model,
                          config->ranges); /* programs contain weights, so not before load() */
@@ -364,12 +398,12 @@ static int cpu_schedule(const void *settings, const struct schedule_request *req
         .config = {.graph = request->graph,
                    .batch_size = request->batch_size,
                    .training = request->training,
+                   .ranges = request->ranges,
                    .threads = request->threads ? request->threads : thread_cpu_count()}};
     struct cpu_program *program = NULL;
     double update_ns = 0;
 
-    (void)settings;
-    int code = open_model(&cpu);
+    int code = open_model(&cpu, settings);
     if (code == 0 && request->ranges)
         code = plan_int8(&cpu.model, request->ranges);
     if (code == 0 && (request->passes || request->int8)) /* an INT8 program contains its weights */
@@ -381,14 +415,16 @@ static int cpu_schedule(const void *settings, const struct schedule_request *req
     if (code == 0 && request->training)
         code = schedule_add_update(schedule, request->graph, "kernel_sgd", update_ns);
     if (code == 0 && request->passes)
-        code = cpu_peaks(schedule);
+        code = cpu_peaks(&cpu.model.dnnl, cpu.model.type, schedule);
     cpu_close(&cpu);
     return code;
 }
 
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",
-               .summary = "oneDNN on this machine's CPUs, FP32; INT8 inference",
+               .summary = "oneDNN on this machine's CPUs, in FP32 or BF16; INT8 inference",
+               .options = cpu_options,
+               .settings_size = sizeof(struct cpu_settings),
                .state_size = sizeof(struct cpu_state)},
     .open = cpu_open,
     .close = cpu_close,

@@ -35,7 +35,10 @@ struct cpu_model {
     bool homes_known;
     uint64_t parameter_version; /* incremented when parameters change */
     uint64_t seed;
-    struct quantise_node *quantised; /* per node, for INT8; NULL: all in FP32 */
+    /* Of activations, their gradients and the weights that layers read: dnnl_f32 or dnnl_bf16. All
+     * else, the arenas above included, is FP32. */
+    dnnl_data_type_t type;
+    struct quantise_node *quantised; /* per node, for INT8; NULL: none, as always with BF16 */
     struct calibration *calibration; /* NULL: not calibrating */
 };
 
@@ -52,7 +55,7 @@ struct cpu_buffer {
 struct cpu_tensor {
     const struct cpu_layout *layout; /* NULL: no tensor */
     uint32_t buffer;
-    float step; /* quantisation step of INT8; 0: FP32 */
+    float step; /* quantisation step of INT8; 0: floating point */
 };
 
 enum cpu_step_kind {
@@ -196,8 +199,10 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
 /* ---- cpu_shapes.c ---- */
 
 /* A node's output in the canonical layout, as planes or as rows. */
-const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number);
-const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number);
+const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number,
+                                          dnnl_data_type_t type);
+const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number,
+                                        dnnl_data_type_t type);
 /* A node's output as rows, for a fully connected layer, or back as planes. */
 struct cpu_tensor cpu_reshape(struct cpu_program *program, const struct cpu_tensor *tensor,
                               bool to_rows, uint32_t number);
@@ -208,7 +213,7 @@ struct cpu_operation cpu_operation_of(const struct graph_node *node);
 
 void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
 void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
-/* Return a node's output in FP32, however it is stored. */
+/* Return a node's output in floating point, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* Convert the output of a node that the program stores in INT8. */
 void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
@@ -226,8 +231,9 @@ int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass
 
 /* ---- cpu_peaks.c ---- */
 
-/* Measure the schedule's peaks, on OpenMP's current number of threads. */
-int cpu_peaks(struct schedule *schedule);
+/* Measure the schedule's peaks, of matrix products in that type, on OpenMP's current number of
+ * threads. */
+int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule);
 
 /* ---- cpu_schedule.c ---- */
 

@@ -95,7 +95,8 @@ static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t 
 
 /* ---- convolution and fully connected ---- */
 
-/* In the layouts oneDNN prefers, except that weights stored in the canonical layout keep it. */
+/* In the layouts oneDNN prefers, except that FP32 weights stored in the canonical layout keep it.
+ */
 static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                dnnl_prop_kind_t pass,
                                                const struct cpu_layout *gradient)
@@ -104,14 +105,17 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     const struct graph_node *node = node_of(program, number);
     const struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *plain = model->canonical[node->weight];
-    const bool keeps = node->kind != GRAPH_CONVOLUTION && model->home[node->weight] == plain;
+    const bool keeps = model->type == dnnl_f32 && node->kind != GRAPH_CONVOLUTION &&
+                       model->home[node->weight] == plain;
     struct cpu_operation operation = cpu_operation_of(node);
 
     operation.pass = pass;
-    operation.source = cpu_any(&model->dnnl, own->source.layout);
-    operation.weight = keeps ? plain : cpu_any(&model->dnnl, plain);
+    operation.source = cpu_any(&model->dnnl, own->source.layout, model->type);
+    operation.weight = keeps ? plain
+                             : cpu_any(&model->dnnl, plain,
+                                       pass == dnnl_backward_weights ? dnnl_f32 : model->type);
     operation.bias = node->bias == UINT32_MAX ? NULL : model->canonical[node->bias];
-    operation.target = cpu_any(&model->dnnl, gradient);
+    operation.target = cpu_any(&model->dnnl, gradient, model->type);
     return cpu_describe(program, &operation, own->forward, number);
 }
 
@@ -277,7 +281,8 @@ static void build_concat(struct cpu_program *program, uint32_t number,
         struct cpu_tensor part = {.layout = cpu_cut(dnnl, whole.layout, input->dims, offset)};
         if (!part.layout) {
             /* A blocked layout cannot be split within a block; the canonical layout can. */
-            whole = cpu_convert(program, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
+            whole = cpu_convert(program, &whole,
+                                cpu_dense(dnnl, 4, whole.layout->dims, whole.layout->type), number);
             part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
             if (!part.layout) {
                 program->code = fail(ENOSYS,
@@ -298,8 +303,8 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
                           const struct cpu_tensor *given)
 {
     const struct cpu_node *own = &program->nodes[number];
-    const struct cpu_tensor gradient = cpu_convert(program, given, own->output.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(program, own->output.layout);
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->source.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
 
     cpu_add_step(program, CPU_DROPOUT_BACKWARD, number, gradient.buffer, d_input.buffer);
     give(program, node_of(program, number)->inputs[0], &d_input);

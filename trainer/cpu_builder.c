@@ -114,7 +114,7 @@ void cpu_add_sum_relu(struct cpu_program *program, uint32_t node, const struct c
         cpu_add_step(program, CPU_SUM_RELU_BACKWARD, node, terms[0].buffer, sum->buffer);
     step->other = terms[1].buffer;
     step->mask = output->buffer;
-    step->floats = sum->layout->bytes / sizeof(float);
+    step->floats = sum->layout->bytes / dnnl_data_type_size(sum->layout->type);
 }
 
 static dnnl_memory_t add_memory(struct cpu_program *program, const struct cpu_tensor *tensor,
@@ -273,7 +273,8 @@ struct cpu_tensor cpu_parameter(struct cpu_program *program, uint32_t parameter,
     if (program->code)
         return (struct cpu_tensor){0};
     const struct graph_parameter *row = &model->graph->parameters[parameter];
-    if (!model->homes_known && wanted->bytes == row->count * sizeof(float))
+    if (!model->homes_known && wanted->type == dnnl_f32 &&
+        wanted->bytes == row->count * sizeof(float))
         model->home[parameter] = wanted;
     struct cpu_tensor home =
         cpu_foreign(program, model->home[parameter], model->parameters + row->offset);

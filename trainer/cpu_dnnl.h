@@ -51,10 +51,13 @@ int cpu_check(dnnl_status_t status, const char *what);
 
 const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
                                     dnnl_data_type_t type, dnnl_format_tag_t tag);
-/* FP32, dense, in dimension order. */
+/* Dense, in dimension order; cpu_plain(): FP32. */
+const struct cpu_layout *cpu_dense(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
+                                   dnnl_data_type_t type);
 const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims);
-/* The same dimensions and type in any layout. */
-const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like);
+/* The same dimensions in any layout. */
+const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like,
+                                 dnnl_data_type_t type);
 /* The part of a tensor that begins at the offsets; NULL if it would split a block. */
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
                                  const dnnl_dim_t *dims, const dnnl_dim_t *offsets);

@@ -11,7 +11,9 @@ static dnnl_prop_kind_t forward_kind(const struct cpu_program *program)
 
 static const struct cpu_layout *output_any(const struct cpu_program *program, uint32_t number)
 {
-    return cpu_any(&program->model->dnnl, cpu_plain_images(program, number));
+    const dnnl_data_type_t type = program->model->type;
+
+    return cpu_any(&program->model->dnnl, cpu_plain_images(program, number, type), type);
 }
 
 static const struct cpu_layout *vector_of(const struct cpu_program *program,
@@ -33,33 +35,37 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
     const struct cpu_node *own = &program->nodes[number];
+    const dnnl_data_type_t type = program->model->type;
+    const bool is_last = number + 1 == program->model->graph->node_count; /* logits are FP32 */
     struct cpu_operation operation = cpu_operation_of(node);
 
     operation.pass = forward_kind(program);
     operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
-    operation.source = cpu_any(&program->model->dnnl, own->source.layout);
+    operation.source = cpu_any(&program->model->dnnl, own->source.layout, type);
     operation.weight = weight;
     if (node->bias != UINT32_MAX || own->norm)
         operation.bias = vector_of(program, node);
     if (own->summand)
         operation.target = cpu_floats(program, own->summand)->layout;
     else if (node->kind == GRAPH_FULLY_CONNECTED)
-        operation.target = cpu_plain_rows(program, number);
+        operation.target = cpu_plain_rows(program, number, is_last ? dnnl_f32 : type);
     else
         operation.target = output_any(program, number);
     return cpu_describe(program, &operation, NULL, number);
 }
 
 /* Weights in oneDNN's preferred layout. If that is padded, nothing else can read it and every step
- * would copy the weights back and forth, so the canonical layout is used. */
+ * would copy the weights back and forth, so the canonical layout is used; not in BF16, where every
+ * step copies them anyway. */
 static dnnl_primitive_desc_t choose_weighted(struct cpu_program *program, uint32_t number)
 {
     struct cpu_model *model = program->model;
     const struct graph_node *node = &model->graph->nodes[number];
     const struct cpu_layout *plain = model->canonical[node->weight];
-    dnnl_primitive_desc_t desc = describe_weighted(program, number, cpu_any(&model->dnnl, plain));
+    dnnl_primitive_desc_t desc =
+        describe_weighted(program, number, cpu_any(&model->dnnl, plain, model->type));
 
-    if (program->training && node->kind == GRAPH_FULLY_CONNECTED &&
+    if (program->training && model->type == dnnl_f32 && node->kind == GRAPH_FULLY_CONNECTED &&
         cpu_query(program, desc, dnnl_query_weights_md)->bytes > plain->bytes) {
         dnnl_primitive_desc_destroy(desc);
         desc = describe_weighted(program, number, plain);
@@ -234,10 +240,12 @@ static void build_dropout(struct cpu_program *program, uint32_t number)
         own->output = *input;
         return;
     }
-    const struct cpu_layout *plain = cpu_plain_images(program, number);
+    const struct cpu_layout *plain = cpu_plain_images(program, number, dnnl_f32);
     own->source = cpu_convert(program, input, plain, number);
     own->output = cpu_add_tensor(program, plain);
     cpu_add_step(program, CPU_DROPOUT, number, own->source.buffer, own->output.buffer);
+    own->output = cpu_convert(program, &own->output,
+                              cpu_plain_images(program, number, program->model->type), number);
 }
 
 /* ---- the whole pass ---- */
@@ -246,8 +254,10 @@ static void build_input(struct cpu_program *program, uint32_t number)
 {
     struct cpu_tensor *images = &program->nodes[number].output;
 
-    *images = cpu_add_tensor(program, cpu_plain_images(program, number));
+    *images = cpu_add_tensor(program, cpu_plain_images(program, number, dnnl_f32));
     cpu_add_step(program, CPU_NORMALISE, number, UINT32_MAX, images->buffer);
+    *images = cpu_convert(program, images, cpu_plain_images(program, number, program->model->type),
+                          number);
 }
 
 /* The loss reads rows of logits and writes rows of their gradients. */
@@ -255,7 +265,7 @@ static void build_loss(struct cpu_program *program)
 {
     const uint32_t last = program->model->graph->node_count - 1;
     struct cpu_node *own = &program->nodes[last];
-    const struct cpu_layout *plain = cpu_plain_images(program, last);
+    const struct cpu_layout *plain = cpu_plain_images(program, last, dnnl_f32);
     const struct cpu_tensor logits = cpu_convert(program, cpu_floats(program, last), plain, last);
     uint32_t target = UINT32_MAX;
 

@@ -148,10 +148,10 @@ void cpu_build_int8(struct cpu_program *program, uint32_t number)
     struct cpu_operation operation = cpu_operation_of(node);
     operation.pass = dnnl_forward_inference;
     operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
-    operation.source = cpu_any(&model->dnnl, own->source.layout);
+    operation.source = cpu_any(&model->dnnl, own->source.layout, own->source.layout->type);
     operation.weight =
         cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any);
-    operation.target = cpu_any(&model->dnnl, pixels_of(program, number, type));
+    operation.target = cpu_any(&model->dnnl, pixels_of(program, number, type), type);
     operation.bias = cpu_plain(&model->dnnl, 1, &channels);
     operation.scaling = &scaling;
     if (own->summand) {

@@ -93,16 +93,23 @@ const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl
     return cpu_raw_by_tag(&raw, ndims, dims, type, tag) ? out_of_memory(dnnl) : adopt(dnnl, raw);
 }
 
-const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims)
+const struct cpu_layout *cpu_dense(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
+                                   dnnl_data_type_t type)
 {
     static const dnnl_format_tag_t tags[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
 
-    return cpu_tagged(dnnl, ndims, dims, dnnl_f32, tags[ndims]);
+    return cpu_tagged(dnnl, ndims, dims, type, tags[ndims]);
 }
 
-const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like)
+const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims)
 {
-    return cpu_tagged(dnnl, like->ndims, like->dims, like->type, dnnl_format_tag_any);
+    return cpu_dense(dnnl, ndims, dims, dnnl_f32);
+}
+
+const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like,
+                                 dnnl_data_type_t type)
+{
+    return cpu_tagged(dnnl, like->ndims, like->dims, type, dnnl_format_tag_any);
 }
 
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Peak rates of this machine as programs reach them: oneDNN's matrix product, and a sum of two
- * arrays that no cache holds (STREAM's add). Best of a few rounds: other work only slows them down.
+ * Peak rates of this machine as programs reach them: oneDNN's matrix product in a type, and a sum
+ * of two arrays that no cache holds (STREAM's add). Best of a few rounds: other work only slows
+ * them down.
  */
 #include "trainer/cpu.h"
 
@@ -19,13 +20,49 @@ static const double product_flops = 2.0 * SIDE * SIDE * SIDE, sum_bytes = 3.0 * 
 
 struct arrays {
     float *a, *b, *sum;
+    const struct cpu_dnnl *dnnl;
+    dnnl_primitive_t product;
+    dnnl_exec_arg_t arguments[3];
 };
+
+/* The matrices are views of the arrays, in the layouts that oneDNN prefers. */
+static int prepare(struct arrays *arrays, struct cpu_dnnl *dnnl, dnnl_data_type_t type)
+{
+    static const struct {
+        int name;
+        dnnl_query_t layout;
+    } matrices[] = {{DNNL_ARG_SRC, dnnl_query_src_md},
+                    {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
+                    {DNNL_ARG_DST, dnnl_query_dst_md}};
+    float *const memory[] = {arrays->a, arrays->b, arrays->sum};
+    const struct cpu_layout *any =
+        cpu_any(dnnl, cpu_plain(dnnl, 2, (const dnnl_dims_t){SIDE, SIDE}), type);
+    const struct cpu_operation operation = {.kind = CPU_INNER_PRODUCT,
+                                            .pass = dnnl_forward_inference,
+                                            .source = any,
+                                            .weight = any,
+                                            .target = any};
+    dnnl_primitive_desc_t desc = NULL;
+
+    arrays->dnnl = dnnl;
+    dnnl_status_t status = cpu_dnnl_describe(dnnl, &operation, NULL, NULL, &desc);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&arrays->product, desc);
+    for (int i = 0; i < 3 && status == dnnl_success; i++) {
+        arrays->arguments[i].arg = matrices[i].name;
+        status = dnnl_memory_create(&arrays->arguments[i].memory,
+                                    cpu_layout_of(dnnl, desc, matrices[i].layout)->raw,
+                                    dnnl->engine, memory[i]);
+    }
+    dnnl_primitive_desc_destroy(desc);
+    return cpu_check(status, "matrix product");
+}
 
 static int multiply(const struct arrays *arrays)
 {
-    return cpu_check(dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, arrays->a, SIDE, arrays->b, SIDE, 0,
-                                arrays->sum, SIDE),
-                     "matrix product");
+    return cpu_check(
+        dnnl_primitive_execute(arrays->product, arrays->dnnl->stream, 3, arrays->arguments),
+        "matrix product");
 }
 
 VECTOR_CLONES
@@ -61,19 +98,27 @@ static int measure(int (*run)(const struct arrays *arrays), const struct arrays 
     return code;
 }
 
-int cpu_peaks(struct schedule *schedule)
+int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule)
 {
     struct arrays arrays = {.a = memory_array(FLOATS, sizeof(float)),
                             .b = memory_array(FLOATS, sizeof(float)),
                             .sum = memory_array(FLOATS, sizeof(float))};
+
+    schedule->peaks = type == dnnl_bf16 ? "measured here: BF16 matrix product, sum of two arrays"
+                                        : "measured here: FP32 matrix product, sum of two arrays";
     int code = arrays.a && arrays.b && arrays.sum ? 0 : -ENOMEM;
 
     for (uint64_t i = 0; i < FLOATS && code == 0; i++)
         arrays.a[i] = arrays.b[i] = 1;
     if (code == 0)
+        code = prepare(&arrays, dnnl, type);
+    if (code == 0)
         code = measure(multiply, &arrays, product_flops, &schedule->flops_per_s);
     if (code == 0)
         code = measure(add, &arrays, sum_bytes, &schedule->bytes_per_s);
+    for (int i = 0; i < 3; i++)
+        dnnl_memory_destroy(arrays.arguments[i].memory);
+    dnnl_primitive_destroy(arrays.product);
     free(arrays.a);
     free(arrays.b);
     free(arrays.sum);

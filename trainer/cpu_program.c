@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
+#include "trainer/bf16.h"
 
 #include <errno.h>
 #include <math.h>
@@ -291,11 +292,27 @@ static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
         sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
 }
 
+VECTOR_CLONES
+static void sum_relu_part_bf16(const void *context, uint64_t first, uint64_t end)
+{
+    const struct cpu_run *run = context;
+    const uint16_t *a = (const void *)run->source, *b = (const void *)run->other;
+    const uint16_t *output = run->program->buffers[run->step->mask].address;
+    uint16_t *sum = (void *)run->target;
+
+    for (uint64_t i = first; i < end; i++)
+        sum[i] = bf16_to_float(output[i]) <= 0
+                     ? 0
+                     : bf16_of_float(bf16_to_float(a[i]) + bf16_to_float(b[i]));
+}
+
 /* Sum the gradients from a ReLU's two consumers and apply the ReLU's backward pass: one pass over
  * memory, where oneDNN's sum and eltwise take two. */
 static int sum_through_relu(const struct cpu_run *run)
 {
-    cpu_share(run->step->floats, LINE_FLOATS, sum_relu_part, run);
+    const bool halves = run->model->type == dnnl_bf16;
+
+    cpu_share(run->step->floats, 2 * LINE_FLOATS, halves ? sum_relu_part_bf16 : sum_relu_part, run);
     return 0;
 }
 

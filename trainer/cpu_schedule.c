@@ -74,8 +74,7 @@ static uint64_t bytes_of(dnnl_memory_t memory)
 
     if (dnnl_memory_get_memory_desc(memory, &layout))
         return 0;
-    const dnnl_data_type_t type = cpu_raw_type(layout);
-    uint64_t bytes = type == dnnl_s8 || type == dnnl_u8 ? 1 : sizeof(float);
+    uint64_t bytes = dnnl_data_type_size(cpu_raw_type(layout));
     for (int i = cpu_raw_dims(layout, dims); i-- > 0;)
         bytes *= (uint64_t)dims[i];
     return bytes;
@@ -167,7 +166,9 @@ static void list_own(const struct cpu_program *program, const struct cpu_step *s
     const struct graph *graph = program->model->graph;
     const struct graph_node *node = &graph->nodes[step->node];
     const struct own *own = &own_steps[step->kind];
-    const uint64_t bytes = program->count * graph_node_floats(node) * sizeof(float);
+    const bool halves = step->kind == CPU_SUM_RELU_BACKWARD && program->model->type == dnnl_bf16;
+    const uint64_t bytes =
+        program->count * graph_node_floats(node) * (halves ? sizeof(uint16_t) : sizeof(float));
     const uint64_t vector = node->shape.channels * sizeof(float);
 
     row->operation = own->operation;

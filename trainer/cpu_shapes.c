@@ -2,29 +2,33 @@
  * Node shapes as oneDNN layouts and windows, for all passes. */
 #include "trainer/cpu.h"
 
-const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number)
+const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number,
+                                          dnnl_data_type_t type)
 {
     const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
 
-    return cpu_plain(
+    return cpu_dense(
         &program->model->dnnl, 4,
-        (const dnnl_dims_t){program->count, shape->channels, shape->height, shape->width});
+        (const dnnl_dims_t){program->count, shape->channels, shape->height, shape->width}, type);
 }
 
-const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number)
+const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number,
+                                        dnnl_data_type_t type)
 {
     const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
 
-    return cpu_plain(&program->model->dnnl, 2,
+    return cpu_dense(&program->model->dnnl, 2,
                      (const dnnl_dims_t){program->count, (dnnl_dim_t)shape->channels *
-                                                             shape->height * shape->width});
+                                                             shape->height * shape->width},
+                     type);
 }
 
 struct cpu_tensor cpu_reshape(struct cpu_program *program, const struct cpu_tensor *tensor,
                               bool to_rows, uint32_t number)
 {
-    const struct cpu_layout *images = cpu_plain_images(program, number);
-    const struct cpu_layout *rows = cpu_plain_rows(program, number);
+    const dnnl_data_type_t type = tensor->layout->type;
+    const struct cpu_layout *images = cpu_plain_images(program, number, type);
+    const struct cpu_layout *rows = cpu_plain_rows(program, number, type);
     struct cpu_tensor plain = cpu_convert(program, tensor, to_rows ? images : rows, number);
 
     plain.layout = to_rows ? rows : images;

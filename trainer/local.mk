@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/backend.c trainer/backend.h trainer/backend_registry.c \
+	trainer/bf16.h trainer/backend.c trainer/backend.h trainer/backend_registry.c \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks/alexnet.c \
 	trainer/networks/googlenet.c \

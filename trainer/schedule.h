@@ -39,6 +39,7 @@ struct schedule {
     struct schedule_step *steps;
     uint32_t count;
     double flops_per_s, bytes_per_s; /* peaks of this machine; 0: not measured */
+    const char *peaks;               /* how they were measured */
 };
 
 struct schedule_request {

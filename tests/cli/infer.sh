@@ -57,6 +57,12 @@ says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: noth
 case $out in *"int8 vs"*) die "a ratio of nothing" ;; esac
 [ "$(column int8_layers)" = "null 0 " ] || die "int8_layers: $(column int8_layers)"
 [ "$(column weight_layers)" = "null 4 " ] || die "weight_layers: $(column weight_layers)"
+if built_with DNNL && grep -q avx512_bf16 /proc/cpuinfo; then
+    # shellcheck disable=SC2086 # words without blanks
+    expect 0 "$IOBENCH" infer $TINY --precision fp32,bf16 --batch-size 16 --backend cpu --json infer.json
+    says "bf16 vs fp32, batches of 16"
+    [ "$(column precision)" = '"fp32" "bf16" ' ] || die "$(column precision)"
+fi
 expect 1 infer --backend reference --precision fp16
 says "computes in fp32 and int8"
 expect 2 infer --precision int4

@@ -69,6 +69,42 @@ if built_with DNNL; then
     says "batch norm, relu" "batch norm, add, relu" "fold batch norm"
 fi
 
+# In BF16 tensors take half of the bytes, gradients of weights do not. CPUs without it are refused, no others.
+cat >halves.py <<'END'
+import collections, json
+bytes = {}
+for name in "fp32", "bf16":
+    plan = json.load(open(name + ".json"))
+    assert plan["precision"] == name, plan["precision"]
+    for step in plan["steps"]:
+        key = name, step["phase"], step["operation"]
+        bytes.setdefault(key, collections.Counter()).update(read=step["read_bytes"], write=step["write_bytes"])
+def share(phase, operation, way):
+    return bytes["bf16", phase, operation][way] / bytes["fp32", phase, operation][way]
+for phase, operation, way in (("forward", "convolution", "write"), ("forward", "add", "write"),
+                              ("backward", "data gradient", "write"), ("backward", "data gradient", "read"),
+                              ("backward", "gradient sum, relu backward", "read"),
+                              ("backward", "weight gradient", "read")):
+    assert share(phase, operation, way) == 0.5, (phase, operation, way, share(phase, operation, way))
+assert share("backward", "weight gradient", "write") == 1
+END
+if built_with DNNL; then
+    expect 1 env ONEDNN_MAX_CPU_ISA=AVX512_CORE "$IOBENCH" plan lenet --backend cpu --precision bf16
+    says "bf16 needs a CPU with AVX512-BF16 or AMX"
+    expect 2 "$IOBENCH" plan lenet --backend cpu --precision fp16
+    says "fp32, bf16"
+    if grep -q avx512_bf16 /proc/cpuinfo; then
+        for precision in fp32 bf16; do
+            expect 0 "$IOBENCH" plan resnet110 --backend cpu --batch-size 2 --precision $precision \
+                --json=$precision.json
+            python3 check.py $precision.json networks.json || die "$precision"
+        done
+        python3 halves.py || die "bytes in BF16"
+        expect 0 "$IOBENCH" plan lenet --backend cpu --batch-size 2 --precision bf16 --measure=1
+        says "lenet, cpu, bf16, training" "BF16 matrix product"
+    fi
+fi
+
 # No GPU is needed. The leak sanitizer reads its suppressions at exit, which the sandbox denies.
 if built_with CUDA; then
     sandbox=auto

@@ -99,6 +99,16 @@ expect 0 train --epochs "$epochs" --checkpoint straight
 expect 1 train --epochs "$epochs" --checkpoint cut --resume
 says "epochs are done"
 
+# BF16 keeps its weights in FP32: either precision continues from the checkpoint of the other.
+if built_with DNNL && grep -q avx512_bf16 /proc/cpuinfo; then
+    expect 0 train --epochs 1 --backend cpu:precision=bf16 --checkpoint two
+    says "lenet on cpu, bf16, "
+    expect 0 train --epochs 2 --backend cpu --checkpoint two --resume
+    says "lenet on cpu, fp32, "
+    expect 0 train --epochs 3 --backend cpu:precision=bf16 --checkpoint two --resume --json two.json
+    grep -q '"precision": "bf16"' two.json || die "two.json does not name the precision"
+fi
+
 expect 2 train --epochs 3 --eval-data nowhere
 says "--eval-data: nowhere does not exist"
 expect 1 train --epochs 3 --checkpoint whole --resume --classes 4

@@ -36,6 +36,10 @@ UNIT_TESTS += tests/unit/test_cpu
 tests_unit_test_cpu_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_unit_test_cpu_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_bf16
+tests_unit_test_bf16_SOURCES = tests/unit/test_bf16.c tests/unit/training.h tests/unit/unit.h
+tests_unit_test_bf16_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_learning
 tests_unit_test_learning_SOURCES = tests/unit/test_learning.c \
 	tests/unit/training.h tests/unit/unit.h
