@@ -192,6 +192,8 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
         snprintf(restore->engine, sizeof restore->engine, "%s", rank.reader.traits.engine);
         snprintf(restore->notice, sizeof restore->notice, "%s", rank.reader.traits.notice);
     }
+    if (code == 0)
+        code = reader_settle(&rank.reader);
     reader_close(&rank.reader);
     if (rank.reader.held)
         flag_set(&restore->held); /* buffers and their requests */

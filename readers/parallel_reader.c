@@ -123,6 +123,8 @@ static int io_thread_body(void *argument)
             queue_cancel(io->parallel->done);
         wait_for_end(io);
     }
+    if (code == 0)
+        code = reader_settle(&io->reader);
     reader_close(&io->reader);
     return code;
 }
@@ -193,6 +195,11 @@ static int parallel_open(void *state, const void *chosen, const struct reader_co
     parallel->in_order = traits->in_order;
     describe(parallel->settings, traits);
     return code;
+}
+
+static int parallel_settle(void *state)
+{
+    return end_threads(state);
 }
 
 static void parallel_close(void *state)
@@ -269,6 +276,7 @@ const struct reader_ops reader_parallel = {
                .state_size = sizeof(struct parallel)},
     .open = parallel_open,
     .close = parallel_close,
+    .settle = parallel_settle,
     .submit = parallel_submit,
     .reap = parallel_reap,
     .release = parallel_release,

@@ -53,6 +53,7 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
     if (!reader->state)
         return -ENOMEM;
     reader->traits.alignment = 1;
+    reader->traits.is_passthrough = reader->ops->is_passthrough;
     code = reader->ops->open(reader->state, choice->settings, &reader->config, &reader->traits);
     assert(code || (reader->traits.alignment > 0 &&
                     (reader->traits.alignment & (reader->traits.alignment - 1)) == 0));
@@ -79,6 +80,14 @@ static int drain(struct reader *reader)
     }
     fail(EIO, "%s", reason);
     return count < 0 ? count : 0;
+}
+
+int reader_settle(struct reader *reader)
+{
+    if (!reader->ops->settle)
+        return 0;
+    const int code = drain(reader);
+    return code || reader->in_flight ? code : reader->ops->settle(reader->state);
 }
 
 void reader_close(struct reader *reader)
@@ -111,6 +120,7 @@ static int submit(struct reader *reader, struct read_request *request, uint64_t 
     request->submit_ns = now_ns;
     request->data = NULL;
     request->result = 0;
+    request->why = NULL;
     request->short_reads = 0;
     request->held = false;
     request->mapping = NULL;
@@ -215,6 +225,8 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
     unsigned long long offset = request->offset;
 
     assert(request->result < 0);
+    if (request->why)
+        return fail(-request->result, "%s: offset %llu: %s", shard->path, offset, request->why);
     switch (request->result) {
     case -ESTALE:
         return explain_change(shard, request->offset);

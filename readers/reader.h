@@ -37,6 +37,7 @@ struct read_request {
     int result;           /* bytes read, >= needed; or a negative errno, see reader_explain().
                              -EAGAIN: refused like by submit(), and nothing in flight will make
                              room; submit it again after a release */
+    const char *why;      /* with a negative result: a static text that says more; or NULL */
     uint32_t short_reads; /* times the read was resumed */
     /* After -ETIMEDOUT: the kernel may still write to buffer. Never reuse or free it. */
     bool held;
@@ -60,13 +61,14 @@ struct reader_config {
 
 /* Output of open(). */
 struct reader_traits {
-    uint32_t alignment; /* of offset, length and memory; 1: none */
-    bool zero_copy;     /* data points into the reader's mapped pages; requests have no buffer */
-    bool no_bytes;      /* reads nothing: parse and decode are skipped */
-    bool in_order;      /* offsets within a shard must not decrease */
-    bool scatters;      /* reads into the parts of a request */
-    char engine[160];   /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
-    char notice[256];   /* one line for the user if that is not what was asked for; else "" */
+    uint32_t alignment;  /* of offset, length and memory; 1: none */
+    bool zero_copy;      /* data points into the reader's mapped pages; requests have no buffer */
+    bool no_bytes;       /* reads nothing: parse and decode are skipped */
+    bool in_order;       /* offsets within a shard must not decrease */
+    bool scatters;       /* reads into the parts of a request */
+    bool is_passthrough; /* as in reader_ops; set by reader.c */
+    char engine[160];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
+    char notice[256];    /* one line for the user if that is not what was asked for; else "" */
 };
 
 /* Something that a reader can use if this machine has it. */
@@ -85,6 +87,8 @@ struct reader_ops {
     bool any_storage;    /* reads through dataset/store.h, whatever a path names */
     bool inflates;       /* reads compressed shards, and only those */
     bool bypasses_cache; /* always; readers that may have an option "direct" */
+    bool is_passthrough; /* sends commands to the disk itself: the kernel neither caches nor counts
+                            its reads */
     const char *remedy;  /* what to do on a machine that refuses it; may be NULL */
     void (*offers)(reader_tell tell, void *context); /* may be NULL */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
@@ -99,6 +103,9 @@ struct reader_ops {
      * count, 0 on time-out, or a negative errno if the reader itself is broken (for a failed
      * request see result). */
     int (*reap)(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
+    /* Check after the last read that all were right. Nothing is in flight. Returns 0 or a negative
+     * errno with a reason. NULL: each read is checked by itself. */
+    int (*settle)(void *state);
     /* Release the mapped pages of a request; NULL if !zero_copy. release() and wake(): any thread
      * until close. */
     void (*release)(void *state, struct read_request *request);
@@ -145,6 +152,9 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_config *config);
 /* Return the time within which a working reader finishes any request. */
 uint64_t reader_patience_ns(const struct reader *reader);
+/* Call before reader_close() unless something has failed. Returns 0 or why what was read may be
+ * wrong, with a reason. */
+int reader_settle(struct reader *reader);
 /* Wait for the requests in flight, at most reader_patience_ns(). reader->held stays readable. */
 void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);

@@ -177,6 +177,8 @@ static int loader_body(void *argument)
     queue_pop_many(loader->closing, &(int){0}, 1, true);
     if (code == 0)
         code = flow_collect(&loader->flow, false); /* releases the last mapped pages */
+    if (code == 0)
+        code = reader_settle(&loader->flow.inflight.reader);
     reader_close(&loader->flow.inflight.reader);
     loader->flow.arenas.held |= loader->flow.inflight.reader.held > 0;
     return code;
