@@ -30,7 +30,6 @@ enum {
     MAPS_LEFT = 4096,
     MAPS_USUAL = 65530,      /* vm.max_map_count if it cannot be read */
     DIRECT_ALIGNMENT = 4096, /* if the kernel does not say: valid for every disk */
-    DIRECT_ALIGNMENT_MOST = 65536,
     SHORT_READS_MOST = 1000, /* per request */
     NONE = -1,
 };
@@ -111,7 +110,7 @@ static int direct_alignment(const char *path, uint32_t *alignment)
     if (offset == 0)
         return fail(EOPNOTSUPP, "%s: this file does not support O_DIRECT; run without direct",
                     path);
-    if (larger > DIRECT_ALIGNMENT_MOST || (larger & (larger - 1)))
+    if (larger > HANDLES_ALIGNMENT_MOST || (larger & (larger - 1)))
         return fail(EOPNOTSUPP,
                     "%s: O_DIRECT requires an alignment of %u bytes; run without direct", path,
                     larger);

@@ -27,14 +27,16 @@ struct handle {
     bool opened;
     bool opening;       /* set by readers that open asynchronously */
     int fd;             /* -1 until handle_open(), and when mapped */
-    void *remote;       /* closed by handles->forget(); with HANDLES_REMOTE */
+    void *remote;       /* the owner's, as with HANDLES_REMOTE; closed by handles->forget(), before
+                           fd is */
     const uint8_t *map; /* the whole file, with HANDLES_MAP; NULL if empty */
     uint64_t map_bytes;
+    uint64_t checked_ns; /* when it was last compared with what was indexed */
     /* private to handles.c */
     pthread_mutex_t lock; /* two threads may open the same shard */
     uint32_t users;
     uint32_t older, newer; /* neighbours in the list of unused handles */
-    uint64_t checked_ns, inode;
+    uint64_t inode;
 };
 
 enum handles_flags {
@@ -43,6 +45,8 @@ enum handles_flags {
     HANDLES_MAP = 4,    /* map each file */
     HANDLES_REMOTE = 8, /* no descriptors: the caller opens `remote` */
 };
+
+enum { HANDLES_ALIGNMENT_MOST = 65536 };
 
 struct handles {
     const struct catalog *catalog;

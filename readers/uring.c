@@ -65,27 +65,6 @@ static void tag(struct io_uring_sqe *sqe, uint64_t kind, uint64_t index)
     sqe->user_data = kind << FOR_SHIFT | index;
 }
 
-static void start_read(struct uring *uring, struct uring_op *op)
-{
-    const struct read_request *request = op->request;
-    uint8_t *buffer = (uint8_t *)request->buffer + op->from;
-    uint32_t bytes = request->bytes - op->from;
-    uint64_t offset = request->offset + op->from;
-    int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
-    struct io_uring_sqe *sqe = get_sqe(uring);
-
-    if (request->part_count > 0)
-        io_uring_prep_readv(sqe, fd, request->parts, request->part_count, offset);
-    else if (uring->fixed_buffers)
-        io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
-    else
-        io_uring_prep_read(sqe, fd, buffer, bytes, offset);
-    sqe->rw_flags = uring->rw_flags;
-    sqe->flags = uring->read_flags;
-    tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
-    op->state = OP_READING;
-}
-
 static void free_op(struct uring *uring, struct uring_op *op)
 {
     handles_release(&uring->handles, op->handle);
@@ -113,6 +92,42 @@ static void finish(struct uring *uring, struct uring_op *op, int result)
     }
 }
 
+static void prepare_read(const struct uring *uring, const struct uring_op *op,
+                         struct io_uring_sqe *sqe)
+{
+    const struct read_request *request = op->request;
+    uint8_t *buffer = (uint8_t *)request->buffer + op->from;
+    uint32_t bytes = request->bytes - op->from;
+    uint64_t offset = request->offset + op->from;
+    int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
+
+    if (request->part_count > 0)
+        io_uring_prep_readv(sqe, fd, request->parts, request->part_count, offset);
+    else if (uring->fixed_buffers)
+        io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
+    else
+        io_uring_prep_read(sqe, fd, buffer, bytes, offset);
+    sqe->rw_flags = uring->rw_flags;
+}
+
+static void start_read(struct uring *uring, struct uring_op *op)
+{
+    const int code = uring->commands ? uring->commands->choose(uring, op) : 0;
+
+    if (code) {
+        finish(uring, op, code);
+        return;
+    }
+    struct io_uring_sqe *sqe = get_sqe(uring);
+    if (uring->commands)
+        uring->commands->prepare(uring, op, sqe);
+    else
+        prepare_read(uring, op, sqe);
+    sqe->flags = uring->read_flags;
+    tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
+    op->state = OP_READING;
+}
+
 static void start_open(struct uring *uring, struct handle *handle)
 {
     struct io_uring_sqe *sqe = get_sqe(uring);
@@ -137,7 +152,7 @@ static void wait_for_open(struct uring *uring, struct uring_op *op)
     }
 }
 
-static int register_file(struct uring *uring, struct handle *handle)
+static int register_file(struct uring *uring, const struct handle *handle)
 {
     if (!uring->fixed_files)
         return 0;
@@ -146,9 +161,15 @@ static int register_file(struct uring *uring, struct handle *handle)
     return code < 0 ? code : 0;
 }
 
+static int check_file(struct uring *uring, struct handle *handle, const char **why)
+{
+    return uring->commands ? uring->commands->check_file(uring, handle, why) : 0;
+}
+
 static void opened(struct uring *uring, struct handle *handle, int fd)
 {
     struct uring_op **waiting = &uring->opening[handle - uring->handles.all], *op;
+    const char *why = NULL;
 
     if (fd == -EINTR || fd == -EAGAIN) {
         start_open(uring, handle);
@@ -158,8 +179,11 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     int code = fd < 0 ? fd : handle_adopt(&uring->handles, handle, fd);
     if (code == 0)
         code = register_file(uring, handle);
+    if (code == 0)
+        code = check_file(uring, handle, &why);
     while ((op = *waiting)) {
         *waiting = op->next;
+        op->request->why = why;
         if (code)
             finish(uring, op, code);
         else
@@ -169,7 +193,7 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
 }
 
 /* Returns 0 if reads may start, 1 if the ring must open it first, or a negative errno. */
-static int ready_handle(struct uring *uring, struct handle *handle)
+static int ready_handle(struct uring *uring, struct handle *handle, const char **why)
 {
     bool fresh = !handle->opened;
 
@@ -178,10 +202,10 @@ static int ready_handle(struct uring *uring, struct handle *handle)
     int code = handle_open(&uring->handles, handle);
     if (code == 0 && fresh)
         code = register_file(uring, handle);
-    return code;
+    return code ? code : check_file(uring, handle, why);
 }
 
-static int uring_submit(void *state, struct read_request *request)
+int uring_submit(void *state, struct read_request *request)
 {
     struct uring *uring = state;
     struct uring_op *op = uring->free_ops;
@@ -197,7 +221,7 @@ static int uring_submit(void *state, struct read_request *request)
     uring->free_ops = op->next;
     uring->busy++;
     *op = (struct uring_op){.request = request, .handle = handle, .submit_ns = request->submit_ns};
-    int code = ready_handle(uring, handle);
+    int code = ready_handle(uring, handle, &request->why);
     if (code < 0)
         finish(uring, op, code);
     else if (code == 0)
@@ -212,6 +236,8 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
 {
     struct read_request *request = op->request;
 
+    if (uring->commands)
+        result = result ? uring->commands->judge(result, &request->why) : (int)op->command_bytes;
     if (result == -ECANCELED || (result == -EINTR && op->state == OP_CANCELLING)) {
         finish(uring, op, -ETIMEDOUT);
     } else if (result == -EAGAIN || result == -EINTR) {
@@ -220,6 +246,9 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
         finish(uring, op, result);
     } else if (op->from + (uint32_t)result >= request->needed) {
         finish(uring, op, (int)(op->from + (uint32_t)result));
+    } else if (uring->commands) {
+        op->from += (uint32_t)result;
+        start_read(uring, op);
     } else {
         int64_t from = handle_resume(&uring->handles, op->handle, request->offset,
                                      op->from + (uint32_t)result, ++request->short_reads);
@@ -357,7 +386,7 @@ static uint32_t take_finished(struct uring *uring, struct read_request **done, u
     return count;
 }
 
-static int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct uring *uring = state;
     const uint64_t look_ns = uring->pool ? 0 : uring->config->timeout_ns / LOOKS_PER_TIMEOUT + 1;
@@ -386,7 +415,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
     }
 }
 
-static void uring_wake(void *state)
+void uring_wake(void *state)
 {
     struct uring *uring = state;
 
@@ -398,7 +427,7 @@ static void uring_wake(void *state)
 
 /* ---- life ---- */
 
-static const char *refusal_text(int refusal)
+const char *uring_refusal_text(int refusal)
 {
     switch (refusal) {
     case -EPERM:
@@ -430,11 +459,11 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
              io_pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
     snprintf(traits->notice, sizeof traits->notice, "io_uring %s: %s; %u threads read instead",
-             refusal_text(refusal), fail_errno_text(refusal), io_pool_threads(uring->pool));
+             uring_refusal_text(refusal), fail_errno_text(refusal), io_pool_threads(uring->pool));
     return 0;
 }
 
-static int create_tables(struct uring *uring)
+int uring_create_tables(struct uring *uring)
 {
     uint32_t depth = uring->config->depth;
 
@@ -450,6 +479,18 @@ static int create_tables(struct uring *uring)
     return 0;
 }
 
+int uring_begin(struct uring *uring, const struct reader_config *config, uint32_t flags)
+{
+    uring->config = config;
+    int code = waker_open(&uring->waker);
+    if (code)
+        return code;
+    if (config->depth > DEPTH_MOST)
+        return fail(EINVAL, "queue depth %u is too large for io_uring: at most %d", config->depth,
+                    DEPTH_MOST);
+    return handles_create(&uring->handles, config->catalog, flags, config->depth, 0);
+}
+
 static int uring_open(void *state, const void *chosen, const struct reader_config *config,
                       struct reader_traits *traits)
 {
@@ -458,14 +499,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     uint32_t flags =
         (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM);
 
-    uring->config = config;
-    int code = waker_open(&uring->waker);
-    if (code)
-        return code;
-    if (config->depth > DEPTH_MOST)
-        return fail(EINVAL, "queue depth %u is too large for io_uring: at most %d", config->depth,
-                    DEPTH_MOST);
-    code = handles_create(&uring->handles, config->catalog, flags, config->depth, 0);
+    int code = uring_begin(uring, config, flags);
     if (code)
         return code;
     traits->alignment = uring->handles.alignment;
@@ -473,13 +507,13 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     int refusal = uring_set_up(uring, settings, traits);
     if (refusal && !config->falls_back)
         return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
-                    refusal_text(refusal), fail_errno_text(refusal));
+                    uring_refusal_text(refusal), fail_errno_text(refusal));
     if (refusal)
         return fall_back(uring, settings, refusal, traits);
-    return create_tables(uring);
+    return uring_create_tables(uring);
 }
 
-static void uring_close(void *state)
+void uring_close(void *state)
 {
     struct uring *uring = state;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * uring: internals of the io_uring reader, shared by uring.c (reads) and uring_setup.c (ring
- * setup). The reader's thread only.
+ * uring: internals of the io_uring reader, shared by uring.c (reads), uring_setup.c (ring setup)
+ * and nvme.c, whose ring sends commands to a disk. The reader's thread only.
  */
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
@@ -14,6 +14,8 @@
 
 /* Kernel ABI (include/uapi/linux/io_uring.h) that older headers lack. */
 enum {
+    SETUP_SQE128 = 1 << 10,        /* 5.19, as is IORING_OP_URING_CMD */
+    SETUP_CQE32 = 1 << 11,         /* 5.19 */
     SETUP_SINGLE_ISSUER = 1 << 12, /* 6.0 */
     SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
 };
@@ -36,9 +38,24 @@ struct uring_op {
     enum uring_op_state state;
     struct read_request *request;
     struct handle *handle;
-    uint32_t from; /* bytes already read */
+    uint32_t from;          /* bytes already read */
+    uint32_t command_bytes; /* with commands: of the one in the kernel, and where it reads */
+    uint64_t disk_offset;
     uint64_t submit_ns;
     struct uring_op *next; /* free, or waiting for the same file */
+};
+
+struct uring;
+
+/* Replaces reads of a file by commands, one after the other, that each read some of the bytes.
+ * All return 0 or a negative errno, perhaps with a text in request->why. */
+struct uring_commands {
+    /* The file was opened, or may have been checked again. */
+    int (*check_file)(struct uring *uring, struct handle *handle, const char **why);
+    /* Choose what is read from op->from on: set command_bytes and disk_offset. */
+    int (*choose)(struct uring *uring, struct uring_op *op);
+    void (*prepare)(struct uring *uring, const struct uring_op *op, struct io_uring_sqe *sqe);
+    int (*judge)(int result, const char **why); /* of a completion */
 };
 
 struct uring {
@@ -46,10 +63,11 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
-    bool open_in_ring;    /* open files by the ring */
-    int rw_flags;         /* RWF_* */
-    uint8_t read_flags;   /* IOSQE_* */
-    struct io_pool *pool; /* used instead of the ring if io_uring is refused */
+    bool open_in_ring;                     /* open files by the ring */
+    int rw_flags;                          /* RWF_* */
+    uint8_t read_flags;                    /* IOSQE_* */
+    struct io_pool *pool;                  /* used instead of the ring if io_uring is refused */
+    const struct uring_commands *commands; /* NULL: files are read */
 
     const struct reader_config *config;
     struct handles handles;
@@ -67,6 +85,20 @@ struct uring {
  * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
+
+/* What open() of a reader with a ring begins and, once the ring is up, ends with. flags: enum
+ * handles_flags. */
+int uring_begin(struct uring *uring, const struct reader_config *config, uint32_t flags);
+int uring_create_tables(struct uring *uring);
+
+/* Return why a ring is refused. */
+const char *uring_refusal_text(int refusal);
+
+/* As in reader_ops; state: a struct uring. */
+void uring_close(void *state);
+int uring_submit(void *state, struct read_request *request);
+int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
+void uring_wake(void *state);
 
 /* See reader_offers(). */
 void uring_offers(reader_tell tell, void *context);

@@ -12,12 +12,7 @@
 #include <unistd.h>
 
 enum { ENTRIES = 256, BUFFER_BYTES = 64 * 1024 };
-/* Kernel ABI (include/uapi/linux/io_uring.h) that older headers lack. */
-enum {
-    REGISTER_IOWQ_MAX_WORKERS = 19, /* 5.15 */
-    SETUP_SQE128 = 1 << 10,         /* 5.19, as is IORING_OP_URING_CMD */
-    SETUP_CQE32 = 1 << 11,          /* 5.19 */
-};
+enum { REGISTER_IOWQ_MAX_WORKERS = 19 }; /* Linux 5.15; older headers lack it */
 
 static int try_flags(unsigned flags)
 {
@@ -109,7 +104,7 @@ void uring_offers(reader_tell tell, void *context)
          "only needed for iopoll: an NVMe disk, and nvme.poll_queues=N on the kernel's command "
          "line"},
         {"passthrough", try_flags(SETUP_SQE128 | SETUP_CQE32),
-         "entries large enough for commands of an NVMe disk", "Linux 5.19 and later"},
+         "entries large enough for the commands of --reader nvme", "Linux 5.19 and later"},
         {"workers", asked, threads, "the limit is unknown: Linux 5.15 and later say it"},
     };
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
