@@ -138,6 +138,25 @@ int file_open_quietly(const char *path, int flags)
     return code ? code : fd;
 }
 
+/* Opening a wrong device may have side effects, hence a look before. */
+int file_open_device(const char *path, dev_t number)
+{
+    struct stat status;
+    int fd;
+
+    if (stat(path, &status))
+        return -errno;
+    if (!S_ISCHR(status.st_mode) || status.st_rdev != number)
+        return -ENODEV;
+    fd = open(path, O_RDONLY | FILE_SAFE_FLAGS);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == number)
+        return fd;
+    close(fd);
+    return -ENODEV;
+}
+
 FILE *file_stream_kernel(const char *path)
 {
     int fd = file_open_quietly(path, O_RDONLY);

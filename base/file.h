@@ -47,6 +47,10 @@ const char *file_kind_text(mode_t mode);
 int file_open_quietly(const char *path, int flags);
 FILE *file_stream_kernel(const char *path);
 
+/* Open the character device of this number, and nothing else, to read. Returns a descriptor or a
+ * negative errno without a reason: -ENODEV if path leads to something else. */
+int file_open_device(const char *path, dev_t number);
+
 /* Can a file of ours found beside data be trusted? Its owner must be root, this user or the owner
  * of the data (root; NULL: nobody), and it must not be world-writable. Returns 0, or -EPERM with a
  * reason. */

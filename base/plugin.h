@@ -21,6 +21,7 @@ struct plugin {
     const struct option_spec *options; /* ends with a row without name; may be NULL */
     size_t settings_size;              /* size of the settings struct */
     size_t state_size;                 /* size of the zeroed state passed to open() */
+    const char *devices;               /* that it opens: a shell pattern; NULL: none */
     bool idle;                         /* does nothing: measures the harness itself */
     /* Returns 0 if it works on this machine, else negative with a reason. NULL: always. */
     int (*usable)(void);

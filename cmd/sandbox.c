@@ -328,17 +328,21 @@ static void allow_argument(struct sandbox *sandbox, const struct option_spec *op
         allow_plugin(sandbox, value);
 }
 
-/* Allow what "NAME:ARGUMENTS" of any family names: plug-in options have a reach too. */
+/* Allow what "NAME:ARGUMENTS" of any family names: plug-ins have devices, their options a reach. */
 static void allow_plugin(struct sandbox *sandbox, const char *choice)
 {
-    const char *colon = strchr(choice, ':');
+    const size_t length = strcspn(choice, ":");
+    const char *arguments = choice[length] ? choice + length + 1 : NULL;
     char name[64];
 
-    if (!colon || snprintf(name, sizeof name, "%.*s", (int)(colon - choice), choice) >= 64)
+    if (snprintf(name, sizeof name, "%.*s", (int)length, choice) >= 64)
         return;
     for (const struct family *family = family_table; family->name; family++) {
         const struct plugin *plugin = plugin_find(family->registry, name);
-        char *list = plugin && plugin->options ? strdup(colon + 1) : NULL, *cursor = list, *part;
+        if (plugin && plugin->devices)
+            allow_places(sandbox, &(struct sandbox_place){plugin->devices, LANDLOCK_READ}, 1);
+        char *list = plugin && plugin->options && arguments ? strdup(arguments) : NULL;
+        char *cursor = list, *part;
         while (list && (part = strsep(&cursor, ",")))
             allow_argument(sandbox, plugin->options, part);
         free(list);
