@@ -79,7 +79,8 @@ static int load(struct read_phase *reading, uint32_t number)
     reading->catalog = restore_catalog(shared->job->path, &reading->snapshot);
     if (!reading->catalog)
         return -EBADMSG;
-    reading->witness = witness_open(&reading->job.cold, reading->catalog);
+    reading->witness =
+        witness_open(&reading->job.cold, reading->catalog, reading->plugins.reader.plugin);
     if (!reading->witness)
         return -ENOMEM;
     witness_environment(reading->witness, &shared->result->evidence.environment);

@@ -295,7 +295,7 @@ static void make_advice(const struct result *result, struct summary *summary)
                100 * (summary->head_ratio.median - 1));
     bool from_storage = summary->device_known &&
                         (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
-    if (job->cold.drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD &&
+    if (job->cold.drop_caches == JOB_DROP_NO && summary->cache > RESULT_CACHE_BYPASSED &&
         !from_storage)
         advise(summary, "caches were not dropped, so this may be the speed of memory: to measure "
                         "storage add --drop-caches, and --server-drop-cmd for a server");

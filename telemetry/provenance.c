@@ -99,6 +99,11 @@ void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_
                           grown(series, "net", "transmit_bytes", from_ns, to_ns)),
         .gradients = grown(series, "pipeline", "gradient_bytes", from_ns, to_ns),
     };
+    /* Neither the process's nor the disk's counter includes commands that the reader sends to it.
+     */
+    const double commands = grown(series, "pipeline", "passthrough_bytes", from_ns, to_ns);
+    if (commands > 0)
+        provenance->local = add_known(provenance->local, commands);
     provenance->excess = provenance->received - provenance->sent;
     provenance->witness = witness_of(series, provenance->received);
     switch (provenance->witness) {

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/evidence/invariants.h"
+#include "readers/reader.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
@@ -149,11 +150,13 @@ static void prove_server(const struct result_run *run, struct server_result *ser
     }
 }
 
+/* Commands to a disk need no proof by its counters: no cache of this machine is on their way. */
 static void prove(const struct job_plugins *plugins, const struct result_run *run,
                   struct result_cold *cold)
 {
     cold->bypassed = plugins->direct && cold->pages != RESIDENCY_COLD &&
-                     result_run_request_percent(run) >= SHARE_LEAST;
+                     (reader_of(plugins->reader.plugin)->is_passthrough ||
+                      result_run_request_percent(run) >= SHARE_LEAST);
     prove_server(run, &cold->server);
     result_cold_settle(cold);
 }

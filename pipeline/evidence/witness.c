@@ -10,6 +10,7 @@
 #include "cachectl/evict.h"
 #include "dataset/store.h"
 #include "pipeline/evidence/machine.h"
+#include "readers/reader.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
@@ -23,10 +24,12 @@ struct witness {
     const char **paths; /* of the shard files */
     struct storage *storage;
     struct storage_bytes before;
+    bool is_blind;  /* the kernel counts none of the reader's bytes */
     bool has_begun; /* `before` was read at the start of the run */
 };
 
-struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog)
+struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog,
+                             const struct plugin *reader)
 {
     struct witness *witness = memory_zeroed(sizeof *witness);
 
@@ -34,6 +37,7 @@ struct witness *witness_open(const struct cold_settings *settings, const struct 
         return NULL;
     witness->settings = settings;
     witness->catalog = catalog;
+    witness->is_blind = reader_of(reader)->is_passthrough;
     witness->paths = memory_array(catalog->shard_count, sizeof *witness->paths);
     for (uint32_t i = 0; witness->paths && i < catalog->shard_count; i++)
         witness->paths[i] = catalog->shards[i].path;
@@ -199,6 +203,12 @@ void witness_after(struct witness *witness, struct result_bytes *device)
 
     storage_read(witness->storage, &after);
     storage_between(witness->storage, &witness->before, &after, &share);
+    if (witness->is_blind) {
+        *device = (struct result_bytes){0};
+        snprintf(device->reason, sizeof device->reason,
+                 "the kernel counts no commands that a program sends to a disk");
+        return;
+    }
     *device = (struct result_bytes){.known = share.known,
                                     .of_node = share.of_node,
                                     .bytes = share.bytes,

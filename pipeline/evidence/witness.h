@@ -11,8 +11,9 @@
 
 struct witness;
 
-/* Returns NULL with a reason. */
-struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog);
+/* reader: that will read the files. Returns NULL with a reason. */
+struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog,
+                             const struct plugin *reader);
 void witness_close(struct witness *witness);
 
 /* Drop this machine's caches if the settings say so, and inspect them. Fills *cold except for its

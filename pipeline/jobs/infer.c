@@ -279,7 +279,9 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
         result->records = inference.input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
                                     sizeof *result->rows);
-        code = result->rows ? session_watch(&inference.session, inference.input.catalog) : -ENOMEM;
+        code = result->rows ? session_watch(&inference.session, inference.input.catalog,
+                                            &inference.input.plugins)
+                            : -ENOMEM;
     }
     for (uint32_t i = 0; i < job->precision_count; i++)
         for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)

@@ -258,7 +258,7 @@ int measurement_open(struct measurement *measurement)
 
     if (code == 0)
         code = load_catalog(measurement);
-    return code ? code : session_watch(session, measurement->catalog);
+    return code ? code : session_watch(session, measurement->catalog, &measurement->plugins);
 }
 
 int measurement_close(struct measurement *measurement, int code)

@@ -51,9 +51,10 @@ int session_open(struct session *session, int code)
     return 0;
 }
 
-int session_watch(struct session *session, const struct catalog *catalog)
+int session_watch(struct session *session, const struct catalog *catalog,
+                  const struct job_plugins *plugins)
 {
-    session->witness = witness_open(&session->job->cold, catalog);
+    session->witness = witness_open(&session->job->cold, catalog, plugins->reader.plugin);
     int code = ranks_meet(session->ranks, session->witness ? 0 : -ENOMEM, NULL);
 
     if (code == 0)

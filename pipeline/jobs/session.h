@@ -26,7 +26,8 @@ struct session {
  * the caller's status so far. Returns 0 or -errno, the same on all ranks; close in either case. */
 int session_open(struct session *session, int code);
 /* Open the witnesses of this data set and record the environment. Collective. */
-int session_watch(struct session *session, const struct catalog *catalog);
+int session_watch(struct session *session, const struct catalog *catalog,
+                  const struct job_plugins *plugins);
 /* Stop telemetry, put its timeline into the result, and undo the rest. code: the job's status. */
 void session_close(struct session *session, int code);
 

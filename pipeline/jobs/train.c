@@ -331,7 +331,7 @@ static int prepare(struct training_run *training)
     if (code == 0)
         code = find_sets(training);
     if (code == 0)
-        code = session_watch(&training->session, training->learn.catalog);
+        code = session_watch(&training->session, training->learn.catalog, &training->learn.plugins);
     if (code == 0)
         code = ranks_meet(ranks, open_training(training), NULL);
     if (code == 0)

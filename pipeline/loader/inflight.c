@@ -97,6 +97,8 @@ int inflight_reap(struct inflight *inflight, struct read_request **done, uint64_
     pace_add(&inflight->arrived, inflight->read_end_ns, inflight->arrived.last.amount + bytes);
     meter_add(inflight->meter, METER_READ_BYTES, bytes);
     meter_add(inflight->meter, METER_READ_COUNT, (uint64_t)count);
+    if (inflight->reader.traits.is_passthrough)
+        meter_add(inflight->meter, METER_PASSTHROUGH_BYTES, bytes);
     return count;
 }
 

@@ -13,7 +13,8 @@
 enum meter_count {
     METER_READ_BYTES, /* bytes delivered by the reader; completed reads */
     METER_READ_COUNT,
-    METER_RECORD_BYTES, /* parsed and decoded into rows, framing included */
+    METER_PASSTHROUGH_BYTES, /* of the read ones, by commands to the disk itself */
+    METER_RECORD_BYTES,      /* parsed and decoded into rows, framing included */
     METER_RECORD_COUNT,
     METER_TRAINED_COUNT,     /* samples of finished steps */
     METER_LOADER_STORAGE_NS, /* the loader waited for storage */

@@ -139,7 +139,8 @@ static int choose_reader(const struct job *job, struct job_plugins *plugins)
                 job->read.reader, job->read.data, best ? best->name : "auto");
 }
 
-/* --direct sets the reader's own option of that name. */
+/* --direct sets the reader's own option of that name. A server's files never were in this machine's
+ * cache, whatever reads them. */
 static int apply_direct(const struct job *job, struct plugin_choice *reader, bool *direct)
 {
     const struct option_spec *options = reader->plugin->options;
@@ -147,8 +148,10 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader, boo
     char text[8];
     int code = 0;
 
-    if (reader_of(reader->plugin)->bypasses_cache)
+    if (reader_of(reader->plugin)->bypasses_cache) {
+        *direct = !reader_of(reader->plugin)->scheme;
         return 0;
+    }
     if (job->read.direct && !row)
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
                     reader->plugin->name);

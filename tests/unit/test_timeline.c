@@ -137,9 +137,18 @@ static void local_disks(void **unused)
                                              {"disk", "sda", "read_bytes", {90, 0, 0}},
                                              {"disk", "sdb", "read_bytes", {70, 0, 0}},
                                              {0}};
-    struct provenance provenance = provenance_in(node, 0, 1);
+    static const struct line commands[] = {{"pipeline", "", "read_bytes", {100, 100, 0}},
+                                           {"pipeline", "", "passthrough_bytes", {100, 0, 0}},
+                                           {"disk", "nvme0n1", "read_bytes", {9, 9, 0}},
+                                           {"process", "", "read_bytes", {8, 10, 0}},
+                                           {0}};
+    struct provenance provenance = provenance_in(commands, 0, 1);
 
     (void)unused;
+    assert_true(provenance.local == 108 && provenance.page_cache == 0); /* none is counted there */
+    provenance = provenance_in(commands, 1, 2);
+    assert_true(provenance.local == 10 && provenance.page_cache == 90);
+    provenance = provenance_in(node, 0, 1);
     assert_int_equal(provenance.witness, PROVENANCE_DISK);
     assert_true(provenance.local == 128 && provenance.ahead == 28 && provenance.page_cache == 0);
     assert_true(provenance.fabric == 0); /* other network traffic is not storage */

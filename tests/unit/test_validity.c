@@ -3,15 +3,18 @@
 #include "tests/unit/unit.h"
 
 #include "pipeline/evidence/validity.h"
+#include "readers/reader.h"
 #include "shuffle/plan.h"
 
 #include <string.h>
 
-static const struct plugin uring_plugin = {.name = "uring"},
-                           null_plugin = {.name = "null", .idle = true};
-static const struct job_plugins uring = {.reader = {.plugin = &uring_plugin}},
-                                direct = {.reader = {.plugin = &uring_plugin}, .direct = true},
-                                null_reader = {.reader = {.plugin = &null_plugin}};
+static const struct reader_ops uring_ops = {.plugin = {.name = "uring"}},
+                               nvme_ops = {.plugin = {.name = "nvme"}, .is_passthrough = true},
+                               null_ops = {.plugin = {.name = "null", .idle = true}};
+static const struct job_plugins uring = {.reader = {.plugin = &uring_ops.plugin}},
+                                direct = {.reader = {.plugin = &uring_ops.plugin}, .direct = true},
+                                nvme = {.reader = {.plugin = &nvme_ops.plugin}, .direct = true},
+                                null_reader = {.reader = {.plugin = &null_ops.plugin}};
 
 struct verdict {
     struct result result;
@@ -178,6 +181,8 @@ static void direct_reads_pass_a_warm_cache_by(void **unused)
     assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_BYPASSED);
     assert_int_equal(label(cold, JOB_DROP_NO, &direct, 1000, true), RESULT_CACHE_BYPASSED);
     assert_int_equal(label(cold, JOB_DROP_YES, &direct, 979, false), RESULT_CACHE_WARM);
+    /* Nothing counts commands to a disk, and no cache is on their way. */
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &nvme, 0, true), RESULT_CACHE_BYPASSED);
     cold.pages = RESIDENCY_UNVERIFIED;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_BYPASSED);
     cold.metadata_dropped = false;
