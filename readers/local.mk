@@ -24,6 +24,13 @@ else
 libiobench_a_SOURCES += readers/uring_enter.c
 endif
 endif
+
+if HAVE_NVME
+libiobench_a_SOURCES += \
+	readers/nvme.c \
+	readers/nvme_disk.c readers/nvme_disk.h \
+	readers/disk_map.c readers/disk_map.h
+endif
 EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c
 
 if HAVE_NFS

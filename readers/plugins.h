@@ -7,6 +7,7 @@
 
 extern const struct reader_ops reader_null;
 extern const struct reader_ops reader_uring;
+extern const struct reader_ops reader_nvme;
 extern const struct reader_ops reader_inflate;
 extern const struct reader_ops reader_pread;
 extern const struct reader_ops reader_mmap;

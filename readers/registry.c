@@ -6,6 +6,9 @@ const struct plugin *const reader_registry[] = {
 #ifdef HAVE_URING
     &reader_uring.plugin,
 #endif
+#ifdef HAVE_NVME
+    &reader_nvme.plugin, /* after uring: --reader auto never means it */
+#endif
     &reader_pread.plugin,   &reader_mmap.plugin,
     &reader_inflate.plugin,
 #ifdef HAVE_NFS

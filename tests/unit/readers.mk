@@ -62,3 +62,9 @@ endif
 UNIT_TESTS += tests/unit/test_service
 tests_unit_test_service_SOURCES = tests/unit/test_service.c tests/unit/unit.h
 tests_unit_test_service_LDADD = $(UNIT_LIBS)
+
+if HAVE_NVME
+UNIT_TESTS += tests/unit/test_nvme
+tests_unit_test_nvme_SOURCES = tests/unit/test_nvme.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_nvme_LDADD = $(UNIT_LIBS)
+endif
