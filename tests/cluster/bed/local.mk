@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # These boot their own kernels and take minutes: `bootstrap cluster` and `bootstrap experiment` run
 # them, not `make check`.
-EXTRA_DIST += tests/cluster/experiment.sh tests/cluster/guests_nfs.sh tests/cluster/guests_rdma.sh \
+EXTRA_DIST += tests/cluster/experiment.sh tests/cluster/guests_nfs.sh tests/cluster/guests_nvme.sh tests/cluster/guests_rdma.sh \
 	tests/cluster/gradients.sh tests/cluster/lmdb.sh tests/cluster/perftest.sh tests/cluster/rdma.sh tests/cluster/studies.sh \
 	tests/cluster/bed/README.md tests/cluster/bed/agent.py tests/cluster/bed/bed.sh \
 	tests/cluster/bed/by_epoch.py tests/cluster/bed/guest.sh \
