@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast the cpu backend trains and infers each network, against two bounds that take turns with
- * it: what its convolutions and fully connected layers take alone (bench/convolutions.h), and the
- * same network in PyTorch on the same CPUs, if a Python that has it is named:
+ * How fast the cpu backend trains and infers each network, against others that take turns with it:
+ * what its convolutions and fully connected layers take alone (bench/convolutions.h), and the same
+ * network in PyTorch on the same CPUs, if a Python that has it is named:
  *
  *     bench/trainer --peer VENV/bin/python [--long] [--network NAME]... [--rounds N] [--threads N]
- *                   [--cpu-time]
+ *                   [--cpu-time] [--bf16]
  *
  * A step is all of training: normalising the bytes, forward, loss, backward and update; PyTorch
  * gets images that are normalised already, and the better of its two memory formats counts. Quick:
  * three networks on small images; --long: all at their own size. --cpu-time: CPU time in place of
- * time, on one thread, for machines that do other work meanwhile.
+ * time, on one thread, for machines that do other work meanwhile. --bf16: the backend in BF16 takes
+ * turns, too; its goals are those of CPUs with AMX.
  */
 #include "bench/convolutions.h"
 
@@ -31,7 +32,12 @@ enum { ROUNDS_MAX = 64, TURN_MS = 250 };
 
 void omp_set_num_threads(int count); /* of libgomp */
 
-enum series { OURS, ALONE, PLAIN, LAST, SERIES };
+enum series { OURS, BF16, ALONE, PLAIN, LAST, SERIES };
+
+/* The backend in each precision. */
+static const char *const backends[] = {
+    [OURS] = "cpu:precision=fp32", [BF16] = "cpu:precision=bf16"};
+enum { PRECISIONS = 2 };
 
 static const struct {
     const char *network;
@@ -59,8 +65,9 @@ struct bench {
     struct peer peer;
     struct graph *graph;
     uint32_t batch_size;
-    struct plugin_choice choice;
-    struct backend backend;
+    int precisions; /* of backends[] */
+    struct plugin_choice choices[PRECISIONS];
+    struct backend backends[PRECISIONS];
     struct backend_batch batch;
     double times[SERIES][ROUNDS_MAX]; /* milliseconds a step */
 };
@@ -173,21 +180,22 @@ static int peer_time(struct bench *bench, bool training, int steps, int round)
 
 /* ---- ours ---- */
 
-static int our_steps(struct bench *bench, bool training, int steps, double *step_ms)
+static int our_steps(struct bench *bench, int precision, bool training, int steps, double *step_ms)
 {
     const struct backend_update update = {
         .recipe = BACKEND_SGD, .rate = 1e-4, .momentum = 0.9, .decay = 1e-5, .gradient_scale = 1};
+    struct backend *backend = &bench->backends[precision];
     const uint64_t start_ns = bench->now_ns();
     struct backend_loss loss;
     int code = 0;
 
     for (int i = 0; i < steps && code == 0; i++) {
         if (training)
-            code = backend_step(&bench->backend, &bench->batch, 0, NULL, NULL, &loss);
+            code = backend_step(backend, &bench->batch, 0, NULL, NULL, &loss);
         else
-            code = backend_infer(&bench->backend, &bench->batch, NULL, NULL);
+            code = backend_infer(backend, &bench->batch, NULL, NULL);
         if (code == 0 && training)
-            code = backend_update(&bench->backend, &update);
+            code = backend_update(backend, &update);
     }
     *step_ms = (double)(bench->now_ns() - start_ns) * 1e-6 / steps;
     return code;
@@ -216,19 +224,32 @@ static int open_ours(struct bench *bench, bool training)
     for (uint32_t i = 0; i < bench->batch_size; i++)
         labels[i] = (int32_t)(i % graph->classes);
     graph_initialise(graph, 1, parameters);
-    int code = plugin_choose("backend", backend_registry, "cpu", &bench->choice);
-    if (code == 0)
-        code = backend_open(&bench->backend, &bench->choice, &config);
-    if (code == 0)
-        code = backend_load(&bench->backend, parameters, NULL, NULL);
+    int code = 0;
+    for (int i = 0; i < bench->precisions && code == 0; i++) {
+        code = plugin_choose("backend", backend_registry, backends[i], &bench->choices[i]);
+        if (code == 0)
+            code = backend_open(&bench->backends[i], &bench->choices[i], &config);
+        if (code == -ENOTSUP && i == BF16) {
+            printf("skipped bf16: %s\n", fail_reason());
+            backend_close(&bench->backends[i]);
+            plugin_release(&bench->choices[i]);
+            bench->precisions = 1;
+            code = 0;
+            break;
+        }
+        if (code == 0)
+            code = backend_load(&bench->backends[i], parameters, NULL, NULL);
+    }
     free(parameters);
     return code;
 }
 
 static void close_ours(struct bench *bench)
 {
-    backend_close(&bench->backend);
-    plugin_release(&bench->choice);
+    for (int i = 0; i < bench->precisions; i++) {
+        backend_close(&bench->backends[i]);
+        plugin_release(&bench->choices[i]);
+    }
     free((void *)(uintptr_t)bench->batch.rows);
     free((void *)(uintptr_t)bench->batch.labels);
 }
@@ -245,12 +266,18 @@ static void report(struct bench *bench, const char *name, uint32_t side, bool tr
     }
     struct stats_summary ours = stats_summarise(bench->times[OURS], (size_t)bench->rounds);
     const char *what = training ? "training" : "inference";
-    printf("%-13s %4u %5u %-9s %9.2f %9.1f %5.1f%% %11.1f %11.1f %11.1f\n", name, side,
+    printf("%-13s %4u %5u %-9s %9.2f %9.1f %5.1f%% %9.1f %11.1f %11.1f %11.1f\n", name, side,
            bench->batch_size, what, median[OURS], rate[OURS],
-           100 * (ours.maximum - ours.minimum) / ours.median, rate[ALONE], rate[PLAIN], rate[LAST]);
+           100 * (ours.maximum - ours.minimum) / ours.median, rate[BF16], rate[ALONE], rate[PLAIN],
+           rate[LAST]);
     double share = median[ALONE] / median[OURS];
     printf("claim %s_%u_%s_convolutions %.2f share goal >=0.9 %s\n", name, side, what, share,
            share >= 0.9 ? "ok" : "short");
+    if (bench->precisions > BF16) {
+        const double speed = median[OURS] / median[BF16], goal = training ? 1.6 : 2;
+        printf("claim %s_%u_%s_bf16 %.2f x goal >=%.1f %s\n", name, side, what, speed, goal,
+               speed >= goal ? "ok" : "short");
+    }
     if (bench->peer.to) {
         double best = median[PLAIN] < median[LAST] ? median[PLAIN] : median[LAST];
         double speed = best / median[OURS];
@@ -264,13 +291,16 @@ static void report(struct bench *bench, const char *name, uint32_t side, bool tr
 static int compare(struct bench *bench, struct convolutions *alone, bool training)
 {
     double warm = 0;
-    int code = our_steps(bench, training, 2, &warm);
+    int code = 0;
+    for (int i = bench->precisions; i-- > 0 && code == 0;)
+        code = our_steps(bench, i, training, 2, &warm);
     int steps = warm < TURN_MS ? (int)(TURN_MS / warm) + 1 : 1;
 
     if (code == 0)
         code = peer_time(bench, training, 2, 0);
     for (int round = 0; round < bench->rounds && code == 0; round++) {
-        code = our_steps(bench, training, steps, &bench->times[OURS][round]);
+        for (int i = 0; i < bench->precisions && code == 0; i++)
+            code = our_steps(bench, i, training, steps, &bench->times[i][round]);
         bench->times[ALONE][round] = convolutions_time(alone, steps, bench->now_ns);
         if (code == 0)
             code = peer_time(bench, training, steps, round);
@@ -307,9 +337,10 @@ static int usage(void)
 {
     fprintf(stderr,
             "usage: bench/trainer [--long] [--network NAME]... [--rounds 1..%d] [--threads N] "
-            "[--cpu-time] [--peer PYTHON]\n"
+            "[--cpu-time] [--bf16] [--peer PYTHON]\n"
             "  --long      the networks at their own sizes, and more of them\n"
             "  --cpu-time  of one thread, where others use the machine\n"
+            "  --bf16      also in BF16, in turns\n"
             "  --peer      a Python that has PyTorch, which takes turns\n",
             ROUNDS_MAX);
     return 2;
@@ -317,7 +348,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = 5, .now_ns = clock_now_ns};
+    static struct bench bench = {.rounds = 5, .now_ns = clock_now_ns, .precisions = 1};
     const char *python = NULL, *wanted[16];
     int wanted_count = 0;
     bool is_long = false;
@@ -328,6 +359,8 @@ int main(int argc, char **argv)
             is_long = true;
         else if (strcmp(argv[i], "--cpu-time") == 0)
             bench.now_ns = clock_cpu_ns;
+        else if (strcmp(argv[i], "--bf16") == 0)
+            bench.precisions = PRECISIONS;
         else if (strcmp(argv[i], "--peer") == 0 && *value)
             python = argv[++i];
         else if (strcmp(argv[i], "--network") == 0 && *value && wanted_count < 16)
@@ -345,10 +378,12 @@ int main(int argc, char **argv)
         bench.threads = thread_cpu_count();
     signal(SIGPIPE, SIG_IGN);
     int code = python ? peer_start(&bench.peer, python, BENCH_SOURCE) : 0;
-    printf("%d rounds, %u threads%s; images/s of the cpu backend, of its convolutions alone, of "
-           "PyTorch (contiguous, channels last)\n%-13s %4s %5s %-9s %9s %9s %6s %11s %11s %11s\n",
-           bench.rounds, bench.threads, bench.now_ns == clock_cpu_ns ? ", CPU time" : "", "",
-           "side", "batch", "", "step ms", "cpu", "spread", "alone", "contiguous", "last");
+    printf(
+        "%d rounds, %u threads%s; images/s of the cpu backend in FP32 and BF16, of its "
+        "convolutions alone, of "
+        "PyTorch (contiguous, channels last)\n%-13s %4s %5s %-9s %9s %9s %6s %9s %11s %11s %11s\n",
+        bench.rounds, bench.threads, bench.now_ns == clock_cpu_ns ? ", CPU time" : "", "", "side",
+        "batch", "", "step ms", "cpu", "spread", "bf16", "alone", "contiguous", "last");
     for (size_t i = 0; i < sizeof cases / sizeof *cases && code == 0; i++) {
         bool is_wanted = wanted_count == 0;
         for (int j = 0; j < wanted_count; j++)
