@@ -44,7 +44,7 @@ fails() { # COMMAND TEXT: the run is INVALID and says why
     if on node1 "$1" >failed 2>&1; then die "it must fail: $1"; fi
     grep -q "^INVALID" failed || die "not INVALID: $(cat failed)"
     tr -s ' \n' '  ' <failed | grep -qF -- "$2" || die "not '$2', but $(cat failed)"
-    echo "refused: $2"
+    echo "refused: $(sed -n 's/^iobench run: //p' failed)"
 }
 
 for set in $small/set $large/set /mnt/nvme2n1/set; do

@@ -138,12 +138,114 @@ static void an_error_after_a_short_read_is_an_error(void **unused)
     }
 }
 
+/* ---- commands: pieces of a file, in place of those of a disk ---- */
+
+enum { PIECE = 4096 };
+
+static struct {
+    uint32_t count;  /* prepared so far */
+    uint64_t ends;   /* offset from which on nothing can be chosen */
+    int status;      /* of each command; 0: it is read */
+    bool is_refused; /* the file */
+} commands;
+
+static int check_piece_file(struct uring *uring, struct handle *handle, const char **why)
+{
+    (void)uring;
+    assert_true(handle->opened);
+    *why = commands.is_refused ? "it is refused" : NULL;
+    return commands.is_refused ? -EOPNOTSUPP : 0;
+}
+
+static int choose_piece(struct uring *uring, struct uring_op *op)
+{
+    const uint64_t left = op->request->bytes - op->from;
+
+    (void)uring;
+    op->disk_offset = op->request->offset + op->from;
+    op->command_bytes = left < PIECE ? (uint32_t)left : PIECE;
+    return op->disk_offset < commands.ends ? 0 : -ESTALE;
+}
+
+static void prepare_piece(struct uring *uring, const struct uring_op *op, struct io_uring_sqe *sqe)
+{
+    (void)uring;
+    commands.count++;
+    io_uring_prep_read(sqe, op->handle->fd, (uint8_t *)op->request->buffer + op->from,
+                       op->command_bytes, op->disk_offset);
+}
+
+/* A read that is complete returns its bytes where a command returns 0. */
+static int judge_piece(int result, const char **why)
+{
+    if (result > 0 && commands.status)
+        *why = "the disk says so";
+    return result > 0 && commands.status ? commands.status : result;
+}
+
+static bool open_commands(struct run *run)
+{
+    static const struct uring_commands pieces = {.check_file = check_piece_file,
+                                                 .choose = choose_piece,
+                                                 .prepare = prepare_piece,
+                                                 .judge = judge_piece};
+
+    memset(&commands, 0, sizeof commands);
+    commands.ends = UINT64_MAX;
+    if (!open_ring(run, "uring:registered=no"))
+        return false;
+    ((struct uring *)run->reader.state)->commands = &pieces;
+    return true;
+}
+
+/* A read larger than a command is read by several, which are no short reads. */
+static void a_read_takes_several_commands(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    if (!open_commands(&run))
+        skip();
+    struct read_request *request = run_request(&run, 0, 0, 512, 10 * PIECE + 100);
+    assert_int_equal(run_read(&run, request), (int)request->bytes);
+    assert_int_equal(commands.count, 11);
+    assert_int_equal(run.reader.figures.short_reads, 0);
+    assert_memory_equal(request->data, set.content[0] + request->offset, request->needed);
+    run_close(&run);
+}
+
+static void a_command_that_fails_says_why(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    if (!open_commands(&run))
+        skip();
+    commands.is_refused = true; /* while the ring opens it, and once it is open */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, PIECE)), -EOPNOTSUPP);
+        assert_non_null(strstr(fail_reason(), "offset 0: it is refused"));
+    }
+    commands.is_refused = false;
+    commands.status = -EIO;
+    assert_int_equal(run_read(&run, run_request(&run, 0, 0, PIECE, PIECE)), -EIO);
+    assert_non_null(strstr(fail_reason(), "offset 4096: the disk says so"));
+    commands.status = 0;
+    commands.ends = 3 * PIECE;
+    assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, 5 * PIECE)), -ESTALE);
+    assert_int_equal(run_read(&run, run_request(&run, 0, 0, 3 * PIECE, PIECE)), -ESTALE);
+    assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, 3 * PIECE)), 3 * PIECE);
+    run_close(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_is_an_error),
         cmocka_unit_test(short_reads_are_resumed_where_they_ended),
         cmocka_unit_test(an_error_after_a_short_read_is_an_error),
+        cmocka_unit_test(a_read_takes_several_commands),
+        cmocka_unit_test(a_command_that_fails_says_why),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
