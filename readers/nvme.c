@@ -127,9 +127,10 @@ static int nvme_check_file(struct uring *uring, struct handle *handle, const cha
         return map_file(reader_with(uring), handle, why);
     if (file->checked_ns == handle->checked_ns)
         return 0;
-    file->checked_ns = handle->checked_ns;
-    if (!has_moved(reader_with(uring), handle))
+    if (!has_moved(reader_with(uring), handle)) {
+        file->checked_ns = handle->checked_ns;
         return 0;
+    }
     *why = "the file system moved it on the disk while it was read";
     return -ESTALE;
 }
