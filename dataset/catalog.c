@@ -216,9 +216,11 @@ int catalog_seal(struct catalog *catalog)
 {
     if (catalog->record_count == 0)
         return fail(ENODATA, "%s: no %s record in it", catalog->root, catalog->format);
-    struct extent *fitted =
-        reallocarray((void *)(uintptr_t)catalog->records, catalog->record_count, sizeof *fitted);
+    const size_t bytes = catalog->record_count * sizeof(struct extent);
+    struct extent *fitted = memory_pages(bytes); /* huge: a shuffled order looks up any record */
     if (fitted) {
+        memcpy(fitted, catalog->records, bytes);
+        free((void *)(uintptr_t)catalog->records);
         catalog->records = fitted;
         catalog->record_capacity = catalog->record_count;
     }

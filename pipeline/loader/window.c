@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OPS_AHEAD = 16 };
+
 int window_create(struct window *window, const struct catalog *catalog,
                   const struct coalesce *rules, uint64_t slots, uint64_t fetches)
 {
@@ -149,11 +151,12 @@ static int next_op(struct window *window, const struct plan_op **op)
         assert(count > 0);
         window->op_at = 0;
         window->op_count = (uint32_t)count;
-        /* Records of a shuffled order are anywhere in the catalog: a cache miss each. */
-        for (int i = 0; i < count; i++)
-            if (window->ops[i].kind != PLAN_DRAW)
-                __builtin_prefetch(catalog_extent(window->catalog, window->ops[i].record));
     }
+    /* Records of a shuffled order are anywhere in the catalog: a cache miss each. Not all at once:
+     * while small records are read one by one, their bytes evict what is not used soon. */
+    const uint32_t ahead = window->op_at + OPS_AHEAD;
+    if (ahead < window->op_count && window->ops[ahead].kind != PLAN_DRAW)
+        __builtin_prefetch(catalog_extent(window->catalog, window->ops[ahead].record));
     *op = &window->ops[window->op_at];
     return 0;
 }
