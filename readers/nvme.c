@@ -326,6 +326,7 @@ static int nvme_open(void *state, const void *chosen, const struct reader_config
         return code;
     uring->handles.forget = forget_file;
     uring->handles.owner = reader;
+    traits->batches = true;
     traits->alignment = uring->handles.alignment > reader->disk.lba_bytes ? uring->handles.alignment
                                                                           : reader->disk.lba_bytes;
     code = make_ring(reader, settings->poll);

@@ -192,6 +192,7 @@ static int parallel_open(void *state, const void *chosen, const struct reader_co
     for (uint32_t i = 0; code == 0 && i < parallel->settings->count; i++)
         code = start_thread(parallel, i, config);
     *traits = parallel->threads[0].reader.traits;
+    traits->batches = false; /* a thread may start a read at once */
     parallel->in_order = traits->in_order;
     describe(parallel->settings, traits);
     return code;

@@ -125,20 +125,38 @@ static int submit(struct reader *reader, struct read_request *request, uint64_t 
     request->held = false;
     request->mapping = NULL;
     int code = reader->ops->submit(reader->state, request);
-    if (code == 0)
-        reader->in_flight++;
-    return code;
+    if (code)
+        return code;
+    reader->in_flight++;
+    if (reader->traits.batches) {
+        request->next_prepared = reader->prepared;
+        reader->prepared = request;
+    }
+    return 0;
 }
 
 int reader_pass_submit(struct reader *reader, struct read_request *request)
 {
-    return submit(reader, request, clock_now_ns());
+    return submit(reader, request, reader->traits.batches ? 0 : clock_now_ns());
 }
 
 int reader_submit(struct reader *reader, struct read_request *request)
 {
-    request->issue_ns = clock_now_ns();
+    request->issue_ns = reader->traits.batches ? 0 : clock_now_ns();
     return submit(reader, request, request->issue_ns);
+}
+
+/* One clock for all reads that the next reap starts. */
+static void start_prepared(struct reader *reader)
+{
+    const uint64_t now_ns = reader->prepared ? clock_now_ns() : 0;
+
+    for (struct read_request *request; (request = reader->prepared);) {
+        reader->prepared = request->next_prepared;
+        request->submit_ns = now_ns;
+        if (request->issue_ns == 0) /* else passed on */
+            request->issue_ns = now_ns;
+    }
 }
 
 static void account(struct reader *reader, struct read_request *request, uint64_t now_ns)
@@ -166,6 +184,7 @@ static void account(struct reader *reader, struct read_request *request, uint64_
 
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
+    start_prepared(reader);
     int count = reader->ops->reap(reader->state, done, max, wait_ns);
 
     if (count <= 0)

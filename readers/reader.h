@@ -43,8 +43,9 @@ struct read_request {
     bool held;
     void *mapping; /* the plug-in's, until release */
     /* Set by reader.c: issued by the user, submitted to the reader that reads it, reaped by the
-     * user. */
+     * user. Issued and submitted: with the next reap, if the reader batches. */
     uint64_t issue_ns, submit_ns, complete_ns;
+    struct read_request *next_prepared;
 };
 
 /* Input of open(). */
@@ -66,6 +67,7 @@ struct reader_traits {
     bool no_bytes;       /* reads nothing: parse and decode are skipped */
     bool in_order;       /* offsets within a shard must not decrease */
     bool scatters;       /* reads into the parts of a request */
+    bool batches;        /* submit() only prepares: reads start with the next reap() */
     bool is_passthrough; /* as in reader_ops; set by reader.c */
     char engine[160];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
     char notice[256];    /* one line for the user if that is not what was asked for; else "" */
@@ -142,7 +144,8 @@ struct reader {
     struct reader_traits traits;
     uint32_t in_flight;
     uint32_t borrowed;
-    uint32_t held; /* buffers of timed-out reads: if any, never free the regions */
+    uint32_t held;                 /* buffers of timed-out reads: if any, never free the regions */
+    struct read_request *prepared; /* since the last reap, if the reader batches */
     struct reader_figures figures;
 };
 

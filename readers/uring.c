@@ -220,7 +220,7 @@ int uring_submit(void *state, struct read_request *request)
         return -EAGAIN;
     uring->free_ops = op->next;
     uring->busy++;
-    *op = (struct uring_op){.request = request, .handle = handle, .submit_ns = request->submit_ns};
+    *op = (struct uring_op){.request = request, .handle = handle};
     int code = ready_handle(uring, handle, &request->why);
     if (code < 0)
         finish(uring, op, code);
@@ -344,7 +344,8 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
     uring->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
     for (uint32_t i = 0; i < uring->config->depth; i++) {
         struct uring_op *op = &uring->ops[i];
-        if (op->state != OP_FREE && now_ns - op->submit_ns > timeout_ns)
+        const bool is_pending = op->state != OP_FREE && op->state != OP_ABANDONED;
+        if (is_pending && now_ns - op->request->submit_ns > timeout_ns)
             treat_late(uring, op);
     }
 }
@@ -453,6 +454,7 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
     };
 
     handles_destroy(&uring->handles);
+    traits->batches = false;
     int code = io_pool_create(&uring->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
@@ -504,6 +506,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
         return code;
     traits->alignment = uring->handles.alignment;
     traits->scatters = !settings->direct;
+    traits->batches = true;
     int refusal = uring_set_up(uring, settings, traits);
     if (refusal && !config->falls_back)
         return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",

@@ -41,7 +41,6 @@ struct uring_op {
     uint32_t from;          /* bytes already read */
     uint32_t command_bytes; /* with commands: of the one in the kernel, and where it reads */
     uint64_t disk_offset;
-    uint64_t submit_ns;
     struct uring_op *next; /* free, or waiting for the same file */
 };
 

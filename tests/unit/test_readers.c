@@ -122,6 +122,40 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
     }
 }
 
+/* A latency begins when the read is passed on, and with the reap if that is what passes it on. */
+static void reads_begin_where_their_reader_begins_them(void **unused)
+{
+    static const char *const readers[] = {"uring", "pread"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        struct run run;
+        struct read_request *requests[2], *done[2];
+        uint64_t after_ns[2];
+        uint32_t finished = 0;
+        if (!plugin_find(reader_registry, readers[i]))
+            continue;
+        assert_int_equal(run_open(&run, readers[i], 2, 0), 0);
+        for (uint32_t k = 0; k < 2; k++) {
+            requests[k] = run_request(&run, k, 0, 100, 1000);
+            assert_int_equal(reader_submit(&run.reader, requests[k]), 0);
+            after_ns[k] = clock_now_ns();
+        }
+        while (finished < 2) {
+            int count = reader_reap(&run.reader, done, 2, PATIENCE_NS);
+            assert_true(count > 0);
+            finished += (uint32_t)count;
+        }
+        const uint64_t first_ns = requests[0]->issue_ns, second_ns = requests[1]->issue_ns;
+        if (run.reader.traits.batches)
+            assert_true(first_ns >= after_ns[1] && second_ns == first_ns);
+        else
+            assert_true(first_ns <= after_ns[0] && second_ns >= after_ns[0] &&
+                        second_ns <= after_ns[1]);
+        run_close(&run);
+    }
+}
+
 /* The bytes go to the parts, in their order, and nowhere else. */
 static void a_scattered_read_fills_its_parts(void **unused)
 {
@@ -159,6 +193,7 @@ int main(int argc, char **argv)
     quick = argc > 1 && strcmp(argv[1], "quick") == 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reader_gives_the_bytes_of_the_file),
+        cmocka_unit_test(reads_begin_where_their_reader_begins_them),
         cmocka_unit_test(a_scattered_read_fills_its_parts),
     };
 
