@@ -21,6 +21,11 @@ uint64_t clock_now_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_coarse_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 uint64_t clock_cpu_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);

@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
+/* CLOCK_MONOTONIC_COARSE: a tick of the kernel (1 to 10 ms) late at most, and much cheaper. Do not
+ * subtract one clock from the other. */
+uint64_t clock_coarse_ns(void);
 uint64_t clock_cpu_ns(void); /* CPU time of this thread */
 void clock_sleep_ns(uint64_t duration_ns);
 void clock_sleep_until_ns(uint64_t deadline_ns); /* on CLOCK_MONOTONIC */

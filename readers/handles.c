@@ -328,7 +328,7 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
         return code;
     }
     handle->opened = true;
-    handle->checked_ns = clock_now_ns();
+    handle->checked_ns = clock_coarse_ns();
     return 0;
 }
 
@@ -343,7 +343,7 @@ int handle_open(const struct handles *handles, struct handle *handle)
         int fd = file_open_quietly(handle->path, handles_open_flags(handles));
         code = fd < 0 ? fd : handle_adopt(handles, handle, fd);
     } else {
-        uint64_t now_ns = clock_now_ns();
+        uint64_t now_ns = clock_coarse_ns();
         if (now_ns - handle->checked_ns > RECHECK_NS) {
             handle->checked_ns = now_ns;
             code = check_file(handle);
@@ -357,7 +357,7 @@ bool handle_is_fresh(struct handle *handle)
 {
     if (pthread_mutex_trylock(&handle->lock))
         return false;
-    bool fresh = handle->opened && clock_now_ns() - handle->checked_ns <= RECHECK_NS;
+    bool fresh = handle->opened && clock_coarse_ns() - handle->checked_ns <= RECHECK_NS;
     pthread_mutex_unlock(&handle->lock);
     return fresh;
 }
