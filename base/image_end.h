@@ -16,5 +16,9 @@ bool image_end_jpeg(const void *image, size_t bytes, size_t from);
 bool image_end_png(const void *image, size_t bytes);
 /* Does a WebP have the size that its first 12 bytes, known to be there, announce? */
 bool image_end_webp(const void *image, size_t bytes);
+/* Are all rows of a BMP there? Its headers are known to be right. */
+bool image_end_bmp(const void *image, size_t bytes);
+/* Are all blocks of a GIF complete up to its trailer? Its first 6 bytes are known to be right. */
+bool image_end_gif(const void *image, size_t bytes);
 
 #endif

@@ -17,7 +17,7 @@ libiobench_a_SOURCES += \
 	base/headroom.c base/headroom.h \
 	base/heap.c base/heap.h \
 	base/histogram.c base/histogram.h \
-	base/image_end.c base/image_end.h \
+	base/image_end.c base/image_end.h base/image_header.c base/image_header.h base/bmp.c base/bmp.h \
 	base/netpbm.c base/netpbm.h \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \

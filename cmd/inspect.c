@@ -45,11 +45,13 @@ static void print_images(const struct inspection *found)
     const struct {
         const char *name;
         uint64_t count;
-    } kinds[] = {{"JPEG", found->jpeg},
-                 {"PNG", found->png},
-                 {"WebP", found->webp},
+    } kinds[] = {{"JPEG", found->of_kind[IMAGE_JPEG]},
+                 {"PNG", found->of_kind[IMAGE_PNG]},
+                 {"WebP", found->of_kind[IMAGE_WEBP]},
+                 {"GIF", found->of_kind[IMAGE_GIF]},
+                 {"BMP", found->of_kind[IMAGE_BMP]},
                  {"raw", found->raw},
-                 {"of other kinds", found->other},
+                 {"of other kinds", found->of_kind[IMAGE_UNKNOWN]},
                  {"progressive", found->progressive},
                  {"gray", found->gray},
                  {"CMYK or YCCK", found->four_components},
@@ -198,11 +200,13 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
     for (uint32_t i = 0; i < found->shown; i++)
         json_array_append_new(first, record_json(&found->first[i]));
     json_t *looked = json_pack(
-        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "records",
-        (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
+        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "records", (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
         found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
-        (json_int_t)found->jpeg, "png", (json_int_t)found->png, "webp", (json_int_t)found->webp,
-        "raw", (json_int_t)found->raw, "other", (json_int_t)found->other, "progressive",
+        (json_int_t)found->of_kind[IMAGE_JPEG], "png", (json_int_t)found->of_kind[IMAGE_PNG],
+        "webp", (json_int_t)found->of_kind[IMAGE_WEBP], "gif",
+        (json_int_t)found->of_kind[IMAGE_GIF], "bmp", (json_int_t)found->of_kind[IMAGE_BMP], "raw",
+        (json_int_t)found->raw, "other", (json_int_t)found->of_kind[IMAGE_UNKNOWN], "progressive",
         (json_int_t)found->progressive, "gray", (json_int_t)found->gray, "cmyk",
         (json_int_t)found->four_components, "image_bytes", sizes_json(&found->image_bytes),
         "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),

@@ -2,7 +2,6 @@
 libiobench_a_SOURCES += \
 	dataset/catalog.c dataset/catalog.h \
 	dataset/hints.c dataset/hints.h dataset/hints_file.c dataset/hints_file.h \
-	dataset/image_header.c dataset/image_header.h \
 	dataset/inflate.c dataset/inflate.h \
 	dataset/lmdb_keys.h \
 	dataset/manifest.c dataset/manifest.h dataset/manifest_check.c \

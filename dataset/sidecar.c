@@ -36,8 +36,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION =
-        4,            /* version 3 had no layouts, 2 neither samples left out nor truncated ends */
+    /* Version 4 left GIF and BMP images out, 3 had no layouts, 2 neither samples left out nor
+       truncated ends. */
+    SIDECAR_VERSION = 5,
     SHARD_BYTES = 52, /* without the path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */

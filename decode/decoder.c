@@ -5,6 +5,8 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const struct plugin *decoder_of_pixels(void)
@@ -69,12 +71,31 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
     into->grayscale += from->grayscale;
     into->cmyk += from->cmyk;
     into->progressive += from->progressive;
-    into->png += from->png;
-    into->webp += from->webp;
+    for (int kind = 0; kind < IMAGE_KINDS; kind++)
+        into->of_kind[kind] += from->of_kind[kind];
     into->raw += from->raw;
     into->failed += from->failed;
     into->truncated += from->truncated;
     into->corrupt += from->corrupt;
     into->entered += from->entered;
     into->stale += from->stale;
+}
+
+bool decode_figures_describe(const struct decode_figures *figures, char *text, size_t bytes)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } rows[] = {{figures->grayscale, "grayscale"},      {figures->cmyk, "CMYK"},
+                {figures->progressive, "progressive"},  {figures->of_kind[IMAGE_PNG], "PNG"},
+                {figures->of_kind[IMAGE_WEBP], "WebP"}, {figures->of_kind[IMAGE_GIF], "GIF"},
+                {figures->of_kind[IMAGE_BMP], "BMP"},   {figures->truncated, "cut short"},
+                {figures->corrupt, "corrupt"},          {figures->failed, "could not be decoded"}};
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].count && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%" PRIu64 " %s",
+                                     used ? ", " : "", rows[i].count, rows[i].what);
+    return used > 0;
 }

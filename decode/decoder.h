@@ -6,6 +6,7 @@
 #ifndef IOBENCH_DECODE_DECODER_H
 #define IOBENCH_DECODE_DECODER_H
 
+#include "base/image_header.h"
 #include "base/plugin.h"
 #include "decode/view.h"
 
@@ -33,17 +34,21 @@ struct decoder_traits {
 
 /* Counts of irregular images, each decoded or counted; none stops a run. */
 struct decode_figures {
-    uint64_t images, bytes, grayscale, cmyk, progressive, png, webp, raw, failed;
-    uint64_t truncated; /* ended early; refused, or decoded as far as possible */
-    uint64_t corrupt;   /* libjpeg warned of corrupt bytes in the decoded part; likewise */
-    uint64_t entered;   /* not decoded above the crop, thanks to a hint */
-    uint64_t stale;     /* hints that are not of the image, and were not used */
+    uint64_t images, bytes, grayscale, cmyk, progressive, raw, failed;
+    uint64_t of_kind[IMAGE_KINDS]; /* other than JPEG */
+    uint64_t truncated;            /* ended early; refused, or decoded as far as possible */
+    uint64_t corrupt; /* libjpeg warned of corrupt bytes in the decoded part; likewise */
+    uint64_t entered; /* not decoded above the crop, thanks to a hint */
+    uint64_t stale;   /* hints that are not of the image, and were not used */
 };
 
 /* Returned with a reason: decoded as far as possible, since the user accepts damaged images. */
 enum { DECODE_DAMAGED = 1 };
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
+/* Write the counts that are not 0 of images other than plain colour JPEGs that were decoded, as "3
+ * PNG, 1 cut short". Returns whether there are any. */
+bool decode_figures_describe(const struct decode_figures *figures, char *text, size_t bytes);
 
 struct decoder_ops {
     struct plugin plugin;

@@ -59,8 +59,19 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
     return resize_plan(resize, &box, request->width, request->height, request->bump);
 }
 
-bool image_is_webp(const struct decode_source *source)
+int image_resize_rows(const struct image_request *request, struct resize *resize,
+                      image_copy_row *copy, const void *pixels)
 {
-    return source->length >= 12 && memcmp(source->bytes, "RIFF", 4) == 0 &&
-           memcmp((const uint8_t *)source->bytes + 8, "WEBP", 4) == 0;
+    const uint32_t low = resize->x.low, high = resize->x.high;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    int code = resize_begin(resize, low, high - low, request->row);
+
+    if (code)
+        return code;
+    for (uint32_t count; (count = resize_want(resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            copy(pixels, resize->row + i, low, high, rows[i]);
+        resize_give(resize, count);
+    }
+    return 0;
 }

@@ -41,16 +41,25 @@ struct view_box image_box(const struct image_request *request, uint32_t width, u
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator);
 
-/* ---- PNG (decode/png.c) ---- */
-bool image_is_png(const struct decode_source *source);
-int image_decode_png(const struct image_request *request);
+/* Write columns low to high of row y of an image in memory as RGBX. */
+typedef void image_copy_row(const void *pixels, uint32_t y, uint32_t low, uint32_t high,
+                            uint8_t *to);
 
-/* ---- WebP (decode/webp.c; without libwebp, decode/webp_absent.c) ---- */
-bool image_is_webp(const struct decode_source *source);
-int image_decode_webp(const struct image_request *request);
+/* Carry out a planned resize of an image in memory. Returns 0 or -ENOMEM. */
+int image_resize_rows(const struct image_request *request, struct resize *resize,
+                      image_copy_row *copy, const void *pixels);
 
-/* ---- PPM and PGM, and raw layouts (decode/raw.c) ---- */
-int image_decode_netpbm(const struct image_request *request);
-int image_decode_raw(const struct image_request *request);
+/* Decode an image of a kind with a reader below. Returns IMAGE_IS_JPEG if it is none of them,
+ * -ENOTSUP if this build does not decode that kind, else what struct decoder_ops.decode returns. */
+enum { IMAGE_IS_JPEG = 2 };
+int image_decode_other(const struct image_request *request);
+
+/* ---- readers, each of one kind ---- */
+int image_decode_png(const struct image_request *request);    /* decode/png.c */
+int image_decode_webp(const struct image_request *request);   /* webp.c */
+int image_decode_gif(const struct image_request *request);    /* gif.c */
+int image_decode_bmp(const struct image_request *request);    /* bmp.c */
+int image_decode_netpbm(const struct image_request *request); /* raw.c: PPM and PGM */
+int image_decode_raw(const struct image_request *request);    /* raw.c: source->layout */
 
 #endif

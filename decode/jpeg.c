@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The jpeg decoder: a JPEG (or PNG, WebP, PPM, or raw image) to one row of RGB pixels, on the CPU.
+ * The jpeg decoder: a JPEG (or an image of another kind, decode/image.h) to one row of RGB pixels,
+ * on the CPU.
  *
  * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
  * has no entry points, unless they were noted before (decode/entry_points.h). The rest is kept
@@ -27,7 +28,6 @@
 #include "base/fail.h"
 #include "base/image_end.h"
 #include "base/memory.h"
-#include "base/netpbm.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"
 #include "decode/conventions.h"
@@ -567,12 +567,9 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);
-    if (image_is_png(source))
-        return image_decode_png(&request);
-    if (netpbm_is(source->bytes, source->length))
-        return image_decode_netpbm(&request);
-    if (image_is_webp(source))
-        return image_decode_webp(&request);
+    const int code = image_decode_other(&request);
+    if (code != IMAGE_IS_JPEG)
+        return code == -ENOTSUP ? -EBADMSG : code;
     request.orientation = state->as->upright && !view->width
                               ? orientation_of_jpeg(source->bytes, source->length)
                               : ORIENTATION_UPRIGHT;
@@ -605,13 +602,12 @@ static const struct view_shown *jpeg_shown(const void *opaque)
 }
 
 const struct decoder_ops decoder_jpeg = {
-    .plugin =
-        {.name = "jpeg",
-         .summary =
-             "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, PPM, raw)",
-         .options = jpeg_options,
-         .settings_size = sizeof(struct jpeg_settings),
-         .state_size = sizeof(struct jpeg_state)},
+    .plugin = {.name = "jpeg",
+               .summary = "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, "
+                          "GIF, BMP, PPM, raw)",
+               .options = jpeg_options,
+               .settings_size = sizeof(struct jpeg_settings),
+               .state_size = sizeof(struct jpeg_state)},
     .gives_pixels = true,
     .open = jpeg_open,
     .close = jpeg_close,

@@ -24,11 +24,6 @@ struct png_reader {
     char reason[160];
 };
 
-bool image_is_png(const struct decode_source *source)
-{
-    return source->length >= 8 && memcmp(source->bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
 static void on_error(png_structp png, png_const_charp message)
 {
     struct png_reader *reader = png_get_error_ptr(png);
@@ -148,7 +143,6 @@ int image_decode_png(const struct image_request *request)
 
     if (!reader)
         return -ENOMEM;
-    request->figures->png++;
     *reader = (struct png_reader){.request = request};
     if (setjmp(reader->escape))
         return request->bump->refused

@@ -40,9 +40,10 @@ static bool is_rgb(const struct decode_source *source)
 }
 
 /* Into RGBX for the resize, which ignores the fourth byte: here the next pixel's first. */
-static void spread_row(const struct decode_source *source, uint32_t number, uint32_t low,
-                       uint32_t high, uint8_t *row)
+static void spread_row(const void *pixels, uint32_t number, uint32_t low, uint32_t high,
+                       uint8_t *row)
 {
+    const struct decode_source *source = pixels;
     const uint32_t last = high - 1;
 
     if (is_rgb(source)) {
@@ -76,21 +77,10 @@ static void copy_box(const struct image_request *request, const struct view_box 
 static int resize_box(const struct image_request *request)
 {
     const struct decode_source *source = request->source;
-    uint8_t *rows[RESIZE_ROWS_MAX];
     struct resize resize;
     int code = image_plan(request, &resize, source->width, source->height, 8);
 
-    if (code)
-        return code;
-    const uint32_t low = resize.x.low, high = resize.x.high;
-    if ((code = resize_begin(&resize, low, high - low, request->row)))
-        return code;
-    for (uint32_t count; (count = resize_want(&resize, rows));) {
-        for (uint32_t i = 0; i < count; i++)
-            spread_row(source, resize.row + i, low, high, rows[i]);
-        resize_give(&resize, count);
-    }
-    return 0;
+    return code ? code : image_resize_rows(request, &resize, spread_row, source);
 }
 
 int image_decode_raw(const struct image_request *request)

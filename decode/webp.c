@@ -64,21 +64,14 @@ static VP8StatusCode decode_part(const struct decode_source *source, WebPDecoder
     return WebPDecode(source->bytes, source->length, config);
 }
 
-static int resize_part(const struct image_request *request, struct resize *resize,
-                       const struct webp_part *part)
+static void copy_row(const void *pixels, uint32_t y, uint32_t low, uint32_t high, uint8_t *to)
 {
-    uint8_t *rows[RESIZE_ROWS_MAX];
-    int code = resize_begin(resize, part->left, part->width, request->row);
+    const struct webp_part *part = pixels;
 
-    if (code)
-        return code;
-    for (uint32_t count; (count = resize_want(resize, rows));) {
-        for (uint32_t i = 0; i < count; i++)
-            memcpy(rows[i], part->pixels + (resize->row + i - part->top) * part->stride,
-                   part->stride);
-        resize_give(resize, count);
-    }
-    return 0;
+    memcpy(to,
+           part->pixels + (y - part->top) * part->stride +
+               (size_t)(low - part->left) * RESIZE_PIXEL_BYTES,
+           (size_t)(high - low) * RESIZE_PIXEL_BYTES);
 }
 
 int image_decode_webp(const struct image_request *request)
@@ -90,7 +83,6 @@ int image_decode_webp(const struct image_request *request)
     struct resize resize;
     int code;
 
-    request->figures->webp++;
     if (!WebPInitDecoderConfig(&config))
         return fail(ENOSYS, "libwebp has another version than its headers");
     if (!is_whole && !request->accepts_damaged)
@@ -109,7 +101,7 @@ int image_decode_webp(const struct image_request *request)
         return fail(ENOMEM, "libwebp: out of memory");
     if (status != VP8_STATUS_OK && !request->accepts_damaged)
         return image_judge(request, false, "the WebP is corrupt");
-    code = resize_part(request, &resize, &part);
+    code = image_resize_rows(request, &resize, copy_row, &part);
     if (code || (is_whole && status == VP8_STATUS_OK))
         return code;
     return image_judge(request, !is_whole,

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 #include "formats/protobuf.h"
 
 #include <assert.h>

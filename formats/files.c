@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Unread: accepted by torchvision, Pillow or OpenCV, but not JPEG, PNG, WebP or binary PPM. */
+/* Unread: accepted by torchvision, Pillow or OpenCV, but of no kind of base/image_header.h. */
 static const struct {
     const char *extension;
     enum image_name kind;
 } names[] = {
     {"jpg", IMAGE_NAME_READ},    {"jpeg", IMAGE_NAME_READ},   {"png", IMAGE_NAME_READ},
-    {"webp", IMAGE_NAME_READ},   {"bmp", IMAGE_NAME_UNREAD},  {"gif", IMAGE_NAME_UNREAD},
+    {"webp", IMAGE_NAME_READ},   {"bmp", IMAGE_NAME_READ},    {"gif", IMAGE_NAME_READ},
     {"tif", IMAGE_NAME_UNREAD},  {"tiff", IMAGE_NAME_UNREAD}, {"ppm", IMAGE_NAME_READ},
     {"pgm", IMAGE_NAME_READ},    {"pbm", IMAGE_NAME_UNREAD},  {"pnm", IMAGE_NAME_UNREAD},
     {"jp2", IMAGE_NAME_UNREAD},  {"j2k", IMAGE_NAME_UNREAD},  {"jxl", IMAGE_NAME_UNREAD},

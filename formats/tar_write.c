@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "dataset/catalog.h"
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 #include "formats/tar_walk.h"
 
 #include <ctype.h>

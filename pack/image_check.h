@@ -7,7 +7,7 @@
 #define IOBENCH_PACK_IMAGE_CHECK_H
 
 #include "base/image_limits.h"
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 #include "dataset/sample.h"
 
 /* Read the headers and check that the image has its end marker. Returns 0, or -EBADMSG with a

@@ -91,11 +91,8 @@ static void count_extents(const struct catalog *catalog, struct inspection *insp
 
 static void count_image(struct inspection *inspection, const struct image_header *header)
 {
-    inspection->jpeg += header->kind == IMAGE_JPEG;
-    inspection->png += header->kind == IMAGE_PNG;
-    inspection->webp += header->kind == IMAGE_WEBP;
+    inspection->of_kind[header->kind]++;
     inspection->raw += header->kind == IMAGE_NETPBM;
-    inspection->other += header->kind == IMAGE_UNKNOWN;
     inspection->progressive += header->progressive;
     inspection->gray += header->components == 1;
     inspection->four_components += header->components == 4 && header->kind == IMAGE_JPEG;

@@ -7,6 +7,7 @@
 #define IOBENCH_PACK_INSPECT_H
 
 #include "base/histogram.h"
+#include "base/image_header.h"
 #include "base/option.h"
 
 #include <stdbool.h>
@@ -46,8 +47,9 @@ struct inspection {
     char first_unread[384];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the inspected records */
-    uint64_t looked, damaged, jpeg, png, webp, raw, other, progressive, gray, four_components;
-    char first_damage[640]; /* of the first inspected record: file, offset and fault */
+    uint64_t looked, damaged, raw, progressive, gray, four_components;
+    uint64_t of_kind[IMAGE_KINDS]; /* by the images' first bytes */
+    char first_damage[640];        /* of the first inspected record: file, offset and fault */
     struct histogram image_bytes, width, height;
     uint64_t unlabelled, classes; /* distinct labels */
     int32_t label_minimum, label_maximum;

@@ -12,13 +12,7 @@ libiobench_a_SOURCES += \
 	pack/plugins.h pack/registry.c \
 	pack/recoder.c pack/recoder.h \
 	pack/target.c pack/target.h pack/target_private.h pack/target_proof.c \
-	pack/verify.c pack/verify.h \
-	pack/webp_check.h
-if HAVE_WEBP
-libiobench_a_SOURCES += pack/webp_check.c
-else
-libiobench_a_SOURCES += pack/webp_check_absent.c
-endif
+	pack/verify.c pack/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pack/source_archive.c
 endif

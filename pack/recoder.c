@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/image_limits.h"
 #include "base/netpbm.h"
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 #include "pack/image_check.h"
 #include "pack/source.h"
 

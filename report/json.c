@@ -407,8 +407,10 @@ static json_t *decode_of(const struct decode_figures *decode)
     json_put_count(object, "grayscale_images", decode->grayscale);
     json_put_count(object, "cmyk_images", decode->cmyk);
     json_put_count(object, "progressive_images", decode->progressive);
-    json_put_count(object, "png_images", decode->png);
-    json_put_count(object, "webp_images", decode->webp);
+    json_put_count(object, "png_images", decode->of_kind[IMAGE_PNG]);
+    json_put_count(object, "webp_images", decode->of_kind[IMAGE_WEBP]);
+    json_put_count(object, "gif_images", decode->of_kind[IMAGE_GIF]);
+    json_put_count(object, "bmp_images", decode->of_kind[IMAGE_BMP]);
     json_put_count(object, "raw_images", decode->raw);
     json_put_count(object, "failed_images", decode->failed);
     json_put_count(object, "truncated_images", decode->truncated);

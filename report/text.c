@@ -396,7 +396,7 @@ static void print_floor(const struct text_page *page)
 static void print_images(const struct text_page *page)
 {
     struct decode_figures sum = {0};
-    char images[WORDS_BYTES], entered[WORDS_BYTES];
+    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512];
 
     for (uint32_t i = 0; i < page->result->run_count; i++)
         decode_figures_add(&sum, &page->result->runs[i].decode);
@@ -405,16 +405,8 @@ static void print_images(const struct text_page *page)
         print_entry(page, "Entered",
                     "%s of %s images, just above their crops; %" PRIu64 " changed since",
                     words_count(sum.entered, entered), images, sum.stale);
-    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.webp + sum.failed +
-            sum.truncated + sum.corrupt ==
-        0)
-        return;
-    print_entry(page, "Images",
-                "of %s decoded: %" PRIu64 " grayscale, %" PRIu64 " CMYK, %" PRIu64
-                " progressive, %" PRIu64 " PNG, %" PRIu64 " WebP; %" PRIu64 " cut short, %" PRIu64
-                " corrupt; %" PRIu64 " could not be decoded",
-                images, sum.grayscale, sum.cmyk, sum.progressive, sum.png, sum.webp, sum.truncated,
-                sum.corrupt, sum.failed);
+    if (decode_figures_describe(&sum, kinds, sizeof kinds))
+        print_entry(page, "Images", "of %s decoded: %s", images, kinds);
 }
 
 /* Name the first findings of all runs. */

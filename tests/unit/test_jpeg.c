@@ -148,10 +148,10 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
         {"progressive.jpg", 6, {.progressive = 1}},
         {"cmyk.jpg", 5, {.cmyk = 1}},
         {"grayscale.jpg", 60, {.grayscale = 1}},
-        {"grey16.png", 60, {.grayscale = 1, .png = 1}},
-        {"palette.png", 15, {.png = 1}},
-        {"alpha.png", 0.01, {.png = 1}},
-        {"interlaced.png", 0.01, {.png = 1}},
+        {"grey16.png", 60, {.grayscale = 1, .of_kind[IMAGE_PNG] = 1}},
+        {"palette.png", 15, {.of_kind[IMAGE_PNG] = 1}},
+        {"alpha.png", 0.01, {.of_kind[IMAGE_PNG] = 1}},
+        {"interlaced.png", 0.01, {.of_kind[IMAGE_PNG] = 1}},
         {"truncated.jpg", 60, {.truncated = 1}}, /* accepted below */
     };
     struct decode_source png = load("png_named_jpeg.JPEG");
@@ -160,7 +160,7 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     (void)unused;
     start(&reference, "jpeg:size=40,view=evaluate");
     assert_int_equal(decode(&reference, &png, 0), 0);
-    assert_int_equal(reference.decoder.figures.png, 1);
+    assert_int_equal(reference.decoder.figures.of_kind[IMAGE_PNG], 1);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct decode_source source = load(kinds[i].name);
         struct decode_figures expected = kinds[i].figures;
@@ -290,7 +290,7 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
 
     (void)unused;
     start(&bench, "jpeg:size=16");
-    struct decode_source source = {.bytes = "GIF89a", .length = 6};
+    struct decode_source source = {.bytes = "II*\0\x8\0", .length = 6};
     assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "JPEG"));
     source.length = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/image_header.h"
+#include "base/image_header.h"
 
+#include "base/bmp.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/netpbm.h"
@@ -110,56 +111,97 @@ static int read_netpbm(const uint8_t *image, size_t count, struct image_header *
     return why ? fail(EBADMSG, "byte 2 of the image: %s", why) : 0;
 }
 
-static enum image_kind kind_of(const void *image, size_t bytes)
+/* GIF89a specification, 18: the logical screen, on which the frames are put. */
+static int read_gif(const uint8_t *gif, size_t count, struct image_header *header)
 {
-    if (bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0)
-        return IMAGE_JPEG;
-    if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)
-        return IMAGE_PNG;
-    if (bytes >= 12 && memcmp(image, "RIFF", 4) == 0 &&
-        memcmp((const uint8_t *)image + 8, "WEBP", 4) == 0)
-        return IMAGE_WEBP;
-    return netpbm_is(image, bytes) ? IMAGE_NETPBM : IMAGE_UNKNOWN;
+    enum { SCREEN_END = 13 };
+
+    if (count < SCREEN_END)
+        return fail(EBADMSG, "byte %zu of the image: the GIF ends in its header", count);
+    *header = (struct image_header){.kind = IMAGE_GIF,
+                                    .width = bytes_le16(gif + 6),
+                                    .height = bytes_le16(gif + 8),
+                                    .components = 3,
+                                    .bytes = SCREEN_END};
+    return header->width && header->height
+               ? 0
+               : fail(EBADMSG, "byte 6 of the image: GIF without pixels");
+}
+
+static int read_bmp(const uint8_t *image, size_t count, struct image_header *header)
+{
+    struct bmp bmp;
+    const char *why = bmp_read(image, count, &bmp);
+
+    *header = (struct image_header){.kind = IMAGE_BMP,
+                                    .width = bmp.width,
+                                    .height = bmp.height,
+                                    .components = 3,
+                                    .bytes = bmp.pixels};
+    return why ? fail(EBADMSG, "byte 14 of the image: %s", why) : 0;
+}
+
+static bool is_jpeg(const void *image, size_t bytes)
+{
+    return bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0;
+}
+
+static bool is_png(const void *image, size_t bytes)
+{
+    return bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static bool is_webp(const void *image, size_t bytes)
+{
+    return bytes >= 12 && memcmp(image, "RIFF", 4) == 0 &&
+           memcmp((const uint8_t *)image + 8, "WEBP", 4) == 0;
+}
+
+static bool is_gif(const void *image, size_t bytes)
+{
+    return bytes >= 6 && (memcmp(image, "GIF87a", 6) == 0 || memcmp(image, "GIF89a", 6) == 0);
+}
+
+static const struct {
+    const char *name, *extension;
+    bool (*is)(const void *image, size_t bytes);
+    int (*read)(const uint8_t *image, size_t bytes, struct image_header *header);
+} kinds[IMAGE_KINDS] = {
+    [IMAGE_UNKNOWN] = {"other", "jpg", NULL, NULL},
+    [IMAGE_JPEG] = {"JPEG", "jpg", is_jpeg, read_jpeg},
+    [IMAGE_PNG] = {"PNG", "png", is_png, read_png},
+    [IMAGE_WEBP] = {"WebP", "webp", is_webp, read_webp},
+    [IMAGE_NETPBM] = {"PPM", "ppm", netpbm_is, read_netpbm},
+    [IMAGE_GIF] = {"GIF", "gif", is_gif, read_gif},
+    [IMAGE_BMP] = {"BMP", "bmp", bmp_is, read_bmp},
+};
+
+enum image_kind image_kind_of(const void *image, size_t bytes)
+{
+    for (int kind = IMAGE_UNKNOWN + 1; kind < IMAGE_KINDS; kind++)
+        if (kinds[kind].is(image, bytes))
+            return (enum image_kind)kind;
+    return IMAGE_UNKNOWN;
 }
 
 const char *image_extension(const void *image, size_t bytes)
 {
-    static const char *const extensions[] = {[IMAGE_UNKNOWN] = "jpg",
-                                             [IMAGE_JPEG] = "jpg",
-                                             [IMAGE_PNG] = "png",
-                                             [IMAGE_WEBP] = "webp",
-                                             [IMAGE_NETPBM] = "ppm"};
-
-    return extensions[kind_of(image, bytes)];
+    return kinds[image_kind_of(image, bytes)].extension;
 }
 
 const char *image_kind_name(enum image_kind kind)
 {
-    static const char *const names[] = {[IMAGE_UNKNOWN] = "other",
-                                        [IMAGE_JPEG] = "JPEG",
-                                        [IMAGE_PNG] = "PNG",
-                                        [IMAGE_WEBP] = "WebP",
-                                        [IMAGE_NETPBM] = "PPM"};
-
-    return names[kind];
+    return kinds[kind].name;
 }
 
 int image_header_read(const void *image, size_t bytes, struct image_header *header)
 {
+    const enum image_kind kind = image_kind_of(image, bytes);
+
     *header = (struct image_header){0};
     if (bytes == 0)
         return fail(EBADMSG, "byte 0 of the image: empty");
-    switch (kind_of(image, bytes)) {
-    case IMAGE_JPEG:
-        return read_jpeg(image, bytes, header);
-    case IMAGE_PNG:
-        return read_png(image, bytes, header);
-    case IMAGE_WEBP:
-        return read_webp(image, bytes, header);
-    case IMAGE_NETPBM:
-        return read_netpbm(image, bytes, header);
-    case IMAGE_UNKNOWN:
-        break;
-    }
-    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG nor a WebP nor a PPM");
+    if (kind == IMAGE_UNKNOWN)
+        return fail(EBADMSG, "byte 0 of the image: neither a JPEG, PNG, WebP, PPM, GIF nor BMP");
+    return kinds[kind].read(image, bytes, header);
 }

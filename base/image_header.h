@@ -2,14 +2,25 @@
  *
  * image_header: read the headers of an encoded image. Decodes nothing. Treats input as hostile;
  * pure. */
-#ifndef IOBENCH_DATASET_IMAGE_HEADER_H
-#define IOBENCH_DATASET_IMAGE_HEADER_H
+#ifndef IOBENCH_BASE_IMAGE_HEADER_H
+#define IOBENCH_BASE_IMAGE_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_NETPBM };
+/* To add one: base/image_header.c, its end in base/image_end.c, a reader in
+ * decode/image_registry.c. */
+enum image_kind {
+    IMAGE_UNKNOWN,
+    IMAGE_JPEG,
+    IMAGE_PNG,
+    IMAGE_WEBP,
+    IMAGE_NETPBM,
+    IMAGE_GIF,
+    IMAGE_BMP,
+    IMAGE_KINDS
+};
 
 struct image_header {
     enum image_kind kind;
@@ -18,6 +29,8 @@ struct image_header {
     size_t bytes; /* size of the headers */
 };
 
+/* By its first bytes. */
+enum image_kind image_kind_of(const void *image, size_t bytes);
 /* Return the extension of a file that holds the image: "png"; "jpg" if unknown. */
 const char *image_extension(const void *image, size_t bytes);
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bmp: the headers of a Windows bitmap without compression, of 1, 4, 8, 16, 24 or 32 bits a pixel
+ * (BITMAPCOREHEADER, BITMAPINFOHEADER and its successors;
+ * https://learn.microsoft.com/windows/win32/gdi/bitmap-storage). Parsed as hostile; pure.
+ */
+#ifndef IOBENCH_BASE_BMP_H
+#define IOBENCH_BASE_BMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bmp {
+    uint32_t width, height, bits;
+    bool top_down;     /* the first row comes first; else the last one */
+    size_t pixels;     /* offset of the rows */
+    size_t stride;     /* from row to row: 4-byte aligned */
+    size_t palette;    /* offset; up to 8 bits a pixel */
+    uint32_t colours;  /* in the palette */
+    uint32_t entry;    /* bytes of a colour: blue, green, red and perhaps a fourth */
+    uint32_t masks[3]; /* of red, green and blue in a pixel of 16 or 32 bits */
+};
+
+bool bmp_is(const void *image, size_t bytes);
+/* Read the headers. Returns NULL, or what is wrong with them. The rows may be cut short: see
+ * bmp_bytes(). */
+const char *bmp_read(const void *image, size_t bytes, struct bmp *header);
+/* Return the size that the file must have. */
+size_t bmp_bytes(const struct bmp *header);
+
+#endif
