@@ -95,7 +95,7 @@ cp -r good-recordio bad-image
 three=$(offset_of good-recordio 3) four=$(offset_of good-recordio 4)
 poke bad-image/train.rec $((three + 32)) 'XX' # of the JPEG's first marker
 expect 1 "$IOBENCH" verify bad-image
-says "train.rec: offset $three: byte 0 of the image: neither a JPEG nor a PNG" "1 fault"
+says "train.rec: offset $three: byte 0 of the image: neither a JPEG, PNG" "1 fault"
 cp -r good-recordio bad-pixels
 poke bad-pixels/train.rec $((four + 4000)) '\377\331\377\331\377\331' # markers within the pixels
 expect 0 "$IOBENCH" verify bad-pixels
