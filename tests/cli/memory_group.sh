@@ -42,14 +42,16 @@ inside 0 run -d "$set" --iodepth 256 --decode none -n 1 --no-calibrate
 out "300.00 MiB for its control group"
 inside 0 run -d "$set" -m 100m -B 32 --dry-run
 out "of memory"
+# 300 MiB less what is in use: nothing, if the kernel's statistics of what can be given back are older than that.
+ALLOWED="its control group allows "
 for dry in --dry-run --no-dry-run; do
     inside 1 run -d "$set" -m 12g $dry --decode none
     err "this needs 12."
-    err "its control group allows 2"
+    err "$ALLOWED"
     err "--memory"
 done
 inside 1 run -d "$set" -B 65536 --prefetch 1024
-err "its control group allows 2"
+err "$ALLOWED"
 tried="iobench doctor"
 inside 0 doctor
 out "by its control group"
