@@ -259,16 +259,16 @@ static int files_parse(const void *settings, const struct shard *shard, const vo
                        size_t bytes, unsigned flags, struct format_scratch *scratch,
                        struct sample *sample)
 {
-    const char *name = shard->path + strlen(shard->path);
+    const size_t length = strlen(shard->path);
+    const char *slash = memrchr(shard->path, '/', length);
 
     (void)settings, (void)flags, (void)scratch;
     if (bytes == 0)
         return fail(EBADMSG, "an empty file");
-    for (int slashes = 0; name > shard->path; name--)
-        if (name[-1] == '/' && ++slashes == 2)
-            break;
-    sample->name = name;
-    sample->name_bytes = strlen(name);
+    if (slash) /* the name is file and folder */
+        slash = memrchr(shard->path, '/', (size_t)(slash - shard->path));
+    sample->name = slash ? slash + 1 : shard->path;
+    sample->name_bytes = length - (size_t)(sample->name - shard->path);
     sample->image = record;
     sample->image_bytes = bytes;
     return 0;

@@ -130,6 +130,32 @@ static void images_in_the_root_have_no_class(void **unused)
     assert_ptr_equal(format_detect(folder_path("flat")), files.plugin);
 }
 
+/* A path may have fewer folders than that. */
+static void names_are_file_and_folder(void **unused)
+{
+    static const struct {
+        const char *path, *name;
+    } cases[] = {
+        {"/data/n01/a.jpg", "n01/a.jpg"},
+        {"/n01/a.jpg", "n01/a.jpg"},
+        {"n01/a.jpg", "n01/a.jpg"},
+        {"/a.jpg", "/a.jpg"},
+        {"a.jpg", "a.jpg"},
+        {"/n01//a.jpg", "/a.jpg"},
+    };
+    struct sample sample;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "%s", cases[i].path);
+        const struct shard shard = {.path = path};
+        assert_int_equal(format_parse(&files, &shard, "bytes", 5, 0, NULL, &sample), 0);
+        assert_string_equal(sample.name, cases[i].name);
+        assert_int_equal(sample.name_bytes, strlen(cases[i].name));
+    }
+}
+
 static void the_sidecar_keeps_labels(void **unused)
 {
     struct catalog *scanned, *loaded;
@@ -294,6 +320,7 @@ int main(void)
         cmocka_unit_test(folders_are_classes),
         cmocka_unit_test(unread_samples_are_told),
         cmocka_unit_test(images_in_the_root_have_no_class),
+        cmocka_unit_test(names_are_file_and_folder),
         cmocka_unit_test(the_sidecar_keeps_labels),
         cmocka_unit_test(links_are_followed_but_not_in_circles),
         cmocka_unit_test(what_is_wrong_is_said),
