@@ -81,6 +81,18 @@ static void list_remove(struct heap *heap, uint32_t chunk)
     }
 }
 
+/* Chunks of the size's own class may be smaller: look at each. */
+static uint32_t find_in_class(const struct heap *heap, uint32_t granules)
+{
+    uint32_t first, second;
+
+    class_of(granules, &first, &second);
+    uint32_t chunk = heap->heads[first][second];
+    while (chunk != NONE && heap->size[chunk] < granules)
+        chunk = heap->next[chunk];
+    return chunk;
+}
+
 /* Round the size up to a class boundary: then every chunk of that class and above is large enough,
  * and the first one found will do. */
 static uint32_t find_fit(const struct heap *heap, uint32_t granules)
@@ -96,7 +108,7 @@ static uint32_t find_fit(const struct heap *heap, uint32_t granules)
     if (!map) {
         uint32_t firsts = first + 1 < FIRST ? heap->first_map & ~0u << (first + 1) : 0;
         if (!firsts)
-            return NONE;
+            return find_in_class(heap, granules);
         first = (uint32_t)__builtin_ctz(firsts);
         map = heap->second_map[first];
     }

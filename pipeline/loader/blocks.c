@@ -34,7 +34,7 @@ void blocks_reset(struct blocks *blocks)
         blocks->free[blocks->free_count++] = &blocks->all[i];
     blocks->refused = NULL;
     blocks->releases = 0;
-    blocks->starved = false;
+    blocks->starved = blocks->saving = false;
 }
 
 /* ---- release ---- */
@@ -302,7 +302,7 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
         }
         fetch->bytes = (const char *)request->data + fetch->offset;
         /* A record that stays in a slot of the plan must not keep the others' memory. */
-        if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory)
+        if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory && !blocks->saving)
             copy_out(blocks, fetch);
     }
     return 0;

@@ -30,6 +30,7 @@ struct blocks {
     struct arenas *arenas;
     struct inflight *inflight;
     bool skip_errors;
+    bool saving; /* free memory is for the records of failed blocks: copy nothing out */
     /* A reader without a free file or mapping refuses a read (-EAGAIN). The block is submitted
      * again after the next release; if there was none since it was submitted, the reader is
      * starved: nothing in flight will free a file. */

@@ -149,6 +149,7 @@ static int reap(struct flow *flow, uint64_t wait_ns)
 
     for (int i = 0; i < count; i++) {
         note_latency(flow, done[i]);
+        flow->blocks.saving = window_repeats(&flow->window);
         int retries = blocks_complete(&flow->blocks, done[i], retry, window_room(&flow->window));
         if (retries < 0)
             return retries;

@@ -2,7 +2,9 @@
  *
  * Why the window cannot starve: its records take at most a quarter of the memory and the plan's
  * slots at most half (checked before the run). Records of earlier windows are returned without
- * needing this one, so a whole window fits in the end.
+ * needing this one, so a whole window fits in the end. Records of a failed block do need it, while
+ * draws behind them may hold all other memory: they come first, in draw order, so that the memory
+ * which their block released is enough for the next to be drawn.
  */
 #include "pipeline/loader/window.h"
 
@@ -213,6 +215,14 @@ uint32_t window_room(const struct window *window)
     return window->rules.window + COALESCE_RECORDS_MAX - (window->count - window->at);
 }
 
+static int by_draw(const void *a, const void *b)
+{
+    const uint64_t first = ((const struct placed_fetch *)a)->fetch->address;
+    const uint64_t second = ((const struct placed_fetch *)b)->fetch->address;
+
+    return (first > second) - (first < second);
+}
+
 void window_put_back(struct window *window, const struct placed_fetch *fetches, uint32_t count)
 {
     const uint32_t left = window->count - window->at;
@@ -225,6 +235,9 @@ void window_put_back(struct window *window, const struct placed_fetch *fetches, 
         fetches[i].fetch->state = FETCH_PENDING;
         fetches[i].fetch->alone = true;
     }
+    while (count < window->count && window->entries[count].fetch->alone)
+        count++;
+    qsort(window->entries, count, sizeof *window->entries, by_draw);
 }
 
 void window_recycle(struct window *window, struct fetch *fetch)

@@ -80,8 +80,14 @@ static inline void window_advance(struct window *window, uint32_t count)
     window->at += count;
 }
 
-/* Put fetches of a failed block back, before the rest of the window; each will be read alone. */
+/* Put fetches of a failed block back, before the rest of the window and in draw order; each will be
+ * read alone. */
 void window_put_back(struct window *window, const struct placed_fetch *fetches, uint32_t count);
+/* True if fetches that were put back are still to be read. */
+static inline bool window_repeats(const struct window *window)
+{
+    return !window_is_empty(window) && window->entries[window->at].fetch->alone;
+}
 /* Return how many fetches can be put back. */
 uint32_t window_room(const struct window *window);
 

@@ -27,6 +27,7 @@ static struct {
     uint32_t alignment;
     struct counter scattered;       /* reads */
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
+    bool bad_comes_last;            /* ... and ends when no other read is left */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
     uint64_t patience;  /* this read completes only when a later one is submitted; 0: none */
     uint64_t naps_most; /* ... or after this many milliseconds: */
@@ -102,6 +103,23 @@ static void scatter(const struct read_request *request, const uint8_t *bytes)
     counter_add(&storage.scattered, 1);
 }
 
+static bool is_bad(const struct read_request *request)
+{
+    return request->shard == storage.bad_shard && request->offset <= storage.bad_offset &&
+           storage.bad_offset < request->offset + request->bytes;
+}
+
+/* Return the index of the read to answer next. */
+static uint32_t pick(struct test_reader *reader)
+{
+    uint32_t first = storage.late ? (uint32_t)random_below(&reader->random, reader->count) : 0;
+
+    for (uint32_t i = 0; storage.bad_comes_last && i < reader->count; i++)
+        if (!is_bad(reader->held[(first + i) % reader->count]))
+            return (first + i) % reader->count;
+    return first;
+}
+
 static void answer(struct test_reader *reader, struct read_request *request)
 {
     const struct shard *shard = &reader->catalog->shards[request->shard];
@@ -117,8 +135,7 @@ static void answer(struct test_reader *reader, struct read_request *request)
         scatter(request, bytes);
         free(bytes);
     }
-    if (request->shard == storage.bad_shard && request->offset <= storage.bad_offset &&
-        storage.bad_offset < end) {
+    if (is_bad(request)) {
         request->result = -EIO;
         if (storage.zero_copy)
             free(bytes);
@@ -137,9 +154,9 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
     const uint32_t kept = is_patient(reader);
     while (count < max && reader->count > kept &&
            (count == 0 || random_next(&reader->random) % 2)) {
-        uint64_t pick = storage.late ? random_below(&reader->random, reader->count) : 0;
-        done[count] = reader->held[pick];
-        reader->held[pick] = reader->held[--reader->count];
+        const uint32_t next = pick(reader);
+        done[count] = reader->held[next];
+        reader->held[next] = reader->held[--reader->count];
         answer(reader, done[count++]);
     }
     return (int)count;

@@ -465,6 +465,31 @@ static void only_the_bad_record_is_skipped(void **unused)
     storage.bad_shard = UINT32_MAX;
 }
 
+/* Draws behind the failed read have taken the memory by the time that it is known to be bad. */
+static void a_read_that_fails_last_is_repeated(void **unused)
+{
+    static const uint64_t slots[] = {1, 2, 37, 512};
+    struct bench bench;
+
+    (void)unused;
+    storage.late = storage.bad_comes_last = true;
+    storage.zero_copy = false;
+    storage.alignment = 1;
+    for (uint64_t i = 0; i < 24; i++) {
+        storage.scatters = i / 4 % 2;
+        strategy.slots = slots[i % 4];
+        strategy.in_order = i % 3;
+        bench_open(&bench, 8, 1 << 20, 0, true);
+        const struct extent *victim = catalog_extent(bench.catalog, (23 + i * 61) % RECORDS);
+        storage.bad_shard = victim->shard;
+        storage.bad_offset = victim->offset;
+        assert_int_equal(run_epochs(&bench, 2), 2);
+        bench_close(&bench);
+    }
+    storage.bad_shard = UINT32_MAX;
+    storage.bad_comes_last = false;
+}
+
 static void a_read_error_stops_with_file_and_offset(void **unused)
 {
     struct bench bench;
@@ -583,6 +608,7 @@ int main(void)
         cmocka_unit_test(neighbours_are_read_together),
         cmocka_unit_test(records_that_stay_are_scattered),
         cmocka_unit_test(only_the_bad_record_is_skipped),
+        cmocka_unit_test(a_read_that_fails_last_is_repeated),
         cmocka_unit_test(a_read_error_stops_with_file_and_offset),
         cmocka_unit_test(a_broken_reader_ends_the_run),
         cmocka_unit_test(a_small_set_takes_little_memory),

@@ -55,6 +55,25 @@ static void extents_never_overlap_and_merge_again(void **unused)
     heap_destroy(heap);
 }
 
+/* Whatever its size: the loader counts on it when a read must be repeated. */
+static void what_was_freed_can_be_allocated_again(void **unused)
+{
+    struct heap *heap = heap_create(2 << 20, 64);
+    const uint64_t granules = heap_bytes(heap) / 64;
+
+    (void)unused;
+    for (uint64_t count = 1; count < granules; count += 1 + count / 7) {
+        void *extent = heap_alloc(heap, count * 64);
+        assert_non_null(extent);
+        while (heap_alloc(heap, 64)) /* all else is taken */
+            ;
+        heap_free(heap, extent);
+        assert_ptr_equal(heap_alloc(heap, count * 64), extent);
+        heap_reset(heap);
+    }
+    heap_destroy(heap);
+}
+
 /* The rest of the address space is the limit (ulimit -v). */
 static void address_space_is_a_limit(void **unused)
 {
@@ -82,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(extents_never_overlap_and_merge_again),
+        cmocka_unit_test(what_was_freed_can_be_allocated_again),
         cmocka_unit_test(address_space_is_a_limit),
     };
 
