@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What other CPU paths decode on one core, by turns with bench/decode.
 
-    pip install pillow opencv-python-headless simplejpeg tensorflow-cpu nvidia-dali-cuda120
-    bench/decode --write FOLDER; bench/decode_peers.py FOLDER [bench/decode]
+    pip install pillow opencv-python-headless simplejpeg torchvision tensorflow-cpu nvidia-dali-cuda120
+    bench/decode --write FOLDER; bench/decode_peers.py FOLDER [bench/decode] [--python PYTHON]...
 
 Each library that is installed decodes the same files, crops the same random boxes of area 0.05..1
 and aspect 3/4..4/3, resizes them to 224 x 224 (antialiased bilinear; TensorFlow: bilinear; OpenCV:
 INTER_AREA when shrinking) and mirrors half of them. bench/decode draws its own boxes of this
-distribution. TensorFlow and DALI decode no more than the box. One thread; CPU time of the process,
-in microseconds an image; medians over 7 turns (smallest .. largest).
+distribution. TensorFlow and DALI decode no more than the box. Each has a process of its own and one
+thread; CPU time of the process, in microseconds an image; medians over 7 turns (smallest ..
+largest). --python: also the libraries of another Python, as Pillow-SIMD takes Pillow's place:
+
+    python3 -m venv simd; CC='cc -mavx2' simd/bin/pip install pillow-simd
 """
+import argparse
 import glob
 import importlib.metadata
 import io
@@ -84,6 +88,23 @@ def simplejpeg_opencv():
     return each(lambda image, box, mirror: cropped(simplejpeg.decode_jpeg(image), box, mirror))
 
 
+def torchvision():
+    import numpy
+    import torch
+    from torchvision.io import ImageReadMode, decode_jpeg
+    from torchvision.transforms.v2 import functional
+    torch.set_num_threads(1)
+
+    def decode(image, box, mirror):
+        x, y, w, h = box
+        picture = decode_jpeg(torch.from_numpy(numpy.frombuffer(image, numpy.uint8).copy()),
+                              mode=ImageReadMode.RGB)
+        picture = functional.resized_crop(picture, y, x, h, w, [SIDE, SIDE], antialias=True)
+        return functional.horizontal_flip(picture).contiguous() if mirror else picture
+
+    return each(decode)
+
+
 def tensorflow():
     os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
     import tensorflow
@@ -137,19 +158,11 @@ def dali():
     return decode
 
 
-PEERS = {'Pillow': (pillow, 'pillow'), 'OpenCV': (opencv, 'opencv-python-headless'),
+PEERS = {'Pillow': (pillow, 'pillow'), 'Pillow-SIMD': (pillow, 'pillow-simd'),
+         'OpenCV': (opencv, 'opencv-python-headless'),
          'simplejpeg, resized by OpenCV': (simplejpeg_opencv, 'simplejpeg'),
+         'torchvision': (torchvision, 'torchvision'),
          'TensorFlow': (tensorflow, 'tensorflow-cpu'), 'DALI': (dali, 'nvidia-dali-cuda120')}
-
-
-def installed():
-    found = {}
-    for name, (prepare, package) in PEERS.items():
-        try:
-            found[f'{name} ({importlib.metadata.version(package)})'] = prepare()
-        except ImportError as error:
-            print(f'{name} is left out: {error}', file=sys.stderr)
-    return found
 
 
 def size_of(image):
@@ -167,26 +180,70 @@ def run_ours(program, folder, turn):
             for name in ('jpeg', 'jpeg:engine=turbo')}
 
 
+def read_images(folder):
+    names = sorted(glob.glob(folder + '/*.jpg') + glob.glob(folder + '/*.JPEG'))
+    return [open(name, 'rb').read() for name in names]
+
+
+def serve(name, folder):
+    """Print the version; then, for each turn on standard input, the time of an image."""
+    prepare, package = PEERS[name]
+    try:
+        version = importlib.metadata.version(package)
+        decode = prepare()
+    except ImportError as error:
+        sys.exit(f'{name} is left out: {error}')
+    images = read_images(folder)
+    sizes = [size_of(image) for image in images]
+    print(version, flush=True)
+    for line in sys.stdin:
+        generator = random.Random(int(line))
+        boxes = [crop_box(generator, *size) for size in sizes]
+        mirrors = [generator.random() < 0.5 for _ in images]
+        start = time.process_time()
+        decode(images, boxes, mirrors)
+        print((time.process_time() - start) / len(images) * 1e6, flush=True)
+
+
+class Peer:
+    """A library in a process of its own; name: None if this Python lacks it."""
+
+    def __init__(self, python, name, folder, quiet):
+        self.process = subprocess.Popen([python, __file__, '--serve', name, folder], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL if quiet else None)
+        version = self.process.stdout.readline().strip()
+        self.name = f'{name} ({version})' if version else None
+
+    def turn(self, number):
+        self.process.stdin.write(f'{number}\n')
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
 def main():
-    names = sorted(glob.glob(sys.argv[1] + '/*.jpg') + glob.glob(sys.argv[1] + '/*.JPEG'))
-    images = [open(name, 'rb').read() for name in names]
-    peers = installed()
-    if not peers or not images:
+    parser = argparse.ArgumentParser()
+    parser.add_argument('folder')
+    parser.add_argument('decode', nargs='?')
+    parser.add_argument('--python', action='append', default=[])
+    parser.add_argument('--serve', metavar='PEER')
+    given = parser.parse_args()
+    if given.serve:
+        return serve(given.serve, given.folder)
+    peers = [Peer(python, name, given.folder, python != sys.executable)
+             for name in PEERS for python in [sys.executable] + given.python]
+    peers = [peer for peer in peers if peer.name]
+    if not peers or not read_images(given.folder):
         sys.exit('no peer is installed, or no image is there')
     times = {}
     for turn in range(-1, TURNS):  # the first warms up
-        generator = random.Random(turn)
-        boxes = [crop_box(generator, *size_of(image)) for image in images]
-        mirrors = [generator.random() < 0.5 for _ in images]
-        figures = run_ours(sys.argv[2], sys.argv[1], max(turn, 0)) if len(sys.argv) > 2 else {}
-        for name, decode in peers.items():
-            start = time.process_time()
-            decode(images, boxes, mirrors)
-            figures[name] = (time.process_time() - start) / len(images) * 1e6
+        figures = run_ours(given.decode, given.folder, max(turn, 0)) if given.decode else {}
+        figures |= {peer.name: peer.turn(turn) for peer in peers}
         for name, figure in figures.items() if turn >= 0 else ():
             times.setdefault(name, []).append(figure)
     for name, rounds in times.items():
         print(f'| {name} | {statistics.median(rounds):,.0f} ({min(rounds):,.0f} .. {max(rounds):,.0f}) |')
+    return None
 
 
 main()
