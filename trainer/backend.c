@@ -219,6 +219,17 @@ static double decay_of(const struct graph_parameter *parameter, const struct bac
     return decays ? update->decay : 0;
 }
 
+uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t batch_size,
+                             uint32_t value_bytes)
+{
+    const struct graph_cost cost = graph_cost(graph);
+    const uint64_t parameter_bytes = cost.parameters * sizeof(float);
+
+    if (!learns)
+        return parameter_bytes + batch_size * graph_node_floats(&graph->nodes[0]);
+    return 3 * parameter_bytes + batch_size * (cost.kept_bytes / sizeof(float) * value_bytes);
+}
+
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
                          const struct backend_update *update, uint64_t first, uint64_t end)
 {

@@ -192,6 +192,11 @@ void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
 const char *backend_notice(const struct backend *backend);
+/* Lower bound of the host memory of a backend on the host: parameters and, for training, gradients,
+ * momenta and what the backward pass reads of a batch, in values of value_bytes. Inference reuses
+ * the memory of outputs that no later step reads: only its images are certain. */
+uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t batch_size,
+                             uint32_t value_bytes);
 
 /* ---- for members of the family ---- */
 

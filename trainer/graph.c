@@ -394,9 +394,32 @@ uint64_t graph_node_macs(const struct graph *graph, uint32_t number)
     return graph->parameters[node->weight].count * node->shape.height * node->shape.width;
 }
 
+/* The gradients of these are computed from their input. That of a ReLU follows from its output, and
+ * dropout's mask can be drawn again. */
+static bool keeps_input(const struct graph_node *node)
+{
+    return node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED ||
+           node->kind == GRAPH_BATCH_NORM || node->kind == GRAPH_LRN;
+}
+
+static uint64_t kept_bytes(const struct graph *graph)
+{
+    uint64_t floats = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        bool kept = false;
+        for (uint32_t reader = i + 1; reader < graph->node_count && !kept; reader++)
+            for (uint32_t k = 0; k < graph->nodes[reader].input_count; k++)
+                kept |= graph->nodes[reader].inputs[k] == i && keeps_input(&graph->nodes[reader]);
+        floats += kept ? graph_node_floats(&graph->nodes[i]) : 0;
+    }
+    return floats * sizeof(float);
+}
+
 struct graph_cost graph_cost(const struct graph *graph)
 {
-    struct graph_cost cost = {.parameters = graph->parameter_floats};
+    struct graph_cost cost = {.parameters = graph->parameter_floats,
+                              .kept_bytes = kept_bytes(graph)};
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];

@@ -116,7 +116,8 @@ struct graph_cost {
     uint64_t parameters;
     uint64_t forward_macs;     /* multiply-accumulates of convolutions and fc, as in publications */
     uint64_t training_macs;    /* with both gradients, except that of the image */
-    uint64_t activation_bytes; /* all node outputs, kept for the backward pass, FP32 */
+    uint64_t activation_bytes; /* all node outputs, FP32 */
+    uint64_t kept_bytes;       /* those that gradients are computed from: no backend forgets them */
 };
 
 struct graph *graph_create(struct graph_shape input, uint32_t classes); /* node 0 is the input */

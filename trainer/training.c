@@ -120,21 +120,24 @@ static int open_backend(struct training *training)
     return backend_open(&training->backend, &training->choice, &where);
 }
 
-uint64_t training_activation_bytes(const struct training *training)
+static uint32_t value_bytes(const struct training *training)
 {
     const char *precision = training_precision(training);
-    const bool halves = strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0;
 
-    return graph_cost(training->graph).activation_bytes / (halves ? 2 : 1);
+    return strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0 ? 2 : 4;
 }
 
-/* Lower bound for host backends: parameters, gradients, momenta, activations. Device backends keep
- * these on the device. */
+uint64_t training_activation_bytes(const struct training *training)
+{
+    return graph_cost(training->graph).activation_bytes / sizeof(float) * value_bytes(training);
+}
+
+/* Device backends keep almost all on the device. */
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
-    const uint64_t need_bytes = 3 * sizeof(float) * graph_cost(training->graph).parameters +
-                                config->batch_size * training_activation_bytes(training);
+    const uint64_t need_bytes = backend_least_bytes(training->graph, config->learns,
+                                                    config->batch_size, value_bytes(training));
     const uint64_t available_bytes =
         memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];

@@ -286,6 +286,40 @@ static void inferred(const char *backend, struct graph *graph)
     training_end(&training);
 }
 
+/* Never refuse what fits. */
+static void least_memory_is_less_than_is_taken(void **unused)
+{
+    static const char *const names[] = {"tiny", "resnet50", "alexnet"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int learns = 0; learns < 2; learns++) {
+            struct graph *graph = training_graph(names[i], 64, CLASSES);
+            const struct backend_config config = {
+                .graph = graph, .batch_size = 32, .training = learns};
+            struct plugin_choice choice;
+            struct backend backend;
+            struct backend_memory memory;
+            if (backend_choose("cpu", NULL, &choice)) {
+                print_message("no backend cpu in this build\n");
+                graph_destroy(graph);
+                plugin_release(&choice);
+                skip();
+            }
+            assert_int_equal(backend_open(&backend, &choice, &config), 0);
+            backend_memory(&backend, &memory);
+            const uint64_t taken = memory.activation_bytes + memory.workspace_bytes +
+                                   (learns ? 3 : 1) * graph->parameter_floats * sizeof(float);
+            const uint64_t least = backend_least_bytes(graph, learns, 32, sizeof(float));
+            assert_true(least <= taken);
+            if (learns)
+                assert_true(least > taken / 2);
+            backend_close(&backend);
+            plugin_release(&choice);
+            graph_destroy(graph);
+        }
+}
+
 static void inference_changes_nothing(void **unused)
 {
     (void)unused;
@@ -387,6 +421,7 @@ int main(void)
         cmocka_unit_test(partial_batches_count_what_they_have),
         cmocka_unit_test(labels_that_are_no_class_are_refused),
         cmocka_unit_test(inference_changes_nothing),
+        cmocka_unit_test(least_memory_is_less_than_is_taken),
         cmocka_unit_test(dropout_is_the_same_on_every_backend),
         cmocka_unit_test(updates_are_as_the_kernels_have_them),
     };
