@@ -103,3 +103,8 @@ int exchange_finish(struct exchange *exchange)
 {
     return exchange->ops->finish ? exchange->ops->finish(exchange->state) : 0;
 }
+
+const char *exchange_notice(const struct exchange *exchange)
+{
+    return exchange->state && exchange->ops->notice ? exchange->ops->notice(exchange->state) : "";
+}

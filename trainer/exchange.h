@@ -48,6 +48,9 @@ struct exchange_ops {
     int (*ready)(void *state, uint64_t done);
     /* Wait until all of the step's sums are complete. */
     int (*finish)(void *state);
+    /* What makes this exchange slower than the user expects, on any rank, in one sentence; "":
+     * nothing. NULL: nothing ever does. */
+    const char *(*notice)(const void *state);
 };
 
 extern const struct plugin *const exchange_registry[];
@@ -70,5 +73,6 @@ int exchange_open(struct exchange *exchange, const struct exchange_config *confi
 void exchange_close(struct exchange *exchange, bool failed);
 int exchange_ready(void *exchange, uint64_t done); /* a backend_gradients_ready */
 int exchange_finish(struct exchange *exchange);
+const char *exchange_notice(const struct exchange *exchange);
 
 #endif

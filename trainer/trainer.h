@@ -74,7 +74,7 @@ struct trainer_ops {
     int (*finish)(void *state, struct trainer_times *times);
     void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */
     /* What made steps slower than the user expects, in one sentence; "": nothing. NULL: "". */
-    const char *(*notice)(const void *state);
+    const char *(*notice)(void *state);
 };
 
 extern const struct plugin *const trainer_registry[];

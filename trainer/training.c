@@ -322,9 +322,15 @@ void training_memory(void *training, struct trainer_memory *memory)
                                       .pinned_bytes = found.pinned_bytes};
 }
 
-const char *training_notice(const void *training)
+const char *training_notice(void *state)
 {
-    return backend_notice(&((const struct training *)training)->backend);
+    struct training *training = state;
+    const char *backend = backend_notice(&training->backend);
+    const char *exchange = exchange_notice(&training->exchange);
+
+    snprintf(training->notice, sizeof training->notice, "%s%s%s", backend,
+             *backend && *exchange ? "; " : "", exchange);
+    return training->notice;
 }
 
 int training_infer(struct training *training, const struct trainer_batch *batch,

@@ -44,6 +44,7 @@ struct training {
     uint64_t step;            /* finished, over all epochs */
     uint64_t given;           /* batches passed to training; those beyond `step` are in flight */
     double rate_before;
+    char notice[512]; /* of backend and exchange */
 };
 
 /* Returns 0 or a negative errno. Call training_close() in either case. */
@@ -54,7 +55,7 @@ void training_close(void *training); /* this and the next four: hooks of struct 
 void *training_allocate(void *training, size_t bytes);
 void training_release(void *training, void *memory);
 void training_memory(void *training, struct trainer_memory *memory);
-const char *training_notice(const void *training);
+const char *training_notice(void *training);
 
 /* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);

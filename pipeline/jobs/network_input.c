@@ -127,9 +127,9 @@ static void measure_memory(void *state, struct trainer_memory *memory)
     training_memory(((struct network_input *)state)->training, memory);
 }
 
-static const char *notice(const void *state)
+static const char *notice(void *state)
 {
-    return training_notice(((const struct network_input *)state)->training);
+    return training_notice(((struct network_input *)state)->training);
 }
 
 static const struct trainer_ops network_trainer = {.plugin = {.name = "network"},

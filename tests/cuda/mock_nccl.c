@@ -350,11 +350,14 @@ ncclResult_t ncclGetVersion(int *version)
     return ncclSuccess;
 }
 
+/* IOBENCH_MOCK_REGISTER: "fails", or anything for success without a handle. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)
 {
+    const char *mode = getenv("IOBENCH_MOCK_REGISTER");
+
     (void)bytes;
-    *handle = comm->registered = memory;
-    return ncclSuccess;
+    *handle = comm->registered = mode ? NULL : memory;
+    return mode && strcmp(mode, "fails") == 0 ? ncclInvalidUsage : ncclSuccess;
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)

@@ -52,6 +52,14 @@ limited 0 16 nccl --buckets 2
 limited 0 none nccl --buckets 1
 limited 1 16 nccl:ctas=3 --buckets 2
 says "exchange nccl: join the other ranks"
+# Memory that NCCL does not register is copied: told, as is every fall-back.
+for mode in fails nothing; do
+    IOBENCH_MOCK_REGISTER=$mode
+    export IOBENCH_MOCK_REGISTER
+    train 0 nccl cuda:fp32,plans=none
+    unset IOBENCH_MOCK_REGISTER
+    says "NCCL copies the gradients of 2 of 2 ranks"
+done
 train 1 nccl:ctas=65 cuda:fp32,plans=none
 train 1 nccl reference
 says "exchange nccl sums on GPUs"

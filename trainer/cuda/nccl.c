@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <nccl.h>
+#include <stdio.h>
 
 enum { OVERLAPPED_CTAS_MAX = 16 };
 
@@ -23,6 +24,7 @@ struct nccl_state {
     struct buckets buckets;
     ncclComm_t ranks;
     void *registered;
+    char notice[160];
     void *stream; /* of the all-reduces */
     void *event;  /* orders both streams */
 };
@@ -47,6 +49,28 @@ static int share_identity(struct ranks *ranks, ncclUniqueId *id)
 
     code = ranks_meet(ranks, code, NULL);
     return code ? code : ranks_broadcast(ranks, id, sizeof *id);
+}
+
+/* Registered memory is summed without a copy; else NCCL copies. With NCCL_LOCAL_REGISTER=0 it says
+ * that it registered, and returns no handle. */
+static int register_gradients(struct nccl_state *nccl)
+{
+    const struct exchange_config *config = &nccl->config;
+    const ncclResult_t status =
+        ncclCommRegister(nccl->ranks, config->gradients, config->floats * sizeof *config->gradients,
+                         &nccl->registered);
+
+    if (status)
+        nccl->registered = NULL;
+    double copying = nccl->registered ? 0 : 1;
+    int code = ranks_sum(config->ranks, &copying, 1);
+    if (code == 0 && copying > 0)
+        snprintf(
+            nccl->notice, sizeof nccl->notice,
+            "NCCL copies the gradients of %.0f of %u ranks: it does not register their memory%s%s",
+            copying, config->ranks->place.ranks, status ? ": " : "",
+            status ? ncclGetErrorString(status) : "");
+    return code;
 }
 
 static int nccl_open(void *state, const void *settings_given, const struct exchange_config *config)
@@ -77,12 +101,13 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
             nccl,
             ncclCommInitRankConfig(&nccl->ranks, (int)place->ranks, id, (int)place->rank, &limits),
             "join the other ranks");
-    /* Registered buffers are summed without a copy; if that is not supported, NCCL copies. */
-    if (code == 0 &&
-        ncclCommRegister(nccl->ranks, config->gradients, config->floats * sizeof *config->gradients,
-                         &nccl->registered))
-        nccl->registered = NULL;
-    return code;
+    code = ranks_meet(config->ranks, code, NULL);
+    return code ? code : register_gradients(nccl);
+}
+
+static const char *nccl_notice(const void *state)
+{
+    return ((const struct nccl_state *)state)->notice;
 }
 
 static void nccl_close(void *state, bool failed)
@@ -154,4 +179,5 @@ const struct exchange_ops iobench_exchange_nccl = {
     .close = nccl_close,
     .ready = nccl_ready,
     .finish = nccl_finish,
+    .notice = nccl_notice,
 };
