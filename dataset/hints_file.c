@@ -180,19 +180,13 @@ static int load(struct store_file *file, const struct catalog *catalog, struct h
     return code;
 }
 
-int hints_file_load(const struct catalog *catalog, struct hints **hints)
+static int load_from(const struct catalog *catalog, enum sidecar_place place, struct hints **hints)
 {
     struct store_file *file = NULL;
-    int code = -ENOENT;
+    char *path = sidecar_hints_path(catalog->root, place);
+    int code = path ? store_open(path, STORE_READ, &file) : -ENOENT; /* no cache folder */
 
-    *hints = NULL;
-    for (int i = 0; i < PLACES && code == -ENOENT; i++) {
-        char *path = sidecar_hints_path(catalog->root, places[i]);
-        code = path ? store_open(path, STORE_READ, &file) : -ENOMEM;
-        free(path);
-    }
-    if (code == -ENOENT)
-        return 0;
+    free(path);
     if (code)
         return code;
     code = store_trusted(file, catalog->root);
@@ -204,4 +198,20 @@ int hints_file_load(const struct catalog *catalog, struct hints **hints)
         *hints = NULL;
     }
     return code;
+}
+
+/* Where the first place has a bad file that this user cannot replace, the hints are in the next. */
+int hints_file_load(const struct catalog *catalog, struct hints **hints)
+{
+    int refused = PLACES;
+
+    *hints = NULL;
+    for (int i = 0; i < PLACES; i++) {
+        const int code = load_from(catalog, places[i], hints);
+        if (code == 0)
+            return 0;
+        if (code != -ENOENT && refused == PLACES)
+            refused = i;
+    }
+    return refused < PLACES ? load_from(catalog, places[refused], hints) : 0; /* for the reason */
 }

@@ -13,8 +13,10 @@
 /* Stores where: to free(). */
 int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path);
 
-/* Returns 0 and *hints; NULL if there are none; a negative errno with the file in the reason if it
- * is damaged, of other data (-ESTALE), or untrusted (-EPERM). */
+/* Returns 0 and *hints, of the first place with usable ones; NULL if there are none; a negative
+ * errno with the file in the reason if they are damaged, of other data (-ESTALE), or untrusted
+ * (-EPERM).
+ */
 int hints_file_load(const struct catalog *catalog, struct hints **hints);
 
 #endif
