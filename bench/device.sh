@@ -136,6 +136,7 @@ check() {
     run 60 "$(tool tests/cuda/test_device_kernels)"
     run 60 "$(tool tests/cuda/test_device_magnitudes)"
     fused
+    run 60 "$(tool tests/cuda/test_device_trial)"
     run 120 "$(tool tests/cuda/test_cuda)"
     run 180 "$(tool tests/unit/test_backend)"
     run 60 "$(tool tests/unit/test_quantise)"

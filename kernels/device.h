@@ -271,4 +271,53 @@ int device_convolution_weight(const struct kernel_window *window, enum device_ty
                               const void *input, const void *d_output, void *d_weight,
                               void *stream);
 
+/* ---- device_sample.cu: what the results of others are compared with ---- */
+
+enum device_noise_kind {
+    DEVICE_NOISE_RECTIFIED, /* half of it 0, the rest positive */
+    DEVICE_NOISE_SIGNED,
+    DEVICE_NOISE_POSITIVE, /* in [0.5, 1); the others are halved up to 12 times, as often as a coin
+                            * shows heads */
+    DEVICE_NOISE_POISON,   /* NaN; INT8: -128 */
+};
+/* Numbers below `scale` that do not repeat; in INT8 of 127 times the size. */
+struct device_noise {
+    enum device_type type;
+    bool int8; /* not of `type` */
+    enum device_noise_kind kind;
+    uint64_t seed;
+    float scale;
+};
+int device_noise(const struct device_noise *noise, uint64_t count, void *to, void *stream);
+
+enum device_way { DEVICE_TO_OUTPUT, DEVICE_TO_INPUT, DEVICE_TO_WEIGHT };
+
+/* A convolution, or one of its gradients: the tensors that it reads; output and input are gradients
+ * if so. The input is relu(input * scale + bias + (other, or other * other_scale + other_bias)), in
+ * `type`, if there is a scale; the four vectors are of `type`. */
+struct device_convolved {
+    enum device_way way;
+    enum device_type type;
+    bool int8; /* input and weight are */
+    struct kernel_window window;
+    const void *input, *weight, *output;
+    const void *scale, *bias, *other, *other_scale, *other_bias;
+};
+/* Sum and sum of squares of the terms of one element, in FP64. */
+struct device_sample {
+    double sum, squares;
+};
+/* Terms of each element, those in the padding included. */
+static inline uint64_t device_convolution_terms(const struct kernel_window *w, enum device_way way)
+{
+    const uint64_t pixels = (uint64_t)w->images * w->out_height * w->out_width;
+    const uint32_t channels = way == DEVICE_TO_INPUT ? w->out_channels : w->in_channels;
+
+    return way == DEVICE_TO_WEIGHT ? pixels
+                                   : (uint64_t)w->height * w->width * (channels / w->groups);
+}
+/* The elements at `positions` of the result. */
+int device_convolution_samples(const struct device_convolved *of, const uint64_t *positions,
+                               uint32_t count, struct device_sample *samples, void *stream);
+
 #endif

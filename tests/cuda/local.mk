@@ -112,12 +112,24 @@ TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) tests/cuda/emulated_dnn.c
 tests_cuda_test_emulated_fused_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
 tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
-tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) kernels/runtime.c trainer/cuda/dnn_shape.c \
-	$(DNN_SOURCES)
+tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) kernels/runtime.c $(DNN_CHECKED) $(DNN_SOURCES)
 tests_cuda_test_device_fused_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_device_fused_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_fused_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
+# The check of engines, likewise.
+CUDA_TRIAL_TEST = tests/cuda/test_trial.c tests/cuda/place.h tests/unit/unit.h
+check_PROGRAMS += tests/cuda/test_trial tests/cuda/test_device_trial
+TESTS += tests/cuda/test_trial tests/cuda/test_device_trial
+tests_cuda_test_trial_SOURCES = $(CUDA_TRIAL_TEST) tests/cuda/emulated_dnn.c
+tests_cuda_test_trial_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_trial_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_device_trial_SOURCES = $(CUDA_TRIAL_TEST) kernels/runtime.c $(DNN_CHECKED) $(DNN_SOURCES)
+tests_cuda_test_device_trial_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_trial_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+tests_cuda_test_device_trial_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_device_trial_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
 # The plan file, shared by jobs on one host.
 check_PROGRAMS += tests/cuda/test_choices

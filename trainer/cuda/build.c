@@ -101,7 +101,9 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
     if (builder->code)
         return;
     const struct dnn_plan *plan =
-        builder->model->dnn ? dnn_find(builder->model->dnn, &step->convolution.shape, &code) : NULL;
+        builder->model->dnn
+            ? cuda_find_plan(builder->model, step->node, &step->convolution.shape, &code)
+            : NULL;
     if (!plan && code != -ENOTSUP)
         builder->code = code;
     if (code == -ENOTSUP)

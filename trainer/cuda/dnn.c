@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept.
- * The file of plans is keyed by what determines the fastest: versions of cuDNN and driver, GPU and
- * shape.
+ * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept
+ * whose numbers are right. The file of plans is keyed by what determines the fastest: versions of
+ * cuDNN and driver, GPU and shape. A plan from the file is checked like a new one.
  */
 #include "trainer/cuda/dnn.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "trainer/cuda/dnn_engines.h"
+#include "trainer/cuda/dnn_trial.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,18 +20,12 @@
 
 enum {
     CANDIDATES_MAX = DNN_CONFIGS_MAX,
-    ROUNDS = 2,
-    LAUNCHES = 8, /* of a round: queued, as in a step */
     KEY_BYTES = 400,
-    NOISE_BYTES = 1 << 20,
 };
 
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
 static const uint64_t making_ns = 3000000000; /* limit for making one shape's plans */
-
-/* What a tensor holds: activations after a ReLU, weights and gradients, or numbers per channel. */
-enum noise_kind { NOISE_RECTIFIED, NOISE_SIGNED, NOISE_PER_CHANNEL, NOISE_KINDS };
 
 struct dnn_found {
     struct dnn_plan known; /* first member */
@@ -49,8 +43,8 @@ struct dnn {
     struct dnn_found *plans;
     struct dnn_choices *kept; /* from the file, and new ones */
     bool changed;
-    char *file;                                /* of plans; NULL: none */
-    uint8_t *noise[DNN_INT8 + 1][NOISE_KINDS]; /* input of timed engines */
+    char *file;                  /* of plans; NULL: none */
+    char wrong[DNN_WRONG_BYTES]; /* see dnn_take_wrong() */
 };
 
 /* ---- opening ---- */
@@ -99,9 +93,6 @@ void dnn_close(struct dnn *dnn)
     if (dnn->handle)
         cudnnDestroy(dnn->handle);
     dnn_choices_free(dnn->kept);
-    for (int i = 0; i <= DNN_INT8; i++)
-        for (int j = 0; j < NOISE_KINDS; j++)
-            free(dnn->noise[i][j]);
     free(dnn->file);
     free(dnn);
 }
@@ -176,129 +167,9 @@ int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn
 
 /* ---- autotuning ---- */
 
-struct trial {
-    const struct dnn *dnn;
-    const struct dnn_shape *shape;
-    struct dnn_tensors tensors;
-    void *first, *last; /* events */
-};
-
-/* Write number i: uniform, as exponents that halve in frequency make it. Power, and so the clock,
- * depends on the numbers; zeros would run too fast. */
-static void write_noise(uint8_t *to, uint32_t i, enum dnn_number number, enum noise_kind kind)
-{
-    static const uint8_t bytes[] = {
-        [DNN_FLOAT] = 4, [DNN_HALF] = 2, [DNN_BFLOAT] = 2, [DNN_INT8] = 1};
-    const uint64_t random = random_mix(i);
-    const bool high = random >> 63;
-    const uint32_t digits = (uint32_t)(random >> 16) & 0x7fffff;
-    const uint32_t halvings =
-        kind == NOISE_PER_CHANNEL ? 0 : (uint32_t)__builtin_ctz((uint32_t)random | 1 << 12);
-    const uint32_t sign = kind == NOISE_SIGNED && high;
-    const uint32_t wide = sign << 31 | (126 - halvings) << 23 | digits;
-    uint32_t bits = number == DNN_FLOAT    ? wide
-                    : number == DNN_BFLOAT ? wide >> 16
-                    : number == DNN_HALF   ? sign << 15 | (14 - halvings) << 10 | digits >> 13
-                    : kind == NOISE_SIGNED ? digits & 0xff
-                                           : digits & 0x7f;
-
-    if (kind == NOISE_RECTIFIED && high)
-        bits = 0;
-    memcpy(to + (size_t)i * bytes[number], &bits, bytes[number]); /* little-endian, as the GPU */
-}
-
-static const uint8_t *noise_of(struct dnn *dnn, enum dnn_number number, enum noise_kind kind)
-{
-    uint8_t **noise = &dnn->noise[number][kind];
-
-    if (*noise)
-        return *noise;
-    *noise = memory_zeroed(NOISE_BYTES);
-    const uint32_t count = NOISE_BYTES / (number == DNN_FLOAT ? 4U : number == DNN_INT8 ? 1U : 2U);
-    for (uint32_t i = 0; *noise && i < count; i++)
-        write_noise(*noise, i, number, kind);
-    return *noise;
-}
-
-static int fill(struct dnn *dnn, const struct dnn_shape *shape, enum dnn_tensor which, void *memory)
-{
-    const enum noise_kind kind = dnn_extent(shape, which) >= DNN_IN_CHANNELS ? NOISE_PER_CHANNEL
-                                 : which == DNN_INPUT && !(shape->fusion & DNN_PROLOGUE)
-                                     ? NOISE_RECTIFIED
-                                     : NOISE_SIGNED;
-    const uint8_t *noise = noise_of(dnn, dnn_number(shape, which), kind);
-    const uint64_t bytes = dnn_tensor_bytes(shape, which);
-    void *stream = dnn->config.runtime->stream;
-    uint64_t done = bytes < NOISE_BYTES ? bytes : NOISE_BYTES;
-    int code = noise ? runtime_copy(memory, noise, done, stream) : -ENOMEM;
-
-    while (done < bytes && code == 0) { /* the rest is copied on the device */
-        const uint64_t more = bytes - done < done ? bytes - done : done;
-        code = runtime_copy((char *)memory + done, memory, more, stream);
-        done += more;
-    }
-    return code;
-}
-
-static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_shape *shape,
-                      uint64_t workspace_bytes)
-{
-    int code = 0;
-
-    *trial = (struct trial){.dnn = dnn, .shape = shape};
-    for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
-        if (!dnn_takes(shape, i))
-            continue;
-        trial->tensors.at[i] = runtime_allocate(dnn_tensor_bytes(shape, i));
-        code = trial->tensors.at[i] ? fill(dnn, shape, i, trial->tensors.at[i]) : -ENOMEM;
-    }
-    if (code == 0)
-        code = runtime_event_create(&trial->first);
-    if (code == 0)
-        code = runtime_event_create(&trial->last);
-    if (code)
-        return code;
-    trial->tensors.workspace = runtime_allocate(workspace_bytes);
-    return trial->tensors.workspace ? 0 : -ENOMEM;
-}
-
-static void trial_close(struct trial *trial)
-{
-    for (int i = 0; i < DNN_TENSORS; i++)
-        runtime_release(trial->tensors.at[i]);
-    runtime_release(trial->tensors.workspace);
-    runtime_event_destroy(trial->first);
-    runtime_event_destroy(trial->last);
-}
-
 bool dnn_has_device(const struct dnn *dnn)
 {
     return dnn->config.runtime != NULL;
-}
-
-static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
-{
-    const struct dnn *dnn = trial->dnn;
-    void *stream = dnn->config.runtime->stream;
-    int code = execute(dnn, trial->shape, plan, &trial->tensors); /* warm */
-
-    *milliseconds = 0;
-    for (int i = 0; i < ROUNDS && code == 0; i++) {
-        double elapsed = 0;
-        code = runtime_event_record(trial->first, stream);
-        for (int launch = 0; launch < LAUNCHES && code == 0; launch++)
-            code = execute(dnn, trial->shape, plan, &trial->tensors);
-        if (code == 0)
-            code = runtime_event_record(trial->last, stream);
-        if (code == 0)
-            code = runtime_event_synchronise(trial->last);
-        if (code == 0)
-            code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
-        elapsed /= LAUNCHES;
-        if (i == 0 || elapsed < *milliseconds)
-            *milliseconds = elapsed;
-    }
-    return code;
 }
 
 /* Make plans of the first configurations that finish with an acceptable workspace. Some engines
@@ -331,38 +202,50 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     return count;
 }
 
-/* Move the fastest plan to the front. A plan that fails while running loses. */
+/* Of some plans for a shape. */
+struct rivals {
+    const struct dnn *dnn;
+    const struct dnn_shape *shape;
+    cudnnBackendDescriptor_t *plans;
+};
+
+static int start_rival(const void *context, uint32_t which, const struct dnn_tensors *tensors)
+{
+    const struct rivals *rivals = context;
+
+    return execute(rivals->dnn, rivals->shape, rivals->plans[which], tensors);
+}
+
+/* Move the fastest plan that computes the right numbers to the front. */
 static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
                    uint32_t count, struct dnn_found *winner)
 {
-    struct trial trial;
+    const struct rivals rivals = {dnn, shape, plans};
+    const struct dnn_candidates candidates = {start_rival, &rivals, count};
+    struct dnn_trial trial;
+    char wrong[DNN_WRONG_BYTES] = "";
     uint64_t most = 0;
+    uint32_t chosen = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes = 0;
         dnn_plan_workspace(plans[i], &bytes);
         most = bytes > most ? bytes : most;
     }
-    int code = trial_open(&trial, dnn, shape, most), taken = code;
-    for (uint32_t i = 0; i < count && code == 0; i++) {
-        double milliseconds;
-        int failed = time_plan(&trial, plans[i], &milliseconds);
-        if (failed)
-            taken = winner->milliseconds > 0 ? 0 : failed;
-        else if (winner->milliseconds == 0 || milliseconds < winner->milliseconds) {
-            cudnnBackendDescriptor_t best = plans[i];
-            plans[i] = plans[0];
-            plans[0] = best;
-            winner->milliseconds = milliseconds;
-            taken = 0;
-        }
-    }
-    trial_close(&trial);
-    return code ? code : taken;
+    int code = dnn_trial_open(&trial, dnn->config.runtime, shape, most);
+    if (code == 0)
+        code = dnn_trial_choose(&trial, &candidates, &chosen, &winner->milliseconds, wrong);
+    dnn_trial_close(&trial);
+    if (wrong[0] && !dnn->wrong[0])
+        snprintf(dnn->wrong, sizeof dnn->wrong, "%s", wrong);
+    cudnnBackendDescriptor_t best = plans[chosen];
+    plans[chosen] = plans[0];
+    plans[0] = best;
+    return code;
 }
 
-/* Choose the fastest of cuDNN's favourites or of its fallbacks. A plan that does not run is not
- * used. */
+/* Choose the fastest of cuDNN's favourites or of its fallbacks. A plan that does not run, or
+ * computes something else, is not used. */
 static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
                         struct dnn_found *plan)
 {
@@ -372,7 +255,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
 
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no cuDNN engine makes a plan");
-    if (dnn->config.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
+    if (dnn->config.runtime)
         code = compete(dnn, &plan->shape, plans, count, plan);
     plan->plan = code ? NULL : plans[0];
     plan->known.candidates = count;
@@ -397,8 +280,9 @@ static int choose(struct dnn *dnn, struct dnn_found *plan)
 
 /* ---- choices on disk ---- */
 
-/* Remake this shape's plan from the file. */
-static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct dnn_found *plan)
+/* Remake this shape's plan from the file. Returns whether it is of use; *code: no memory to try. */
+static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_found *plan,
+                   int *code)
 {
     struct dnn_choice choice;
     struct dnn_graph graph;
@@ -408,19 +292,24 @@ static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct 
                          &plan->milliseconds))
         return false;
     plan->known.engine = choice.engine;
-    int code = dnn_graph_make(&graph, dnn->handle, shape);
-    if (code == 0)
-        code = dnn_engines_choose(&graph, shape, dnn->described, dnn->config.deterministic, &choice,
-                                  &config);
-    if (code == 0)
-        code = dnn_plan_make(dnn->handle, dnn->described, config, &plan->plan);
+    int failed = dnn_graph_make(&graph, dnn->handle, shape);
+    if (failed == 0)
+        failed = dnn_engines_choose(&graph, shape, dnn->described, dnn->config.deterministic,
+                                    &choice, &config);
+    if (failed == 0)
+        failed = dnn_plan_make(dnn->handle, dnn->described, config, &plan->plan);
     dnn_graph_destroy(&graph);
-    if (code == 0 && (dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes) ||
-                      plan->known.workspace_bytes > workspace_limit_bytes)) {
+    if (failed == 0 && (dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes) ||
+                        plan->known.workspace_bytes > workspace_limit_bytes))
+        failed = -ENOTSUP;
+    if (failed == 0 && dnn->config.runtime)
+        failed = compete(dnn, shape, &plan->plan, 1, plan);
+    *code = failed == -ENOMEM ? failed : 0;
+    if (failed) {
         dnn_destroy(plan->plan);
         plan->plan = NULL;
     }
-    return plan->plan != NULL;
+    return failed == 0;
 }
 
 static int remember(struct dnn *dnn, struct dnn_found *plan)
@@ -446,6 +335,13 @@ int dnn_keep(struct dnn *dnn)
 
 /* ---- finding ---- */
 
+bool dnn_take_wrong(struct dnn *dnn, char wrong[DNN_WRONG_BYTES])
+{
+    memcpy(wrong, dnn->wrong, sizeof dnn->wrong);
+    dnn->wrong[0] = '\0';
+    return wrong[0] != '\0';
+}
+
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
 {
     char key[KEY_BYTES];
@@ -469,7 +365,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         plan->shape = *shape;
         plan->next = dnn->plans;
         dnn->plans = plan;
-        if (!recall(dnn, shape, plan)) {
+        if (!recall(dnn, shape, plan, code) && *code == 0) {
             *code = choose(dnn, plan);
             if (*code && *code != -ENOMEM && shape->fusion)
                 *code = -ENOTSUP; /* the unfused steps remain */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dnn: computes convolutions with cuDNN. A plan is made once for a shape: the engines that support
- * it are timed on the device, and the fastest is kept, on disk too. One thread.
+ * it are timed on the device, and the fastest whose results are right is kept, on disk too. One
+ * thread.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_H
 #define IOBENCH_TRAINER_CUDA_DNN_H
 
 #include "kernels/runtime.h"
-#include "trainer/cuda/dnn_shape.h"
+#include "trainer/cuda/dnn_trial.h"
 
 struct dnn;
 
@@ -32,6 +33,9 @@ struct dnn_plan {
 /* Return the best plan for a shape, always the same; dnn owns it. NULL with a reason: *code is
  * -ENOTSUP if no engine supports the shape, else an error. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
+/* Take what the first engine does that was not used since the last call, although the fastest:
+ * it computes something else, or does not run. false: none. */
+bool dnn_take_wrong(struct dnn *dnn, char wrong[DNN_WRONG_BYTES]);
 /* Return whether plans run on a device here, not on a described one. */
 bool dnn_has_device(const struct dnn *dnn);
 

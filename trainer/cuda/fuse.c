@@ -5,7 +5,7 @@
 
 struct fuser {
     struct cuda_blocks *blocks;
-    const struct cuda_model *model;
+    struct cuda_model *model;
     uint32_t images;
     bool training;
     int code;
@@ -96,14 +96,14 @@ static uint32_t back_fusion(const struct fuser *fuser, uint32_t convolution)
 static bool pays(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind, uint32_t fusion,
                  uint32_t saved)
 {
-    const struct cuda_model *model = fuser->model;
-    const struct dnn_shape shape =
-        cuda_shape(model, fuser->images, fuser->blocks->rows[convolution].node, kind, fusion);
+    struct cuda_model *model = fuser->model;
+    const uint32_t node = fuser->blocks->rows[convolution].node;
+    const struct dnn_shape shape = cuda_shape(model, fuser->images, node, kind, fusion);
     int code = 0;
 
     if (fuser->code)
         return false;
-    const struct dnn_plan *found = dnn_find(model->dnn, &shape, &code);
+    const struct dnn_plan *found = cuda_find_plan(model, node, &shape, &code);
     if (!found && code != -ENOTSUP)
         fuser->code = code;
     return found && (model->settings->fusion == CUDA_FUSE_ALL ||
@@ -195,8 +195,7 @@ static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
         fuser->blocks->rows[own->last_user].output = CUDA_OUTPUT_BY_INPUT;
 }
 
-int cuda_fuse(struct cuda_blocks *blocks, const struct cuda_model *model, uint32_t images,
-              bool training)
+int cuda_fuse(struct cuda_blocks *blocks, struct cuda_model *model, uint32_t images, bool training)
 {
     struct fuser fuser = {.blocks = blocks, .model = model, .images = images, .training = training};
 

@@ -25,8 +25,7 @@
 #include "trainer/cuda/model.h"
 
 /* Set fusion and output of the blocks, which are linked. */
-int cuda_fuse(struct cuda_blocks *blocks, const struct cuda_model *model, uint32_t images,
-              bool training);
+int cuda_fuse(struct cuda_blocks *blocks, struct cuda_model *model, uint32_t images, bool training);
 
 /* Return the BN after a convolution, in the sum or stem that reads its output; or CUDA_NONE. */
 uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_block *convolution);

@@ -78,9 +78,9 @@ struct cuda_model {
     float *logits, *logits_result;   /* FP32, on the device; pinned */
     struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8_model.c) */
     struct cuda_int8 *int8;          /* of each node */
-    char notice[256];                /* of the first convolution without an engine of cuDNN */
-    struct magnitudes *magnitudes;   /* of each node, while calibrating (observe.c) */
-    uint32_t *scratch;               /* of their kernel */
+    char notice[512]; /* of the first convolution without cuDNN's engine, or without its fastest */
+    struct magnitudes *magnitudes; /* of each node, while calibrating (observe.c) */
+    uint32_t *scratch;             /* of their kernel */
 };
 
 enum cuda_norm_row {
@@ -135,6 +135,9 @@ float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
 void *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
 uint32_t cuda_chunks_of(uint64_t count); /* of a parameter, in the optimiser's table */
+/* dnn_find(); remember that an engine was not used since it is wrong. */
+const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
+                                      const struct dnn_shape *shape, int *code);
 /* Remember that cuDNN has no engine for a convolution, which is then slow. */
 void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
                      const struct dnn_shape *shape);

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/dnn_verify.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 64 };
+
+struct verifier {
+    const struct dnn_trial *trial;
+    const struct dnn_shape *shape;
+    void *stream;
+    double slack; /* 8 u */
+    char *wrong;
+    int code;
+};
+
+/* What is right, and how far off it may be. */
+struct element {
+    double value, within;
+    bool or_zero; /* where the sign before a ReLU is a matter of rounding */
+};
+
+/* ---- noise ---- */
+
+uint64_t dnn_count(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    int64_t dims[4];
+
+    dnn_dims(shape, dnn_extent(shape, which), dims);
+    return (uint64_t)(dims[0] * dims[1] * dims[2] * dims[3]);
+}
+
+static enum dnn_tensor result_of(const struct dnn_shape *shape)
+{
+    return shape->kind == DNN_FORWARD ? DNN_OUTPUT
+           : shape->kind == DNN_DATA  ? DNN_INPUT
+                                      : DNN_WEIGHTS;
+}
+
+static enum device_way way_of(const struct dnn_shape *shape)
+{
+    return shape->kind == DNN_FORWARD ? DEVICE_TO_OUTPUT
+           : shape->kind == DNN_DATA  ? DEVICE_TO_INPUT
+                                      : DEVICE_TO_WEIGHT;
+}
+
+struct device_noise dnn_noise(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    const enum dnn_number number = dnn_number(shape, which);
+    struct device_noise noise = {.type = number == DNN_HALF     ? DEVICE_FP16
+                                         : number == DNN_BFLOAT ? DEVICE_BF16
+                                                                : DEVICE_FP32,
+                                 .int8 = number == DNN_INT8,
+                                 .kind = DEVICE_NOISE_SIGNED,
+                                 .seed = (uint64_t)which,
+                                 .scale = 1};
+
+    if (dnn_writes(shape, which))
+        noise.kind = DEVICE_NOISE_POISON;
+    else if (dnn_extent(shape, which) >= DNN_IN_CHANNELS)
+        noise.kind = DEVICE_NOISE_POSITIVE;
+    else if (which == DNN_INPUT && !(shape->fusion & DNN_PROLOGUE))
+        noise.kind = DEVICE_NOISE_RECTIFIED;
+    if (which == DNN_SCALE && shape->int8) /* results of some 40 */
+        noise.scale =
+            0.04f / sqrtf((float)device_convolution_terms(&shape->window, DEVICE_TO_OUTPUT));
+    return noise;
+}
+
+/* ---- reading back ---- */
+
+/* SAMPLES at most: both ends, and one at random in each part between. */
+static uint32_t choose_positions(uint64_t count, uint64_t positions[SAMPLES])
+{
+    const uint64_t part = count / SAMPLES;
+
+    for (uint64_t i = 0; i < SAMPLES && i < count; i++)
+        positions[i] = part > 0 ? i * part + random_mix(i) % part : i;
+    positions[0] = 0;
+    if (part > 0)
+        positions[SAMPLES - 1] = count - 1;
+    return count < SAMPLES ? (uint32_t)count : SAMPLES;
+}
+
+static double half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+    const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                        : exponent     ? ldexp(fraction | 0x400, exponent - 25)
+                                       : ldexp(fraction, -24);
+
+    return bits & 0x8000 ? -size : size;
+}
+
+static double value_of(enum dnn_number number, uint32_t bits)
+{
+    const uint32_t wide = number == DNN_BFLOAT ? bits << 16 : bits;
+    float value;
+
+    memcpy(&value, &wide, sizeof value);
+    return number == DNN_HALF   ? half_value((uint16_t)bits)
+           : number == DNN_INT8 ? (int8_t)bits
+                                : (double)value;
+}
+
+/* Elements of a tensor; of one with a number per channel, those of the positions' channels. */
+static void fetch(struct verifier *v, enum dnn_tensor which, const uint64_t *positions,
+                  uint32_t count, double *values)
+{
+    const bool of_channels = dnn_extent(v->shape, which) >= DNN_IN_CHANNELS;
+    const uint64_t all = dnn_count(v->shape, which), size = dnn_tensor_bytes(v->shape, which) / all;
+    uint32_t bits[SAMPLES] = {0}; /* little-endian, as the GPU */
+
+    for (uint32_t i = 0; i < count && v->code == 0; i++) {
+        const uint64_t at = of_channels ? positions[i] % all : positions[i];
+        v->code = runtime_copy(&bits[i], (const char *)v->trial->tensors.at[which] + at * size,
+                               size, v->stream);
+    }
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = value_of(dnn_number(v->shape, which), bits[i]);
+}
+
+/* ---- one by one ---- */
+
+static double tolerance(const struct verifier *v, double value, double root, double terms)
+{
+    return v->slack * (fabs(value) + root) + ldexp(sqrt(terms), -20) * root;
+}
+
+static bool is_off(const struct verifier *v, const char *what, uint64_t at,
+                   const struct element *right, double found)
+{
+    if (fabs(found - right->value) <= right->within ||
+        (right->or_zero && fabs(found) <= right->within)) /* NaN is neither */
+        return false;
+    snprintf(v->wrong, DNN_WRONG_BYTES,
+             "computes %.5g instead of %.5g (+- %.1g) as number %llu of %s", found, right->value,
+             right->within, (unsigned long long)at, what);
+    return true;
+}
+
+static void compare(struct verifier *v, const char *what, enum dnn_tensor which,
+                    const uint64_t *positions, uint32_t count, const struct element *right)
+{
+    double found[SAMPLES];
+
+    fetch(v, which, positions, count, found);
+    for (uint32_t i = 0; i < count && v->code == 0 && !v->wrong[0]; i++)
+        is_off(v, what, positions[i], &right[i], found[i]);
+}
+
+static void convolve(struct verifier *v, const uint64_t *positions, uint32_t count,
+                     struct element *right)
+{
+    void *const *at = v->trial->tensors.at;
+    const bool prologue = (v->shape->fusion & DNN_PROLOGUE) != 0;
+    const bool dual = prologue && v->shape->fusion & DNN_DUAL;
+    const struct device_convolved of = {
+        .way = way_of(v->shape),
+        .type = v->shape->type,
+        .int8 = v->shape->int8,
+        .window = v->shape->window,
+        .input = at[DNN_INPUT],
+        .weight = at[DNN_WEIGHTS],
+        .output = at[DNN_OUTPUT],
+        .scale = prologue ? at[DNN_IN_SCALE] : NULL,
+        .bias = prologue ? at[DNN_IN_BIAS] : NULL,
+        .other = prologue && v->shape->fusion & DNN_SUMMED ? at[DNN_RESIDUAL] : NULL,
+        .other_scale = dual ? at[dnn_beside(DNN_IN_SCALE)] : NULL,
+        .other_bias = dual ? at[dnn_beside(DNN_IN_BIAS)] : NULL};
+    const double terms = (double)device_convolution_terms(&of.window, of.way);
+    const uint64_t bytes = count * sizeof *positions;
+    struct device_sample samples[SAMPLES];
+    struct device_sample *results = runtime_allocate(sizeof samples + SAMPLES * sizeof *positions);
+    uint64_t *places = results ? (uint64_t *)(void *)(results + SAMPLES) : NULL;
+
+    if (v->code == 0)
+        v->code = results ? runtime_copy(places, positions, bytes, v->stream) : -ENOMEM;
+    if (v->code == 0)
+        v->code = device_convolution_samples(&of, places, count, results, v->stream);
+    if (v->code == 0)
+        v->code = runtime_copy(samples, results, count * sizeof *samples, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint32_t i = 0; i < count && v->code == 0; i++)
+        right[i] = (struct element){
+            samples[i].sum, tolerance(v, samples[i].sum, sqrt(samples[i].squares), terms), false};
+    runtime_release(results);
+}
+
+/* value *= or += each element's number in a tensor. */
+static void multiply(struct verifier *v, enum dnn_tensor by, const uint64_t *positions,
+                     uint32_t count, struct element *right)
+{
+    double factors[SAMPLES];
+
+    fetch(v, by, positions, count, factors);
+    for (uint32_t i = 0; i < count; i++) {
+        right[i].value *= factors[i];
+        right[i].within *= fabs(factors[i]);
+    }
+}
+
+static void add(struct verifier *v, enum dnn_tensor more, const uint64_t *positions, uint32_t count,
+                struct element *right)
+{
+    double terms[SAMPLES];
+
+    fetch(v, more, positions, count, terms);
+    for (uint32_t i = 0; i < count; i++) {
+        right[i].value += terms[i];
+        right[i].within += v->slack * fabs(terms[i]);
+    }
+}
+
+/* What follows a forward convolution. */
+static void finish_forward(struct verifier *v, const uint64_t *positions, uint32_t count,
+                           struct element *right)
+{
+    const uint32_t fusion = v->shape->fusion;
+
+    if (fusion & DNN_SCALED)
+        multiply(v, DNN_SCALE, positions, count, right);
+    if (fusion & DNN_BIASED)
+        add(v, DNN_BIAS, positions, count, right);
+    if (fusion & DNN_ADDED)
+        add(v, DNN_OTHER, positions, count, right);
+    for (uint32_t i = 0; i < count && fusion & DNN_RECTIFIED; i++)
+        right[i].value = fmax(right[i].value, 0);
+    if (fusion & DNN_RESCALED)
+        multiply(v, DNN_LAST, positions, count, right);
+    for (uint32_t i = 0; i < count && v->shape->int8_output; i++) {
+        right[i].value = fmin(fmax(right[i].value, INT8_MIN), INT8_MAX);
+        right[i].within += 1; /* however it is rounded */
+    }
+}
+
+/* BN's output: (x - mean) * inverse * gamma + beta. */
+static void add_norm(struct verifier *v, bool beside, const uint64_t *positions, uint32_t count,
+                     struct element *right)
+{
+    static const enum dnn_tensor vectors[] = {DNN_MEAN, DNN_INVERSE, DNN_GAMMA, DNN_BETA};
+    double x[SAMPLES], rows[4][SAMPLES];
+
+    fetch(v, beside ? DNN_RESIDUAL : DNN_X, positions, count, x);
+    for (int i = 0; i < 4; i++)
+        fetch(v, beside ? dnn_beside(vectors[i]) : vectors[i], positions, count, rows[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        const double off = (x[i] - rows[0][i]) * rows[1][i] * rows[2][i];
+        right[i].value += off + rows[3][i];
+        right[i].within += v->slack * (fabs(off) + fabs(rows[3][i]));
+    }
+}
+
+/* What follows a convolution back to its input: a second gradient, and the ReLU before. */
+static void finish_back(struct verifier *v, const uint64_t *positions, uint32_t count,
+                        struct element *right)
+{
+    const uint32_t fusion = v->shape->fusion;
+    struct element before[SAMPLES] = {0};
+
+    if (fusion & DNN_ADDED)
+        add(v, DNN_OTHER, positions, count, right);
+    add_norm(v, false, positions, count, before);
+    if (fusion & DNN_DUAL)
+        add_norm(v, true, positions, count, before);
+    else if (fusion & DNN_SUMMED)
+        add(v, DNN_RESIDUAL, positions, count, before);
+    for (uint32_t i = 0; i < count; i++) {
+        right[i].or_zero = fabs(before[i].value) <= before[i].within;
+        if (before[i].value <= 0 && !right[i].or_zero)
+            right[i] = (struct element){0};
+    }
+}
+
+static void verify_elements(struct verifier *v)
+{
+    struct element right[SAMPLES] = {0};
+    uint64_t positions[SAMPLES];
+    const enum dnn_tensor result = result_of(v->shape);
+    const uint32_t count = choose_positions(dnn_count(v->shape, result), positions);
+
+    convolve(v, positions, count, right);
+    if (v->shape->kind == DNN_FORWARD)
+        finish_forward(v, positions, count, right);
+    if (v->shape->fusion & DNN_NORM)
+        finish_back(v, positions, count, right);
+    compare(v, "its result", result, positions, count, right);
+}
+
+/* The input of the convolution, which it stores for others. */
+static void compare_sum(struct verifier *v)
+{
+    struct element right[SAMPLES] = {0};
+    uint64_t positions[SAMPLES];
+    const uint32_t count = choose_positions(dnn_count(v->shape, DNN_SUM), positions);
+
+    for (int beside = 0; beside < 2; beside++) {
+        struct element norm[SAMPLES] = {0};
+        add(v, beside ? DNN_RESIDUAL : DNN_INPUT, positions, count, norm);
+        if (!beside || v->shape->fusion & DNN_DUAL) {
+            multiply(v, beside ? dnn_beside(DNN_IN_SCALE) : DNN_IN_SCALE, positions, count, norm);
+            add(v, beside ? dnn_beside(DNN_IN_BIAS) : DNN_IN_BIAS, positions, count, norm);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            right[i].value += norm[i].value;
+            right[i].within += norm[i].within;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        right[i].value = fmax(right[i].value, 0);
+    compare(v, "the sum", DNN_SUM, positions, count, right);
+}
+
+/* ---- by channel ---- */
+
+/* Of a tensor: sums and sums of squares, 2 x channels; by the kernel of BN. */
+static double *moments_of(struct verifier *v, enum dnn_tensor which,
+                          const struct device_pixels *pixels)
+{
+    enum { ROWS = 8 };
+    const uint64_t channels = pixels->channels, bytes = ROWS * channels * sizeof(float);
+    float *rows = runtime_allocate(bytes);
+    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
+    float *host = memory_array(2 * channels, sizeof *host);
+    double *moments = memory_array(2 * channels, sizeof *moments);
+    const double count = (double)pixels->count;
+
+    if (v->code == 0)
+        v->code =
+            rows && partial && host && moments ? runtime_zero(rows, bytes, v->stream) : -ENOMEM;
+    if (v->code == 0) {
+        const struct device_norm norm = {.momentum = 1,
+                                         .epsilon = 1,
+                                         .running_mean = rows,
+                                         .running_variance = rows + channels,
+                                         .mean = rows + 2 * channels,
+                                         .inverse = rows + 3 * channels,
+                                         .scale = rows + 4 * channels,
+                                         .bias = rows + 5 * channels,
+                                         .gamma = rows + 6 * channels,
+                                         .beta = rows + 7 * channels};
+        v->code =
+            device_norm_statistics(pixels, &norm, v->trial->tensors.at[which], partial, v->stream);
+    }
+    if (v->code == 0)
+        v->code = runtime_copy(host, rows, 2 * channels * sizeof *host, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint64_t c = 0; c < channels && v->code == 0; c++) {
+        const double mean = (double)host[c], variance = (double)host[channels + c];
+        moments[c] = mean * count;
+        moments[channels + c] = variance * fmax(count - 1, 1) + mean * mean * count;
+        if (!isfinite(mean) && !v->wrong[0])
+            snprintf(v->wrong, DNN_WRONG_BYTES,
+                     "leaves numbers of channel %llu of %s unwritten or not finite",
+                     (unsigned long long)c, which == DNN_SUM ? "the sum" : "its result");
+    }
+    runtime_release(rows);
+    runtime_release(partial);
+    free(host);
+    return moments;
+}
+
+static struct device_pixels pixels_of(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    int64_t dims[4];
+
+    dnn_dims(shape, dnn_extent(shape, which), dims);
+    return (struct device_pixels){shape->type, (uint32_t)dims[1],
+                                  (uint64_t)(dims[0] * dims[2] * dims[3])};
+}
+
+static float *fetch_row(struct verifier *v, enum dnn_tensor which)
+{
+    const uint64_t bytes = dnn_tensor_bytes(v->shape, which);
+    float *row = memory_zeroed(bytes);
+
+    if (v->code == 0)
+        v->code = row ? runtime_copy(row, v->trial->tensors.at[which], bytes, v->stream) : -ENOMEM;
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    return row;
+}
+
+static void verify_statistics(struct verifier *v, const double *moments,
+                              const struct device_pixels *pixels)
+{
+    float *sums = fetch_row(v, DNN_SUMS), *squares = fetch_row(v, DNN_SQUARES);
+
+    for (uint32_t c = 0; c < pixels->channels && v->code == 0 && !v->wrong[0]; c++) {
+        const double sum = moments[c], square = moments[pixels->channels + c];
+        const struct element sum_right = {
+            sum, tolerance(v, sum, sqrt(square), (double)pixels->count), false};
+        const struct element square_right = {square, v->slack * square, false};
+        if (!is_off(v, "the sums", c, &sum_right, (double)sums[c]))
+            is_off(v, "the sums of squares", c, &square_right, (double)squares[c]);
+    }
+    free(sums);
+    free(squares);
+}
+
+enum { ROW_D_GAMMA, ROW_D_BETA, ROW_ABC, NORM_ROWS = ROW_ABC + 3 };
+
+/* What the kernel of BN computes from the engine's own dz. Rows of channels. */
+static float *norm_rows(struct verifier *v, bool beside, const struct device_pixels *pixels)
+{
+    void *const *at = v->trial->tensors.at;
+    const int off = beside ? DNN_BESIDE - DNN_IN_SCALE : 0;
+    const struct device_norm norm = {
+        .gamma = at[DNN_GAMMA + off], .mean = at[DNN_MEAN + off], .inverse = at[DNN_INVERSE + off]};
+    const struct device_norm_gradient gradient = {.d_output = at[DNN_INPUT]};
+    const uint64_t channels = pixels->channels, bytes = NORM_ROWS * channels * sizeof(float);
+    float *rows = runtime_allocate(bytes), *host = memory_zeroed(bytes);
+    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
+
+    if (v->code == 0)
+        v->code = rows && partial && host
+                      ? device_norm_backward(
+                            pixels, &norm, &gradient, at[beside ? DNN_RESIDUAL : DNN_X], rows,
+                            rows + channels, rows + ROW_ABC * channels, partial, v->stream)
+                      : -ENOMEM;
+    if (v->code == 0)
+        v->code = runtime_copy(host, rows, bytes, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    runtime_release(rows);
+    runtime_release(partial);
+    return host;
+}
+
+/* Gradients of gamma and beta, and a, b, c made of them: kernels/norm.cuh. |x| is below 1. */
+static void verify_norm(struct verifier *v, bool beside, const double *moments,
+                        const struct device_pixels *pixels)
+{
+    static const enum dnn_tensor tensors[] = {DNN_D_GAMMA, DNN_D_BETA, DNN_A, DNN_B, DNN_C};
+    static const char *const names[] = {"d_gamma", "d_beta", "a", "b", "c"};
+    const uint64_t channels = pixels->channels;
+    const double count = (double)pixels->count;
+    const enum dnn_tensor mean_of = beside ? dnn_beside(DNN_MEAN) : DNN_MEAN;
+    const enum dnn_tensor inverse_of = beside ? dnn_beside(DNN_INVERSE) : DNN_INVERSE;
+    float *right = norm_rows(v, beside, pixels), *found[NORM_ROWS];
+    float *means = fetch_row(v, mean_of), *inverses = fetch_row(v, inverse_of);
+
+    for (int i = 0; i < NORM_ROWS; i++)
+        found[i] = fetch_row(v, beside ? dnn_beside(tensors[i]) : tensors[i]);
+    for (uint64_t c = 0; c < channels && v->code == 0 && !v->wrong[0]; c++) {
+        const double mean = (double)means[c], inverse = (double)inverses[c];
+        const double a = (double)right[ROW_ABC * channels + c];
+        const double root = sqrt(moments[channels + c]);
+        const double d_gamma = (double)right[c], d_beta = (double)right[channels + c];
+        const double b = (double)right[(ROW_ABC + 1) * channels + c];
+        double within[NORM_ROWS];
+        within[0] =
+            inverse * (1 + fabs(mean)) * tolerance(v, 0, root, count) + v->slack * fabs(d_gamma);
+        within[1] = tolerance(v, d_beta, root, count);
+        within[2] = v->slack * fabs(a);
+        within[3] = a * inverse * within[0] / count + v->slack * fabs(b);
+        within[4] = a * within[1] / count + fabs(mean) * within[3] +
+                    v->slack * (fabs(a * d_beta / count) + fabs(b * mean));
+        for (int i = 0; i < NORM_ROWS && !v->wrong[0]; i++) {
+            const struct element element = {(double)right[(uint64_t)i * channels + c], within[i],
+                                            false};
+            is_off(v, names[i], c, &element, (double)found[i][c]);
+        }
+    }
+    for (int i = 0; i < NORM_ROWS; i++)
+        free(found[i]);
+    free(means);
+    free(inverses);
+    free(right);
+}
+
+/* Everything that needs all of a result: that all of it was written, and sums over it. */
+static void verify_channels(struct verifier *v)
+{
+    const enum dnn_tensor result = result_of(v->shape);
+    const struct device_pixels pixels = pixels_of(v->shape, result);
+    double *moments = moments_of(v, result, &pixels);
+
+    if (v->code == 0 && !v->wrong[0] && v->shape->fusion & DNN_STATISTICS)
+        verify_statistics(v, moments, &pixels);
+    for (int beside = 0; beside <= ((v->shape->fusion & DNN_DUAL) != 0); beside++)
+        if (v->code == 0 && !v->wrong[0] && v->shape->fusion & DNN_NORM)
+            verify_norm(v, beside, moments, &pixels);
+    free(moments);
+}
+
+static void verify_sum(struct verifier *v)
+{
+    const struct device_pixels pixels = pixels_of(v->shape, DNN_SUM);
+
+    compare_sum(v);
+    if (v->code == 0 && !v->wrong[0])
+        free(moments_of(v, DNN_SUM, &pixels));
+}
+
+static double round_off(const struct dnn_shape *shape)
+{
+    return shape->type == DEVICE_BF16                  ? ldexp(1, -8)
+           : shape->type == DEVICE_FP16 || shape->tf32 ? ldexp(1, -11)
+                                                       : ldexp(1, -24);
+}
+
+int dnn_verify(const struct dnn_trial *trial, char wrong[DNN_WRONG_BYTES])
+{
+    struct verifier v = {.trial = trial,
+                         .shape = trial->shape,
+                         .stream = trial->runtime->stream,
+                         .slack = 8 * round_off(trial->shape),
+                         .wrong = wrong};
+
+    wrong[0] = '\0';
+    verify_elements(&v);
+    if (v.code == 0 && !wrong[0] && dnn_takes(v.shape, DNN_SUM))
+        verify_sum(&v);
+    if (v.code == 0 && !wrong[0] && !v.shape->int8_output)
+        verify_channels(&v);
+    return v.code;
+}
