@@ -247,10 +247,10 @@ static void sums_without_a_part_are_found(void **unused)
     }
 }
 
-/* Whatever is faster. */
+/* Whatever is faster; nothing is the fastest, and the one before it computed the right numbers. */
 static void a_right_one_is_chosen(void **unused)
 {
-    static const enum spoil spoils[] = {NOTHING, HOLE, FAILS, RIGHT, LARGER};
+    static const enum spoil spoils[] = {HOLE, FAILS, LARGER, NOTHING, RIGHT};
     char wrong[DNN_WRONG_BYTES];
     uint32_t chosen = 0;
     int code;
@@ -262,7 +262,7 @@ static void a_right_one_is_chosen(void **unused)
     (void)unused;
     must(code);
     must(choose(&candidate, sizeof spoils / sizeof *spoils, &chosen, wrong));
-    assert_int_equal(chosen, 3);
+    assert_int_equal(chosen, 4);
 }
 
 /* The integers of INT8, their factors and roundings: by the plain kernel. */
