@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/gradients.h"
 
-double gradients_bytes(double parameters)
+double gradients_bytes(double parameters, unsigned number_bytes)
 {
-    return parameters * sizeof(float);
+    return parameters * number_bytes;
 }
 
 double gradients_sent_bytes(double bytes, double members)

@@ -8,8 +8,9 @@
 
 enum { GRADIENTS_BUCKETS = 4 }; /* parts that a step's gradients are sent in, unless told */
 
-/* Of one rank and step. They are FP32 in every exchange, whatever the network computes in. */
-double gradients_bytes(double parameters);
+/* Of one rank and step. number_bytes: of each on the wire: 4, whatever the network computes in, if
+ * the exchange was not told otherwise. */
+double gradients_bytes(double parameters, unsigned number_bytes);
 
 /* Bytes that each member sends to others, and receives, so that all have the sum of everyone's
  * `bytes`: 2 (members - 1) / members of them, the least possible. In a ring exactly these pass each

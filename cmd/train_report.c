@@ -20,13 +20,15 @@
 
 static void print_heading(const char *network, const struct train_result *result)
 {
-    char activations[32];
+    char activations[32], sent[80] = "";
 
+    if (result->exchange[0])
+        snprintf(sent, sizeof sent, ", gradients sent as %s by %s", result->wire, result->exchange);
     words_printf(stdout, "", 0,
-                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image",
+                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image%s",
                  network, result->backend, result->precision,
                  (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
-                 bytes_text(result->activation_bytes, activations, sizeof activations));
+                 bytes_text(result->activation_bytes, activations, sizeof activations), sent);
     printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
            "share of time");
     printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
@@ -171,6 +173,8 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         json_number(job->target), "time_to_target_s",
         result->reached ? json_number((double)result->reached_ns * 1e-9) : json_null(), "epochs",
         epochs);
+    json_put_text(course, "exchange", result->exchange[0] ? result->exchange : NULL);
+    json_put_text(course, "wire", result->exchange[0] ? result->wire : NULL);
     json_put_text(course, "initial_weights", job->initial_weights);
     json_put_text(course, "final_weights", job->final_weights);
     return course;
@@ -227,7 +231,7 @@ static int write_profile(const struct train_job *job, const struct train_result 
         .gpu = result->backend,
         .batch = (double)job->job.batch_size,
         .parameters = (double)result->cost.parameters,
-        .gradient_bytes = gradients_bytes((double)result->cost.parameters),
+        .gradient_bytes = gradients_bytes((double)result->cost.parameters, result->number_bytes),
         .samples_per_s = stats_summarise(rates, result->epoch_count),
     };
     free(rates);

@@ -230,8 +230,14 @@ int device_renew(const struct device_parameters *parameters, void *stream);
 /* Convert the gradients of `count` chunks to FP32 in the arena, from where layers wrote them. */
 int device_collect(const struct device_parameters *parameters, uint32_t first, uint32_t count,
                    void *stream);
-/* to = from, in FP32. */
-int device_widen(enum device_type type, uint64_t count, const void *from, float *to, void *stream);
+
+/* ---- device_wire.cu: between FP32 and another type ---- */
+
+/* to = from * factor */
+int device_widen(enum device_type type, uint64_t count, const void *from, float factor, float *to,
+                 void *stream);
+int device_narrow(enum device_type type, uint64_t count, const float *from, float factor, void *to,
+                  void *stream);
 
 /* ---- device_int8.cu: tensors of whole numbers from -127 to 127 ---- */
 

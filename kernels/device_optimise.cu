@@ -169,13 +169,6 @@ struct collect {
     }
 };
 
-template <class T> struct widen {
-    const T *from;
-    float *to;
-
-    KERNEL_CODE void each(uint32_t index) const { to[index] = as_float(from[index]); }
-};
-
 } // namespace
 
 int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
@@ -203,12 +196,4 @@ int device_collect(const struct device_parameters *parameters, uint32_t first, u
                    void *stream)
 {
     return launch_phases("collect", collect{*parameters, first}, count, stream);
-}
-
-int device_widen(enum device_type type, uint64_t count, const void *from, float *to, void *stream)
-{
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        return launch_each("widen", widen<T>{(const T *)from, to}, count, stream);
-    });
 }

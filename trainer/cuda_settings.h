@@ -33,6 +33,7 @@ struct p2p_settings {
 };
 
 struct nccl_settings {
+    int wire;      /* enum exchange_wire */
     uint64_t ctas; /* thread blocks, one per multiprocessor, at most; 0: by the buckets */
 };
 

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/gradients.h"
 #include "base/memory.h"
+#include "base/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,11 +36,27 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     return 0;
 }
 
+enum exchange_wire exchange_wire(const struct exchange *exchange)
+{
+    return exchange->ops && exchange->ops->wire ? exchange->ops->wire(exchange->choice.settings)
+                                                : EXCHANGE_FP32;
+}
+
+const char *exchange_wire_name(const struct exchange *exchange)
+{
+    return exchange_wire(exchange) == EXCHANGE_FP16 ? "fp16" : "fp32";
+}
+
+uint32_t exchange_number_bytes(const struct exchange *exchange)
+{
+    return exchange_wire(exchange) == EXCHANGE_FP16 ? 2 : 4;
+}
+
 uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
                              double parameters)
 {
     const struct ranks_place *place = &ranks->place;
-    const double bytes = gradients_bytes(parameters);
+    const double bytes = gradients_bytes(parameters, exchange_number_bytes(exchange));
     const struct ranks_peer *next = &ranks->peers[(place->rank + 1) % place->ranks];
 
     if (place->nodes < 2)
@@ -49,11 +66,13 @@ uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks
     return (uint64_t)(gradients_sent_bytes(bytes, place->nodes) / place->local_ranks);
 }
 
-/* Arenas can be summed only if all ranks use the same layout. */
-static int check_layouts(const struct exchange_config *config, const char *name)
+/* Arenas can be summed only if all ranks use the same layout and send the same type. */
+static int check_layouts(const struct exchange *exchange, const struct exchange_config *config)
 {
+    const char *name = exchange->ops->plugin.name;
     const uint32_t ranks = config->ranks->place.ranks;
-    const uint64_t mine = config->layout ^ config->floats;
+    const uint64_t mine =
+        random_hash(config->layout, config->floats, exchange_number_bytes(exchange));
     uint64_t *all = memory_array(ranks, sizeof *all);
     int code = ranks_meet(config->ranks, all ? 0 : -ENOMEM, NULL);
 
@@ -61,17 +80,19 @@ static int check_layouts(const struct exchange_config *config, const char *name)
         code = ranks_gather(config->ranks, &mine, sizeof mine, all);
     for (uint32_t i = 1; i < ranks && code == 0; i++)
         if (all[i] != all[0])
-            code = fail(EINVAL,
-                        "exchange %s: the ranks store gradients in different layouts: use the same "
-                        "backend and build, on CPUs or GPUs of one kind",
-                        name);
+            code = fail(
+                EINVAL,
+                "exchange %s: the ranks store gradients in different layouts, or send different "
+                "types: use the same backend, options and build, on CPUs or GPUs of one "
+                "kind",
+                name);
     free(all);
     return code;
 }
 
 int exchange_open(struct exchange *exchange, const struct exchange_config *config)
 {
-    int code = check_layouts(config, exchange->ops->plugin.name);
+    int code = check_layouts(exchange, config);
 
     if (code)
         return code;

@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The type in which gradients travel, and are added up. */
+enum exchange_wire { EXCHANGE_FP32, EXCHANGE_FP16 };
+
 struct exchange_config {
     struct ranks *ranks; /* joined */
     float *gradients;
@@ -48,6 +51,8 @@ struct exchange_ops {
     int (*ready)(void *state, uint64_t done);
     /* Wait until all of the step's sums are complete. */
     int (*finish)(void *state);
+    /* NULL: always FP32. */
+    enum exchange_wire (*wire)(const void *settings);
     /* What makes this exchange slower than the user expects, on any rank, in one sentence; "":
      * nothing. NULL: nothing ever does. */
     const char *(*notice)(const void *state);
@@ -64,6 +69,9 @@ struct exchange {
 /* text: NAME[:OPTIONS], or "auto": mpi for several ranks, none for one. Opens nothing. Returns 0 or
  * a negative errno. */
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks);
+enum exchange_wire exchange_wire(const struct exchange *exchange);
+const char *exchange_wire_name(const struct exchange *exchange);
+uint32_t exchange_number_bytes(const struct exchange *exchange);
 /* What this rank sends to other nodes in each step: its share of its node's. */
 uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
                              double parameters);

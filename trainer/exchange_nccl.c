@@ -6,12 +6,17 @@
 #include "base/option.h"
 #include "trainer/cuda_settings.h"
 
+static const char *const wires[] = {[EXCHANGE_FP32] = "fp32", [EXCHANGE_FP16] = "fp16", NULL};
+
 /* NCCL has 64 channels. */
 static const struct option_spec nccl_options[] = {
     {"ctas", 0, OPTION_COUNT, offsetof(struct nccl_settings, ctas), .fallback = "auto",
      .zero = "auto", .maximum = 64,
      .summary = "multiprocessors that NCCL may take from compute (maxCTAs); auto: 16 with several "
                 "buckets, NCCL's own choice with one"},
+    {"wire", 0, OPTION_CHOICE, offsetof(struct nccl_settings, wire), .fallback = "fp32",
+     .choices = wires,
+     .summary = "type in which gradients are sent and added up: fp16 halves the bytes, and rounds"},
     {0},
 };
 

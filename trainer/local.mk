@@ -49,7 +49,8 @@ iobench_nccl_so_SOURCES = trainer/cuda/nccl.c \
 iobench_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_nccl_so_LDFLAGS = $(SANITIZE) -shared
-iobench_nccl_so_LDADD = $(NCCL_LIBS)
+iobench_nccl_so_LDADD = kernels/device_wire.nvcc.o $(NCCL_LIBS) $(CUDA_LIBS)
+iobench_nccl_so_DEPENDENCIES = kernels/device_wire.nvcc.o
 endif
 
 if HAVE_CUDA

@@ -223,10 +223,14 @@ static int open_training(struct training_run *training)
     if (code)
         return code;
     result->cost = graph_cost(training->network.graph);
-    if (ranks > 1)
-        training->learn.gradient_bytes =
-            exchange_sent_bytes(&training->network.exchange, job->ranks,
-                                (double)training->network.graph->parameter_floats);
+    const struct exchange *exchange = &training->network.exchange;
+    result->number_bytes = exchange_number_bytes(exchange);
+    if (ranks > 1) {
+        training->learn.gradient_bytes = exchange_sent_bytes(
+            exchange, job->ranks, (double)training->network.graph->parameter_floats);
+        snprintf(result->exchange, sizeof result->exchange, "%s", exchange->ops->plugin.name);
+        snprintf(result->wire, sizeof result->wire, "%s", exchange_wire_name(exchange));
+    }
     snprintf(result->backend, sizeof result->backend, "%s", training->network.choice.plugin->name);
     result->activation_bytes = training_activation_bytes(&training->network);
     snprintf(result->precision, sizeof result->precision, "%s",

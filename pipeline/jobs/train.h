@@ -54,7 +54,9 @@ struct train_result {
     bool reached;         /* the target */
     uint64_t reached_ns;
     char backend[32], precision[8];
-    uint64_t activation_bytes; /* of one image, in that precision */
+    char exchange[32], wire[8]; /* "": there is one rank */
+    uint32_t number_bytes;      /* of a gradient on the wire */
+    uint64_t activation_bytes;  /* of one image, in that precision */
     /* The input side as `iobench run` reports it: one run with the epochs of all ranks. job: its
      * settings. */
     struct result result;

@@ -5,10 +5,14 @@
  * with one state per share if there is BN, which uses only its share ("ghost batches"), else with
  * the whole batch; the weights, and the mean of the shares' running statistics, must agree within
  * the rounding of FP32 sums in a different order.
+ *
+ * With "sums" instead of steps: the sums of an exchange between devices, number by number, with the
+ * host's memory as a device's.
  */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "tests/cuda/half.h"
 #include "trainer/training.h"
 
 #include <math.h>
@@ -199,6 +203,70 @@ static int compare(const char *network, uint32_t ranks, uint32_t shares, double 
     return weights < tolerance && statistics < tolerance ? 0 : 1;
 }
 
+/* ---- sums ---- */
+
+enum { FLOATS = 20032 }; /* 256 bytes, many times */
+
+/* From 2^-34 to 2^2, so that some are below what FP16 has at all. */
+static float gradient_of(uint32_t rank, uint64_t i)
+{
+    const uint64_t random = random_hash(5, rank, i);
+    const double digits = 1 + (double)(random >> 12) / (double)(1ull << 52);
+
+    return (float)ldexp(random & 1 ? digits : -digits, (int)(i % 36) - 34);
+}
+
+/* In FP16: each rank's scaled by 1024 over the power of two from their number on, and rounded; the
+ * sum rounded after each rank. */
+static float sum_of(uint32_t ranks, uint64_t i, enum exchange_wire wire)
+{
+    const float scale = wire == EXCHANGE_FP32 ? 1 : ranks > 4 ? 128 : ranks > 2 ? 256 : 512;
+    float sum = 0;
+
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const float scaled = gradient_of(rank, i) * scale;
+        sum = wire == EXCHANGE_FP32
+                  ? sum + scaled
+                  : place_round(DEVICE_FP16, sum + place_round(DEVICE_FP16, scaled));
+    }
+    return sum / scale;
+}
+
+static int check_sums(struct ranks *ranks, const char *name, uint32_t buckets)
+{
+    float *gradients = aligned_alloc(256, FLOATS * sizeof *gradients);
+    const struct exchange_config config = {.ranks = ranks,
+                                           .gradients = gradients,
+                                           .on_device = true,
+                                           .floats = FLOATS,
+                                           .buckets = buckets,
+                                           .timeout_ns = 60000000000};
+    struct exchange summed;
+    uint64_t wrong = 0;
+
+    require(gradients ? 0 : fail(12, "out of memory"));
+    require(exchange_choose(&summed, name, ranks));
+    require(exchange_open(&summed, &config));
+    for (int step = 0; step < 2; step++) {
+        for (uint64_t i = 0; i < FLOATS; i++)
+            gradients[i] = gradient_of(ranks->place.rank, i);
+        require(exchange_ready(&summed, FLOATS));
+        require(exchange_finish(&summed));
+        for (uint64_t i = 0; i < FLOATS; i++)
+            wrong += gradients[i] != sum_of(ranks->place.ranks, i, exchange_wire(&summed));
+    }
+    struct ranks apart = *ranks; /* a node each */
+    apart.place.nodes = ranks->place.ranks;
+    apart.place.node = UINT32_MAX;
+    if (ranks->place.rank == 0)
+        printf("%u ranks: %s: %llu of %d sums are wrong; %llu bytes sent\n", ranks->place.ranks,
+               name, (unsigned long long)wrong, 2 * FLOATS,
+               (unsigned long long)exchange_sent_bytes(&summed, &apart, FLOATS));
+    exchange_close(&summed, false);
+    free(gradients);
+    return wrong != 0;
+}
+
 int main(int argc, char **argv)
 {
     /* BN uses a share, and amplifies rounding over 20 steps; without it, shares make no difference.
@@ -220,6 +288,11 @@ int main(int argc, char **argv)
     require(ranks_join(&ranks));
     if (GLOBAL_BATCH % ranks.place.ranks)
         require(fail(22, "%u ranks do not divide the batch", ranks.place.ranks));
+    if (argc > 4 && strcmp(argv[4], "sums") == 0) {
+        status = check_sums(&ranks, exchange, (uint32_t)atoi(argv[1]));
+        ranks_leave(&ranks, status != 0);
+        return status;
+    }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const uint32_t count = ranks.place.ranks, shares = cases[i].in_shares ? count : 1;
         float *weights =

@@ -175,7 +175,7 @@ static float *floats_of(struct run *run, enum device_type type, const void *from
     float *to = scratch(run, count * sizeof *to);
 
     if (run->code == 0)
-        run->code = device_widen(type, count, from, to, NULL);
+        run->code = device_widen(type, count, from, 1, to, NULL);
     return to;
 }
 

@@ -34,7 +34,8 @@ tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 # If the real NCCL is installed, it is loaded first.
 tests_cuda_emulated_nccl_so_LDFLAGS = $(SANITIZE) -shared -Wl,-Bsymbolic
-tests_cuda_emulated_nccl_so_LDADD = $(EMULATED) -lrt
+tests_cuda_emulated_nccl_so_LDADD = $(EMULATED) kernels/device_wire.emulated.o -lrt -lstdc++ -lm
+tests_cuda_emulated_nccl_so_DEPENDENCIES = $(EMULATED) kernels/device_wire.emulated.o
 TESTS += tests/cuda/ranks.sh
 
 check_PROGRAMS += tests/cuda/emulated_net_nccl.so
@@ -76,12 +77,13 @@ tests_cuda_ordered_nccl_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES) $(EM
 tests_cuda_ordered_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)
 tests_cuda_ordered_nccl_so_CFLAGS = $(tests_cuda_ordered_so_CFLAGS)
 tests_cuda_ordered_nccl_so_LDFLAGS = $(tests_cuda_ordered_so_LDFLAGS) -Wl,-Bsymbolic
-tests_cuda_ordered_nccl_so_LDADD = -lrt
+tests_cuda_ordered_nccl_so_LDADD = kernels/device_wire.ordered.o -lrt -lstdc++ -lm
+tests_cuda_ordered_nccl_so_DEPENDENCIES = kernels/device_wire.ordered.o
 endif
 endif
 
 # Kernels against kernels/kernels.h: always on the host, and on a device if present.
-CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
+CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
 TESTS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
 tests_cuda_test_emulated_kernels_SOURCES = $(CUDA_KERNEL_TEST)
@@ -95,7 +97,7 @@ tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
 check_PROGRAMS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
 TESTS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
-CUDA_MAGNITUDES_TEST = tests/cuda/test_magnitudes.c tests/cuda/place.h tests/unit/unit.h
+CUDA_MAGNITUDES_TEST = tests/cuda/test_magnitudes.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 tests_cuda_test_emulated_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST)
 tests_cuda_test_emulated_magnitudes_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
 tests_cuda_test_emulated_magnitudes_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
@@ -106,7 +108,7 @@ tests_cuda_test_device_magnitudes_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LI
 tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
 # Results of fused plans against kernels/kernels.h, likewise on both.
-CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
+CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) tests/cuda/emulated_dnn.c
@@ -119,7 +121,7 @@ tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_fused_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
 # The check of engines, likewise.
-CUDA_TRIAL_TEST = tests/cuda/test_trial.c tests/cuda/place.h tests/unit/unit.h
+CUDA_TRIAL_TEST = tests/cuda/test_trial.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_trial tests/cuda/test_device_trial
 TESTS += tests/cuda/test_trial tests/cuda/test_device_trial
 tests_cuda_test_trial_SOURCES = $(CUDA_TRIAL_TEST) tests/cuda/emulated_dnn.c

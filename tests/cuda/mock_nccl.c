@@ -5,6 +5,7 @@
  * that the identity names.
  */
 #include "tests/cuda/emulated.h"
+#include "tests/cuda/half.h"
 
 #include <fcntl.h>
 #include <nccl.h>
@@ -113,28 +114,63 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks, ncclUniqueId id
 
 struct reduction {
     struct ncclComm *comm;
-    const float *from;
-    float *to;
+    const void *from;
+    void *to;
 };
 
-static void reduce(const void *work, uint64_t count)
+/* The ranks' parts of a sum lie in their slots: float, and half as NCCL adds it, rounded each time.
+ */
+static void add_floats(const struct ncclComm *comm, void *to, size_t count)
 {
-    const struct reduction *reduction = work;
+    float *sum = to;
+
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = comm->meeting->slots[0][i];
+        for (int rank = 1; rank < comm->ranks; rank++)
+            sum[i] += comm->meeting->slots[rank][i];
+    }
+}
+
+static void add_halves(const struct ncclComm *comm, void *to, size_t count)
+{
+    uint16_t *sum = to;
+
+    for (size_t i = 0; i < count; i++) {
+        float value = 0;
+        for (int rank = 0; rank < comm->ranks; rank++) {
+            uint16_t mine;
+            memcpy(&mine, (const char *)comm->meeting->slots[rank] + i * sizeof mine, sizeof mine);
+            sum[i] = place_bits(DEVICE_FP16,
+                                place_round(DEVICE_FP16, value + place_value(DEVICE_FP16, mine)));
+            value = place_value(DEVICE_FP16, sum[i]);
+        }
+    }
+}
+
+static void reduce_parts(const struct reduction *reduction, uint64_t count, size_t size,
+                         void (*add)(const struct ncclComm *, void *, size_t))
+{
     struct ncclComm *comm = reduction->comm;
-    struct meeting *meeting = comm->meeting;
+    const char *from = reduction->from;
+    char *to = reduction->to;
 
     for (size_t done = 0; done < count; done += SLOT_FLOATS) {
         const size_t part = count - done < SLOT_FLOATS ? count - done : SLOT_FLOATS;
-        float *sum = reduction->to + done;
-        memcpy(meeting->slots[comm->rank], reduction->from + done, part * sizeof *sum);
-        pthread_barrier_wait(&meeting->barrier);
-        for (size_t i = 0; i < part; i++) {
-            sum[i] = meeting->slots[0][i];
-            for (int rank = 1; rank < comm->ranks; rank++)
-                sum[i] += meeting->slots[rank][i];
-        }
-        pthread_barrier_wait(&meeting->barrier);
+        memcpy(comm->meeting->slots[comm->rank], from + done * size, part * size);
+        pthread_barrier_wait(&comm->meeting->barrier);
+        add(comm, to + done * size, part);
+        pthread_barrier_wait(&comm->meeting->barrier);
     }
+}
+
+static void reduce(const void *work, uint64_t count)
+{
+    reduce_parts(work, count, sizeof(float), add_floats);
+}
+
+static void reduce_halves(const void *work, uint64_t count)
+{
+    reduce_parts(work, count, sizeof(uint16_t), add_halves);
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
@@ -143,10 +179,13 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
     const struct reduction reduction = {comm, from, to};
 
     emulated_count_graph(stream, &comm->graphs);
-    if (type != ncclFloat || operation != ncclSum || (char *)to < (char *)comm->registered)
+    if ((type != ncclFloat && type != ncclHalf) || operation != ncclSum ||
+        (char *)to < (char *)comm->registered)
         return ncclInvalidArgument;
-    return emulated_start(reduce, &reduction, sizeof reduction, count, stream) ? ncclSystemError
-                                                                               : ncclSuccess;
+    return emulated_start(type == ncclHalf ? reduce_halves : reduce, &reduction, sizeof reduction,
+                          count, stream)
+               ? ncclSystemError
+               : ncclSuccess;
 }
 
 /* ---- the other collectives: count is what each rank contributes or gets, in bytes ---- */

@@ -21,6 +21,20 @@ for shape in tree ring; do # an odd number of them
     says "3 ranks: tiny differs by" "3 ranks: lenet differs by"
 done
 
+# ---- sums, number by number ----
+sums() { # RANKS WIRE BYTES
+    expect 0 mpi "$1" "$RANKS" 3 "nccl:wire=$2" - sums
+    says "$1 ranks: nccl:wire=$2: 0 of 40064 sums are wrong; $3 bytes sent"
+}
+sums 2 fp32 80128
+sums 2 fp16 40064
+sums 3 fp16 53418
+expect 1 mpi 1 "$RANKS" 3 nccl:wire=fp32 - sums : -n 1 "$RANKS" 3 nccl:wire=fp16 - sums
+says "or send different types"
+# In FP16 too weights are learnt, if not the same ones.
+expect 0 mpi 2 "$RANKS" 3 nccl:wire=fp16 cuda:fp32,plans=none 2
+says "2 ranks: tiny differs by"
+
 # ---- the program: both exchanges learn the same; gradients on the host are none of NCCL's ----
 expect 0 "$IOBENCH" pack synthetic:count=32,classes=3,mean=6k,seed=5 set
 train() { # STATUS EXCHANGE BACKEND
@@ -60,6 +74,12 @@ for mode in fails nothing; do
     unset IOBENCH_MOCK_REGISTER
     says "NCCL copies the gradients of 2 of 2 ranks"
 done
+# The type on the wire is told, and the same on all ranks.
+train 0 nccl:wire=fp16 cuda:fp32,plans=none --json fp16.json
+says "gradients sent as fp16 by nccl"
+grep -q '"wire": "fp16"' fp16.json || die "fp16.json does not name the type on the wire"
+grep -q '"exchange": "nccl"' fp16.json || die "fp16.json does not name the exchange"
+grep -q '"wire": "fp32"' mpi.json || die "mpi.json does not name the type on the wire"
 train 1 nccl:ctas=65 cuda:fp32,plans=none
 train 1 nccl reference
 says "exchange nccl sums on GPUs"

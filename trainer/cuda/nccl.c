@@ -8,6 +8,7 @@
  * as it wants.
  */
 #include "base/fail.h"
+#include "kernels/device.h"
 #include "kernels/runtime.h"
 #include "trainer/buckets.h"
 #include "trainer/cuda_settings.h"
@@ -19,10 +20,17 @@
 
 enum { OVERLAPPED_CTAS_MAX = 16 };
 
+/* In FP16 the mean of the ranks' gradients travels times this: those above 64 overflow, which ends
+ * the training, and those from 6e-8 on keep all digits. A power of two, as the factor of each rank
+ * is. */
+static const float wire_scale = 1024;
+
 struct nccl_state {
     struct exchange_config config;
     struct buckets buckets;
     ncclComm_t ranks;
+    uint16_t *wire; /* the gradients in FP16; NULL: they travel as they are */
+    float factor;   /* of each rank's */
     void *registered;
     char notice[160];
     void *stream; /* of the all-reduces */
@@ -51,14 +59,28 @@ static int share_identity(struct ranks *ranks, ncclUniqueId *id)
     return code ? code : ranks_broadcast(ranks, id, sizeof *id);
 }
 
+/* What each rank multiplies its gradients by, so that their sum is their mean times wire_scale,
+ * or less. */
+static float share_of(uint32_t ranks)
+{
+    float factor = wire_scale;
+
+    for (uint32_t i = 1; i < ranks; i *= 2)
+        factor /= 2;
+    return factor;
+}
+
 /* Registered memory is summed without a copy; else NCCL copies. With NCCL_LOCAL_REGISTER=0 it says
  * that it registered, and returns no handle. */
 static int register_gradients(struct nccl_state *nccl)
 {
     const struct exchange_config *config = &nccl->config;
     const ncclResult_t status =
-        ncclCommRegister(nccl->ranks, config->gradients, config->floats * sizeof *config->gradients,
-                         &nccl->registered);
+        nccl->wire
+            ? ncclCommRegister(nccl->ranks, nccl->wire, config->floats * sizeof *nccl->wire,
+                               &nccl->registered)
+            : ncclCommRegister(nccl->ranks, config->gradients,
+                               config->floats * sizeof *config->gradients, &nccl->registered);
 
     if (status)
         nccl->registered = NULL;
@@ -96,6 +118,11 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
         code = runtime_stream_create(&nccl->stream);
     if (code == 0)
         code = runtime_event_create(&nccl->event);
+    if (code == 0 && settings->wire == EXCHANGE_FP16) {
+        nccl->factor = share_of(place->ranks);
+        nccl->wire = runtime_allocate(config->floats * sizeof *nccl->wire);
+        code = nccl->wire ? 0 : -ENOMEM;
+    }
     if (code == 0)
         code = check(
             nccl,
@@ -103,6 +130,11 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
             "join the other ranks");
     code = ranks_meet(config->ranks, code, NULL);
     return code ? code : register_gradients(nccl);
+}
+
+static enum exchange_wire nccl_wire(const void *settings)
+{
+    return (enum exchange_wire)((const struct nccl_settings *)settings)->wire;
 }
 
 static const char *nccl_notice(const void *state)
@@ -124,6 +156,7 @@ static void nccl_close(void *state, bool failed)
             ncclCommDeregister(nccl->ranks, nccl->registered);
         ncclCommDestroy(nccl->ranks);
     }
+    runtime_release(nccl->wire);
     runtime_event_destroy(nccl->event);
     runtime_stream_destroy(nccl->stream);
 }
@@ -134,6 +167,22 @@ static int order(const struct nccl_state *nccl, void *before, void *after)
     int code = runtime_event_record(nccl->event, before);
 
     return code ? code : runtime_event_await(nccl->event, after);
+}
+
+static int add_up(struct nccl_state *nccl, void *part, uint64_t count, ncclDataType_t type)
+{
+    return check(nccl, ncclAllReduce(part, part, count, type, ncclSum, nccl->ranks, nccl->stream),
+                 "add up gradients");
+}
+
+static int add_up_in_fp16(struct nccl_state *nccl, float *part, uint16_t *wire, uint64_t count)
+{
+    int code = device_narrow(DEVICE_FP16, count, part, nccl->factor, wire, nccl->stream);
+
+    if (code == 0)
+        code = add_up(nccl, wire, count, ncclHalf);
+    return code ? code
+                : device_widen(DEVICE_FP16, count, wire, 1 / nccl->factor, part, nccl->stream);
 }
 
 static int nccl_ready(void *state, uint64_t done)
@@ -147,10 +196,8 @@ static int nccl_ready(void *state, uint64_t done)
         float *part = nccl->config.gradients + start;
         code = order(nccl, compute, nccl->stream);
         if (code == 0)
-            code = check(
-                nccl,
-                ncclAllReduce(part, part, count, ncclFloat, ncclSum, nccl->ranks, nccl->stream),
-                "add up gradients");
+            code = nccl->wire ? add_up_in_fp16(nccl, part, nccl->wire + start, count)
+                              : add_up(nccl, part, count, ncclFloat);
     }
     if (code == 0 && nccl->buckets.started == nccl->buckets.count) {
         nccl->buckets.started = 0;
@@ -179,5 +226,6 @@ const struct exchange_ops iobench_exchange_nccl = {
     .close = nccl_close,
     .ready = nccl_ready,
     .finish = nccl_finish,
+    .wire = nccl_wire,
     .notice = nccl_notice,
 };

@@ -135,7 +135,7 @@ static int launch_loss(const struct cuda_run *run, const struct cuda_step *step)
                                     run->stream);
     if (code || step->loss.training)
         return code;
-    code = device_widen(model->type, numbers, step->loss.logits, model->logits, run->stream);
+    code = device_widen(model->type, numbers, step->loss.logits, 1, model->logits, run->stream);
     return code ? code
                 : runtime_copy(model->logits_result, model->logits, numbers * sizeof(float),
                                run->stream);
