@@ -24,7 +24,7 @@
 struct train_settings {
     struct network_settings network;
     char *evaluation_data, *checkpoint, *exchange, *initial, *final;
-    uint64_t evaluate_every, buckets;
+    uint64_t evaluate_every, buckets, accumulate;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
     bool resume, restart;
@@ -49,6 +49,10 @@ static const struct option_spec train_options[] = {
      .maximum = 1 << 20, .section = "Training", .summary = "passes over the data set"},
     {"batch-size", 'B', OPTION_COUNT, JOB_FIELD(JOB, batch_size), .fallback = "64", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples per batch of one rank"},
+    {"accumulate", 0, OPTION_COUNT, FIELD(accumulate), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20,
+     .summary = "batches of one rank whose gradients are added up before they are exchanged and "
+                "the weights updated"},
     {"recipe", 0, OPTION_CHOICE, FIELD(recipe), .fallback = "sgd", .choices = recipe_names,
      .summary = "SGD with cosine decay, or LARS for large batches"},
     {"lr", 0, OPTION_REAL, FIELD(rate), .fallback = "-1", .minimum = -1, .maximum = 1e6,
@@ -185,6 +189,7 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         return code;
     training.exchange = settings->exchange;
     training.buckets = (uint32_t)settings->buckets;
+    training.accumulate = (uint32_t)settings->accumulate;
     *train = (struct train_job){
         .job = settings->network.job,
         .evaluation_data = settings->evaluation_data,

@@ -20,15 +20,18 @@
 
 static void print_heading(const char *network, const struct train_result *result)
 {
-    char activations[32], sent[80] = "";
+    char activations[32], sent[80] = "", shared[64] = "";
 
     if (result->exchange[0])
         snprintf(sent, sizeof sent, ", gradients sent as %s by %s", result->wire, result->exchange);
+    if (result->accumulate > 1)
+        snprintf(shared, sizeof shared, ", an update per %u batches", result->accumulate);
     words_printf(stdout, "", 0,
-                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image%s",
+                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image%s%s",
                  network, result->backend, result->precision,
                  (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
-                 bytes_text(result->activation_bytes, activations, sizeof activations), sent);
+                 bytes_text(result->activation_bytes, activations, sizeof activations), sent,
+                 shared);
     printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
            "share of time");
     printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
@@ -151,17 +154,19 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
     for (uint32_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     json_t *course = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:o, s:I, "
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:o, "
+        "s:I, "
         "s:I}, "
         "s:I, "
         "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
         "network", job->training.network->name, "backend", result->backend, "precision",
         result->precision, "side", (json_int_t)job->training.side, "classes",
-        (json_int_t)job->training.classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
-        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.order.seed, "records",
-        (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
-        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate",
-        json_number(recipe->rate), "momentum", json_number(recipe->momentum), "weight_decay",
+        (json_int_t)job->training.classes, "batch_size", (json_int_t)job->job.batch_size,
+        "accumulate", (json_int_t)result->accumulate, "ranks", (json_int_t)job->ranks->place.ranks,
+        "seed", (json_int_t)job->job.order.seed, "records", (json_int_t)result->records,
+        "evaluation_records", (json_int_t)result->evaluation_records, "recipe", "name",
+        recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate", json_number(recipe->rate),
+        "momentum", json_number(recipe->momentum), "weight_decay",
         json_number(recipe->weight_decay), "decays_fc_bias", recipe->decays_fc_bias,
         "label_smoothing", json_number(recipe->label_smoothing), "steps", (json_int_t)recipe->steps,
         "warmup_steps", (json_int_t)recipe->warmup_steps, "memory_before_bytes",
@@ -229,7 +234,7 @@ static int write_profile(const struct train_job *job, const struct train_result 
     const struct report_trained trained = {
         .network = job->training.network->name,
         .gpu = result->backend,
-        .batch = (double)job->job.batch_size,
+        .batch = (double)(job->job.batch_size * result->accumulate), /* of an exchange */
         .parameters = (double)result->cost.parameters,
         .gradient_bytes = gradients_bytes((double)result->cost.parameters, result->number_bytes),
         .samples_per_s = stats_summarise(rates, result->epoch_count),

@@ -213,7 +213,10 @@ struct device_parameters {
     uint32_t parameter_count, chunk_count;
     float *weights, *gradients, *momenta, *norms;
     const float *unscale; /* NULL: 1 */
-    bool collected;       /* all gradients are in the arena when they are used */
+    /* Two factors with which gradients are collected: of what the arena has, and of the new ones.
+     * NULL: 0 and 1. */
+    const float *sum;
+    bool collected; /* all gradients are in the arena when they are used */
 };
 
 struct device_update {
@@ -227,7 +230,8 @@ int device_optimise(const struct device_parameters *parameters, const struct dev
                     void *stream);
 /* Refresh the compute copies after the masters changed elsewhere. */
 int device_renew(const struct device_parameters *parameters, void *stream);
-/* Convert the gradients of `count` chunks to FP32 in the arena, from where layers wrote them. */
+/* Convert the gradients of `count` chunks to FP32 in the arena, from where layers wrote them, or
+ * add them to it. */
 int device_collect(const struct device_parameters *parameters, uint32_t first, uint32_t count,
                    void *stream);
 

@@ -159,13 +159,23 @@ struct collect {
     device_parameters all;
     uint32_t first;
 
+    /* A factor of 0 drops what the arena has, NaN too. */
+    KERNEL_CODE void add(uint64_t index, float value) const
+    {
+        if (all.sum)
+            value *= all.sum[1];
+        if (all.sum && all.sum[0] != 0)
+            value += all.sum[0] * all.gradients[index];
+        all.gradients[index] = value;
+    }
+
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[first + at.block];
         const device_parameter parameter = all.parameters[chunk.parameter];
 
         for (uint32_t i = at.thread; i < chunk.count && parameter.gradient; i += KERNEL_THREADS)
-            all.gradients[chunk.start + i] = gradient_at(all, parameter, chunk.start + i, false);
+            add(chunk.start + i, gradient_at(all, parameter, chunk.start + i, false));
     }
 };
 

@@ -43,6 +43,11 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
     backend->state = memory_zeroed(backend->ops->plugin.state_size);
     if (!backend->state)
         return -ENOMEM;
+    if (config->accumulates && !backend->ops->accumulates) {
+        backend->sums = memory_array(config->graph->parameter_floats, sizeof(float));
+        if (!backend->sums)
+            return -ENOMEM;
+    }
     return backend->ops->open(backend->state, choice->settings, &backend->config);
 }
 
@@ -51,7 +56,9 @@ void backend_close(struct backend *backend)
     if (backend->state)
         backend->ops->close(backend->state);
     free(backend->state);
+    free(backend->sums);
     backend->state = NULL;
+    backend->sums = NULL;
 }
 
 int backend_load(struct backend *backend, const float *parameters, const float *momenta,
@@ -102,35 +109,83 @@ static int run(struct backend *backend, const struct backend_pass *pass, struct 
 /* Stand between a backend and the consumer of its gradients; check that the final prefix only
  * grows. */
 struct ready_check {
+    const struct backend *backend;
+    const struct backend_pass *pass;
     backend_gradients_ready ready;
     void *context;
-    uint64_t done, floats;
+    uint64_t labelled; /* rows of the batch */
+    uint64_t done;
 };
+
+/* Gradients are those of the batch's mean loss: weight them by its labelled rows. The update's last
+ * batch leaves the mean over all rows in the arena. */
+static void add_up(const struct ready_check *check, uint64_t first, uint64_t end)
+{
+    const struct backend_pass *pass = check->pass;
+    const float rows = (float)check->labelled;
+    const float share = pass->rows ? 1 / (float)pass->rows : 0;
+    float *sums = check->backend->sums;
+    struct backend_memory memory = {0};
+
+    check->backend->ops->memory(check->backend->state, &memory);
+    for (uint64_t i = first; i < end; i++) {
+        const float sum = (pass->adds ? sums[i] : 0) + rows * memory.gradients[i];
+        if (pass->batch->continues)
+            sums[i] = sum;
+        else
+            memory.gradients[i] = share * sum;
+    }
+}
 
 static int ready_checked(void *context, uint64_t done)
 {
     struct ready_check *check = context;
+    const struct backend_batch *batch = check->pass->batch;
+    const bool sums = check->backend->sums && batch;
+    const bool continues = sums && batch->continues;
 
-    assert(done > check->done && done <= check->floats);
+    assert(done > check->done && done <= check->backend->config.graph->parameter_floats);
+    if (continues || (sums && check->pass->adds))
+        add_up(check, check->done, done);
     check->done = done;
-    return check->ready ? check->ready(check->context, done) : 0;
+    return check->ready && !continues ? check->ready(check->context, done) : 0;
+}
+
+static uint64_t labelled_rows(const struct backend_batch *batch)
+{
+    uint64_t rows = 0;
+
+    for (uint32_t i = 0; i < batch->count; i++)
+        rows += batch->labels[i] >= 0;
+    return rows;
 }
 
 static int learn(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
+    const uint64_t floats = backend->config.graph->parameter_floats;
+    const bool continues = batch && batch->continues;
+    struct backend_pass pass = {.batch = batch,
+                                .learns = backend->config.training,
+                                .label_smoothing = label_smoothing,
+                                .ready = ready_checked,
+                                .adds = batch && backend->adds};
     struct ready_check check = {
-        .ready = ready, .context = context, .floats = backend->config.graph->parameter_floats};
-    const struct backend_pass pass = {.batch = batch,
-                                      .learns = backend->config.training,
-                                      .label_smoothing = label_smoothing,
-                                      .ready = ready_checked,
-                                      .context = &check};
+        .backend = backend, .pass = &pass, .ready = ready, .context = context};
 
     assert(label_smoothing >= 0 && label_smoothing < 1);
+    assert(!continues || backend->config.accumulates);
+    if (batch)
+        check.labelled = labelled_rows(batch);
+    pass.rows = backend->rows + check.labelled;
+    pass.context = &check;
     int code = run(backend, &pass, loss);
-    assert(code || check.done == 0 || check.done == check.floats);
-    loss->update_due = check.done > 0;
+    assert(code || check.done == 0 || check.done == floats);
+    loss->update_due = check.done > 0 && !(backend->sums && continues);
+    if (batch) {
+        backend->adds = continues;
+        backend->rows = continues ? pass.rows : 0;
+    }
     return code;
 }
 

@@ -23,6 +23,9 @@ struct backend_batch {
     uint32_t count;        /* up to batch_size */
     uint64_t step;
     uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
+    /* The update waits for more batches: gradients will be those of the mean loss over the labelled
+     * rows of them all. Needs config.accumulates. */
+    bool continues;
 };
 
 /* Step times by the device's own clock; all 0 if it has none. */
@@ -69,7 +72,8 @@ struct backend_config {
     /* Or the host is notified of each step's gradients, sums them wherever they are, and calls
      * update() before the next step is computed. */
     bool exchanged_by_host;
-    bool late; /* run() may report results later, see there */
+    bool accumulates; /* several batches may share an update: backend_batch.continues */
+    bool late;        /* run() may report results later, see there */
     /* Inference only: receives each node's output where it is stored in floating point; complete
      * once every batch is reported. See trainer/quantise.h. */
     struct calibration *calibration;
@@ -104,15 +108,20 @@ struct backend_memory {
 struct backend_pass {
     const struct backend_batch *batch; /* NULL: no batch; wait for one in flight */
     bool learns;                       /* false: forward only, by running statistics */
-    double label_smoothing;            /* training only, as are the next two */
+    double label_smoothing;            /* training only, as are the next four */
     backend_gradients_ready ready;
     void *context;
+    bool adds;     /* ops.accumulates: to the gradients of the update's earlier batches */
+    uint64_t rows; /* labelled, of those and this batch */
     float *logits; /* inference only: count x classes, or NULL */
 };
 
 struct backend_ops {
     struct plugin plugin;
     struct module_place place; /* of a backend that computes on a device: the rest is there */
+    /* run() adds up the gradients of batches that share an update, and calls ready() for the last
+     * alone. Otherwise the wrapper does so, in host memory: run() is then never late. */
+    bool accumulates;
     int (*open)(void *state, const void *settings, const struct backend_config *config);
     void (*close)(void *state);
     /* Canonical layout; statistics: mean[channels], variance[channels] of each BN in node order.
@@ -160,6 +169,9 @@ struct backend {
     void *state;
     struct backend_config config;
     bool loaded;
+    float *sums;   /* gradients of the update's earlier batches, times their labelled rows */
+    bool adds;     /* there were such batches */
+    uint64_t rows; /* labelled, of theirs */
 };
 
 /* Returns 0, or a negative errno with a reason. Call backend_close() in either case. The graph is

@@ -20,7 +20,7 @@ struct checkpoint {
     char network[CHECKPOINT_NAME_BYTES];
     uint32_t side, classes;
     uint64_t parameter_floats, statistic_floats;
-    uint64_t seed, batch_size; /* summed over ranks */
+    uint64_t seed, batch_size; /* samples per update, of all ranks */
     uint64_t epoch, step;      /* finished */
     uint64_t elapsed_ns, samples;
     double rate_before;

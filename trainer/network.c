@@ -14,7 +14,7 @@
 
 struct network_arguments {
     char *name, *backend;
-    uint64_t classes, threads;
+    uint64_t classes, threads, accumulate;
     double rate;
 };
 
@@ -29,6 +29,8 @@ static const struct option_spec network_options[] = {
      .zero = "auto", .maximum = 4096, .summary = "that compute; auto is one a CPU"},
     {"rate", 0, OPTION_REAL, offsetof(struct network_arguments, rate), .fallback = "0.01",
      .minimum = 0, .maximum = 1e6, .summary = "learning rate, the same for all steps"},
+    {"accumulate", 0, OPTION_COUNT, offsetof(struct network_arguments, accumulate), .fallback = "1",
+     .minimum = 1, .maximum = 1 << 20, .summary = "batches whose gradients share an update"},
     {0},
 };
 
@@ -51,6 +53,7 @@ static int network_open(void *state, const void *settings_given,
         .side = side,
         .classes = settings->classes ? (uint32_t)settings->classes : network->classes,
         .batch_size = config->batch_size,
+        .accumulate = (uint32_t)settings->accumulate,
         .seed = config->seed,
         .threads = settings->threads ? (uint32_t)settings->threads
                    : config->ranks   ? config->ranks->place.cpus

@@ -30,6 +30,7 @@ struct trainer_batch {
     const int32_t *labels; /* count */
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
+    bool last;          /* of the epoch */
     uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
     uint64_t ready_ns;  /* when it was complete */
 };

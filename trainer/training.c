@@ -101,6 +101,7 @@ static int open_backend(struct training *training)
                                    .training = config->learns,
                                    .seed = config->seed,
                                    .threads = config->threads,
+                                   .accumulates = config->accumulate > 1,
                                    .late = config->late,
                                    .ranges = config->ranges,
                                    .calibration = config->calibration};
@@ -136,8 +137,11 @@ uint64_t training_activation_bytes(const struct training *training)
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
-    const uint64_t need_bytes = backend_least_bytes(training->graph, config->learns,
-                                                    config->batch_size, value_bytes(training));
+    const uint64_t sums_bytes =
+        config->accumulate > 1 ? training->graph->parameter_floats * sizeof(float) : 0;
+    const uint64_t need_bytes =
+        sums_bytes + backend_least_bytes(training->graph, config->learns, config->batch_size,
+                                         value_bytes(training));
     const uint64_t available_bytes =
         memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];
@@ -199,13 +203,20 @@ void training_close(void *state)
     plugin_release(&training->choice);
 }
 
+static uint32_t batches_per_update(const struct training_config *config)
+{
+    return config->accumulate ? config->accumulate : 1;
+}
+
 static struct backend_batch batch_of(const struct training *training,
                                      const struct trainer_batch *batch)
 {
+    const uint64_t per_update = batches_per_update(&training->config);
+
     return (struct backend_batch){.rows = batch->rows,
                                   .labels = batch->labels,
                                   .count = batch->count,
-                                  .step = training->given,
+                                  .step = training->given * per_update + training->begun,
                                   .waited_ns = batch->waited_ns};
 }
 
@@ -290,9 +301,11 @@ static int go_on(struct training *training, const struct backend_batch *batch,
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss)
 {
-    const struct backend_batch given = batch_of(training, batch);
+    struct backend_batch given = batch_of(training, batch);
 
-    training->given++;
+    given.continues = !batch->last && training->begun + 1 < batches_per_update(&training->config);
+    training->begun = given.continues ? training->begun + 1 : 0;
+    training->given += !given.continues;
     return go_on(training, &given, times, loss);
 }
 
@@ -392,7 +405,8 @@ static struct checkpoint describe(const struct training *training)
                                     .parameter_floats = training->graph->parameter_floats,
                                     .statistic_floats = training->graph->statistic_floats,
                                     .seed = config->seed,
-                                    .batch_size = (uint64_t)config->batch_size * rank_count(config),
+                                    .batch_size = (uint64_t)config->batch_size *
+                                                  batches_per_update(config) * rank_count(config),
                                     .step = training->step,
                                     .rate_before = training->rate_before};
 
@@ -459,7 +473,7 @@ static int check_same_course(const struct checkpoint *wanted, const struct check
         return fail(EINVAL, "%s: made with --seed %llu: resume with the same seed", path,
                     (unsigned long long)found->seed);
     if (found->batch_size != wanted->batch_size)
-        return fail(EINVAL, "%s: made with batches of %llu over all ranks, not %llu", path,
+        return fail(EINVAL, "%s: made with %llu samples per update over all ranks, not %llu", path,
                     (unsigned long long)found->batch_size, (unsigned long long)wanted->batch_size);
     return 0;
 }

@@ -22,6 +22,7 @@ struct training_config {
     struct calibration *calibration;
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
+    uint32_t accumulate; /* batches per update; 0: 1 */
     uint64_t seed;       /* for initial weights and dropout */
     uint32_t threads;    /* 0: all CPUs */
     bool learns;         /* false: inference only */
@@ -41,8 +42,9 @@ struct training {
     struct backend backend;
     struct exchange exchange; /* open if there are several ranks */
     bool failed;              /* the training run failed: sums may be pending when it is closed */
-    uint64_t step;            /* finished, over all epochs */
-    uint64_t given;           /* batches passed to training; those beyond `step` are in flight */
+    uint64_t step;            /* updates finished, over all epochs */
+    uint64_t given;           /* updates whose batches were all passed; those beyond `step` fly */
+    uint32_t begun;           /* batches passed for the next one */
     double rate_before;
     char notice[512]; /* of backend and exchange */
 };
@@ -62,7 +64,8 @@ const char *training_precision(const struct training *training);
 /* Outputs of all nodes for one image, in that precision. */
 uint64_t training_activation_bytes(const struct training *training);
 
-/* Train on one batch: forward, backward, exchange, update. The batch belongs to the caller again on
+/* Train on one batch: forward, backward, and after every `accumulate` batches, or the epoch's last,
+ * exchange and update. The batch belongs to the caller again on
  * return. With config.late a device may still be computing: loss and times are those of the oldest
  * batch not yet reported, or none (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
@@ -87,7 +90,7 @@ struct training_position {
     uint64_t elapsed_ns, samples;
 };
 
-/* Save a checkpoint; restore one. Seed and global batch size must match. */
+/* Save a checkpoint; restore one. Seed and samples per update must match. */
 int training_save(struct training *training, const char *path,
                   const struct training_position *position);
 int training_load(struct training *training, const char *path, struct training_position *position);

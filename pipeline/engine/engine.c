@@ -233,7 +233,7 @@ static void cancel(struct engine *engine)
 }
 
 /* Run one step, or wait for its batch for a limited time. */
-static int take_and_train(struct engine *engine, struct result_epoch *epoch)
+static int take_and_train(struct engine *engine, struct result_epoch *epoch, uint64_t batches)
 {
     struct batch batch;
     struct trainer_times times;
@@ -250,6 +250,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
                                   .count = batch.count,
                                   .epoch = epoch->epoch,
                                   .step = batch.step,
+                                  .last = epoch->batches + 1 == batches,
                                   .waited_ns = engine->waited_ns,
                                   .ready_ns = batch.ready_ns};
     engine->waited_ns = 0;
@@ -297,7 +298,7 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
     int code = 0;
 
     while (code == 0 && epoch->batches < batches) {
-        code = take_and_train(engine, epoch);
+        code = take_and_train(engine, epoch, batches);
         epoch->wall_ns = clock_now_ns() - epoch->start_ns;
         if (code == 0 && epoch->start_ns + epoch->wall_ns >= next_tick_ns) {
             code = hooks->tick ? hooks->tick(hooks->context, epoch, draws) : 0;

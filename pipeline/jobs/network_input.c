@@ -78,6 +78,8 @@ void input_shut(struct network_input *input)
 static void count(struct network_input *input, const struct trainer_times *times,
                   const struct backend_loss *loss)
 {
+    if (loss->update_due)
+        meter_add(input->meter, METER_GRADIENT_BYTES, input->gradient_bytes);
     if (loss->count == 0) /* the batch is still in flight */
         return;
     input->loss += loss->loss * loss->counted;
@@ -97,7 +99,6 @@ static int step(void *state, const struct trainer_batch *batch, struct trainer_t
 
     if (code == 0)
         count(input, times, &loss);
-    meter_add(input->meter, METER_GRADIENT_BYTES, input->gradient_bytes);
     return code;
 }
 

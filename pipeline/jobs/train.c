@@ -179,8 +179,9 @@ static int between_epochs(void *context, struct result_epoch *epoch)
 
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
-    struct recipe recipe = recipe_choose(job->recipe, job->training.network->plain_batch,
-                                         job->job.batch_size * job->ranks->place.ranks,
+    const uint64_t samples =
+        job->job.batch_size * job->training.accumulate * job->ranks->place.ranks;
+    struct recipe recipe = recipe_choose(job->recipe, job->training.network->plain_batch, samples,
                                          job->job.epochs, steps_per_epoch);
 
     if (job->rate >= 0)
@@ -207,8 +208,9 @@ static int open_training(struct training_run *training)
     if (code)
         return code;
     result->records = training->learn.catalog->record_count;
-    result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
-    result->recipe = choose_recipe(job, result->steps_per_epoch);
+    result->accumulate = job->training.accumulate;
+    const uint64_t samples = job->job.batch_size * result->accumulate; /* of an update */
+    result->recipe = choose_recipe(job, (draws + samples - 1) / samples);
     result->result.memory_before_bytes = memory_resident_bytes();
     struct training_config config = job->training;
     config.batch_size = (uint32_t)job->job.batch_size;

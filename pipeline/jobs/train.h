@@ -45,9 +45,9 @@ struct train_epoch {
 
 struct train_result {
     struct recipe recipe;
+    uint32_t accumulate; /* batches per update */
     struct graph_cost cost;
     uint64_t records, evaluation_records;
-    uint64_t steps_per_epoch;
     uint32_t epoch_count;
     struct train_epoch *epochs;
     uint64_t first_epoch; /* above 0: resumed */

@@ -35,6 +35,27 @@ assert whole["evaluation"]["reads"] == 3 * once["evaluation"]["reads"] > 0, (who
 assert whole["first_epoch"]["reads"] + whole["later_epochs"]["reads"] == whole["reads"], whole
 END
 
+# Batches that share an update train as one batch of their size; the last update of an epoch takes what is left.
+for options in "10 --accumulate 2" "5 --accumulate 4" 28 "14 --accumulate 2" "7 --accumulate 4"; do
+    # shellcheck disable=SC2086
+    expect 0 train --epochs 3 --batch-size $options --profile shared.ini --json "shared ${options%% *}.json"
+done
+python3 - <<'END' || die "batches that share an update"
+import json
+docs = {name: json.load(open(name + ".json")) for name in ("whole", "shared 10", "shared 5", "shared 28", "shared 14", "shared 7")}
+for one, other in (("whole", "shared 10"), ("whole", "shared 5"), ("shared 28", "shared 14"), ("shared 28", "shared 7")):
+    a, b = docs[one], docs[other]
+    assert a["recipe"] == b["recipe"], (a["recipe"], b["recipe"])
+    assert a["batch_size"] * a["accumulate"] == b["batch_size"] * b["accumulate"], (a["batch_size"], b["batch_size"])
+    for x, y in zip(a["epochs"], b["epochs"]):
+        assert abs(x["loss"] - y["loss"]) < 1e-5 * x["loss"] and x["rate"] == y["rate"], (x, y)
+assert docs["whole"]["accumulate"] == 1 and docs["whole"]["recipe"]["steps"] == 9, docs["whole"]
+assert docs["shared 14"]["recipe"]["steps"] == 9, docs["shared 14"]["recipe"]
+END
+grep -qx "batch=28" shared.ini || die "the profile's batch is not that of an update: $(cat shared.ini)"
+expect 1 train --epochs 4 --checkpoint whole --resume --accumulate 2
+says "whole" "20 samples per update over all ranks, not 40"
+
 # The same seed gives the same bits, except for the time in the header, and the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 expect 0 train --epochs 3 --checkpoint again
@@ -82,7 +103,7 @@ cut_short() {
         epochs=24
         rm -rf cut
         # shellcheck disable=SC2086 # words without blanks
-        "$IOBENCH" $LENET --epochs $epochs --limit-rate $rate --checkpoint cut >log 2>&1 &
+        "$IOBENCH" $LENET --batch-size 7 --accumulate 2 --epochs $epochs --limit-rate $rate --checkpoint cut >log 2>&1 &
         pid=$!
         while [ ! -e cut/last.checkpoint ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
         kill -INT $pid 2>/dev/null
@@ -93,10 +114,10 @@ cut_short() {
     die "$epochs epochs went on in spite of SIGINT"
 }
 cut_short
-expect 0 train --epochs "$epochs" --checkpoint cut --resume
-expect 0 train --epochs "$epochs" --checkpoint straight
+expect 0 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint cut --resume
+expect 0 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint straight
 [ "$(bits cut)" = "$(bits straight)" ] || die "what went on has other bits than what never stopped"
-expect 1 train --epochs "$epochs" --checkpoint cut --resume
+expect 1 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint cut --resume
 says "epochs are done"
 
 # BF16 keeps its weights in FP32: either precision continues from the checkpoint of the other.

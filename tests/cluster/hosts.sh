@@ -36,7 +36,7 @@ done
 
 # One chart of both hosts, on one clock.
 expect 0 "$IOBENCH" pack synthetic:count=256,classes=3,mean=6k,seed=5 set
-expect 0 hosts 4 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 \
+expect 0 hosts 4 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 4 --accumulate 2 \
     --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 4 --json both.json \
     --series both.csv --sample-interval 10ms
 says "4 on 2 nodes" "host1" "host2" "Clocks"
@@ -58,16 +58,22 @@ awk -F, '
     }' both.csv >sums || die "the hosts do not add up: $(cat sums)"
 
 # What the link counts is what the formula says, for each step: longer runs send that much more.
-train_on() { # RANKS EPOCHS: sets sent, the bytes of host1
+train_on() { # RANKS EPOCHS [OPTION...]: sets sent, the bytes of host1
+    count=$1 epochs=$2
+    shift 2
     sent=$(cat "/sys/class/net/v1$BRIDGE/statistics/rx_bytes")
-    expect 0 hosts "$1" "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 --decode-threads 1 \
-        --compute-threads 1 --lr 0.001 --memory 16m --epochs "$2" --buckets 1 --sample-interval none --profile trained.ini
+    expect 0 hosts "$count" "$IOBENCH" train --network lenet --size 32 --classes 3 --data set "$@" --decode-threads 1 \
+        --compute-threads 1 --lr 0.001 --memory 16m --epochs "$epochs" --buckets 1 --sample-interval none --profile trained.ini
     sent=$(($(cat "/sys/class/net/v1$BRIDGE/statistics/rx_bytes") - sent))
 }
 for count in 2 4; do
-    train_on $count 1
+    batch="--batch-size 8"
+    [ $count = 2 ] || batch="--batch-size 4 --accumulate 2" # exchanged once an update
+    # shellcheck disable=SC2086 # words without blanks
+    train_on $count 1 $batch
     once=$sent
-    train_on $count 5
+    # shellcheck disable=SC2086
+    train_on $count 5 $batch
     echo "$count $(sed -n 's/^gradient-bytes=//p' trained.ini) $((sent - once))" | awk '{
         steps = 4 * 256 / 8 / $1
         wanted = $2 * steps # 2 (N - 1) / N on 2 nodes, however many ranks each has

@@ -30,6 +30,15 @@ LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --t
     [ "$(printf '%s\n' "$out" | grep -c 'lenet on')" = 1 ] || die "not one rank spoke"
     grep -q '"ranks": 2' both.json || die "both.json does not know of two ranks"
 
+    # Gradients of two batches are exchanged at once: the same updates.
+    expect 0 mpi 2 "$IOBENCH" $LENET --batch-size 4 --accumulate 2 --epochs 2 --json halves.json
+    python3 - <<'END' || die "two batches are not as one of twice the size"
+import json
+both, halves = (json.load(open(name))["epochs"] for name in ("both.json", "halves.json"))
+for a, b in zip(both, halves):
+    assert abs(a["loss"] - b["loss"]) < 1e-5 * a["loss"] and a["rate"] == b["rate"], (a, b)
+END
+
     mpi 3 "$IOBENCH" $LENET --epochs 100000 --checkpoint killed >log 2>&1 &
     job=$!
     while [ ! -e killed/last.checkpoint ] && kill -0 $job 2>/dev/null; do sleep 0.05; done
@@ -41,6 +50,6 @@ LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --t
         die "the killed rank is not named: $(cat log)"
     "$IOBENCH" $LENET --epochs 1 --checkpoint killed --resume >log 2>&1 &&
         die "a checkpoint of three ranks went on as one"
-    grep -q "batches of 24 over all ranks" log || die "the checkpoint is not good: $(cat log)"
+    grep -q "24 samples per update over all ranks" log || die "the checkpoint is not good: $(cat log)"
 }
 echo "1 to 4 ranks agree; a killed one ended its job"

@@ -53,6 +53,17 @@ for name in nccl mpi p2p; do
 done
 [ "$(cat nccl.loss mpi.loss p2p.loss | sort -u | wc -l)" = 1 ] ||
     die "the exchanges disagree: $(cat nccl.loss mpi.loss p2p.loss)"
+# Gradients of two batches are added up on the device, and exchanged at once.
+for exchange in nccl mpi p2p; do
+    train 0 $exchange cuda:fp32,plans=none --batch-size 4 --accumulate 2 --epochs 2 --json halves.json
+    train 0 $exchange cuda:fp32,plans=none --epochs 2 --json whole.json
+    python3 - <<'END' || die "$exchange: two batches are not as one of twice the size"
+import json
+whole, halves = (json.load(open(name))["epochs"] for name in ("whole.json", "halves.json"))
+for a, b in zip(whole, halves):
+    assert abs(a["loss"] - b["loss"]) < 1e-5 * a["loss"] and a["rate"] == b["rate"], (a, b)
+END
+done
 # NCCL's limit on multiprocessors: as given; 16 if it overlaps with compute; none at the end.
 limited() { # STATUS LIMIT EXCHANGE [OPTION...]
     IOBENCH_MOCK_CTAS=$2

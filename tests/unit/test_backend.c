@@ -13,22 +13,31 @@ enum { SIDE = 16, CLASSES = 6, BATCH = 4 };
 static const struct backend_update sgd = {
     .recipe = BACKEND_SGD, .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
 
-/* Run a body with each backend available here, on a small network with dropout. */
-static void each_backend(void (*body)(const char *backend, struct graph *graph))
+/* A small network with BN and dropout. */
+static struct graph *small(void)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
+    uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, false);
+
+    x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, 1));
+    uint32_t y = graph_convolution(graph, "conv2", x, 16, graph_square(3, 1, 1), 1, true);
+    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, 1)));
+    x = graph_dropout(graph, graph_max_pool(graph, x, graph_square(2, 2, 0)), 0.4);
+    graph_fully_connected(graph, "fc", x, CLASSES);
+    assert_int_equal(graph_seal(graph), 0);
+    return graph;
+}
+
+/* Run a body with each backend available here. */
+static void each_backend(struct graph *(*make)(void),
+                         void (*body)(const char *backend, struct graph *graph))
 {
     for (const struct plugin *const *plugin = backend_registry; *plugin; plugin++) {
         if (plugin_usable(*plugin)) {
             print_message("%s: not on this machine: %s\n", (*plugin)->name, fail_reason());
             continue;
         }
-        struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
-        uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, false);
-        x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, 1));
-        uint32_t y = graph_convolution(graph, "conv2", x, 16, graph_square(3, 1, 1), 1, true);
-        x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, 1)));
-        x = graph_dropout(graph, graph_max_pool(graph, x, graph_square(2, 2, 0)), 0.4);
-        graph_fully_connected(graph, "fc", x, CLASSES);
-        assert_int_equal(graph_seal(graph), 0);
+        struct graph *graph = make();
         body((*plugin)->name, graph);
         graph_destroy(graph);
     }
@@ -97,7 +106,7 @@ static void same_bits(const char *backend, struct graph *graph)
 static void the_same_seed_gives_the_same_bits(void **unused)
 {
     (void)unused;
-    each_backend(same_bits);
+    each_backend(small, same_bits);
 }
 
 static void resumed(const char *backend, struct graph *graph)
@@ -126,7 +135,7 @@ static void resumed(const char *backend, struct graph *graph)
 static void training_resumes_bit_for_bit(void **unused)
 {
     (void)unused;
-    each_backend(resumed);
+    each_backend(small, resumed);
 }
 
 /* ---- gradients ---- */
@@ -176,7 +185,7 @@ static void final_gradients(const char *backend, struct graph *graph)
 static void gradients_said_to_be_final_are(void **unused)
 {
     (void)unused;
-    each_backend(final_gradients);
+    each_backend(small, final_gradients);
 }
 
 static double distance(const float *a, const float *b, uint64_t count)
@@ -193,7 +202,7 @@ static double distance(const float *a, const float *b, uint64_t count)
 /* Rows without a label and rows past count do not affect loss and gradients. */
 static void partial(const char *backend, struct graph *graph)
 {
-    struct training full, small;
+    struct training full, little;
 
     training_start(&full, backend, graph, BATCH, 5, 0);
     training_load(&full);
@@ -203,13 +212,13 @@ static void partial(const char *backend, struct graph *graph)
     struct backend_loss loss = training_step(&full, 0.1);
     assert_int_equal(loss.counted, BATCH - 2);
 
-    training_start(&small, backend, graph, BATCH - 1, 5, 0);
-    training_load(&small);
-    training_batch(&small, 0);
-    small.labels[1] = -1;
-    struct backend_loss right = training_step(&small, 0.1);
+    training_start(&little, backend, graph, BATCH - 1, 5, 0);
+    training_load(&little);
+    training_batch(&little, 0);
+    little.labels[1] = -1;
+    struct backend_loss right = training_step(&little, 0.1);
     assert_true(fabs(loss.loss - right.loss) < 1e-5);
-    struct saved a = save(&full), b = save(&small);
+    struct saved a = save(&full), b = save(&little);
     assert_true(distance(a.gradients, b.gradients, graph->parameter_floats) < 1e-4);
     forget(&a);
 
@@ -223,13 +232,108 @@ static void partial(const char *backend, struct graph *graph)
     forget(&a);
     forget(&b);
     training_end(&full);
-    training_end(&small);
+    training_end(&little);
 }
 
 static void partial_batches_count_what_they_have(void **unused)
 {
     (void)unused;
-    each_backend(partial);
+    each_backend(small, partial);
+}
+
+/* ---- batches that share an update ---- */
+
+static int count_call(void *context, uint64_t done)
+{
+    (void)done;
+    return ++*(int *)context, 0;
+}
+
+/* Pass rows [first, end) of a batch. Returns how often gradients were reported. */
+static int pass_rows(struct training *training, const struct training *whole, uint32_t first,
+                     uint32_t end, bool continues)
+{
+    struct backend_loss loss;
+    int calls = 0;
+
+    training->batch.rows = whole->rows + (size_t)first * SIDE * SIDE * 3;
+    training->batch.labels = whole->labels + first;
+    training->batch.count = end - first;
+    training->batch.continues = continues;
+    assert_int_equal(
+        backend_step(&training->backend, &training->batch, 0.1, count_call, &calls, &loss), 0);
+    assert_int_equal(loss.count, end - first);
+    assert_int_equal(loss.update_due, !continues);
+    return calls;
+}
+
+static void assert_alike(const struct graph *graph, struct saved a, struct saved b)
+{
+    assert_true(distance(a.gradients, b.gradients, graph->parameter_floats) < 1e-5);
+    assert_true(distance(a.parameters, b.parameters, graph->parameter_floats) < 1e-6);
+    assert_true(distance(a.momenta, b.momenta, graph->parameter_floats) < 1e-5);
+    forget(&a);
+    forget(&b);
+}
+
+/* Rows of three batches, the second without a label, move the weights as one batch does. */
+static void accumulated(const char *backend, struct graph *graph)
+{
+    const struct backend_config config = {
+        .graph = graph, .batch_size = 4, .training = true, .accumulates = true};
+    struct training whole, parts = {.graph = graph};
+
+    training_start(&whole, backend, graph, 9, 5, 0);
+    training_load(&whole);
+    training_open(&parts, backend, &config);
+    training_load(&parts);
+    uint8_t *rows = parts.rows;
+    int32_t *labels = parts.labels;
+    for (uint64_t step = 0; step < 3; step++) {
+        training_batch(&whole, step);
+        whole.labels[2] = whole.labels[4] = whole.labels[5] = -1;
+        training_step(&whole, 0.1);
+        assert_int_equal(pass_rows(&parts, &whole, 0, 4, true), 0);
+        assert_int_equal(pass_rows(&parts, &whole, 4, 6, true), 0);
+        assert_true(pass_rows(&parts, &whole, 6, 9, false) > 1);
+        training_update(&whole, &sgd);
+        training_update(&parts, &sgd);
+        assert_alike(graph, save(&whole), save(&parts));
+    }
+    whole.batch.count = 4; /* nothing is left of earlier updates */
+    training_step(&whole, 0.1);
+    assert_true(pass_rows(&parts, &whole, 0, 4, false) > 1);
+    assert_alike(graph, save(&whole), save(&parts));
+    for (int i = 0; i < 9; i++)
+        whole.labels[i] = -1;
+    pass_rows(&parts, &whole, 0, 4, true);
+    pass_rows(&parts, &whole, 4, 8, false);
+    struct saved none = save(&parts);
+    for (uint64_t i = 0; i < graph->parameter_floats; i++)
+        assert_true(none.gradients[i] == 0);
+    forget(&none);
+    parts.rows = rows;
+    parts.labels = labels;
+    training_end(&whole);
+    training_end(&parts);
+}
+
+static struct graph *without_batch_norm(void)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
+    uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, true);
+
+    x = graph_relu(graph, graph_convolution(graph, "conv2", graph_relu(graph, x), 16,
+                                            graph_square(3, 1, 1), 1, true));
+    graph_fully_connected(graph, "fc", graph_max_pool(graph, x, graph_square(2, 2, 0)), CLASSES);
+    assert_int_equal(graph_seal(graph), 0);
+    return graph;
+}
+
+static void batches_that_share_an_update_are_as_one(void **unused)
+{
+    (void)unused;
+    each_backend(without_batch_norm, accumulated);
 }
 
 static void bad_labels(const char *backend, struct graph *graph)
@@ -252,7 +356,7 @@ static void bad_labels(const char *backend, struct graph *graph)
 static void labels_that_are_no_class_are_refused(void **unused)
 {
     (void)unused;
-    each_backend(bad_labels);
+    each_backend(small, bad_labels);
 }
 
 /* ---- inference, dropout ---- */
@@ -323,7 +427,7 @@ static void least_memory_is_less_than_is_taken(void **unused)
 static void inference_changes_nothing(void **unused)
 {
     (void)unused;
-    each_backend(inferred);
+    each_backend(small, inferred);
 }
 
 static double loss_of(const char *backend, struct graph *graph, uint64_t seed, uint64_t step)
@@ -351,7 +455,7 @@ static void dropped(const char *backend, struct graph *graph)
 static void dropout_is_the_same_on_every_backend(void **unused)
 {
     (void)unused;
-    each_backend(dropped);
+    each_backend(small, dropped);
 }
 
 /* ---- updates ---- */
@@ -409,7 +513,7 @@ static void updated(const char *backend, struct graph *graph)
 static void updates_are_as_the_kernels_have_them(void **unused)
 {
     (void)unused;
-    each_backend(updated);
+    each_backend(small, updated);
 }
 
 int main(void)
@@ -419,6 +523,7 @@ int main(void)
         cmocka_unit_test(training_resumes_bit_for_bit),
         cmocka_unit_test(gradients_said_to_be_final_are),
         cmocka_unit_test(partial_batches_count_what_they_have),
+        cmocka_unit_test(batches_that_share_an_update_are_as_one),
         cmocka_unit_test(labels_that_are_no_class_are_refused),
         cmocka_unit_test(inference_changes_nothing),
         cmocka_unit_test(least_memory_is_less_than_is_taken),

@@ -104,27 +104,36 @@ static inline const char *training_text(const char *backend)
     return wanted ? wanted : "cuda:fp32,plans=none,tournament=1";
 }
 
+static inline void training_open(struct training *training, const char *backend,
+                                 const struct backend_config *config)
+{
+    const struct graph_shape *shape = &config->graph->nodes[0].shape;
+    const uint32_t count = config->batch_size;
+
+    training->batch.count = count;
+    if (plugin_choose("backend", backend_registry, training_text(backend), &training->choice) ||
+        backend_open(&training->backend, &training->choice, config))
+        fail_msg("%s: %s", backend, fail_reason());
+    training->rows = calloc((size_t)count * shape->height * shape->width, 3);
+    training->labels = calloc(count, sizeof *training->labels);
+    training->batch.rows = training->rows;
+    training->batch.labels = training->labels;
+}
+
 /* threads: 0 is all CPUs; long computations take 1, since threads that wait for each other on a
  * busy machine take far longer. */
 static inline void training_start(struct training *training, const char *backend,
                                   struct graph *graph, uint32_t batch_size, uint64_t seed,
                                   uint32_t threads)
 {
-    const struct graph_shape *shape = &graph->nodes[0].shape;
     const struct backend_config config = {.graph = graph,
                                           .batch_size = batch_size,
                                           .training = true,
                                           .seed = seed,
                                           .threads = threads};
 
-    *training = (struct training){.graph = graph, .batch.count = batch_size};
-    if (plugin_choose("backend", backend_registry, training_text(backend), &training->choice) ||
-        backend_open(&training->backend, &training->choice, &config))
-        fail_msg("%s: %s", backend, fail_reason());
-    training->rows = calloc((size_t)batch_size * shape->height * shape->width, 3);
-    training->labels = calloc(batch_size, sizeof *training->labels);
-    training->batch.rows = training->rows;
-    training->batch.labels = training->labels;
+    *training = (struct training){.graph = graph};
+    training_open(training, backend, &config);
 }
 
 static inline void training_end(struct training *training)

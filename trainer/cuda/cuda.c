@@ -385,6 +385,7 @@ const struct backend_ops iobench_backend_cuda = {
                .settings_size = sizeof(struct cuda_settings),
                .state_size = sizeof(struct cuda_state),
                .usable = runtime_usable},
+    .accumulates = true,
     .open = cuda_open,
     .close = cuda_close,
     .load = cuda_load,

@@ -64,9 +64,20 @@ void cuda_flights_close(struct cuda_flights *flights)
 
 /* ---- upload and start ---- */
 
-static void fill_header(const struct cuda_model *model, const struct backend_batch *batch,
+/* Each batch's gradients are those of its mean loss. */
+static void fill_sum(const struct backend_pass *pass, uint32_t labelled, struct cuda_header *header)
+{
+    const bool continues = pass->batch->continues;
+    const float share = continues ? 1 : pass->rows ? 1.0f / (float)pass->rows : 0;
+
+    header->sum[0] = pass->adds ? share : 0;
+    header->sum[1] = pass->adds || continues ? share * (float)labelled : 1;
+}
+
+static void fill_header(const struct cuda_model *model, const struct backend_pass *pass,
                         struct cuda_header *header)
 {
+    const struct backend_batch *batch = pass->batch;
     uint64_t *keys = (uint64_t *)(void *)(header + 1);
     int32_t *labels = cuda_labels(model, header);
     uint32_t counted = 0;
@@ -82,6 +93,7 @@ static void fill_header(const struct cuda_model *model, const struct backend_bat
     const float loss_scale = (float)model->settings->loss_scale;
     header->gradient_scale = sums ? loss_scale : mean;
     header->unscale = sums ? mean / loss_scale : 1;
+    fill_sum(pass, counted, header);
 }
 
 static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum cuda_moment moment)
@@ -91,14 +103,15 @@ static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum
                                                              : model->runtime.stream);
 }
 
-static int upload(const struct cuda_flights *flights, const struct backend_batch *batch,
+static int upload(const struct cuda_flights *flights, const struct backend_pass *pass,
                   const struct cuda_slot *slot, struct cuda_flight *flight)
 {
     const struct cuda_model *model = flights->model;
+    const struct backend_batch *batch = pass->batch;
     void *stream = model->runtime.upload;
     int code = mark(model, flight, CUDA_UPLOAD);
 
-    fill_header(model, batch, flight->staged);
+    fill_header(model, pass, flight->staged);
     if (code == 0)
         code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
     if (code == 0)
@@ -115,10 +128,10 @@ int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pa
     flight->count = batch->count;
     flight->learns = pass->learns;
     flight->labelled = batch->labels != NULL;
+    flight->continues = batch->continues;
     flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
-    int code =
-        upload(flights, batch, &flights->slots[flights->given % flights->slot_count], flight);
+    int code = upload(flights, pass, &flights->slots[flights->given % flights->slot_count], flight);
     flights->given += code == 0;
     return code;
 }
@@ -140,7 +153,8 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
     const struct cuda_model *model = flights->model;
     const struct cuda_slot *slot = &flights->slots[flights->started % flights->slot_count];
     struct cuda_flight *flight = flight_of(flights, flights->started);
-    const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled};
+    const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled,
+                                   flight->continues};
     void *stream = model->runtime.stream;
 
     flight->waited_ns = flights->waited_ns;
@@ -156,7 +170,7 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
         code = mark(model, flight, CUDA_STEP_END);
     if (code == 0)
         code = runtime_copy(flight->report, model->report, sizeof *flight->report, stream);
-    if (code == 0 && flight->learns && model->host_gradients)
+    if (code == 0 && flight->learns && !flight->continues && model->host_gradients)
         code = runtime_copy(model->host_gradients, model->gradients,
                             model->graph->parameter_floats * sizeof(float), stream);
     if (code == 0)
@@ -215,7 +229,7 @@ static int take_exchange(const struct cuda_model *model, const struct cuda_fligh
 {
     const struct cuda_report *report = flight->report;
 
-    if (!flight->learns)
+    if (!flight->learns || flight->continues)
         return 0;
     if (model->config.enqueue) {
         const uint64_t took_ns = report->exchanged_ns - report->gradients_ns;

@@ -31,7 +31,7 @@ struct cuda_flight {
     struct cuda_report *report;
     void *moments[CUDA_MOMENTS];
     uint32_t count; /* images */
-    bool learns, labelled, updated, update_reported;
+    bool learns, labelled, continues, updated, update_reported;
     uint64_t waited_ns; /* time the host waited for batches before starting this one */
 };
 

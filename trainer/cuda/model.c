@@ -127,13 +127,15 @@ static void *place_of_gradient(struct cuda_model *model, uint32_t i)
     case GRAPH_BETA:
         return cuda_norm_row(model, parameter->node, CUDA_D_BETA);
     case GRAPH_BIAS:
-        if (model->type == DEVICE_FP16)
+        if (model->type == DEVICE_FP16 || model->config.accumulates)
             return cuda_zeros(model, parameter->count * sizeof(float));
         break;
     case GRAPH_WEIGHT:
         if (needs_copy(model, parameter))
             return cuda_zeros(model,
                               copy_numbers(model, parameter) * device_type_bytes(model->type));
+        if (model->config.accumulates)
+            return cuda_zeros(model, parameter->count * sizeof(float));
     }
     return model->gradients + parameter->offset;
 }
@@ -218,8 +220,9 @@ static void make_tables(struct cuda_model *model)
         .momenta = model->momenta,
         .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count) * sizeof(float)),
         .unscale = model->type == DEVICE_FP16 ? &model->header->unscale : NULL,
-        .collected = model->config.enqueue || model->config.exchanged_by_host ||
-                     model->config.gradients_on_host};
+        .sum = model->config.accumulates ? model->header->sum : NULL,
+        .collected = model->config.accumulates || model->config.enqueue ||
+                     model->config.exchanged_by_host || model->config.gradients_on_host};
     free(parameters);
     free(chunks);
 }

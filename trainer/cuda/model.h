@@ -27,7 +27,7 @@ enum { CUDA_NONE = UINT32_MAX };
 struct cuda_header {
     float gradient_scale; /* of d_logits */
     float unscale;        /* of FP32 gradients; FP16 only */
-    uint64_t unused;
+    float sum[2];         /* see device_parameters; only if batches share updates */
     /* followed by a dropout key per node, 8 bytes, and a label per image, 4 bytes */
 };
 

@@ -59,8 +59,10 @@ void cuda_program_bind(struct cuda_program *program, void *arena)
 
 void cuda_program_forget(struct cuda_program *program)
 {
-    runtime_graph_destroy(program->graph);
-    program->graph = NULL;
+    for (int i = 0; i < 2; i++) {
+        runtime_graph_destroy(program->graphs[i]);
+        program->graphs[i] = NULL;
+    }
 }
 
 /* ---- timing ---- */
@@ -114,14 +116,14 @@ static int run_steps(const struct cuda_program *program, const struct cuda_run *
     return code;
 }
 
-static int capture(struct cuda_program *program, const struct cuda_run *run)
+static int capture(struct cuda_program *program, const struct cuda_run *run, void **graph)
 {
     int code = runtime_capture_begin(run->stream);
 
     if (code)
         return code;
     code = run_steps(program, run, 1, program->step_count);
-    int ended = runtime_capture_end(run->stream, &program->graph);
+    int ended = runtime_capture_end(run->stream, graph);
     code = code ? code : ended;
     if (code)
         cuda_program_forget(program); /* half a step must never run */
@@ -132,19 +134,23 @@ static int start_steps(struct cuda_program *program, const struct cuda_run *run)
 {
     const struct cuda_model *model = program->model;
     const struct cuda_pass *pass = run->pass;
-    const bool again = program->has_run && program->labelled == pass->labelled &&
-                       program->label_smoothing == pass->label_smoothing;
+    const int variant = pass->continues && model->config.enqueue; /* without the exchange */
+    const bool again =
+        program->labelled == pass->labelled && program->label_smoothing == pass->label_smoothing;
 
     /* The first run is eager: it loads kernels, which may not be allowed during capture. */
-    if (!again || !model->settings->graph || !model->runtime.captures) {
+    if (!again)
         cuda_program_forget(program);
-        program->has_run = true;
+    if (!again || !program->has_run[variant] || !model->settings->graph ||
+        !model->runtime.captures) {
+        program->has_run[variant] = true;
         program->labelled = pass->labelled;
         program->label_smoothing = pass->label_smoothing;
         return run_steps(program, run, 1, program->step_count);
     }
-    int code = program->graph ? 0 : capture(program, run);
-    return code ? code : runtime_graph_launch(program->graph, run->stream);
+    void **graph = &program->graphs[variant];
+    int code = *graph ? 0 : capture(program, run, graph);
+    return code ? code : runtime_graph_launch(*graph, run->stream);
 }
 
 /* The first step reads the images from this pass's slot; all others find theirs at the same
@@ -154,6 +160,7 @@ int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pas
     const struct cuda_run run = {program->model, pass, program->model->runtime.stream};
 
     assert(program->steps[0].kernel == &cuda_kernel_input);
+    program->continues = pass->continues;
     int code = run_steps(program, &run, 0, 1);
     return code ? code : start_steps(program, &run);
 }
@@ -162,6 +169,8 @@ int cuda_program_report_ready(const struct cuda_program *program, const struct b
 {
     int code = 0;
 
+    if (program->continues)
+        return 0;
     for (uint32_t i = 0; pass->ready && i < program->step_count && code == 0; i++)
         if (program->steps[i].kernel == &cuda_kernel_ready)
             code = pass->ready(pass->context, program->steps[i].ready.floats);

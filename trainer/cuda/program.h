@@ -21,10 +21,13 @@ struct cuda_program {
     uint32_t buffer_count;
     uint64_t arena_bytes, workspace_bytes;
     void *bound; /* the arena it is bound to */
-    void *graph; /* captured for this label smoothing, with labels or without */
+    /* By whether the update waits for more batches, if that changes the steps: whether they have
+     * run, and captured for this label smoothing, with labels or without. */
+    bool has_run[2];
+    void *graphs[2];
     double label_smoothing;
     bool labelled;
-    bool has_run;
+    bool continues;  /* the last run's update waits */
     void **moments;  /* events around each step (program.c); NULL: steps are not timed */
     double *took_ns; /* of each step, in all timed runs */
 };
@@ -34,7 +37,7 @@ void cuda_program_destroy(struct cuda_program *program);
 int cuda_program_place(struct cuda_program *program);
 /* Point the steps' tensors into the arena, of at least arena_bytes. */
 void cuda_program_bind(struct cuda_program *program, void *arena);
-/* Drop the captured graph: memory it refers to has moved. */
+/* Drop the captured graphs: memory they refer to has moved. */
 void cuda_program_forget(struct cuda_program *program);
 /* Put all steps on the compute stream. */
 int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass);
@@ -42,7 +45,7 @@ int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pas
 int cuda_program_time(struct cuda_program *program);
 /* Add the times of the last run, which is done. No-op if steps are not timed. */
 int cuda_program_add_times(struct cuda_program *program);
-/* Report all gradients as final. */
+/* Report all gradients as final, unless the last run's update waits for more. */
 int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass);
 
 #endif

@@ -156,7 +156,7 @@ static int launch_ready(const struct cuda_run *run, const struct cuda_step *step
     if (model->table.collected)
         code = device_collect(&model->table, step->ready.first_chunk, step->ready.chunk_count,
                               run->stream);
-    if (code || !config->enqueue)
+    if (code || !config->enqueue || run->pass->continues)
         return code;
     if (last)
         code = device_stamp(&model->report->gradients_ns, run->stream);

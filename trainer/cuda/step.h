@@ -16,6 +16,7 @@ struct cuda_pass {
     const uint8_t *rows; /* on the device */
     double label_smoothing;
     bool labelled;
+    bool continues; /* backend_batch.continues */
 };
 
 /* Arguments for launching a step. */
