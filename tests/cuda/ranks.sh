@@ -55,8 +55,8 @@ done
     die "the exchanges disagree: $(cat nccl.loss mpi.loss p2p.loss)"
 # Gradients of two batches are added up on the device, and exchanged at once.
 for exchange in nccl mpi p2p; do
-    train 0 $exchange cuda:fp32,plans=none --batch-size 4 --accumulate 2 --epochs 2 --json halves.json
-    train 0 $exchange cuda:fp32,plans=none --epochs 2 --json whole.json
+    train 0 "$exchange" cuda:fp32,plans=none --batch-size 4 --accumulate 2 --epochs 2 --json halves.json
+    train 0 "$exchange" cuda:fp32,plans=none --epochs 2 --json whole.json
     python3 - <<'END' || die "$exchange: two batches are not as one of twice the size"
 import json
 whole, halves = (json.load(open(name))["epochs"] for name in ("whole.json", "halves.json"))
