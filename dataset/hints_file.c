@@ -200,18 +200,31 @@ static int load_from(const struct catalog *catalog, enum sidecar_place place, st
     return code;
 }
 
-/* Where the first place has a bad file that this user cannot replace, the hints are in the next. */
+/* When the file of a place was written; INT64_MIN without one. */
+static int64_t written_ns(const struct catalog *catalog, enum sidecar_place place)
+{
+    struct store_status status;
+    char *path = sidecar_hints_path(catalog->root, place);
+    const int code = path ? store_stat(path, &status) : -ENOENT;
+
+    free(path);
+    return code == 0 ? status.mtime_ns : INT64_MIN;
+}
+
+/* The newest first: who cannot write beside the data has saved to the cache, whatever lies beside
+ * it. Where that one is bad, the other is used. */
 int hints_file_load(const struct catalog *catalog, struct hints **hints)
 {
-    int refused = PLACES;
+    const bool in_cache = written_ns(catalog, SIDECAR_CACHE) > written_ns(catalog, SIDECAR_BESIDE);
+    const enum sidecar_place newest = in_cache ? SIDECAR_CACHE : SIDECAR_BESIDE;
+    const enum sidecar_place other = in_cache ? SIDECAR_BESIDE : SIDECAR_CACHE;
 
     *hints = NULL;
-    for (int i = 0; i < PLACES; i++) {
-        const int code = load_from(catalog, places[i], hints);
-        if (code == 0)
-            return 0;
-        if (code != -ENOENT && refused == PLACES)
-            refused = i;
-    }
-    return refused < PLACES ? load_from(catalog, places[refused], hints) : 0; /* for the reason */
+    const int code = load_from(catalog, newest, hints);
+    if (code == 0)
+        return 0;
+    const int second = load_from(catalog, other, hints);
+    if (second == 0 || code == -ENOENT)
+        return second == -ENOENT ? 0 : second;
+    return load_from(catalog, newest, hints); /* for its reason */
 }

@@ -13,7 +13,7 @@
 /* Stores where: to free(). */
 int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path);
 
-/* Returns 0 and *hints, of the first place with usable ones; NULL if there are none; a negative
+/* Returns 0 and *hints, the newest usable ones of all places; NULL if there are none; a negative
  * errno with the file in the reason if they are damaged, of other data (-ESTALE), or untrusted
  * (-EPERM).
  */

@@ -438,27 +438,64 @@ static void hints_come_back_or_are_told(void **unused)
     catalog->record_bytes_total--;
     assert_int_equal(chmod(path, 0666), 0);
     assert_int_equal(hints_file_load(catalog, &hints), -EPERM);
-    /* Nor hides it those in the cache, where they are saved if this one cannot be replaced. */
-    setenv("XDG_CACHE_HOME", folder_path("cache"), 1);
-    char *cached = sidecar_hints_path(catalog->root, SIDECAR_CACHE);
-    assert_int_equal(mkdir(folder_path("cache"), 0700), 0);
-    assert_int_equal(mkdir(folder_path("cache/iobench"), 0700), 0);
-    assert_int_equal(rename(path, cached), 0);
-    folder_write("set/.iobench-hints", bytes, count - 1);
-    assert_int_equal(hints_file_load(catalog, &hints), -EINVAL);
-    assert_non_null(strstr(fail_reason(), path));
-    assert_int_equal(chmod(cached, 0644), 0);
-    assert_int_equal(hints_file_load(catalog, &hints), 0);
-    assert_non_null(hints);
-    hints_destroy(hints);
-    assert_int_equal(remove(cached), 0);
-    unsetenv("XDG_CACHE_HOME");
-    free(cached);
     folder_write("set/.iobench-hints", bytes, count);
+    assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(hints_file_load(catalog, &hints), 0);
     hints_destroy(hints);
     assert_int_equal(remove(path), 0);
     free(bytes);
+    free(path);
+    catalog_destroy(catalog);
+}
+
+static char *save_hint(const struct catalog *catalog, const char *text)
+{
+    struct hints *made = hints_create(catalog->record_count);
+    char *path;
+
+    assert_int_equal(hints_put(made, 0, text, strlen(text)), 0);
+    assert_int_equal(hints_file_save(catalog, made, &path), 0);
+    hints_destroy(made);
+    return path;
+}
+
+/* Where hints beside the data cannot be replaced they are saved to the cache. Of both the newer are
+ * used, and a bad one is not in the way. */
+static void newer_hints_are_used(void **unused)
+{
+    static const struct timespec older[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    static const struct timespec newer[2] = {{.tv_sec = 2000000000}, {.tv_sec = 2000000000}};
+    struct catalog *catalog = make_catalog(folder_path("set"));
+    struct hints *hints;
+
+    (void)unused;
+    setenv("XDG_CACHE_HOME", folder_path("cache"), 1);
+    char *cached = sidecar_hints_path(catalog->root, SIDECAR_CACHE);
+    assert_int_equal(mkdir(folder_path("cache"), 0700), 0);
+    assert_int_equal(mkdir(folder_path("cache/iobench"), 0700), 0);
+    char *path = save_hint(catalog, "of the cache");
+    assert_int_equal(rename(path, cached), 0);
+    free(path);
+    path = save_hint(catalog, "beside");
+    for (int beside = 0; beside < 2; beside++) {
+        assert_int_equal(utimensat(AT_FDCWD, path, beside ? newer : older, 0), 0);
+        assert_int_equal(utimensat(AT_FDCWD, cached, beside ? older : newer, 0), 0);
+        assert_int_equal(hints_file_load(catalog, &hints), 0);
+        assert_int_equal(hints->rows[0].count, strlen(beside ? "beside" : "of the cache"));
+        hints_destroy(hints);
+    }
+    folder_write("set/.iobench-hints", "bad", 3);
+    assert_int_equal(hints_file_load(catalog, &hints), 0);
+    assert_int_equal(hints->rows[0].count, strlen("of the cache"));
+    hints_destroy(hints);
+    folder_write("cache/iobench/bad", "bad", 3);
+    assert_int_equal(rename(folder_path("cache/iobench/bad"), cached), 0);
+    assert_int_equal(utimensat(AT_FDCWD, cached, older, 0), 0);
+    assert_int_equal(hints_file_load(catalog, &hints), -EINVAL);
+    assert_non_null(strstr(fail_reason(), path));
+    assert_int_equal(remove(cached), 0);
+    unsetenv("XDG_CACHE_HOME");
+    free(cached);
     free(path);
     catalog_destroy(catalog);
 }
@@ -506,6 +543,7 @@ int main(void)
         cmocka_unit_test(lies_are_found),
         cmocka_unit_test(formats_use_it),
         cmocka_unit_test(hints_come_back_or_are_told),
+        cmocka_unit_test(newer_hints_are_used),
         cmocka_unit_test(the_cache_is_below_an_absolute_path), /* last: changes the environment */
 
     };
