@@ -17,7 +17,8 @@ libiobench_a_SOURCES += \
 	formats/sink.c formats/sink.h \
 	formats/tar.c formats/tar_walk.c formats/tar_walk.h \
 	formats/tar_write.c formats/tar_write.h \
-	formats/tfrecord.c formats/tfrecord.h formats/tfrecord_writer.c
+	formats/tfrecord.c formats/tfrecord_frame.h \
+	formats/tfrecord_write.c formats/tfrecord_write.h
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c
 else

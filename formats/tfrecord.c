@@ -2,8 +2,6 @@
  *
  * TFRecord shards that hold tf.train.Examples: finding and reading them. A shard may be compressed
  * as a whole; then extents are offsets in the inflated stream. */
-#include "formats/tfrecord.h"
-
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -12,6 +10,8 @@
 #include "formats/index_file.h"
 #include "formats/plugins.h"
 #include "formats/scan.h"
+#include "formats/tfrecord_frame.h"
+#include "formats/tfrecord_write.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz_format.h"
 
 #include "base/bytes.h"
-#include "formats/tfrecord.h"
+#include "formats/tfrecord_frame.h"
 
 static void parse_framed(const struct plugin_choice *format, const uint8_t *bytes, size_t count)
 {

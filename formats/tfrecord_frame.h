@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tfrecord: shared by reading and writing the shards format: the frame of a TFRecord
+ * tfrecord_frame: shared by reading and writing the shards format: the frame of a TFRecord
  * (tensorflow/core/lib/io/record_writer.h) and the settings.
  *
  * u64 length, u32 masked CRC-32C of those 8 bytes, the payload, u32 masked CRC-32C of the
  * payload. */
-#ifndef IOBENCH_FORMATS_TFRECORD_H
-#define IOBENCH_FORMATS_TFRECORD_H
+#ifndef IOBENCH_FORMATS_TFRECORD_FRAME_H
+#define IOBENCH_FORMATS_TFRECORD_FRAME_H
 
 #include "base/crc32c.h"
 #include "formats/example.h"
 #include "formats/format.h"
-#include "formats/sink.h"
-
-#include <zlib.h>
 
 enum tfrecord_frame {
     TFRECORD_HEAD_BYTES = 12,
@@ -44,23 +41,5 @@ static inline uint32_t tfrecord_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
 }
-
-/* Return the path of the index beside a shard. free() it. */
-char *tfrecord_index_path(const char *path);
-
-/* ---- the writer: formats/tfrecord_writer.c ---- */
-
-struct tfrecord_writer {
-    struct sink sink, idx;
-    struct example_keys keys;
-    uint8_t *head; /* of the Example being written */
-    z_stream stream;
-    bool stream_open;
-    uint8_t *packed; /* NULL: not compressed */
-};
-
-int tfrecord_shard_open(void *state, const void *settings, const char *path);
-int tfrecord_shard_append(void *state, const struct sample *sample);
-int tfrecord_shard_close(void *state, bool commit);
 
 #endif

@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- * TFRecord shards that hold tf.train.Examples: writing them. */
-#include "formats/index_file.h"
-#include "formats/tfrecord.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/tfrecord_write.h"
 
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "formats/index_file.h"
+#include "formats/tfrecord_frame.h"
 
 #include <errno.h>
 #include <stdlib.h>
