@@ -135,6 +135,7 @@ goal() {
 check() {
     run 60 "$(tool tests/cuda/test_device_kernels)"
     run 60 "$(tool tests/cuda/test_device_magnitudes)"
+    run 60 "$(tool tests/cuda/test_device_resize)"
     fused
     run 60 "$(tool tests/cuda/test_device_trial)"
     run 120 "$(tool tests/cuda/test_cuda)"

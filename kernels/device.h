@@ -61,6 +61,38 @@ int device_normalise(const struct device_input *input, const uint8_t *rows, void
  * graph. */
 int device_stamp(uint64_t *moment, void *stream);
 
+/* ---- device_resize.cu: kernels/resize.h for images in device memory, with the same bytes ---- */
+
+/* A struct resize_axis in device memory. */
+struct device_axis {
+    const uint32_t *first;
+    const uint16_t *weights;
+    uint32_t taps, widest, high;
+};
+
+enum { DEVICE_MARK_BYTES = 16 };
+
+struct device_resized {
+    /* Rows of RGB bytes: address and pitch are multiples of 16, and whole pitches are readable. */
+    uint8_t *image;
+    uint32_t pitch, width, height; /* width * 3 is at least DEVICE_MARK_BYTES */
+    struct device_axis x, y;
+    uint32_t tile; /* columns of the output at a time: device_resize_tile() */
+    uint32_t mirror;
+    uint8_t *output; /* the caller's width x height x 3 */
+};
+
+/* Return how many columns fit into a block; 0: even the fewest need too many source columns, and
+ * the image cannot be resized. first is in host memory. */
+uint32_t device_resize_tile(const uint32_t *first, uint32_t widest, uint32_t width);
+/* tiles: the most of any image, width / tile rounded up. */
+int device_resize(const struct device_resized *images, uint32_t count, uint32_t width,
+                  uint32_t height, uint32_t tiles, void *stream);
+/* Mark images before they are decoded, and find those (marked: 1) that were not written. */
+int device_mark(const struct device_resized *images, uint32_t count, void *stream);
+int device_find_marks(const struct device_resized *images, uint32_t count, uint8_t *marked,
+                      void *stream);
+
 /* ---- device_pointwise.cu ---- */
 
 /* sum = a + b, or a if b is NULL; then an optional ReLU. */

@@ -13,7 +13,7 @@ CUDA_KERNELS = \
 	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
 	kernels/device_int8.cu kernels/device_magnitudes.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
-	kernels/device_pool.cu kernels/device_sample.cu kernels/device_stamp.cu \
+	kernels/device_pool.cu kernels/device_resize.cu kernels/device_sample.cu kernels/device_stamp.cu \
 	kernels/device_wire.cu
 CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/magnitudes.h \
 	kernels/norm.cuh kernels/window.cuh

@@ -4,4 +4,5 @@
 set -u
 command -v python3 >/dev/null || exit 77
 exec python3 "${srcdir:-.}/tests/cuda/loads.py" kernels/device_norm.nvcc.o kernels/device_pool.nvcc.o \
+    kernels/device_resize.nvcc.o \
     --check "${srcdir:-.}/tests/cuda/loads.list"

@@ -107,6 +107,19 @@ tests_cuda_test_device_magnitudes_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_magnitudes_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
+# The resize of decoded images against the CPU's, likewise.
+CUDA_RESIZE_TEST = tests/cuda/test_resize.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
+check_PROGRAMS += tests/cuda/test_resize tests/cuda/test_device_resize
+TESTS += tests/cuda/test_resize tests/cuda/test_device_resize
+tests_cuda_test_resize_SOURCES = $(CUDA_RESIZE_TEST)
+tests_cuda_test_resize_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_resize_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_device_resize_SOURCES = $(CUDA_RESIZE_TEST) kernels/runtime.c
+tests_cuda_test_device_resize_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_resize_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+tests_cuda_test_device_resize_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_device_resize_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
 # Results of fused plans against kernels/kernels.h, likewise on both.
 CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
