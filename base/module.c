@@ -125,8 +125,9 @@ static const void *module_find(const struct module *module, const char *symbol)
         return NULL;
     }
     snprintf(folder, sizeof folder, "%s", path);
+    const char *own_folder = dirname(folder); /* changes it */
     for (const char *const *library = module->libraries; *library; library++)
-        load_library(*library, dirname(folder));
+        load_library(*library, own_folder);
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         fail(ENOENT, "%s cannot be loaded: %s; %s", module->file, dlerror(), module->remedy);

@@ -13,7 +13,7 @@ struct module {
     const char *variable; /* environment variable that names another file to load */
     /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
      * site-packages, where PyTorch installs its own. */
-    const char *libraries[3];
+    const char *libraries[4];
     const char *remedy; /* when one of them is missing */
 };
 

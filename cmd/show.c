@@ -175,7 +175,7 @@ static int choose_decoder(struct show *show)
 
     if (code)
         return code;
-    if (!decoder_of(show->choice.plugin)->shown)
+    if (!decoder_of(show->choice.plugin)->gives_pixels)
         return fail(EINVAL, "--decode %s: makes no pixels", text);
     return 0;
 }

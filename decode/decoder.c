@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,8 +21,12 @@ const struct plugin *decoder_of_pixels(void)
 
 int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
 {
-    *decoder = (struct decoder){.ops = decoder_of(choice->plugin)};
-    decoder->state = memory_zeroed(choice->plugin->state_size);
+    *decoder = (struct decoder){0};
+    const struct plugin *plugin = module_plugin(&decoder_of(choice->plugin)->place, choice->plugin);
+    if (!plugin)
+        return -ENODEV;
+    decoder->ops = decoder_of(plugin);
+    decoder->state = memory_zeroed(plugin->state_size);
     if (!decoder->state)
         return -ENOMEM;
     return decoder->ops->open(decoder->state, choice->settings, &decoder->traits);
@@ -35,15 +40,39 @@ void decoder_close(struct decoder *decoder)
     decoder->state = NULL;
 }
 
+int decoder_begin(struct decoder *decoder, const struct decode_source *source,
+                  const struct view *view, void *row)
+{
+    const int code = decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
+
+    assert(code != DECODE_FULL || decoder->pending > 0);
+    if (code == DECODE_FULL)
+        return code;
+    decoder->figures.images++;
+    decoder->figures.bytes += source->length;
+    decoder->figures.failed += code < 0;
+    decoder->pending += code == DECODE_PENDING;
+    return code;
+}
+
+int decoder_finish(struct decoder *decoder, uint32_t index)
+{
+    assert(index < decoder->pending);
+    const int code = decoder->ops->finish(decoder->state, index, &decoder->figures);
+
+    decoder->figures.failed += code < 0;
+    if (index + 1 == decoder->pending)
+        decoder->pending = 0;
+    return code;
+}
+
 int decoder_decode(struct decoder *decoder, const struct decode_source *source,
                    const struct view *view, void *row)
 {
-    decoder->figures.images++;
-    decoder->figures.bytes += source->length;
-    int code = decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
-    if (code < 0)
-        decoder->figures.failed++;
-    return code;
+    assert(decoder->pending == 0);
+    const int code = decoder_begin(decoder, source, view, row);
+
+    return code == DECODE_PENDING ? decoder_finish(decoder, 0) : code;
 }
 
 bool decoder_uses_hints(const struct plugin_choice *choice)
@@ -79,6 +108,7 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
     into->corrupt += from->corrupt;
     into->entered += from->entered;
     into->stale += from->stale;
+    into->on_cpu += from->on_cpu;
 }
 
 bool decode_figures_describe(const struct decode_figures *figures, char *text, size_t bytes)
@@ -90,7 +120,8 @@ bool decode_figures_describe(const struct decode_figures *figures, char *text, s
                 {figures->progressive, "progressive"},  {figures->of_kind[IMAGE_PNG], "PNG"},
                 {figures->of_kind[IMAGE_WEBP], "WebP"}, {figures->of_kind[IMAGE_GIF], "GIF"},
                 {figures->of_kind[IMAGE_BMP], "BMP"},   {figures->truncated, "cut short"},
-                {figures->corrupt, "corrupt"},          {figures->failed, "could not be decoded"}};
+                {figures->corrupt, "corrupt"},          {figures->failed, "could not be decoded"},
+                {figures->on_cpu, "left to the CPU"}};
     size_t used = 0;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

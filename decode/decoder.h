@@ -7,6 +7,7 @@
 #define IOBENCH_DECODE_DECODER_H
 
 #include "base/image_header.h"
+#include "base/module.h"
 #include "base/plugin.h"
 #include "decode/view.h"
 
@@ -30,6 +31,7 @@ struct decoder_traits {
     size_t row_bytes;
     bool reads_image; /* false: the image is not read, and with --no-crc not even the record */
     uint32_t side;    /* the row is side x side x 3 RGB bytes; 0 if it holds no pixels */
+    uint32_t pending; /* images decoded at a time; 0: each at once */
 };
 
 /* Counts of irregular images, each decoded or counted; none stops a run. */
@@ -40,10 +42,15 @@ struct decode_figures {
     uint64_t corrupt; /* libjpeg warned of corrupt bytes in the decoded part; likewise */
     uint64_t entered; /* not decoded above the crop, thanks to a hint */
     uint64_t stale;   /* hints that are not of the image, and were not used */
+    uint64_t on_cpu;  /* of a decoder on a device: images that were left to the CPU */
 };
 
-/* Returned with a reason: decoded as far as possible, since the user accepts damaged images. */
-enum { DECODE_DAMAGED = 1 };
+enum {
+    /* With a reason: decoded as far as possible, since the user accepts damaged images. */
+    DECODE_DAMAGED = 1,
+    DECODE_PENDING = 3, /* the row will be written by finish(); the source is no longer needed */
+    DECODE_FULL = 4,    /* nothing was done: finish what is pending, and try again */
+};
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
 /* Write the counts that are not 0 of images other than plain colour JPEGs that were decoded, as "3
@@ -59,6 +66,11 @@ struct decoder_ops {
      * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
+    /* For decoders that decode many images at a time: decode() may also return DECODE_PENDING, or
+     * DECODE_FULL if any is pending. finish() returns what decode() would have of the image that
+     * was the index-th to become pending; all are finished, in order, before the next decode().
+     * NULL: none ever is. */
+    int (*finish)(void *state, uint32_t index, struct decode_figures *figures);
     /* Does it use hints, as set? NULL: it never does, and make_hint is NULL too. */
     bool (*uses_hints)(const void *settings);
     /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. */
@@ -66,6 +78,7 @@ struct decoder_ops {
                         uint8_t hint[DECODE_HINT_MAX]);
     /* Return what the last decoded row shows. NULL: rows hold no pixels. */
     const struct view_shown *(*shown)(const void *state);
+    struct module_place place; /* of one that needs a rare library: the rest is there */
 };
 
 extern const struct plugin *const decoder_registry[];
@@ -83,12 +96,19 @@ struct decoder {
     void *state;
     struct decoder_traits traits;
     struct decode_figures figures;
+    uint32_t pending;
 };
 
 int decoder_open(struct decoder *decoder, const struct plugin_choice *choice);
 void decoder_close(struct decoder *decoder);
 int decoder_decode(struct decoder *decoder, const struct decode_source *source,
                    const struct view *view, void *row);
+/* The same for many images at a time: may also return DECODE_PENDING or DECODE_FULL. */
+int decoder_begin(struct decoder *decoder, const struct decode_source *source,
+                  const struct view *view, void *row);
+/* Return what decoder_decode() would have of the index-th pending image. After the last one none is
+ * pending. */
+int decoder_finish(struct decoder *decoder, uint32_t index);
 bool decoder_uses_hints(const struct plugin_choice *choice);
 size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
                          uint8_t hint[DECODE_HINT_MAX]);

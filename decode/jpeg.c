@@ -30,8 +30,8 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"
-#include "decode/conventions.h"
 #include "decode/entry_points.h"
+#include "decode/look.h"
 #include "decode/orientation.h"
 #include "decode/plugins.h"
 
@@ -53,16 +53,12 @@ enum { BUMP_BYTES_PER_PIXEL = 12 };
 enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_AS, SCALE_FAST, SCALE_ANY, SCALE_NONE };
-enum { DAMAGED_REFUSE, DAMAGED_DECODE };
 enum { ENGINE_AUTO, ENGINE_OWN, ENGINE_TURBO };
 enum { ENTRY_POINTS_AUTO, ENTRY_POINTS_NO };
-enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE, LOOK_WHOLE };
 
 struct jpeg_settings {
-    uint64_t size;
-    struct image_limits limits;
-    double min_area, crop;
-    int as, view, dct, upsampling, scale, damaged, engine, entry_points;
+    struct look_settings look;
+    int dct, upsampling, scale, engine, entry_points;
 };
 
 struct jpeg_state {
@@ -86,52 +82,14 @@ struct jpeg_state {
     char reason[JMSG_LENGTH_MAX];
 };
 
-static const char *const view_names[] = {"asked", "train", "evaluate", "whole", NULL};
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
 static const char *const engine_names[] = {"auto", "own", "turbo", NULL};
 static const char *const entry_points_names[] = {"auto", "no", NULL};
-static const char *const damaged_names[] = {"refuse", "decode", NULL};
 static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
 static const struct option_spec jpeg_options[] = {
-    {.name = "size",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct jpeg_settings, size),
-     .fallback = "224",
-     .summary = "side of the output square in pixels",
-     .minimum = 1,
-     .maximum = 4096},
-    {.name = "view",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, view),
-     .fallback = "asked",
-     .choices = view_names,
-     .summary =
-         "random crop (train), centre crop (evaluate), all of the image without its aspect ratio "
-         "(whole), or as the job requests (asked)"},
-    {.name = "as",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, as),
-     .fallback = "iobench",
-     .choices = convention_names,
-     .summary = "whose random crops, filter and treatment of EXIF: docs/decode.md has the table"},
-    {.name = "min-area",
-     .type = OPTION_REAL,
-     .offset = offsetof(struct jpeg_settings, min_area),
-     .fallback = "auto",
-     .zero = "auto",
-     .summary = "minimum area of a random crop, as a share of the image; auto: 0.05, or as "
-                "the named loader does",
-     .minimum = 0.001,
-     .maximum = 1},
-    {.name = "crop",
-     .type = OPTION_REAL,
-     .offset = offsetof(struct jpeg_settings, crop),
-     .fallback = "0.875",
-     .summary = "side of the centre crop, as a share of the image's short side",
-     .minimum = 0.001,
-     .maximum = 1},
+    LOOK_ROWS(offsetof(struct jpeg_settings, look)),
     {.name = "dct",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, dct),
@@ -166,14 +124,6 @@ static const struct option_spec jpeg_options[] = {
      .choices = entry_points_names,
      .summary = "begin just above the crop where 'verify --entry-points' noted how, same pixels "
                 "(auto), or never (no)"},
-    {.name = "damaged",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, damaged),
-     .fallback = "refuse",
-     .choices = damaged_names,
-     .summary = "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or "
-                "decode what is there and mark the run degraded"},
-    IMAGE_LIMITS_ROWS(offsetof(struct jpeg_settings, limits)),
     {.name = NULL},
 };
 
@@ -205,7 +155,7 @@ static void on_progress(j_common_ptr jpeg)
 {
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
 
-    if (!image_limits_scan(&state->settings->limits, (uint64_t)state->jpeg.input_scan_number,
+    if (!image_limits_scan(&state->settings->look.limits, (uint64_t)state->jpeg.input_scan_number,
                            state->jpeg.image_width, state->jpeg.image_height, state->reason,
                            sizeof state->reason))
         longjmp(state->escape, 1);
@@ -253,7 +203,7 @@ static void source_end(j_decompress_ptr jpeg)
 static uint32_t choose_scale(const struct jpeg_state *state, const struct view_box *box)
 {
     const double shorter = box->width < box->height ? box->width : box->height;
-    const double side = (double)state->settings->size;
+    const double side = (double)state->settings->look.size;
 
     if (state->scale == SCALE_NONE || state->view.width)
         return 8;
@@ -488,21 +438,18 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     int code;
 
     state->settings = settings;
-    traits->side = (uint32_t)state->settings->size;
+    traits->side = (uint32_t)state->settings->look.size;
     traits->row_bytes = (size_t)traits->side * traits->side * 3;
     traits->reads_image = true;
-    state->as = &conventions[state->settings->as];
-    state->rules = *state->as->rules;
-    if (state->settings->min_area > 0)
-        state->rules.min_area = state->settings->min_area;
+    state->as = &conventions[state->settings->look.as];
+    state->rules = look_rules(&state->settings->look);
     state->scale = state->settings->scale != SCALE_AS ? state->settings->scale
                    : state->as->scales                ? SCALE_FAST
                                                       : SCALE_NONE;
-    state->rules.crop_share = state->settings->crop;
     if (state->as->upright && !(state->turned = memory_zeroed(traits->row_bytes)))
         return -ENOMEM;
     code = bump_open(&state->bump, BUMP_BYTES,
-                     BUMP_BYTES + state->settings->limits.pixels * BUMP_BYTES_PER_PIXEL);
+                     BUMP_BYTES + state->settings->look.limits.pixels * BUMP_BYTES_PER_PIXEL);
     if (code)
         return code;
     if ((code = open_baseline(state)))
@@ -542,8 +489,6 @@ static void jpeg_close(void *opaque)
 static int jpeg_decode(void *opaque, const struct decode_source *source, const struct view *view,
                        void *row, struct decode_figures *figures)
 {
-    static const enum view_kind kinds[] = {
-        [LOOK_TRAIN] = VIEW_TRAIN, [LOOK_EVALUATE] = VIEW_EVALUATE, [LOOK_WHOLE] = VIEW_WHOLE};
     struct jpeg_state *state = opaque;
     struct image_request request = {
         .source = source,
@@ -551,19 +496,17 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .rules = &state->rules,
         .filter = state->as->filter,
         .orientation = ORIENTATION_UPRIGHT,
-        .limits = &state->settings->limits,
-        .width = view->width ? view->width : (uint32_t)state->settings->size,
-        .height = view->width ? view->height : (uint32_t)state->settings->size,
+        .limits = &state->settings->look.limits,
+        .width = view->width ? view->width : (uint32_t)state->settings->look.size,
+        .height = view->width ? view->height : (uint32_t)state->settings->look.size,
         .bump = &state->bump,
         .row = row,
         .figures = figures,
-        .accepts_damaged = state->settings->damaged == DAMAGED_DECODE,
+        .accepts_damaged = state->settings->look.damaged == LOOK_DECODES,
         .shown = &state->shown,
     };
 
-    state->view = *view;
-    if (state->settings->view != LOOK_ASKED)
-        state->view.kind = kinds[state->settings->view];
+    state->view = look_view(&state->settings->look, view);
     bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);

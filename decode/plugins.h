@@ -8,5 +8,6 @@
 extern const struct decoder_ops decoder_none;
 extern const struct decoder_ops decoder_checksum;
 extern const struct decoder_ops decoder_jpeg;
+extern const struct decoder_ops decoder_nvjpeg;
 
 #endif

@@ -6,5 +6,8 @@ const struct plugin *const decoder_registry[] = {
     &decoder_none.plugin,
     &decoder_checksum.plugin,
     &decoder_jpeg.plugin,
+#ifdef HAVE_CUDA
+    &decoder_nvjpeg.plugin,
+#endif
     NULL,
 };

@@ -20,7 +20,7 @@ static int check(cudaError_t status, const char *what)
     if (status == cudaSuccess)
         return 0;
     cudaGetLastError(); /* clear it, or the next check finds it again */
-    return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "backend cuda: %s: %s", what,
+    return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "CUDA: %s: %s", what,
                 cudaGetErrorString(status));
 }
 

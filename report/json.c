@@ -417,6 +417,7 @@ static json_t *decode_of(const struct decode_figures *decode)
     json_put_count(object, "corrupt_images", decode->corrupt);
     json_put_count(object, "entered_images", decode->entered);
     json_put_count(object, "stale_hints", decode->stale);
+    json_put_count(object, "cpu_images", decode->on_cpu);
     return object;
 }
 

@@ -20,6 +20,14 @@ enum { GROUP_MAX = 64 };
  * of a lock per group negligible. */
 static const uint64_t group_ns = 50000;
 
+/* A record whose row the decoder has yet to write. */
+struct unfinished {
+    const struct fetch *fetch;
+    struct sample sample;
+    struct batch_account account; /* if the image is good */
+    bool lost;                    /* its bytes were, while they were read */
+};
+
 struct worker {
     struct decoders *decoders;
     struct thread thread;
@@ -27,6 +35,8 @@ struct worker {
     bool decoder_open;
     struct format_scratch scratch;
     uint32_t group;
+    struct unfinished unfinished[GROUP_MAX];
+    uint32_t unfinished_count;
     struct findings findings; /* of this run */
 };
 
@@ -79,7 +89,7 @@ struct decode_source decoders_source(const struct sample *sample)
                                   .channels = sample->channels};
 }
 
-/* Returns 0, DECODE_DAMAGED or -errno; failures set a reason. */
+/* Returns what decoder_begin() returns; failures set a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
@@ -101,10 +111,10 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
         source.hint_bytes = hints->rows[fetch->record].count;
     }
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
-    code = decoder_decode(&worker->decoder, &source, &view, row);
+    code = decoder_begin(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
-    return code ? fail_image(&sample, shard, code) : 0;
+    return code == DECODE_DAMAGED || code < 0 ? fail_image(&sample, shard, code) : code;
 }
 
 /* Decode a record, which may lie in a mapped file that other processes can truncate. */
@@ -115,9 +125,14 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 
     fault_guard_begin();
     int code = decode_mapped(worker, fetch, row, sample, &own);
-    if (!fault_guard_end(fetch->bytes, fetch->length))
+    const bool lost = !fault_guard_end(fetch->bytes, fetch->length);
+    if (code == DECODE_PENDING)
+        worker->unfinished[worker->unfinished_count++] =
+            (struct unfinished){fetch, *sample, own, lost};
+    else if (lost)
         return fail(ESTALE, "%s", fault_guard_reason);
-    batch_account_add(account, &own);
+    else if (code != DECODE_FULL)
+        batch_account_add(account, &own);
     return code;
 }
 
@@ -155,21 +170,16 @@ static void note_oddities(struct worker *worker, const struct fetch *fetch,
     note(worker, fetch, FINDING_LABEL);
 }
 
-/* Decode one record into its row. Returns 0, or -errno to stop the run. */
-static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
+/* Account for a record that is decoded, or is not. Returns 0, or -errno to stop the run. */
+static int settle(struct worker *worker, const struct fetch *fetch, const struct sample *sample,
+                  int code, struct batch_account *account)
 {
     const struct engine_config *config = worker->decoders->config;
-    int32_t *label = batches_label(worker->decoders->batches, fetch->address);
     void *row = batches_row(worker->decoders->batches, fetch->address);
 
-    struct sample sample = {.label = -1};
-    int code = fetch->code;
-
-    if (code == 0 && worker->decoders->parses)
-        code = decode_row(worker, fetch, row, &sample, account);
-    *label = code < 0 ? -1 : sample.label;
+    *batches_label(worker->decoders->batches, fetch->address) = code < 0 ? -1 : sample->label;
     if (code >= 0) {
-        note_oddities(worker, fetch, &sample, code);
+        note_oddities(worker, fetch, sample, code);
         account->samples++;
         account->record_bytes += fetch->length;
         return 0;
@@ -182,6 +192,67 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     if (row)
         memset(row, 0, worker->decoder.traits.row_bytes);
     return 0;
+}
+
+static int finish_one(struct worker *worker, uint32_t index, struct batch_account *account)
+{
+    const struct unfinished *one = &worker->unfinished[index];
+    int code = decoder_finish(&worker->decoder, index);
+
+    if (one->lost)
+        code = fail(ESTALE, "%s", fault_guard_reason);
+    else if (code)
+        fail_image(&one->sample, &worker->decoders->config->catalog->shards[one->fetch->shard],
+                   code);
+    if (code >= 0)
+        batch_account_add(account, &one->account);
+    return settle(worker, one->fetch, &one->sample, code, account);
+}
+
+/* Returns 0, or the first failure that is to stop the run, with its reason. */
+static int finish_rows(struct worker *worker, struct batch_account *account)
+{
+    char reason[FAIL_REASON_BYTES];
+    int first = 0;
+
+    for (uint32_t i = 0; i < worker->unfinished_count; i++) {
+        const int code = finish_one(worker, i, account);
+        if (code && !first)
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        first = first ? first : code;
+    }
+    worker->unfinished_count = 0;
+    return first ? fail(-first, "%s", reason) : 0;
+}
+
+/* The same after a failure, if code is one, which remains. */
+static int finish_all(struct worker *worker, int code, struct batch_account *account)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    if (code == 0 || worker->unfinished_count == 0)
+        return code ? code : finish_rows(worker, account);
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    finish_rows(worker, account);
+    return fail(-code, "%s", reason);
+}
+
+/* Decode one record into its row, or begin to. Returns 0, or -errno to stop the run. */
+static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
+{
+    void *row = batches_row(worker->decoders->batches, fetch->address);
+    struct sample sample = {.label = -1};
+    int code = fetch->code;
+
+    if (code == 0 && worker->decoders->parses)
+        code = decode_row(worker, fetch, row, &sample, account);
+    if (code == DECODE_FULL) {
+        code = finish_rows(worker, account);
+        if (code)
+            return code;
+        code = decode_row(worker, fetch, row, &sample, account);
+    }
+    return code == DECODE_PENDING ? 0 : settle(worker, fetch, &sample, code, account);
 }
 
 /* Rows of one batch that are written but not yet reported. */
@@ -200,7 +271,8 @@ static void announce(struct worker *worker, struct written *written)
     batches_done(worker->decoders->batches, written->batch, written->rows, &written->account);
 }
 
-/* *waited_ns: for batches to open, as the trainer is behind. */
+/* *waited_ns: for batches to open, as the trainer is behind. Rows are finished before that wait:
+ * the batches that must be taken first may need them. */
 static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
                          uint64_t *waited_ns, struct written *written)
 {
@@ -208,19 +280,23 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
     const uint64_t batch_size = decoders->config->job->batch_size;
 
     *written = (struct written){.batch = fetches[0]->address / batch_size};
-    for (uint32_t i = 0; i < count; i++) {
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
         uint64_t own = fetches[i]->address / batch_size;
         if (own != written->batch) {
+            if ((code = finish_rows(worker, &written->account)))
+                break;
             announce(worker, written);
             *written = (struct written){.batch = own};
         }
-        int code = batches_wait_open(decoders->batches, fetches[i]->address, waited_ns);
+        code = batches_wait_open(decoders->batches, fetches[i]->address, waited_ns);
         if (code == 0)
             code = work_on(worker, fetches[i], &written->account);
-        if (code)
-            return code;
         written->rows++;
     }
+    code = finish_all(worker, code, &written->account);
+    if (code)
+        return code;
     loader_release(decoders->loader, fetches, count);
     return 0;
 }
@@ -249,6 +325,8 @@ static int worker_body(void *argument)
             return code;
         }
         announce(worker, &written);
+        if (worker->decoder.traits.pending)
+            continue; /* as many as it decodes at a time */
         uint64_t fitting = group_ns * (uint32_t)taken / (busy_ns + 1);
         worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
     }
@@ -314,7 +392,11 @@ int decoders_start(struct decoders *decoders, bool no_bytes)
         struct worker *worker = &decoders->workers[i];
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
-        worker->group = decoders->parses ? 1 : GROUP_MAX;
+        const uint32_t pending = worker->decoder.traits.pending;
+        worker->group = !decoders->parses     ? GROUP_MAX
+                        : !pending            ? 1
+                        : pending < GROUP_MAX ? pending
+                                              : GROUP_MAX;
         worker->findings = (struct findings){0};
         worker->decoder.figures = (struct decode_figures){0};
         int code = thread_start(&worker->thread, name, worker_body, worker);

@@ -3,8 +3,9 @@
  * Memory of the emulated device, and the host's that is pinned. Each piece is known, so that a copy
  * beyond its end ends the program. Memory that is neither is pageable, and copied as a device does
  * it: on the way in it is looked at before the call returns, on the way out it is waited for. A
- * graph takes none of it. Fresh memory holds what is no number, so that what is read before it is
- * written shows.
+ * graph takes none of it. IOBENCH_EMULATED_PIECES: there is no memory for more allocations than
+ * these at a time. Fresh memory holds what is no number, so that what is read before it is written
+ * shows.
  */
 #include "kernels/runtime.h"
 
@@ -82,9 +83,16 @@ void *emulated_scratch(uint64_t bytes)
     return memset(memory, 0xff, bytes);
 }
 
+static bool is_full(void)
+{
+    const char *most = getenv("IOBENCH_EMULATED_PIECES");
+
+    return most && emulated_pieces() >= strtoull(most, NULL, 10);
+}
+
 static void *allocate(uint64_t bytes, bool pinned)
 {
-    struct piece *piece = malloc(sizeof *piece);
+    struct piece *piece = is_full() ? NULL : malloc(sizeof *piece);
     char *start = emulated_scratch(bytes);
 
     emulated_refuse_captured("memory is asked for");

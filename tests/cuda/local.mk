@@ -2,7 +2,7 @@
 # The cuda backend without a device: with kernels built for the host and host memory in place of
 # device memory (tests/cuda/emulated_runtime.c).
 EXTRA_DIST += tests/cuda/loads.sh tests/cuda/loads.py tests/cuda/loads.list
-EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/ranks.sh
+EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/nvjpeg.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 TESTS += tests/cuda/loads.sh
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
@@ -25,6 +25,18 @@ tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
 tests_cuda_emulated_so_LDADD = $(tests_cuda_libemulated_a_OBJECTS) $(EMULATED_OBJECTS) -lstdc++ -lm
 tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS)
+
+# The nvjpeg decoder, with libjpeg-turbo in place of nvJPEG.
+check_PROGRAMS += tests/cuda/emulated_nvjpeg.so tests/cuda/libnvjpeg.so.13
+tests_cuda_emulated_nvjpeg_so_SOURCES = $(NVJPEG_SOURCES)
+tests_cuda_emulated_nvjpeg_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cuda_emulated_nvjpeg_so_LDFLAGS = $(SANITIZE) -shared
+tests_cuda_emulated_nvjpeg_so_LDADD = kernels/device_resize.emulated.o $(EMULATED) -lstdc++
+tests_cuda_emulated_nvjpeg_so_DEPENDENCIES = $(EMULATED) kernels/device_resize.emulated.o
+tests_cuda_libnvjpeg_so_13_SOURCES = tests/cuda/mock_nvjpeg.c
+tests_cuda_libnvjpeg_so_13_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cuda_libnvjpeg_so_13_LDFLAGS = $(SANITIZE) -shared -Wl,-soname,libnvjpeg.so.13
+tests_cuda_libnvjpeg_so_13_LDADD = $(JPEG_LIBS)
 
 # Ranks in host memory, with our own library in place of NCCL.
 if HAVE_NCCL
@@ -53,7 +65,10 @@ check_PROGRAMS += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
-TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh
+TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/nvjpeg.sh
+check_PROGRAMS += tests/cuda/test_nvjpeg
+tests_cuda_test_nvjpeg_SOURCES = tests/cuda/test_nvjpeg.c tests/unit/decoding.h tests/unit/fixture.h tests/unit/unit.h
+tests_cuda_test_nvjpeg_LDADD = $(UNIT_LIBS)
 
 check_PROGRAMS += tests/cuda/test_input
 tests_cuda_test_input_SOURCES = tests/cuda/test_input.c tests/unit/unit.h

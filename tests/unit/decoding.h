@@ -5,6 +5,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/fail.h"
 #include "base/plugin.h"
 #include "decode/decoder.h"
 #include "decode/view.h"
@@ -20,7 +21,8 @@ struct bench {
 static void start(struct bench *bench, const char *text)
 {
     assert_int_equal(plugin_choose("decoder", decoder_registry, text, &bench->choice), 0);
-    assert_int_equal(decoder_open(&bench->decoder, &bench->choice), 0);
+    if (decoder_open(&bench->decoder, &bench->choice))
+        fail_msg("%s: %s", text, fail_reason());
     bench->row = malloc(bench->decoder.traits.row_bytes);
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nvjpeg decoder's front end: its options; the decoder is in the module iobench-nvjpeg.so. A
+ * program built with CUDA therefore starts on machines without it.
+ */
+#include "decode/nvjpeg_settings.h"
+
+#include "base/module.h"
+#include "decode/plugins.h"
+
+static const struct module module_nvjpeg = {
+    .file = "iobench-nvjpeg.so",
+    .variable = "IOBENCH_NVJPEG_MODULE",
+    /* Either: the module says if both are missing. */
+    .libraries = {"libcuda.so.1", "libnvjpeg.so.13", "libnvjpeg.so.12"},
+    .remedy = "install the NVIDIA driver",
+};
+
+static const char *const engines[] = {
+    [NVJPEG_AUTO] = "auto", [NVJPEG_HARDWARE] = "hardware", [NVJPEG_GPU] = "gpu", NULL};
+
+static const struct option_spec nvjpeg_options[] = {
+    LOOK_ROWS(offsetof(struct nvjpeg_settings, look)),
+    {.name = "engine",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct nvjpeg_settings, engine),
+     .fallback = "auto",
+     .choices = engines,
+     .summary =
+         "the GPU's JPEG engines (hardware), its SMs (gpu), or the first that it has (auto)"},
+    {.name = "device",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct nvjpeg_settings, device),
+     .fallback = "0",
+     .summary = "GPU number, as CUDA counts",
+     .maximum = 63},
+    {.name = "images",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct nvjpeg_settings, images),
+     .fallback = "64",
+     .summary = "images decoded at a time by each decode thread",
+     .minimum = 1,
+     .maximum = NVJPEG_IMAGES_MAX},
+    {.name = "memory",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct nvjpeg_settings, memory),
+     .fallback = "256MiB",
+     .summary = "GPU memory for decoded images of each decode thread; larger images are left to "
+                "the CPU",
+     .minimum = 1 << 20,
+     .maximum = 17179869184.0},
+    {.name = NULL},
+};
+
+static int nvjpeg_usable(void)
+{
+    return module_usable(&decoder_nvjpeg.place, &decoder_nvjpeg.plugin);
+}
+
+const struct decoder_ops decoder_nvjpeg = {
+    .plugin = {.name = "nvjpeg",
+               .summary = "decodes, crops and resizes on an NVIDIA GPU (nvJPEG); what that cannot, "
+                          "on the CPU",
+               .options = nvjpeg_options,
+               .settings_size = sizeof(struct nvjpeg_settings),
+               .usable = nvjpeg_usable},
+    .gives_pixels = true,
+    .place = {&module_nvjpeg, "iobench_decoder_nvjpeg"},
+};
