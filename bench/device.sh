@@ -19,6 +19,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   torch       PyTorch's, by batch, in all precisions, eager and compiled
   networks    images/s of every network
   feed        a data set of JPEGs through ResNet-50: who limits; uploads ahead or not; two jobs on one GPU
+  nvjpeg      JPEGs decoded by the GPU: how near to the CPU's rows; images/s by threads, alone and with ResNet-50
   ranks       two GPUs by each exchange: the same weights as one process, and what is exposed (needs mpirun)
 The default is all of them, the most important first. Parts that cannot run say why. Results go to --out
 (device-results); plans, data sets and what else they need to --work (work in it), where the next call finds
@@ -41,7 +42,7 @@ while [ $# -gt 0 ]; do
     --out) OUT=${2:?} && shift ;;
     --work) WORK=${2:?} && shift ;;
     --seconds) DEADLINE=$(($(date +%s) + ${2:?})) && shift ;;
-    check | losses | sanitize | learn | rates | layers | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
+    check | losses | sanitize | learn | rates | layers | fusion | precisions | torch | networks | feed | nvjpeg | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -61,7 +62,8 @@ else
     tool() { echo "$BUILD/$1"; }
     srcdir=$HERE/..
     : "${IOBENCH_CUDA_MODULE:=$BUILD/iobench-cuda.so}" "${IOBENCH_NCCL_MODULE:=$BUILD/iobench-nccl.so}"
-    export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
+    : "${IOBENCH_NVJPEG_MODULE:=$BUILD/iobench-nvjpeg.so}"
+    export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE IOBENCH_NVJPEG_MODULE
 fi
 export srcdir
 
@@ -238,6 +240,21 @@ feed() {
     cat "$WORK/job1.txt" "$WORK/job2.txt"
 }
 
+# On the CPU, a fast DCT and repeated chroma cost rows down to 37 dB; below 32 something is wrong.
+nvjpeg() {
+    no_gpu && return
+    program=$(tool iobench) set=$WORK/set
+    for engine in hardware gpu; do
+        run 60 "$(tool bench/device_decode)" --images "${DECODE_IMAGES:-512}" --seconds "${RATE_SECONDS:-2}" \
+            --threads "${DECODE_THREADS:-16}" --least 32 jpeg:scale=none "nvjpeg:engine=$engine${DECODE_MORE-}"
+    done
+    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=1000,mean=110k" "$set" --shards 8
+    for threads in 2 4 8; do
+        run 60 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer "$NETWORK" --decode "nvjpeg:engine=auto${DECODE_MORE-}" \
+            --decode-threads $threads
+    done
+}
+
 ranks() {
     command -v mpirun >/dev/null || { echo "skipped: mpirun is not installed" && return; }
     [ -x "$(tool tests/cluster/ranks)" ] || { echo "skipped: only from a build folder" && return; }
@@ -263,7 +280,7 @@ if command -v nvidia-smi >/dev/null; then
     dmon=$!
 fi
 machine 2>&1 | tee -a "$OUT/results.txt"
-for part in ${PARTS:-check losses rates layers torch feed fusion precisions networks learn sanitize ranks}; do
+for part in ${PARTS:-check losses rates layers torch feed nvjpeg fusion precisions networks learn sanitize ranks}; do
     { echo "==== $part"; $part; } 2>&1 | tee -a "$OUT/results.txt"
     cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done

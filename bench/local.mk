@@ -71,6 +71,9 @@ EXTRA_DIST += bench/curve.py bench/nodes.py bench/predict.py bench/shuffle-learn
 noinst_PROGRAMS += bench/device_steps
 bench_device_steps_SOURCES = bench/device_steps.c
 bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
+noinst_PROGRAMS += bench/device_decode
+bench_device_decode_SOURCES = bench/device_decode.c
+bench_device_decode_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += bench/device.sh bench/device_torch.py
 if HAVE_CUDA
 noinst_PROGRAMS += bench/device_kernels
@@ -80,7 +83,7 @@ bench_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 bench_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 bench_device_kernels_LDADD = $(CUDA_OBJECTS) $(LIBIOBENCH_LIBS) $(CUDA_LIBS)
 bench_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
-PORTABLE_ALSO += bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh \
+PORTABLE_ALSO += bench/device_decode bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh \
 	$(srcdir)/bench/device_torch.py
 if HAVE_CMOCKA
 PORTABLE_ALSO += tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_resize \

@@ -9,7 +9,7 @@ results=$PWD/results
 cd "${IOBENCH%/*}" || exit
 expect 0 sh "$SRCDIR/bench/device.sh" --out "$results" --work "$results/../scratch" --seconds 0
 says "==== check" "==== fusion" "==== ranks" "-- skipped: no time is left"
-for part in check losses sanitize learn rates layers fusion precisions torch networks feed ranks; do
+for part in check losses sanitize learn rates layers fusion precisions torch networks feed nvjpeg ranks; do
     grep -q "^==== $part" "$results/results.txt" || die "nothing is kept of $part"
 done
 [ "$(find "$results" -type f | wc -l)" -le 2 ] || die "more than results are there: $(ls "$results")"
@@ -39,6 +39,10 @@ printf '%s\n' "$out" | grep -q "batch 3" && die "a step was timed after the end"
 rm "$results/../looks"
 expect 0 rehearse layers
 says "lenet, cuda, fp16, training" "measure us" device_optimise
+expect 0 env IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" IOBENCH_NVJPEG_MODULE="$PWD/tests/cuda/emulated_nvjpeg.so" \
+    DECODE_IMAGES=3 DECODE_THREADS=1 DECODE_MORE=,memory=8MiB RATE_SECONDS=0 IMAGES=8 NETWORK=none \
+    sh "$SRCDIR/bench/device.sh" nvjpeg --out "$results" --work "$results/../scratch" --seconds 300
+says "nvjpeg:engine=hardware,memory=8MiB: 3 of 3 rows are those of jpeg:scale=none; 0 left to the CPU" "nvjpeg:engine=gpu,memory=8MiB: 3 of 3"
 # What fails is told: here a layer without an engine.
 rm "$results/../looks"
 expect 1 env IOBENCH_EMULATED_REFUSED=50 NETWORK=lenet BATCHES=2 RATE_SECONDS=0 TOURNAMENT=1 \

@@ -8,9 +8,8 @@
 
 build=$(dirname "$IOBENCH")
 IOBENCH_NVJPEG_MODULE=$build/tests/cuda/emulated_nvjpeg.so
-LD_LIBRARY_PATH=$build/tests/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 IOBENCH_CUDA_MODULE=$build/tests/cuda/emulated.so
-export IOBENCH_CUDA_MODULE IOBENCH_NVJPEG_MODULE LD_LIBRARY_PATH
+export IOBENCH_CUDA_MODULE IOBENCH_NVJPEG_MODULE
 
 (cd "$build" && tests/cuda/test_nvjpeg) >unit.out 2>&1 || die "$(cat unit.out)"
 
