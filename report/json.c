@@ -223,6 +223,8 @@ static json_t *engine_of(const struct result *result)
     json_t *object = json_object();
 
     put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
+    put_text_if(object, "decoder_engine", result->decoder_engine,
+                "the decoder is the same on every machine");
     put_text_if(object, "shuffle", result->shuffle, "no data set was found");
     if (result->iodepth)
         json_put_count(object, "iodepth", result->iodepth);

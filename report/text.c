@@ -108,9 +108,10 @@ static void print_settings(const struct text_page *page)
     print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s",
                 result->shuffle[0] ? result->shuffle : job->order.shuffle, job->order.seed, ranks,
                 limit, words_window(result->reads.window, result->reads.read_bytes, window));
-    print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s",
-                job->decode.decoder, result->threads, result->threads == 1 ? "thread" : "threads",
-                job->batch_size, job->trainer);
+    const char *with = result->decoder_engine;
+    print_entry(page, "Work", "decode %s%s%s%s on %u %s, batches of %" PRIu64 ", trainer %s",
+                job->decode.decoder, with[0] ? " (" : "", with, with[0] ? ")" : "", result->threads,
+                result->threads == 1 ? "thread" : "threads", job->batch_size, job->trainer);
     if (environment->host[0]) {
         bytes_text(environment->memory_bytes, memory, sizeof memory);
         if (environment->memory_limit_bytes)

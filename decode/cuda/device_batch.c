@@ -5,6 +5,7 @@
 #include "base/fail.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256, VECTOR = 16 };
@@ -21,19 +22,28 @@ static int check(int status, const char *what)
                 library_status_text(status));
 }
 
-/* With the engine that was asked for, or the first that the GPU has. */
-static int open_library(struct device_batch *batch, int engine)
+/* With JPEG engines, if they are wanted and the GPU has any. */
+static int open_engine(struct device_batch *batch, int engine)
 {
     int status = LIBRARY_ARCH_MISMATCH;
 
     if (engine != NVJPEG_GPU)
         status = batch->library.create(LIBRARY_BACKEND_HARDWARE, NULL, NULL, 0, &batch->handle);
-    if (engine == NVJPEG_HARDWARE && status != LIBRARY_SUCCESS)
+    const bool has_none = status == LIBRARY_ARCH_MISMATCH || status == LIBRARY_NOT_IMPLEMENTED;
+    if (engine == NVJPEG_HARDWARE && has_none)
         return fail(ENODEV, "nvJPEG: the %s has no JPEG engines (%s): use engine=gpu",
                     batch->runtime.name, library_status_text(status));
-    if (status != LIBRARY_SUCCESS)
+    snprintf(batch->engine, sizeof batch->engine, "%s of %s",
+             has_none ? "multiprocessors" : "JPEG engines", batch->runtime.name);
+    if (has_none)
         status = batch->library.create(LIBRARY_BACKEND_GPU, NULL, NULL, 0, &batch->handle);
-    int code = check(status, "start");
+    return check(status, "start");
+}
+
+static int open_library(struct device_batch *batch, int engine)
+{
+    int code = open_engine(batch, engine);
+
     if (code == 0)
         code = check(batch->library.state_create(batch->handle, &batch->state), "make a state");
     if (code == 0)

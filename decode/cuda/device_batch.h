@@ -23,7 +23,8 @@ struct device_batch {
     void *handle, *state, *parsed; /* nvJPEG's */
     void *done;                    /* an event */
     uint32_t side, capacity, count, tiles;
-    uint32_t begun; /* the size of batches that the state is for */
+    uint32_t begun;   /* the size of batches that the state is for */
+    char engine[128]; /* the GPU, and what decodes there */
     /* Each a part of a whole: device memory for images, pinned memory for files, and tables in
      * both. */
     struct device_space {

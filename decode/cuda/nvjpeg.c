@@ -198,6 +198,7 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
         return code;
     *traits = state->cpu.traits;
     traits->pending = (uint32_t)state->settings->images;
+    traits->engine = state->batch.engine;
     if (!(state->baseline = baseline_create()))
         return fail(ENOMEM, "out of memory for a JPEG decoder");
     code = bump_open(&state->bump, PLAN_BYTES, PLAN_MOST);

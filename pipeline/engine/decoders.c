@@ -382,6 +382,13 @@ int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
     return code;
 }
 
+const char *decoders_engine(const struct decoders *decoders)
+{
+    const char *engine = decoders->workers[0].decoder.traits.engine;
+
+    return engine ? engine : "";
+}
+
 int decoders_start(struct decoders *decoders, bool no_bytes)
 {
     const struct decode_settings *decode = &decoders->config->job->decode;

@@ -27,6 +27,9 @@ struct decode_source decoders_source(const struct sample *sample);
 /* Find this decoder's row size. Returns 0 or -errno. */
 int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
 
+/* Return what decodes, or "" (struct decoder_traits). */
+const char *decoders_engine(const struct decoders *decoders);
+
 int decoders_start(struct decoders *decoders,
                    bool no_bytes); /* no_bytes: the reader delivers no bytes */
 /* Returns 0 or the first failure of a decode thread. */

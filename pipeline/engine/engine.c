@@ -419,6 +419,8 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         return begin(hooks, &run->epochs[0], code);
     const struct reader_traits *traits = loader_traits(engine->loader);
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
+    snprintf(result->decoder_engine, sizeof result->decoder_engine, "%s",
+             decoders_engine(engine->decoders));
     if (traits->notice[0] && run->number == 0)
         result_notice(result, "%s", traits->notice);
     if (engine->config.job->decode.digest && traits->no_bytes)

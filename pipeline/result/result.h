@@ -206,6 +206,7 @@ struct result {
     /* as used */
     bool decodes; /* to pixels */
     char reader_engine[160];
+    char decoder_engine[160];
     char shuffle[160]; /* what --shuffle auto chose, else --shuffle */
     uint32_t iodepth;  /* queue depth; with auto the saturation depth, 0 if none was found */
     uint32_t threads;

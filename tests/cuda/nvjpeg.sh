@@ -36,7 +36,11 @@ run() { # STATUS DECODER OPTIONS...
         --json run.json "$@"
 }
 run 0 nvjpeg:size=32,memory=8MiB
+says "nvjpeg:size=32,memory=8MiB (JPEG engines of emulated) on 3 threads"
+grep -q '"decoder_engine": "JPEG engines of emulated"' run.json || die "the engine is not in the JSON"
 grep -q '"cpu_images": 0' run.json || die "images are left to the CPU: $(grep cpu_images run.json)"
+IOBENCH_EMULATED_NVJPEG=no-engines run 0 nvjpeg:size=32,memory=8MiB
+says "(multiprocessors of emulated)"
 IOBENCH_EMULATED_NVJPEG=skips run 0 nvjpeg:size=32,memory=8MiB
 says "left to the CPU"
 grep -q '"failed_images": 0' run.json || die "images failed: $(grep failed_images run.json)"
