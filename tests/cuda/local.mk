@@ -86,6 +86,17 @@ tests_cuda_ordered_so_DEPENDENCIES = $(ORDERED_OBJECTS)
 tests_cuda_test_order_SOURCES = tests/cuda/test_order.c tests/unit/unit.h
 tests_cuda_test_order_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_cuda_test_order_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/cuda/ordered_nvjpeg.so tests/cuda/test_order_nvjpeg
+TESTS += tests/cuda/test_order_nvjpeg
+tests_cuda_ordered_nvjpeg_so_SOURCES = $(NVJPEG_SOURCES) $(EMULATED_DEVICE)
+tests_cuda_ordered_nvjpeg_so_CFLAGS = $(tests_cuda_ordered_so_CFLAGS)
+tests_cuda_ordered_nvjpeg_so_LDFLAGS = $(tests_cuda_ordered_so_LDFLAGS)
+tests_cuda_ordered_nvjpeg_so_LDADD = kernels/device_resize.ordered.o -lstdc++
+tests_cuda_ordered_nvjpeg_so_DEPENDENCIES = kernels/device_resize.ordered.o
+tests_cuda_test_order_nvjpeg_SOURCES = $(tests_cuda_test_nvjpeg_SOURCES)
+tests_cuda_test_order_nvjpeg_CPPFLAGS = $(AM_CPPFLAGS) -DMODULE='"tests/cuda/ordered_nvjpeg.so"'
+tests_cuda_test_order_nvjpeg_CFLAGS = $(tests_cuda_test_order_CFLAGS)
+tests_cuda_test_order_nvjpeg_LDADD = $(UNIT_LIBS)
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/ordered_nccl.so
 tests_cuda_ordered_nccl_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES) $(EMULATED_DEVICE)
