@@ -44,6 +44,7 @@ static const struct option_spec train_options[] = {
     JOB_ORDER_ROWS(JOB),
     JOB_SILENCE_ROW(JOB),
     JOB_DECODE_ROWS(JOB),
+    JOB_ENTRY_POINTS_ROW(JOB),
 
     {"epochs", 'e', OPTION_COUNT, JOB_FIELD(JOB, epochs), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "Training", .summary = "passes over the data set"},

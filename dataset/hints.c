@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dataset/hints.h"
 
+#include "base/bytes.h"
+#include "base/fail.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -36,10 +38,68 @@ int hints_put(struct hints *hints, uint64_t record, const void *bytes, size_t co
 {
     struct hint *hint = &hints->rows[record];
 
-    hint->bytes = memory_zeroed(count);
+    hint->bytes = memory_zeroed(count + (count == 0)); /* never NULL */
     if (!hint->bytes)
         return -ENOMEM;
     memcpy(hint->bytes, bytes, count);
     hint->count = (uint16_t)count;
     return 0;
+}
+
+uint64_t hints_count(const struct hints *hints)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < hints->count; i++)
+        count += hints->rows[i].count > 0;
+    return count;
+}
+
+void hints_replace(struct hints *hints, const struct hints *by)
+{
+    for (uint64_t i = 0; i < by->count; i++)
+        if (hints_has(by, i))
+            hints->rows[i] = by->rows[i];
+}
+
+/* ---- between processes: a length per record, then the bytes ---- */
+
+enum { LENGTH_BYTES = 2, NOT_PUT = 0xffff };
+
+uint8_t *hints_pack(const struct hints *hints, size_t *bytes)
+{
+    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+
+    *bytes = lengths_bytes;
+    for (uint64_t i = 0; i < hints->count; i++)
+        *bytes += hints->rows[i].count;
+    uint8_t *raw = memory_zeroed(*bytes), *to = raw ? raw + lengths_bytes : NULL;
+    for (uint64_t i = 0; raw && i < hints->count; i++) {
+        const struct hint *hint = &hints->rows[i];
+        bytes_put_le16(raw + i * LENGTH_BYTES, hint->bytes ? hint->count : NOT_PUT);
+        if (hint->count)
+            memcpy(to, hint->bytes, hint->count);
+        to += hint->count;
+    }
+    return raw;
+}
+
+int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes)
+{
+    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+    size_t used = lengths_bytes;
+    bool is_sound = bytes >= lengths_bytes;
+
+    for (uint64_t i = 0; is_sound && i < hints->count; i++) {
+        const uint16_t count = bytes_le16(raw + i * LENGTH_BYTES);
+        if (count == NOT_PUT)
+            continue;
+        is_sound = count <= HINT_BYTES_MAX && count <= bytes - used;
+        if (is_sound && !hints_has(hints, i) && hints_put(hints, i, raw + used, count))
+            return -ENOMEM;
+        used += count;
+    }
+    return is_sound && used == bytes
+               ? 0
+               : fail(EPROTO, "a rank sent impossible hints: use the same build on all nodes");
 }

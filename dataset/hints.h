@@ -7,6 +7,7 @@
 #ifndef IOBENCH_DATASET_HINTS_H
 #define IOBENCH_DATASET_HINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,24 @@ struct hints {
 struct hints *hints_create(uint64_t records); /* NULL with a reason */
 void hints_destroy(struct hints *hints);      /* NULL is fine */
 
-/* Copy 1 to HINT_BYTES_MAX bytes as the hint of a record, which has none. Any thread, different
- * records. Returns 0 or -ENOMEM. */
+/* Copy at most HINT_BYTES_MAX bytes as the hint of a record, which was not put before. 0 bytes: it
+ * was looked at, and can have none. Any thread, different records. Returns 0 or -ENOMEM. */
 int hints_put(struct hints *hints, uint64_t record, const void *bytes, size_t count);
+static inline bool hints_has(const struct hints *hints, uint64_t record) /* put, or loaded */
+{
+    return hints->rows[record].bytes != NULL;
+}
+
+/* Return how many records have a hint. */
+uint64_t hints_count(const struct hints *hints);
+
+/* Replace loaded hints by those that were put into others, which must outlive these. */
+void hints_replace(struct hints *hints, const struct hints *by);
+
+/* The hints that were put, as one piece of memory, to free(); NULL with a reason. */
+uint8_t *hints_pack(const struct hints *hints, size_t *bytes);
+/* Put those of another process, for records that have none. Returns 0, -ENOMEM, or -EPROTO with a
+ * reason if the bytes are not what hints_pack() made of as many records. */
+int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes);
 
 #endif

@@ -368,7 +368,7 @@ static void stop_check(void *context)
     flag_set(&((struct shard_check *)context)->stop);
 }
 
-static int check_shards(const struct catalog *catalog)
+int sidecar_check_shards(const struct catalog *catalog)
 {
     struct shard_check check = {.catalog = catalog,
                                 .thread_count = catalog->shard_count / FILES_A_THREAD + 1};
@@ -501,7 +501,7 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
     if (code == 0)
         code = load_table(catalog, file, &header);
     if (code == 0)
-        code = check_shards(catalog);
+        code = sidecar_check_shards(catalog);
     catalog->left_out = header.left_out;
     if (code == 0)
         names = names_below(catalog->root);

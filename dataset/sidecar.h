@@ -25,7 +25,10 @@ enum sidecar_place {
 /* Return the path of a data set's sidecar, to free(); NULL with a reason. */
 char *sidecar_path(const char *root, enum sidecar_place place);
 
-/* The same for hints (dataset/hints_file.h). */
+/* Return 0, or -ESTALE with a reason if a shard has changed since it was indexed. */
+int sidecar_check_shards(const struct catalog *catalog);
+
+/* The same path for hints (dataset/hints_file.h). */
 char *sidecar_hints_path(const char *root, enum sidecar_place place);
 
 /* key: hash of the settings that affect the index. Creates a missing folder. */

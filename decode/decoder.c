@@ -82,6 +82,11 @@ bool decoder_uses_hints(const struct plugin_choice *choice)
     return ops->uses_hints && ops->uses_hints(choice->settings);
 }
 
+bool decoder_makes_hints(const struct plugin_choice *choice)
+{
+    return decoder_of(choice->plugin)->make_hint != NULL;
+}
+
 size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
                          uint8_t hint[DECODE_HINT_MAX])
 {

@@ -48,7 +48,9 @@ libiobench_a_SOURCES += \
 	pipeline/engine/decoders.c \
 	pipeline/engine/decoders.h \
 	pipeline/engine/engine.c \
-	pipeline/engine/engine.h
+	pipeline/engine/engine.h \
+	pipeline/engine/hinting.c \
+	pipeline/engine/hinting.h
 libiobench_a_SOURCES += \
 	pipeline/evidence/invariants.c \
 	pipeline/evidence/invariants.h \
@@ -64,6 +66,8 @@ libiobench_a_SOURCES += \
 	pipeline/jobs/find.c \
 	pipeline/jobs/find.h \
 	pipeline/jobs/infer.c \
+	pipeline/jobs/keep_hints.c \
+	pipeline/jobs/keep_hints.h \
 	pipeline/jobs/infer.h \
 	pipeline/jobs/measurement.c \
 	pipeline/jobs/measurement.h \

@@ -261,6 +261,15 @@ static size_t count_runs(const struct compare_group *group)
     return count;
 }
 
+static bool makes_entry_points(const struct compare_group *group)
+{
+    bool makes = false;
+
+    for (size_t i = 0; i < group->count; i++)
+        makes |= json_is_object(json_object_get(group->jobs[i], "entry_points"));
+    return makes;
+}
+
 int compare_groups(const struct compare_group *a, const struct compare_group *b,
                    struct comparison *comparison)
 {
@@ -270,6 +279,8 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
         .basis = COMPARE_NOTHING,
         .a_valid = all_valid(a),
         .b_valid = all_valid(b),
+        .a_makes = makes_entry_points(a),
+        .b_makes = makes_entry_points(b),
         .a_runs = count_runs(a),
         .b_runs = count_runs(b),
         .a_sittings = count_sittings(a),

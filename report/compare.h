@@ -48,7 +48,8 @@ struct comparison {
     bool is_until;       /* ended by --runs auto */
     bool one_then_other; /* all sessions of one side came before all of the other */
     bool a_valid, b_valid;
-    size_t together; /* number of comparisons behind p_corrected */
+    bool a_makes, b_makes; /* entry points, in its first epoch */
+    size_t together;       /* number of comparisons behind p_corrected */
 };
 
 /* Results of one configuration: one or more members of "jobs". */

@@ -103,6 +103,12 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      "With %zu and %zu sessions even the largest difference is not significant (p "
                      ">= %.2g).",
                      comparison->a_sittings, comparison->b_sittings, first->least_p);
+    if (comparison->a_makes || comparison->b_makes)
+        words_printf(stream, "", 2,
+                     "%s made entry points, which slows the first epoch of the first run.",
+                     comparison->a_makes && comparison->b_makes ? "A and B"
+                     : comparison->a_makes                      ? "A"
+                                                                : "B");
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
         words_printf(stream, "", 2,
                      "All sessions of one side came before those of the other: any other "
@@ -136,6 +142,8 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b_runs));
     json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
     json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
+    json_object_set_new(object, "a_made_entry_points", json_boolean(comparison->a_makes));
+    json_object_set_new(object, "b_made_entry_points", json_boolean(comparison->b_makes));
     json_object_set_new(object, "comparisons_together",
                         json_integer((json_int_t)comparison->together));
     for (int i = 0; i < COMPARE_FIGURES; i++) {

@@ -339,6 +339,7 @@ static json_t *waits_of(const struct result_waits *waits)
     put_seconds(object, "decode_for_records_s", waits->decode_input_ns);
     put_seconds(object, "decode_for_batch_s", waits->decode_slot_ns);
     put_seconds(object, "decode_busy_s", waits->decode_busy_ns);
+    put_seconds(object, "decode_entry_points_s", waits->decode_hints_ns);
     put_seconds(object, "trainer_for_batch_s", waits->trainer_input_ns);
     return object;
 }
@@ -420,6 +421,19 @@ static json_t *decode_of(const struct decode_figures *decode)
     json_put_count(object, "entered_images", decode->entered);
     json_put_count(object, "stale_hints", decode->stale);
     json_put_count(object, "cpu_images", decode->on_cpu);
+    return object;
+}
+
+static json_t *entry_points_of(const struct result_hints *hints)
+{
+    json_t *object = json_object();
+
+    json_put_count(object, "records", hints->records);
+    json_put_count(object, "images", hints->images);
+    put_seconds(object, "decode_threads_s", hints->decode_ns);
+    put_seconds(object, "write_s", hints->keep_ns);
+    json_put_count(object, "file_images", hints->kept_images);
+    put_text_if(object, "file", hints->path[0] ? hints->path : NULL, hints->reason);
     return object;
 }
 
@@ -521,6 +535,7 @@ static json_t *shares_of(const struct summary_shares *shares)
     put_real(object, "decode_for_records_percent", shares->decode_input);
     put_real(object, "decode_for_batch_percent", shares->decode_slot);
     put_real(object, "decode_busy_percent", shares->decode_busy);
+    put_real(object, "decode_entry_points_percent", shares->decode_hints);
     put_real(object, "trainer_for_batch_percent", shares->trainer_input);
     put_real(object, "trainer_upload_percent", shares->trainer_upload);
     put_real(object, "trainer_compute_percent", shares->trainer_compute);
@@ -629,6 +644,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     for (uint32_t i = 0; i < result->run_count; i++)
         json_array_append_new(runs, run_of(&result->runs[i], result->job->decode.digest));
     json_object_set_new(object, "runs", runs);
+    if (result->hints.were_made)
+        json_object_set_new(object, "entry_points", entry_points_of(&result->hints));
+    else
+        put_null(object, "entry_points", "none were made: --entry-points was not given");
     if (result->timeline)
         json_object_set_new(object, "series", report_timeline(result->timeline));
     else

@@ -168,6 +168,7 @@ static void make_shares(const struct result *result, const struct result_epoch *
         .decode_input = share(waits->decode_input_ns, workers),
         .decode_slot = share(waits->decode_slot_ns, workers),
         .decode_busy = share(waits->decode_busy_ns, workers),
+        .decode_hints = share(waits->decode_hints_ns, workers),
         .trainer_input = share(waits->trainer_input_ns, wall),
         .trainer_upload = share(all->upload_ns, wall),
         .trainer_compute = share(all->compute_ns, wall),

@@ -21,8 +21,8 @@ struct summary_part {
 
 /* Shares of a stage's time in percent, over all complete epochs. */
 struct summary_shares {
-    double loader_storage, loader_memory;          /* of the loader's wall time */
-    double decode_input, decode_slot, decode_busy; /* of the decode threads' wall time */
+    double loader_storage, loader_memory;                        /* of the loader's wall time */
+    double decode_input, decode_slot, decode_busy, decode_hints; /* of the decode threads' */
     double trainer_input, trainer_upload, trainer_compute, trainer_exchange; /* of the trainer's */
 };
 

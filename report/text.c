@@ -251,6 +251,9 @@ static void print_waits(const struct text_page *page)
             "Stalls", shares->loader_storage, shares->loader_memory);
     fprintf(page->stream, "%*sdecoders  on records %3.0f%%   on a batch %3.0f%%   busy %3.0f%%\n",
             INDENT, "", shares->decode_input, shares->decode_slot, shares->decode_busy);
+    if (shares->decode_hints > 0)
+        fprintf(page->stream, "%*s          on entry points %.0f%%\n", INDENT, "",
+                shares->decode_hints);
     if (summary->trains)
         fprintf(page->stream, "%*strainer   on a batch %3.0f%%   busy       %3.0f%%\n", INDENT, "",
                 shares->trainer_input, shares->trainer_compute);
@@ -410,6 +413,14 @@ static void print_images(const struct text_page *page)
         print_entry(page, "Images", "of %s decoded: %s", images, kinds);
 }
 
+static void print_entry_points(const struct text_page *page)
+{
+    char text[REPORT_HEADLINE_BYTES];
+
+    if (page->result->hints.were_made)
+        print_entry(page, "Points", "%s", report_entry_points(page->result, text));
+}
+
 /* Name the first findings of all runs. */
 static void print_findings(const struct text_page *page)
 {
@@ -529,25 +540,6 @@ static void print_footnotes(const struct text_page *page)
 
 /* ---- the page ---- */
 
-const char *report_headline(const struct result *result, const struct summary *summary, char *text)
-{
-    const size_t size = REPORT_HEADLINE_BYTES;
-
-    if (!result->valid)
-        snprintf(text, size, "INVALID: %s", escape_shown(result->invalid_reason));
-    else if (summary->all.skipped > 0)
-        snprintf(text, size, "DEGRADED: %" PRIu64 " %s skipped", summary->all.skipped,
-                 summary->all.skipped == 1 ? "record was" : "records were");
-    else if (*result->degraded_reason)
-        snprintf(text, size, "DEGRADED: %s", result->degraded_reason);
-    else
-        snprintf(text, size, "valid, %s, %u %s of %" PRIu64 " %s",
-                 summary_cache_name(summary->cache), summary->runs,
-                 summary->runs == 1 ? "run" : "runs", result->job->epochs,
-                 result->job->epochs == 1 ? "epoch" : "epochs");
-    return text;
-}
-
 /* Print "iobench VERSION: label: what". */
 static void print_title(const struct text_page *page, const char *what)
 {
@@ -604,8 +596,8 @@ static void print_next(const struct text_page *page)
 json_t *report_entries(const struct result *result, const struct summary *summary)
 {
     static void (*const parts[])(const struct text_page *) = {
-        print_steady, print_feeds, print_limit,  print_utilisation, print_steps, print_latency,
-        print_bytes,  print_cold,  print_images, print_findings,    print_floor};
+        print_steady, print_feeds, print_limit,  print_utilisation,  print_steps,    print_latency,
+        print_bytes,  print_cold,  print_images, print_entry_points, print_findings, print_floor};
     struct text_page page = page_of(NULL, result, summary, false);
 
     page.entries = json_array();
@@ -643,6 +635,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         if (result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
             report_timeline_text(stream, result->timeline);
         print_images(&page);
+        print_entry_points(&page);
         print_findings(&page);
         print_floor(&page);
         if (result->job->decode.digest)
@@ -667,6 +660,7 @@ void report_plan(FILE *stream, const struct result *result)
 {
     const struct text_page page = page_of(stream, result, NULL, false);
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
+    char hints[REPORT_HEADLINE_BYTES];
 
     print_title(&page, "dry run, nothing was read");
     fputc('\n', stream);
@@ -676,8 +670,10 @@ void report_plan(FILE *stream, const struct result *result)
     bytes_text(result->memory_needed_bytes, needed, sizeof needed);
     bytes_text(result->memory_available_bytes, available, sizeof available);
     print_entry(&page, "Memory",
-                "%s for records; the shuffle buffers up to %s records; %s in total, of %s allowed",
-                memory, words_count(result->slots, slots), needed, available);
+                "%s for records; the shuffle buffers up to %s records; %s in total, of %s "
+                "allowed%s",
+                memory, words_count(result->slots, slots), needed, available,
+                report_hints_memory(result, hints));
     print_entry(&page, "Plan", "%s%" PRIu64 " run%s of %" PRIu64 " epoch%s",
                 result->job->runs ? "" : "up to ", job_runs_most(result->job),
                 job_runs_most(result->job) == 1 ? "" : "s", result->job->epochs,

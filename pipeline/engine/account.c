@@ -10,6 +10,11 @@ static double cpu_seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
 }
 
+static uint64_t hints_ns(const struct account *account)
+{
+    return account->hinting ? counter_get(&account->hinting->ns) : 0;
+}
+
 void account_begin(struct account *account, struct result_epoch *epoch)
 {
     account->epoch = epoch;
@@ -20,6 +25,7 @@ void account_begin(struct account *account, struct result_epoch *epoch)
     pace_add(&account->taken, epoch->start_ns, 0);
     account->waits = loader_waits(account->loader);
     account->open_wait_ns = batches_open_wait_ns(account->batches);
+    account->hints_ns = hints_ns(account);
 }
 
 void account_stop(struct account *account)
@@ -34,12 +40,13 @@ void account_stop(struct account *account)
         .loader_memory_ns = now.memory_ns - before->memory_ns,
         .decode_input_ns = now.records_ns - before->records_ns,
         .decode_slot_ns = batches_open_wait_ns(account->batches) - account->open_wait_ns,
+        .decode_hints_ns = hints_ns(account) - account->hints_ns,
         .trainer_input_ns = epoch->wait_ns,
     };
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-    /* A decode thread either waits or works. */
-    waits->decode_busy_ns =
-        account->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
+    /* A decode thread either waits, or makes hints, or decodes. */
+    waits->decode_busy_ns = account->workers * epoch->wall_ns - waits->decode_input_ns -
+                            waits->decode_slot_ns - waits->decode_hints_ns;
 }
 
 int account_check_clock(const struct account *account)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/pace.h"
 #include "pipeline/engine/batches.h"
+#include "pipeline/engine/hinting.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"
@@ -23,6 +24,7 @@ struct account {
     struct batches *batches;
     struct meter *meter;
     struct recorder *recorder;
+    const struct hinting *hinting; /* NULL: no hints are made */
     uint32_t workers;
     bool reads;                /* the reader is not idle */
     struct histogram *late_ns; /* over the run: how late batches were ready */
@@ -30,9 +32,9 @@ struct account {
     struct result_epoch *epoch;
     struct clock_moment start;
     struct rusage usage;
-    struct loader_waits waits; /* of earlier epochs */
-    uint64_t open_wait_ns;     /* likewise */
-    struct pace taken;         /* samples taken by the trainer over time */
+    struct loader_waits waits;       /* of earlier epochs */
+    uint64_t open_wait_ns, hints_ns; /* likewise */
+    struct pace taken;               /* samples taken by the trainer over time */
 };
 
 /* Start the epoch's clock. */

@@ -15,7 +15,7 @@ struct budget {
     const struct catalog *catalog;
     const struct plan_traits *plan;
     bool direct;
-    uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
+    uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes, hints_bytes;
     uint64_t held_bytes, available_bytes;
 };
 
@@ -40,7 +40,7 @@ uint64_t budget_available_bytes(const struct engine_config *config, uint64_t hel
 static uint64_t records_share_bytes(const struct budget *budget)
 {
     const bool twice = budget->job->cold.memory_limit_bytes && !budget->direct;
-    const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
+    const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes + budget->hints_bytes;
     const uint64_t left_bytes =
         budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
 
@@ -107,7 +107,7 @@ static void note_window(const struct budget *budget, struct result *result)
 static uint64_t total_bytes(const struct budget *budget)
 {
     return budget->records_bytes + budget->tables_bytes + budget->batches_bytes +
-           budget->decode_bytes;
+           budget->decode_bytes + budget->hints_bytes;
 }
 
 /* With a limit above the size of the data set nothing is evicted. */
@@ -140,9 +140,10 @@ static int check_limit(const struct budget *budget)
     const uint64_t pages_bytes = direct ? 0 : budget->records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
-    if (!budget->job->cold.memory_limit_bytes ||
-        budget->held_bytes + budget->batches_bytes + budget->records_bytes + pages_bytes <=
-            budget->job->cold.memory_limit_bytes / 4 * 3)
+    if (!budget->job->cold.memory_limit_bytes || budget->held_bytes + budget->batches_bytes +
+                                                         budget->hints_bytes +
+                                                         budget->records_bytes + pages_bytes <=
+                                                     budget->job->cold.memory_limit_bytes / 4 * 3)
         return 0;
     if (budget->held_bytes)
         snprintf(network, sizeof network, "the network takes %s, ",
@@ -159,19 +160,23 @@ static int check_limit(const struct budget *budget)
 
 static int check_total(const struct budget *budget, const char *cause)
 {
-    char total[32], available[32], records[32], tables[32], batches[32], decode[32];
+    char total[32], available[32], records[32], tables[32], batches[32], decode[32], bytes[32],
+        hints[64] = "";
 
     if (total_bytes(budget) <= budget->available_bytes)
         return 0;
+    if (budget->hints_bytes)
+        snprintf(hints, sizeof hints, ", entry points %s",
+                 bytes_text(budget->hints_bytes, bytes, sizeof bytes));
     return fail(ENOMEM,
-                "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s), "
+                "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s%s), "
                 "and %s allows %s: give less to --memory, --shuffle, --batch-size, --prefetch or "
                 "--decode-threads",
                 bytes_text(total_bytes(budget), total, sizeof total),
                 bytes_text(budget->records_bytes, records, sizeof records),
                 bytes_text(budget->tables_bytes, tables, sizeof tables),
                 bytes_text(budget->batches_bytes, batches, sizeof batches),
-                bytes_text(budget->decode_bytes, decode, sizeof decode), cause,
+                bytes_text(budget->decode_bytes, decode, sizeof decode), hints, cause,
                 bytes_text(budget->available_bytes, available, sizeof available));
 }
 
@@ -207,9 +212,12 @@ int budget_make(const struct engine_config *config, const struct plan_traits *pl
                             .direct = config->plugins->direct,
                             .batches_bytes = batches_bytes,
                             .decode_bytes = workers * config->catalog->record_bytes_max,
+                            .hints_bytes =
+                                hinting_bytes(config->hinting, config->catalog->record_count),
                             .held_bytes = held_bytes};
 
     budget.available_bytes = budget_available_bytes(config, held_bytes, &headroom);
+    result->hints.memory_bytes = budget.hints_bytes;
     int code = divide(&budget, headroom.cause, result);
     result->memory_needed_bytes = total_bytes(&budget);
     result->memory_available_bytes = budget.available_bytes;

@@ -6,6 +6,7 @@
 #define IOBENCH_PIPELINE_ENGINE_CONFIG_H
 
 #include "dataset/catalog.h"
+#include "pipeline/engine/hinting.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/settings/job.h"
 #include "trainer/trainer.h"
@@ -19,6 +20,7 @@ struct engine_config {
     const struct trainer
         *trainer;              /* open, owned by the caller; NULL: the plug-in named by the job */
     struct meter *meter;       /* counts what the stages do; NULL: nothing is counted */
+    struct hinting *hinting;   /* hints to be made, owned by the caller; NULL: none */
     struct recorder *recorder; /* marks epochs and their phases; NULL: nothing is marked */
 };
 

@@ -37,6 +37,10 @@ struct worker {
     uint32_t group;
     struct unfinished unfinished[GROUP_MAX];
     uint32_t unfinished_count;
+    uint8_t hint[DECODE_HINT_MAX]; /* of the current record, made within the fault guard */
+    size_t hint_bytes;
+    bool has_hint;
+    uint64_t hints_ns;        /* in the current group */
     struct findings findings; /* of this run */
 };
 
@@ -89,6 +93,31 @@ struct decode_source decoders_source(const struct sample *sample)
                                   .channels = sample->channels};
 }
 
+/* Make the hint of an image that was decoded, from a private copy: if a mapped file changed between
+ * two looks at it, the hint would be sealed with bytes that it does not follow from. */
+static void make_hint(struct worker *worker, const struct sample *sample)
+{
+    const struct format_scratch *scratch = &worker->scratch;
+    struct decode_source source = decoders_source(sample);
+
+    if (source.length > scratch->capacity) /* never: it is part of the record */
+        return;
+    source.bytes = memmove(scratch->bytes, source.bytes, source.length);
+    worker->hint_bytes = decoder_make_hint(&worker->decoder, &source, worker->hint);
+    worker->has_hint = true;
+}
+
+/* The time is not that of decoding. */
+static void count_hint_time(struct worker *worker, uint64_t start_ns)
+{
+    const struct engine_config *config = worker->decoders->config;
+    const uint64_t took_ns = clock_now_ns() - start_ns;
+
+    worker->hints_ns += took_ns;
+    counter_add(&config->hinting->ns, took_ns);
+    meter_add(config->meter, METER_DECODE_HINTS_NS, took_ns);
+}
+
 /* Returns what decoder_begin() returns; failures set a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
@@ -114,7 +143,14 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     code = decoder_begin(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
-    return code == DECODE_DAMAGED || code < 0 ? fail_image(&sample, shard, code) : code;
+    if (code == DECODE_DAMAGED || code < 0)
+        return fail_image(&sample, shard, code);
+    if (code == 0 && hinting_wants(config->hinting, fetch->epoch)) {
+        const uint64_t start_ns = clock_now_ns();
+        make_hint(worker, &sample);
+        count_hint_time(worker, start_ns);
+    }
+    return code;
 }
 
 /* Decode a record, which may lie in a mapped file that other processes can truncate. */
@@ -123,6 +159,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 {
     struct batch_account own = {0};
 
+    worker->has_hint = false;
     fault_guard_begin();
     int code = decode_mapped(worker, fetch, row, sample, &own);
     const bool lost = !fault_guard_end(fetch->bytes, fetch->length);
@@ -133,6 +170,12 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
         return fail(ESTALE, "%s", fault_guard_reason);
     else if (code != DECODE_FULL)
         batch_account_add(account, &own);
+    if (worker->has_hint && !lost) {
+        const uint64_t start_ns = clock_now_ns();
+        hinting_put(worker->decoders->config->hinting, fetch->record, worker->hint,
+                    worker->hint_bytes);
+        count_hint_time(worker, start_ns);
+    }
     return code;
 }
 
@@ -313,10 +356,11 @@ static int worker_body(void *argument)
     while ((taken = loader_acquire(decoders->loader, fetches, worker->group)) > 0) {
         struct written written;
         uint64_t start_ns = clock_now_ns(), waited_ns = 0;
+        worker->hints_ns = 0;
         meter_add(meter, METER_DECODE_RECORD_NS, start_ns - end_ns);
         int code = work_on_group(worker, fetches, (uint32_t)taken, &waited_ns, &written);
         end_ns = clock_now_ns();
-        const uint64_t busy_ns = end_ns - start_ns - waited_ns;
+        const uint64_t busy_ns = end_ns - start_ns - waited_ns - worker->hints_ns;
         meter_add(meter, METER_DECODE_BATCH_NS, waited_ns);
         meter_add(meter, METER_DECODE_BUSY_NS, busy_ns);
         if (code) {

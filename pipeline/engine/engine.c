@@ -165,7 +165,11 @@ static int build(struct engine *engine, struct result *result)
                        row_bytes * job->batch_size * buffers, engine->held_bytes, result);
     if (code || job->dry_run)
         return code;
-    code = open_trainer(engine, row_bytes, buffers);
+    if (engine->config.hinting)
+        code = hinting_open(engine->config.hinting, engine->config.catalog->record_count,
+                            engine->resume.epoch);
+    if (code == 0)
+        code = open_trainer(engine, row_bytes, buffers);
     if (code)
         return code;
     /* Cap the memory of all decode threads for huge images at a share of what is left. */
@@ -188,6 +192,7 @@ static int build(struct engine *engine, struct result *result)
         .batches = engine->batches,
         .meter = engine->config.meter,
         .recorder = engine->config.recorder,
+        .hinting = engine->config.hinting,
         .workers = engine->workers,
         .reads = !plugins->reader.plugin->idle,
     };
@@ -425,6 +430,9 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         result_notice(result, "%s", traits->notice);
     if (engine->config.job->decode.digest && traits->no_bytes)
         code = fail(EINVAL, "--digest: reader %s delivers no bytes to digest",
+                    engine->config.plugins->reader.plugin->name);
+    if (code == 0 && engine->config.job->decode.entry_points && traits->no_bytes)
+        code = fail(EINVAL, "--entry-points: reader %s delivers no images",
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
         code = decoders_start(engine->decoders, traits->no_bytes);

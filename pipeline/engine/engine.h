@@ -30,7 +30,7 @@ struct engine_hooks {
     int (*after)(void *context, struct result_epoch *epoch, int code);
     engine_tick tick;
     /* Called after a successful epoch, before the next one. Returns 0 to continue, 1 to end the run
-     * cleanly, or -errno. Not called with overlapping epochs. */
+     * cleanly, or -errno. NULL with overlapping epochs: decode threads would be at work. */
     int (*between)(void *context, struct result_epoch *epoch);
     void *context;
 };

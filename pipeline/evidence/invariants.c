@@ -86,7 +86,8 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
           "draws of the plan", draws);
     equal(&check, "batches", epoch->batches, "are what the draws make",
           (draws + batch_size - 1) / batch_size);
-    at_most(&check, "decoders waited, s:", seconds(waits->decode_input_ns + waits->decode_slot_ns),
+    at_most(&check, "decoders waited, s:",
+            seconds(waits->decode_input_ns + waits->decode_slot_ns + waits->decode_hints_ns),
             "their threads had, s:", seconds(workers * epoch->wall_ns));
     check_times(&check, epoch);
     return check.code;

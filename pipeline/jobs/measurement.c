@@ -7,6 +7,7 @@
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/jobs/find.h"
+#include "pipeline/jobs/keep_hints.h"
 #include "pipeline/result/gather.h"
 #include "readers/reader.h"
 #include "trainer/trainer.h"
@@ -96,16 +97,33 @@ static void report_drop(void *context, const struct cache_progress *progress)
                     (struct run_progress){.phase = RUN_DROP, .elapsed_ns = progress->elapsed_ns});
 }
 
+static int after_epochs(struct measurement *measurement, int code)
+{
+    return keep_hints(&measurement->session, &measurement->plugins, measurement->catalog,
+                      &measurement->hinting, code);
+}
+
+static int between_epochs(void *context, struct result_epoch *epoch)
+{
+    (void)epoch;
+    return after_epochs(context, 0);
+}
+
 /* Run the epochs on all ranks, and gather what they measured. */
 static int measure(struct measurement *measurement, struct result_run *run)
 {
-    const struct engine_hooks hooks = {
-        .before = before_epoch, .after = session_after_epoch, .tick = tick, .context = measurement};
     const struct session *session = &measurement->session;
+    const struct engine_hooks hooks = {
+        .before = before_epoch,
+        .after = session_after_epoch,
+        .tick = tick,
+        .between = session->job->order.overlap_epochs ? NULL : between_epochs,
+        .context = measurement};
     const uint64_t epochs = session->job->epochs;
     int code = engine_run(measurement->engine, epochs, &hooks, run, session->result);
 
     code = ranks_meet(session->ranks, code, NULL);
+    code = after_epochs(measurement, code);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
     int gathered = gather_run(session->ranks, result_rows(epochs), run);
@@ -145,12 +163,14 @@ static int carry_out(struct measurement *measurement, struct result_run *run)
 int measurement_make_engine(struct measurement *measurement)
 {
     struct session *session = &measurement->session;
-    const struct engine_config config = {.job = session->job,
-                                         .plugins = &measurement->plugins,
-                                         .catalog = measurement->catalog,
-                                         .ranks = session->ranks,
-                                         .meter = recorder_meter(session->recorder),
-                                         .recorder = session->recorder};
+    const struct engine_config config = {
+        .job = session->job,
+        .plugins = &measurement->plugins,
+        .catalog = measurement->catalog,
+        .ranks = session->ranks,
+        .meter = recorder_meter(session->recorder),
+        .hinting = session->job->decode.entry_points ? &measurement->hinting : NULL,
+        .recorder = session->recorder};
 
     if (session->result->memory_before_bytes == 0 && !session->job->dry_run)
         session->result->memory_before_bytes = memory_resident_bytes();
@@ -207,7 +227,7 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     job.read.reader = (char *)(uintptr_t)plugin_idle(reader_registry)->name;
     job.decode.decoder = (char *)(uintptr_t)plugin_idle(decoder_registry)->name;
     job.trainer = (char *)(uintptr_t)trainer;
-    job.read.direct = job.decode.digest = false;
+    job.read.direct = job.decode.digest = job.decode.entry_points = false;
     job.order.limit_samples = 0;
     job.order.limit_samples_per_rank = samples;
     job.read.rate_limit_bytes = 0;
@@ -269,6 +289,7 @@ int measurement_close(struct measurement *measurement, int code)
     if (code)
         result_invalid(session->result, "%s", fail_reason());
     engine_destroy(measurement->engine);
+    hinting_close(&measurement->hinting);
     session_close(session, code);
     catalog_destroy(measurement->catalog);
     job_release(&measurement->plugins);

@@ -156,6 +156,7 @@ int input_open(struct network_input *input, struct training *training, uint64_t 
                                          .ranks = input->ranks,
                                          .trainer = &input->trainer,
                                          .meter = input->meter,
+                                         .hinting = input->hinting,
                                          .recorder = input->recorder};
     input->engine = input->run.epochs ? engine_create(&config, result) : NULL;
     return input->engine ? 0 : -ENOMEM;

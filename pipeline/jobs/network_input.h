@@ -29,6 +29,7 @@ struct network_input {
     /* The caller may set these between input_find() and input_open(). */
     struct meter *meter;
     struct recorder *recorder;
+    struct hinting *hinting;
     uint64_t gradient_bytes; /* sent per step, for the meter */
     void (*finished)(void *context, const struct trainer_times *, const struct backend_loss *);
     void *context; /* of finished, which is called once per batch */

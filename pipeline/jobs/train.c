@@ -8,6 +8,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
+#include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
@@ -25,6 +26,7 @@ struct training_run {
     struct training network;
     struct network_input learn, evaluate;
     const struct network_input *current; /* of the two */
+    struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
     uint64_t start_ns; /* start of the first step, moved back by the time before a resume */
     uint64_t samples;
@@ -147,6 +149,12 @@ static int save_checkpoint(struct training_run *training, const struct train_epo
     return code;
 }
 
+static int keep_entry_points(struct training_run *training, int code)
+{
+    return keep_hints(&training->session, &training->learn.plugins, training->learn.catalog,
+                      &training->hinting, code);
+}
+
 static int between_epochs(void *context, struct result_epoch *epoch)
 {
     struct training_run *training = context;
@@ -155,6 +163,8 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     struct train_epoch *row = &result->epochs[result->epoch_count];
     int code = add_up_epoch(training, epoch, row);
 
+    if (code == 0)
+        code = keep_entry_points(training, 0);
     if (code == 0) /* for the evaluation, and for the checkpoint, from which all ranks resume */
         code = training_average_statistics(&training->network);
     bool last = epoch->epoch + 1 == job->job.epochs;
@@ -326,6 +336,8 @@ static int find_sets(struct training_run *training)
     recorder_mark(training->session.recorder, "index", 0, start_ns);
     training->learn.meter = training->evaluate.meter = recorder_meter(training->session.recorder);
     training->learn.recorder = training->session.recorder; /* an evaluation is one phase */
+    if (job->job.decode.entry_points)
+        training->learn.hinting = &training->hinting;
     return code;
 }
 
@@ -371,6 +383,8 @@ static int learn(struct training_run *training)
         return code;
     report_stage(training, "first step");
     code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
+    if (code)
+        code = keep_entry_points(training, code);
     run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
     return code;
 }
@@ -440,6 +454,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     snprintf(reason, sizeof reason, "%s", fail_reason());
     input_close(&training.evaluate);
     input_close(&training.learn);
+    hinting_close(&training.hinting);
     training.network.failed = code != 0;
     training_close(&training.network);
     session_close(&training.session, code);

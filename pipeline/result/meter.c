@@ -22,6 +22,7 @@ const struct monitor_figure meter_figures[METER_COUNTS] = {
     [METER_DECODE_RECORD_NS] = ROW("decode_record_wait_ns", "decode_for_records_percent", PERCENT),
     [METER_DECODE_BATCH_NS] = ROW("decode_batch_wait_ns", "decode_for_batch_percent", PERCENT),
     [METER_DECODE_BUSY_NS] = ROW("decode_busy_ns", "decode_busy_percent", PERCENT),
+    [METER_DECODE_HINTS_NS] = ROW("decode_hints_ns", "decode_entry_points_percent", PERCENT),
     [METER_TRAINER_BATCH_NS] = ROW("trainer_batch_wait_ns", "trainer_for_batch_percent", PERCENT),
     [METER_TRAINER_BUSY_NS] = ROW("trainer_busy_ns", "trainer_busy_percent", PERCENT),
     [METER_GRADIENT_BYTES] = ROW("gradient_bytes", NULL, 1),

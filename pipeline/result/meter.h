@@ -22,6 +22,7 @@ enum meter_count {
     METER_DECODE_RECORD_NS,  /* sum over decode threads: waiting for records */
     METER_DECODE_BATCH_NS,   /* ... for an open batch: the trainer is behind */
     METER_DECODE_BUSY_NS,
+    METER_DECODE_HINTS_NS,  /* ... making hints */
     METER_TRAINER_BATCH_NS, /* the trainer waited for a batch */
     METER_TRAINER_BUSY_NS,
     METER_GRADIENT_BYTES, /* that this rank sends in a ring all-reduce */

@@ -88,10 +88,11 @@ double result_run_mlperf_au_percent(const struct result_run *run)
 static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
                                         bool reads)
 {
+    const uint64_t busy_ns = epoch->waits.decode_busy_ns + epoch->waits.decode_hints_ns;
+
     if (!reads)
         return RESULT_LIMIT_HARNESS;
-    return epoch->waits.decode_busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE
-                                                                      : RESULT_LIMIT_STORAGE;
+    return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
 }
 
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
@@ -166,6 +167,7 @@ static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(waits.decode_input_ns),
                                FIELD(waits.decode_slot_ns),
                                FIELD(waits.decode_busy_ns),
+                               FIELD(waits.decode_hints_ns),
                                FIELD(waits.trainer_input_ns)};
 enum { COUNTS = sizeof counts / sizeof *counts, TIMES = sizeof times / sizeof *times };
 

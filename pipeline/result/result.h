@@ -65,7 +65,8 @@ struct result_waits {
     uint64_t loader_memory_ns;  /* ... for memory: decode or trainer is behind */
     uint64_t decode_input_ns;   /* decode threads waited for records: storage is behind */
     uint64_t decode_slot_ns;    /* ... for a free batch buffer: the trainer is behind */
-    uint64_t decode_busy_ns;    /* decode threads worked */
+    uint64_t decode_busy_ns;    /* decode threads decoded */
+    uint64_t decode_hints_ns;   /* ... made hints (--entry-points) */
     uint64_t trainer_input_ns;  /* the trainer waited for a batch */
 };
 
@@ -177,6 +178,18 @@ struct result_sitting {
     double half_percent; /* half the width of the widest interval; NAN: unknown */
 };
 
+/* --entry-points: hints that the first epoch of the first run made. Of all ranks. */
+struct result_hints {
+    uint64_t memory_bytes;    /* they take at most */
+    bool were_made;           /* that epoch has ended, or was interrupted */
+    uint64_t records, images; /* looked at, and of them those with a hint */
+    uint64_t decode_ns;       /* decode threads took to make them */
+    uint64_t keep_ns;         /* took to write them, after that epoch */
+    uint64_t kept_images;     /* in the file, with earlier ones */
+    char path[512];           /* the file; "": not written */
+    char reason[256];         /* why not */
+};
+
 enum { RESULT_NOTICES = 16, RESULT_NOTICE_BYTES = 320 };
 
 /* The machine and its storage, recorded with every result. */
@@ -222,6 +235,7 @@ struct result {
      * fed from memory; 0: not measured. */
     double floor_samples_per_s;
     double au_calibration_percent;
+    struct result_hints hints;
     uint32_t run_count;
     struct result_run *runs;
     struct timeline *timeline; /* NULL: not recorded */

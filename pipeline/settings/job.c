@@ -41,6 +41,7 @@ const struct option_spec job_options[] = {
     JOB_SILENCE_ROW(0),
 
     JOB_DECODE_ROWS(0),
+    JOB_ENTRY_POINTS_ROW(0),
     {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
      .summary = "consumer of the batches: replay:h200 waits as long as an H200 computes, "
                 "resnet50 trains"},
@@ -271,6 +272,8 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
         code = shuffle_choose(job->order.shuffle, false, &plugins->shuffle);
     if (code == 0)
         code = choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
+    if (code == 0 && job->decode.entry_points && !decoder_makes_hints(&plugins->decoder))
+        code = fail(EINVAL, "--entry-points: decoder %s finds none", job->decode.decoder);
     if (code == 0)
         code = trainer_choose(job->trainer, &plugins->trainer);
     if (code == 0)

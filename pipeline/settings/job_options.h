@@ -111,6 +111,11 @@
     {"prefetch", 0, OPTION_COUNT, JOB_FIELD(at, prefetch_batches), .fallback = "2", \
      .minimum = 1, .maximum = 1024, .summary = "decoded batches to keep ready for the trainer"}
 
+#define JOB_ENTRY_POINTS_ROW(at) \
+    {"entry-points", 0, OPTION_FLAG, JOB_FIELD(at, decode.entry_points), .fallback = "no", \
+     .summary = "in the first epoch, also note where decoding of each JPEG can begin, beside the " \
+                "data, which makes later random crops faster; that epoch is slower"}
+
 /* offset_of_it: offset of a struct cold_settings. */
 #define JOB_DROP_ROW(offset_of_it, by_default) \
     {"drop-caches", 'c', OPTION_CHOICE, \

@@ -57,7 +57,8 @@ struct decode_settings {
     char *decoder;
     uint64_t threads; /* decode threads; 0: one per CPU */
     bool check_crc;
-    bool digest; /* sum up (label, image checksum), independent of order */
+    bool digest;       /* sum up (label, image checksum), independent of order */
+    bool entry_points; /* make the decoder's hints in the first epoch */
 };
 
 /* Caches before a run, and memory during it. */

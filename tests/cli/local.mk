@@ -12,6 +12,7 @@ CLI_TESTS = \
 	tests/cli/damage.sh \
 	tests/cli/features.sh \
 	tests/cli/documents.sh \
+	tests/cli/entry_points.sh \
 	tests/cli/few_files.sh \
 	tests/cli/full_disk.sh \
 	tests/cli/infer.sh tests/cli/weights.sh \

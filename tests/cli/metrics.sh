@@ -17,7 +17,7 @@ result() { # FILE COMMAND...
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set -f recordio
 result run.json "$IOBENCH" run --data set --runs 6 --epochs 2 --batch-size 16 --trainer replay:rate=50000
 result jpeg.json "$IOBENCH" run --data set --drop-caches --server-drop-cmd true \
-    --server-check-cmd "'$CACHECTL' status --json '$T/set'" --digest --decode jpeg
+    --server-check-cmd "'$CACHECTL' status --json '$T/set'" --digest --decode jpeg --entry-points
 # shellcheck disable=SC2086 # words without blanks
 {
     result train.json "$IOBENCH" train $LENET --eval-data set --epochs 1 --target 0.001

@@ -109,7 +109,7 @@ static void make(struct made *made)
         .copy_ns = S(29),
         .start_barrier_ns = S(31),
         .stop_barrier_ns = S(37),
-        .waits = {S(41), S(43), S(47), S(53), S(59), S(61)},
+        .waits = {S(41), S(43), S(47), S(53), S(59), S(149), S(61)},
         .cpu_user_s = 67,
         .cpu_system_s = 71,
         .device = {.known = true, .bytes = 131, .method = "a test"},
@@ -172,6 +172,7 @@ static void every_figure_under_its_own_key(void **unused)
                   {"waits.decode_for_records_s", 47},
                   {"waits.decode_for_batch_s", 53},
                   {"waits.decode_busy_s", 59},
+                  {"waits.decode_entry_points_s", 149},
                   {"waits.trainer_for_batch_s", 61},
                   {"cpu_user_s", 67},
                   {"cpu_system_s", 71},
@@ -213,6 +214,7 @@ static void every_figure_under_its_own_key(void **unused)
     assert_near(load_number(shares, "decode_for_records_percent"), 2.35);
     assert_near(load_number(shares, "decode_for_batch_percent"), 2.65);
     assert_near(load_number(shares, "decode_busy_percent"), 2.95);
+    assert_near(load_number(shares, "decode_entry_points_percent"), 7.45);
     assert_near(load_number(shares, "trainer_for_batch_percent"), 6.1);
     assert_near(load_number(shares, "trainer_upload_percent"), 1.3);
     assert_near(load_number(shares, "trainer_compute_percent"), 1.1);

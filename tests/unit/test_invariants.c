@@ -118,6 +118,7 @@ static void a_broken_epoch_is_told(void **unused)
     BREAK(batches, 12, "12 batches, but 13 are");
     BREAK(waits.decode_input_ns, S(4.1), "decoders waited, s: 6.1, but their threads had, s: 6");
     BREAK(waits.decode_slot_ns, S(2.1), "6.1, but their threads had, s: 6");
+    BREAK(waits.decode_hints_ns, S(0.1), "6.1, but their threads had, s: 6");
     BREAK(waits.loader_storage_ns, S(1.1), "the loader waited, s: 2.1, but the epoch took 2");
     BREAK(waits.loader_memory_ns, S(1.2), "the loader waited, s: 2.2, but the epoch took 2");
     BREAK(wait_ns, S(0.6), "the trainer's parts add up to, s: 2.1, but the epoch took");

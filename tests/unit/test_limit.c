@@ -6,7 +6,8 @@
 
 enum { MS = 1000000, WORKERS = 4 };
 
-/* Milliseconds in an epoch of one second; decode_busy: over its four decode threads together. */
+/* Milliseconds in an epoch of one second; decode_busy: over its four decode threads
+ * together, half of it making hints. */
 struct row {
     const char *what;
     uint64_t wait, upload, compute, exchange, update, decode_busy;
@@ -47,7 +48,8 @@ static void the_longest_wait_is_the_limit(void **unused)
                                            .exchange_ns = row->exchange * MS,
                                            .update_ns = row->update * MS,
                                            .copy_ns = UINT64_C(900) * MS, /* hidden: no limit */
-                                           .waits.decode_busy_ns = row->decode_busy * MS};
+                                           .waits.decode_busy_ns = row->decode_busy * MS / 2,
+                                           .waits.decode_hints_ns = row->decode_busy * MS / 2};
         const enum result_limit found = result_epoch_limit(&epoch, WORKERS, row->reads);
         if (found != row->limit)
             fail_msg("%s: the limit is %d, not %d", row->what, (int)found, (int)row->limit);

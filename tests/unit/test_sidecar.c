@@ -448,6 +448,63 @@ static void hints_come_back_or_are_told(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Put hints take the place of loaded ones, also where they say that there is none. Those of another
+ * process come in one piece, of which no byte is trusted. */
+static void hints_are_merged(void **unused)
+{
+    struct catalog *catalog = make_catalog(folder_path("set"));
+    struct hints *old = hints_create(catalog->record_count), *loaded;
+    struct hints *mine = hints_create(catalog->record_count);
+    struct hints *other = hints_create(catalog->record_count);
+    size_t bytes;
+    char *path;
+
+    (void)unused;
+    for (uint64_t i = 0; i < 4; i++)
+        assert_int_equal(hints_put(old, i, "old", 3), 0);
+    assert_int_equal(hints_file_save(catalog, old, &path), 0);
+    assert_int_equal(hints_file_load(catalog, &loaded), 0);
+    assert_int_equal(hints_put(mine, 1, "mine", 4), 0);
+    assert_int_equal(hints_put(other, 1, "other", 5), 0);
+    assert_int_equal(hints_put(other, 2, "", 0), 0);
+    assert_int_equal(hints_put(other, 4, "other", 5), 0);
+    uint8_t *raw = hints_pack(other, &bytes);
+    assert_int_equal(bytes, 2 * catalog->record_count + 10);
+    assert_int_equal(hints_unpack(mine, raw, bytes), 0);
+    assert_int_equal(hints_count(mine), 2);
+    hints_replace(loaded, mine);
+    static const char *const wanted[] = {"old", "mine", "", "old", "other", ""};
+    for (uint64_t i = 0; i < 6; i++) {
+        assert_int_equal(loaded->rows[i].count, strlen(wanted[i]));
+        assert_memory_equal(loaded->rows[i].bytes, wanted[i], strlen(wanted[i]));
+    }
+    assert_int_equal(hints_count(loaded), 4);
+    hints_destroy(loaded);
+    hints_destroy(mine);
+    /* Shorter, longer, or with another length of a hint. */
+    for (size_t i = 0; i <= bytes + 1; i++) {
+        uint8_t *copy = malloc(bytes + 2);
+        memcpy(copy, raw, bytes);
+        mine = hints_create(catalog->record_count);
+        if (i != bytes)
+            assert_int_equal(hints_unpack(mine, copy, i), -EPROTO);
+        hints_destroy(mine);
+        mine = hints_create(catalog->record_count);
+        if (i < 12) {
+            copy[i] ^= 1;
+            assert_int_equal(hints_unpack(mine, copy, bytes), -EPROTO);
+        }
+        hints_destroy(mine);
+        free(copy);
+    }
+    hints_destroy(old);
+    hints_destroy(other);
+    assert_int_equal(remove(path), 0);
+    free(raw);
+    free(path);
+    catalog_destroy(catalog);
+}
+
 static char *save_hint(const struct catalog *catalog, const char *text)
 {
     struct hints *made = hints_create(catalog->record_count);
@@ -543,6 +600,7 @@ int main(void)
         cmocka_unit_test(lies_are_found),
         cmocka_unit_test(formats_use_it),
         cmocka_unit_test(hints_come_back_or_are_told),
+        cmocka_unit_test(hints_are_merged),
         cmocka_unit_test(newer_hints_are_used),
         cmocka_unit_test(the_cache_is_below_an_absolute_path), /* last: changes the environment */
 

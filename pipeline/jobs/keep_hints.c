@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/jobs/keep_hints.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "dataset/hints_file.h"
+#include "dataset/sidecar.h"
+#include "decode/decoder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct keeping {
+    const struct catalog *catalog;
+    struct hints *made;
+    struct result_hints *told;
+};
+
+/* ---- from all ranks ---- */
+
+enum { MESSAGE_BYTES = 1 << 28 };
+
+/* Messages have a greatest length. */
+static int pass(struct ranks *ranks, uint32_t other, bool sends, uint8_t *raw, uint64_t bytes)
+{
+    int code = 0;
+
+    for (uint64_t done = 0; code == 0 && done < bytes;) {
+        const uint64_t part = bytes - done < MESSAGE_BYTES ? bytes - done : MESSAGE_BYTES;
+        code = sends ? ranks_send(ranks, other, raw + done, part)
+                     : ranks_receive(ranks, other, raw + done, part);
+        done += part;
+    }
+    return code;
+}
+
+/* Rank 0 takes those of one rank after the other: one message at a time is in memory. */
+static int collect_from(struct ranks *ranks, uint32_t from, struct hints *made)
+{
+    const uint32_t rank = ranks->place.rank;
+    uint8_t *raw = NULL;
+    uint64_t bytes = 0;
+    double sizes[1] = {0};
+    size_t packed = 0;
+    int code = 0;
+
+    if (rank == from && !(raw = hints_pack(made, &packed)))
+        code = -ENOMEM;
+    sizes[0] = (double)packed;
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_sum(ranks, sizes, 1);
+    bytes = (uint64_t)sizes[0];
+    if (code == 0 && rank == 0)
+        raw = memory_zeroed(bytes);
+    code = code ? code : ranks_meet(ranks, rank == 0 && !raw ? -ENOMEM : 0, NULL);
+    if (code == 0 && rank == 0)
+        code = pass(ranks, from, false, raw, bytes);
+    else if (code == 0 && rank == from)
+        code = pass(ranks, 0, true, raw, bytes);
+    if (code == 0 && rank == 0)
+        code = hints_unpack(made, raw, bytes);
+    free(raw);
+    return ranks_meet(ranks, code, NULL);
+}
+
+static int collect(struct ranks *ranks, const struct hinting *hinting, struct result_hints *told)
+{
+    double sums[] = {(double)hinting->records, (double)hinting->images,
+                     (double)counter_get(&hinting->ns)};
+    int code = ranks_sum(ranks, sums, 3);
+
+    for (uint32_t from = 1; code == 0 && from < ranks->place.ranks; from++)
+        code = collect_from(ranks, from, hinting->made);
+    told->records = (uint64_t)sums[0];
+    told->images = (uint64_t)sums[1];
+    told->decode_ns = (uint64_t)sums[2];
+    return code;
+}
+
+/* ---- into the file ---- */
+
+/* The hints that are there now: another program may have written them since the job began. Without
+ * them a file that cannot be read now would be replaced by one with fewer. */
+static int load_present(const struct catalog *catalog, struct hints **present)
+{
+    const int code = hints_file_load(catalog, present);
+    const bool is_useless = code == -EINVAL || code == -ESTALE || code == -EPERM || code == -EISDIR;
+
+    return is_useless ? 0 : code;
+}
+
+/* Hints of data that were replaced meanwhile would take the place of good ones. */
+static int save(void *context)
+{
+    struct keeping *keeping = context;
+    struct result_hints *told = keeping->told;
+    struct hints *present = NULL;
+    char *path = NULL;
+    int code = sidecar_check_shards(keeping->catalog);
+
+    if (code == 0)
+        code = load_present(keeping->catalog, &present);
+    if (present)
+        hints_replace(present, keeping->made);
+    const struct hints *all = present ? present : keeping->made;
+    if (code == 0)
+        code = hints_file_save(keeping->catalog, all, &path);
+    if (code == 0) {
+        told->kept_images = hints_count(all);
+        snprintf(told->path, sizeof told->path, "%s", path);
+    }
+    free(path);
+    hints_destroy(present);
+    return code;
+}
+
+static int collect_and_save(struct session *session, struct keeping *keeping,
+                            const struct hinting *hinting)
+{
+    struct ranks *ranks = session->ranks;
+    int code = collect(ranks, hinting, keeping->told);
+
+    if (code == 0 && ranks->place.rank == 0)
+        code = ranks_do(ranks, "entry points are being written", save, keeping);
+    return code;
+}
+
+/* ---- once ---- */
+
+/* Interrupted, only the reason is sure to be shown. */
+static int tell(struct result *result, int code, const char *reason)
+{
+    const struct result_hints *told = &result->hints;
+
+    if (code == 0 && told->path[0] == '\0')
+        result_notice(result, "entry points were not kept: %s", told->reason);
+    if (code == 0)
+        return 0;
+    if (told->path[0])
+        return fail(code, "%s; entry points of %llu images are in %s", reason,
+                    (unsigned long long)told->kept_images, told->path);
+    return fail(code, "%s; entry points were not kept: %s", reason, told->reason);
+}
+
+int keep_hints(struct session *session, const struct job_plugins *plugins, struct catalog *catalog,
+               struct hinting *hinting, int code)
+{
+    const bool is_kept = code == 0 || (code == -EINTR && session->ranks->place.ranks == 1);
+    const uint64_t start_ns = clock_now_ns();
+    struct result_hints *told = &session->result->hints;
+    struct keeping keeping = {.catalog = catalog, .made = hinting->made, .told = told};
+    char reason[FAIL_REASON_BYTES];
+
+    if (!hinting->made)
+        return code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    *told = (struct result_hints){.memory_bytes = told->memory_bytes,
+                                  .were_made = true,
+                                  .records = hinting->records,
+                                  .images = hinting->images,
+                                  .decode_ns = counter_get(&hinting->ns)};
+    hints_destroy(catalog->hints); /* makes room */
+    catalog->hints = NULL;
+    if (!is_kept)
+        snprintf(told->reason, sizeof told->reason, "the epoch did not end");
+    else if (collect_and_save(session, &keeping, hinting))
+        snprintf(told->reason, sizeof told->reason, "%.255s", fail_reason());
+    hinting_close(hinting);
+    if (code == 0) {
+        code = ranks_meet(session->ranks, 0, NULL); /* it is written */
+        if (code)
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        if (decoder_uses_hints(&plugins->decoder) && hints_file_load(catalog, &catalog->hints) &&
+            told->path[0])
+            result_notice(session->result, "%s: not used", fail_reason());
+        recorder_mark(session->recorder, "entry points", hinting->epoch, start_ns);
+    }
+    told->keep_ns = clock_now_ns() - start_ns;
+    fail_clear();
+    return session->ranks->place.rank == 0 ? tell(session->result, code, reason)
+           : code                          ? fail(code, "%s", reason)
+                                           : 0;
+}
