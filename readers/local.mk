@@ -34,5 +34,8 @@ endif
 EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c
 
 if HAVE_NFS
-libiobench_a_SOURCES += readers/nfs.c
+libiobench_a_SOURCES += \
+	readers/nfs.c \
+	readers/nfs_sockets.c readers/nfs_sockets.h \
+	readers/idlest.c readers/idlest.h
 endif

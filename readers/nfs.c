@@ -6,8 +6,9 @@
  *                                                          | timed out: ABANDONED --> FREE
  *
  * A broken connection is re-established; its reads are WAITING meanwhile, until they time out.
- * Reads that wait are in the list of what they wait for, a connection or a file, so an event costs
- * the same at any depth.
+ * Reads that wait are in the list of what they wait for, a connection or a file, and a turn looks
+ * only at marked connections (nfs_sockets.h), so an event costs the same at any depth and with any
+ * number of connections.
  * Everything runs on the reader's thread: libnfs calls back only from nfs_service() and
  * nfs_destroy_context(). */
 #include "base/clock.h"
@@ -16,12 +17,13 @@
 #include "base/option.h"
 #include "dataset/nfs_link.h"
 #include "readers/handles.h"
+#include "readers/idlest.h"
+#include "readers/nfs_sockets.h"
 #include "readers/plugins.h"
 #include "readers/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +73,13 @@ struct nfs_read {
 };
 
 struct connection {
+    struct nfs_socket socket; /* first: look_at() and lost() get it */
     struct nfs_state *nfs;
-    struct nfs_context *context;
+    uint32_t number;
     enum { CONNECTION_DOWN, CONNECTION_MOUNTING, CONNECTION_UP } state;
     bool is_broken;
     uint64_t retry_ns;
+    struct connection *next_down;
     struct handles handles;
     struct opening {
         struct connection *connection;
@@ -85,7 +89,6 @@ struct connection {
     } * openings;                               /* by handle */
     struct opening *first_queued, *last_queued; /* to be opened when others are */
     struct read_list waiting;                   /* READ_WAITING */
-    uint32_t busy;                              /* reads */
     uint32_t sent;                              /* reads that libnfs holds */
     uint32_t opens;                             /* under way */
 };
@@ -96,6 +99,9 @@ struct nfs_state {
     uint32_t opens_most;           /* 1 for NFS 4, which numbers a client's opens */
     uint32_t connection_count;
     struct connection *connections;
+    struct connection *first_down, *last_down; /* in the order of retry_ns */
+    struct idlest idlest;
+    struct nfs_sockets sockets;
     struct nfs_read *reads, **free;
     uint32_t free_count;
     struct read_request **finished; /* a ring of depth entries */
@@ -151,6 +157,12 @@ static void set_state(struct nfs_read *read, enum read_state state)
         nfs->free[nfs->free_count++] = read;
 }
 
+/* Let the next turn look at it: calls were made, or files that reads wait for were released. */
+static void mark(struct connection *connection)
+{
+    nfs_socket_mark(&connection->nfs->sockets, &connection->socket);
+}
+
 static void finish(struct nfs_read *read, int result)
 {
     struct nfs_state *nfs = read->connection->nfs;
@@ -161,7 +173,8 @@ static void finish(struct nfs_read *read, int result)
     request->data = request->buffer;
     nfs->finished[last] = request;
     nfs->busy--;
-    read->connection->busy--;
+    idlest_give(&nfs->idlest, read->connection->number);
+    mark(read->connection);
     read->request = NULL;
     if (read->state == READ_SENT) {
         request->held = libnfs_writes_late; /* otherwise libnfs copies from its own memory */
@@ -193,8 +206,8 @@ static void forget_file(void *owner, struct handle *handle)
 {
     struct connection *connection = owner;
 
-    if (connection->context && !connection->is_broken)
-        nfs_close_async(connection->context, handle->remote, ignore, NULL);
+    if (connection->socket.context && !connection->is_broken)
+        nfs_close_async(connection->socket.context, handle->remote, ignore, NULL);
 }
 
 static struct opening *opening_of(struct connection *connection, const struct handle *handle)
@@ -275,8 +288,8 @@ static void open_queued(struct connection *connection)
            connection->first_queued) {
         struct opening *opening = take_queued(connection);
         const struct shard *shard = &nfs->config->catalog->shards[opening->handle->shard];
-        if (nfs_open_async(connection->context, nfs_place_below(nfs->place, shard->path), O_RDONLY,
-                           on_open, opening))
+        if (nfs_open_async(connection->socket.context, nfs_place_below(nfs->place, shard->path),
+                           O_RDONLY, on_open, opening))
             file_opened(connection, opening->handle, -EINTR);
     }
 }
@@ -338,6 +351,7 @@ static void start_read(struct nfs_read *read)
     struct connection *connection = read->connection;
     struct read_request *request = read->request;
 
+    mark(connection);
     if (!read->handle) {
         read->handle = handles_acquire(&connection->handles, request->shard);
         if (!read->handle) { /* all in use: wait for a release */
@@ -354,10 +368,10 @@ static void start_read(struct nfs_read *read)
         return;
     }
     set_state(read, READ_SENT);
-    if (libnfs_pread_async(connection->context, read->handle->remote,
+    if (libnfs_pread_async(connection->socket.context, read->handle->remote,
                            (char *)request->buffer + read->got, request->bytes - read->got,
                            request->offset + read->got, on_read, read))
-        on_read(-EINTR, connection->context, NULL, read);
+        on_read(-EINTR, connection->socket.context, NULL, read);
 }
 
 /* ---- connections ---- */
@@ -384,31 +398,45 @@ static void on_mount(int status, struct nfs_context *context, void *body, void *
         return;
     }
     connection->state = CONNECTION_UP;
+    connection->socket.is_mounting = false;
     start_waiting(connection);
 }
 
 static void connect_again(struct connection *connection)
 {
     struct nfs_state *nfs = connection->nfs;
+    struct nfs_context *context = nfs_init_context();
     char client[128];
 
-    connection->context = nfs_init_context();
-    if (!connection->context) {
+    mark(connection);
+    connection->socket.context = context;
+    connection->socket.is_mounting = true;
+    if (!context) {
         connection->is_broken = true;
         return;
     }
-    nfs_set_autoreconnect(connection->context, 0); /* reconnect here, so that time-outs apply */
-    nfs_set_version(connection->context, nfs->place->version);
+    nfs_set_autoreconnect(context, 0); /* reconnect here, so that time-outs apply */
+    nfs_set_version(context, nfs->place->version);
     /* For NFS 4 each connection is a client: one with the same name would close the other's files.
      */
     nfs_client_name(client, sizeof client, connection);
-    nfs4_set_client_name(connection->context, client);
+    nfs4_set_client_name(context, client);
     connection->state = CONNECTION_MOUNTING;
-    if (nfs_mount_async(connection->context, nfs->place->server, nfs->place->folder, on_mount,
-                        connection)) {
-        keep_error(nfs, nfs_get_error(connection->context));
+    if (nfs_mount_async(context, nfs->place->server, nfs->place->folder, on_mount, connection)) {
+        keep_error(nfs, nfs_get_error(context));
         connection->is_broken = true;
     }
+}
+
+/* Connect again at retry_ns: no connection added before has a later one. */
+static void retry_at(struct connection *connection, uint64_t retry_ns)
+{
+    struct nfs_state *nfs = connection->nfs;
+
+    connection->retry_ns = retry_ns;
+    connection->next_down = NULL;
+    *(nfs->first_down ? &nfs->last_down->next_down : &nfs->first_down) = connection;
+    nfs->last_down = connection;
 }
 
 /* Its reads are WAITING again and its files must be reopened. */
@@ -419,9 +447,9 @@ static void disconnect(struct connection *connection)
     connection->is_broken =
         true; /* callbacks must start nothing, files are not closed one by one */
     connection->state = CONNECTION_DOWN;
-    if (connection->context)
-        nfs_destroy_context(connection->context);
-    connection->context = NULL;
+    if (connection->socket.context)
+        nfs_destroy_context(connection->socket.context);
+    connection->socket.context = NULL;
     for (struct opening *opening; (opening = take_queued(connection));)
         file_opened(connection, opening->handle, -EINTR);
     for (uint32_t i = 0; handles->all && i < handles->capacity; i++) {
@@ -429,37 +457,42 @@ static void disconnect(struct connection *connection)
         handles->all[i].opened = false;
     }
     connection->is_broken = false;
-    connection->retry_ns = clock_now_ns() + RETRY_NS;
+}
+
+static void lost(struct nfs_socket *socket)
+{
+    struct connection *connection = (struct connection *)socket;
+
+    keep_error(connection->nfs, nfs_get_error(socket->context));
+    connection->is_broken = true;
+}
+
+static void look_at(struct nfs_socket *socket)
+{
+    struct connection *connection = (struct connection *)socket;
+
+    if (connection->state == CONNECTION_UP)
+        start_waiting(connection);
+    if (socket->context && !connection->is_broken &&
+        !nfs_socket_flush(&connection->nfs->sockets, socket))
+        lost(socket);
+    if (connection->is_broken) {
+        disconnect(connection);
+        retry_at(connection, clock_now_ns() + RETRY_NS);
+    }
 }
 
 static void serve(struct nfs_state *nfs, uint64_t wait_ns)
 {
-    struct pollfd polls[CONNECTIONS_MOST + 1];
     uint64_t now_ns = clock_now_ns();
 
-    for (uint32_t i = 0; i < nfs->connection_count; i++) {
-        struct connection *connection = &nfs->connections[i];
-        if (connection->state == CONNECTION_DOWN && now_ns >= connection->retry_ns)
-            connect_again(connection);
-        bool has_socket = connection->context && !connection->is_broken;
-        polls[i] = (struct pollfd){.fd = has_socket ? nfs_get_fd(connection->context) : -1};
-        polls[i].events = has_socket ? (short)nfs_which_events(connection->context) : 0;
+    for (struct connection *down; (down = nfs->first_down) && now_ns >= down->retry_ns;) {
+        nfs->first_down = down->next_down;
+        connect_again(down);
     }
-    struct pollfd *waker = &polls[nfs->connection_count];
-    *waker = (struct pollfd){.fd = nfs->waker.fd, .events = POLLIN};
-    int ready = poll(polls, nfs->connection_count + 1, (int)((wait_ns + 999999) / 1000000));
-    if (ready > 0 && waker->revents)
-        waker_silence(&nfs->waker);
-    for (uint32_t i = 0; i < nfs->connection_count; i++) {
-        struct connection *connection = &nfs->connections[i];
-        if (ready > 0 && polls[i].revents && !connection->is_broken &&
-            nfs_service(connection->context, polls[i].revents) < 0) {
-            keep_error(nfs, nfs_get_error(connection->context));
-            connection->is_broken = true;
-        }
-        if (connection->is_broken)
-            disconnect(connection);
-    }
+    nfs_sockets_settle(&nfs->sockets, look_at);
+    nfs_sockets_wait(&nfs->sockets, (int)((wait_ns + 999999) / 1000000), lost);
+    nfs_sockets_settle(&nfs->sockets, look_at);
 }
 
 /* ---- the family's calls ---- */
@@ -467,22 +500,18 @@ static void serve(struct nfs_state *nfs, uint64_t wait_ns)
 static int nfs_reader_submit(void *state, struct read_request *request)
 {
     struct nfs_state *nfs = state;
-    struct connection *idlest = &nfs->connections[0];
 
     if (nfs->free_count == 0 && nfs->busy == 0)
         return fail(ETIMEDOUT, "server not responding: the last %u reads timed out",
                     nfs->abandoned);
     if (nfs->free_count == 0)
         return -EAGAIN;
-    for (uint32_t i = 1; i < nfs->connection_count; i++)
-        if (nfs->connections[i].busy < idlest->busy)
-            idlest = &nfs->connections[i];
+    struct connection *idlest = &nfs->connections[idlest_take(&nfs->idlest)];
     struct nfs_read *read = nfs->free[--nfs->free_count];
     *read = (struct nfs_read){
         .request = request, .connection = idlest, .submit_ns = request->submit_ns};
     set_state(read, READ_WAITING);
     nfs->busy++;
-    idlest->busy++;
     if (idlest->state == CONNECTION_UP && !idlest->is_broken)
         start_read(read);
     return 0;
@@ -514,9 +543,6 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
         serve(nfs, nfs->finished_count || asked ? 0 : left_ns);
         now_ns = clock_now_ns();
         look_for_late(nfs, now_ns);
-        for (uint32_t i = 0; i < nfs->connection_count; i++)
-            if (nfs->connections[i].state == CONNECTION_UP)
-                start_waiting(&nfs->connections[i]);
         if (nfs->finished_count > 0 || now_ns >= until_ns || asked || waker_was_asked(&nfs->waker))
             break;
     }
@@ -574,6 +600,8 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
 
     nfs->config = config;
     int code = waker_open(&nfs->waker);
+    if (code == 0)
+        code = nfs_sockets_open(&nfs->sockets, &nfs->waker);
     if (code)
         return code;
     if (settings->version == 1 || settings->version == 2)
@@ -587,13 +615,16 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     nfs->free = memory_array(config->depth, sizeof *nfs->free);
     nfs->finished = memory_array(config->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
-    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections)
+    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections ||
+        idlest_create(&nfs->idlest, (uint32_t)settings->nconnect, config->depth))
         return -ENOMEM;
     for (uint32_t i = config->depth; i-- > 0;)
         nfs->free[nfs->free_count++] = &nfs->reads[i];
     for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
+        connection->number = nfs->connection_count;
+        retry_at(connection, 0);
         code = handles_create(&connection->handles, config->catalog, HANDLES_REMOTE,
                               config->depth > FILES_MOST ? config->depth : FILES_MOST, 0);
         if (code)
@@ -630,7 +661,9 @@ static void nfs_reader_close(void *state)
         disconnect(connection);
         free(connection->openings);
     }
+    nfs_sockets_close(&nfs->sockets);
     waker_close(&nfs->waker);
+    idlest_destroy(&nfs->idlest);
     free(nfs->connections);
     free(nfs->reads);
     free(nfs->free);

@@ -68,3 +68,9 @@ UNIT_TESTS += tests/unit/test_nvme
 tests_unit_test_nvme_SOURCES = tests/unit/test_nvme.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_nvme_LDADD = $(UNIT_LIBS)
 endif
+
+if HAVE_NFS
+UNIT_TESTS += tests/unit/test_nfs
+tests_unit_test_nfs_SOURCES = tests/unit/test_nfs.c tests/unit/unit.h
+tests_unit_test_nfs_LDADD = $(UNIT_LIBS)
+endif
