@@ -68,6 +68,11 @@ struct backend_config {
      * stream. */
     backend_gradients_ready enqueue;
     void *enqueue_context;
+    /* Where the gradients that the caller sums on the device lie, if it has memory of its own for
+     * that, and how that is given back. NULL: memory like any. allocate() returns NULL, with a
+     * reason, if it has none: that is no error, but slower. */
+    void *(*allocate_gradients)(uint64_t bytes);
+    void (*release_gradients)(void *memory);
     uint64_t silence_ns; /* a longer step means waiting for an unresponsive rank; 0: no limit */
     /* Or the host is notified of each step's gradients, sums them wherever they are, and calls
      * update() before the next step is computed. */

@@ -41,6 +41,10 @@ struct exchange_ops {
     bool on_device;
     /* Each rank sends to the next one. Else halves are summed inside a node first. */
     bool is_ring;
+    /* Memory of the device in use that needs no copies to be summed, before open(). NULL: none is
+     * better than any other; or nothing is returned, with a reason. */
+    void *(*allocate)(uint64_t bytes);
+    void (*release)(void *memory);
     /* Collective: called once by all ranks, when gradient memory is known. NULL: nothing to sum,
      * and the rest is NULL. */
     int (*open)(void *state, const void *settings, const struct exchange_config *config);

@@ -117,6 +117,10 @@ static int open_backend(struct training *training)
         where.enqueue = exchange->ops->on_stream ? exchange_ready : NULL;
         where.enqueue_context = exchange;
         where.exchanged_by_host = !where.enqueue;
+        if (exchange_wire(exchange) == EXCHANGE_FP32) { /* else it has a copy */
+            where.allocate_gradients = exchange->ops->allocate;
+            where.release_gradients = exchange->ops->release;
+        }
     }
     return backend_open(&training->backend, &training->choice, &where);
 }

@@ -50,6 +50,16 @@ tests_cuda_emulated_nccl_so_LDADD = $(EMULATED) kernels/device_wire.emulated.o -
 tests_cuda_emulated_nccl_so_DEPENDENCIES = $(EMULATED) kernels/device_wire.emulated.o
 TESTS += tests/cuda/ranks.sh
 
+# A NCCL without ncclMemAlloc: under these names nobody has it.
+check_PROGRAMS += tests/cuda/emulated_nccl_old.so
+tests_cuda_emulated_nccl_old_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES)
+tests_cuda_emulated_nccl_old_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS) -DIOBENCH_OLD_NCCL \
+	-DncclMemAlloc=ncclMemAlloc_of_later -DncclMemFree=ncclMemFree_of_later
+tests_cuda_emulated_nccl_old_so_CFLAGS = $(tests_cuda_emulated_nccl_so_CFLAGS)
+tests_cuda_emulated_nccl_old_so_LDFLAGS = $(tests_cuda_emulated_nccl_so_LDFLAGS)
+tests_cuda_emulated_nccl_old_so_LDADD = $(tests_cuda_emulated_nccl_so_LDADD)
+tests_cuda_emulated_nccl_old_so_DEPENDENCIES = $(tests_cuda_emulated_nccl_so_DEPENDENCIES)
+
 check_PROGRAMS += tests/cuda/emulated_net_nccl.so
 tests_cuda_emulated_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) tests/cuda/mock_nccl.c
 tests_cuda_emulated_net_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)

@@ -7,6 +7,7 @@
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/half.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -43,6 +44,8 @@ struct ncclComm {
     void *registered;
     uint32_t graphs; /* that have sums of it */
 };
+
+static void *given; /* by ncclMemAlloc() */
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
@@ -389,12 +392,50 @@ ncclResult_t ncclGetVersion(int *version)
     return ncclSuccess;
 }
 
+/* ---- memory, which is not in a NCCL before 2.19, as IOBENCH_OLD_NCCL stands for ---- */
+
+#ifndef IOBENCH_OLD_NCCL
+/* Of the module that the backend is in: each has its own emulated device. */
+static void *device_function(const char *name)
+{
+    void *module = dlopen(getenv("IOBENCH_CUDA_MODULE"), RTLD_NOW | RTLD_NOLOAD);
+
+    return module ? dlsym(module, name) : NULL;
+}
+
+/* IOBENCH_MOCK_MEMORY: "none": it fails; "wanted": fails later if it is not asked for. */
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
+{
+    void *(*allocate)(uint64_t) = (void *(*)(uint64_t))device_function("runtime_allocate");
+    const char *mode = getenv("IOBENCH_MOCK_MEMORY");
+
+    if (!allocate || (mode && strcmp(mode, "none") == 0))
+        return ncclUnhandledCudaError;
+    *memory = given = allocate(bytes);
+    return *memory ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void *memory)
+{
+    void (*release)(void *) = (void (*)(void *))device_function("runtime_release");
+
+    if (!release || memory != given)
+        return ncclInvalidArgument;
+    release(memory);
+    given = NULL;
+    return ncclSuccess;
+}
+#endif
+
 /* IOBENCH_MOCK_REGISTER: "fails", or anything for success without a handle. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)
 {
-    const char *mode = getenv("IOBENCH_MOCK_REGISTER");
+    const char *mode = getenv("IOBENCH_MOCK_REGISTER"),
+               *memory_mode = getenv("IOBENCH_MOCK_MEMORY");
 
     (void)bytes;
+    if (memory_mode && strcmp(memory_mode, "wanted") == 0 && memory != given)
+        emulated_refuse("NCCL registers memory that is not its own");
     *handle = comm->registered = mode ? NULL : memory;
     return mode && strcmp(mode, "fails") == 0 ? ncclInvalidUsage : ncclSuccess;
 }

@@ -85,6 +85,25 @@ for mode in fails nothing; do
     unset IOBENCH_MOCK_REGISTER
     says "NCCL copies the gradients of 2 of 2 ranks"
 done
+# Gradients lie in NCCL's memory, whatever their type, and elsewhere if there is none: told.
+lies() { # MODE EXCHANGE [MODULE]
+    IOBENCH_MOCK_MEMORY=$1 saved=$IOBENCH_NCCL_MODULE
+    IOBENCH_NCCL_MODULE=${3:-$saved}
+    export IOBENCH_MOCK_MEMORY IOBENCH_NCCL_MODULE
+    train 0 "$2" cuda:fp32,plans=none --json lies.json
+    unset IOBENCH_MOCK_MEMORY
+    IOBENCH_NCCL_MODULE=$saved
+}
+for exchange in nccl nccl:wire=fp16; do
+    lies wanted "$exchange"
+    printf '%s\n' "$out" | grep -q "may have to copy" && die "NCCL's memory is not NCCL's"
+    lies none "$exchange"
+    says "memory that" "may have to copy: ncclMemAlloc: an error of the stand-in"
+    lies any "$exchange" "$(dirname "$IOBENCH")/tests/cuda/emulated_nccl_old.so"
+    says "may have to copy: NCCL 2." "has no ncclMemAlloc, which 2.19 brought"
+done
+[ "$(sed -n 's/.*"loss": \([0-9.]*\).*/\1/p' lies.json | head -n 1 | cut -c1-4)" = "$(cut -c1-4 nccl.loss)" ] ||
+    die "an old NCCL learns something else"
 # The type on the wire is told, and the same on all ranks.
 train 0 nccl:wire=fp16 cuda:fp32,plans=none --json fp16.json
 says "gradients sent as fp16 by nccl"

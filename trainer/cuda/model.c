@@ -51,8 +51,15 @@ static bool needs_copy(const struct cuda_model *model, const struct graph_parame
 
 /* ---- memory ---- */
 
+struct origin {
+    void *(*allocate)(uint64_t bytes);
+    void (*release)(void *memory);
+};
+static const struct origin of_device = {runtime_allocate, runtime_release};
+static const struct origin of_host = {runtime_pin, runtime_unpin};
+
 /* Allocate memory that is kept until the model is closed; or only an address of its own. */
-static void *keep(struct cuda_model *model, void *(*allocate)(uint64_t bytes), uint64_t bytes)
+static void *keep(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
 {
     if (model->code == 0)
         model->code = memory_room(&model->memory, model->memory_count, sizeof *model->memory,
@@ -61,10 +68,18 @@ static void *keep(struct cuda_model *model, void *(*allocate)(uint64_t bytes), u
         return NULL;
     void *start = model->outlined
                       ? (void *)((uintptr_t)(model->memory_count + 1) << 40) /* NOLINT */
-                      : allocate(bytes);
+                      : origin->allocate(bytes);
     if (start)
-        model->memory[model->memory_count++] = (struct cuda_memory){start, allocate == runtime_pin};
-    else
+        model->memory[model->memory_count++] = (struct cuda_memory){start, origin->release};
+    return start;
+}
+
+/* The same; having none is an error. */
+static void *keep_all(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
+{
+    void *start = keep(model, origin, bytes);
+
+    if (!start && model->code == 0)
         model->code = -ENOMEM;
     return start;
 }
@@ -72,13 +87,13 @@ static void *keep(struct cuda_model *model, void *(*allocate)(uint64_t bytes), u
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
 {
     model->device_bytes += bytes;
-    return keep(model, runtime_allocate, bytes);
+    return keep_all(model, &of_device, bytes);
 }
 
 void *cuda_pin(struct cuda_model *model, uint64_t bytes)
 {
     model->pinned_bytes += bytes;
-    return keep(model, runtime_pin, bytes);
+    return keep_all(model, &of_host, bytes);
 }
 
 void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
@@ -140,11 +155,33 @@ static void *place_of_gradient(struct cuda_model *model, uint32_t i)
     return model->gradients + parameter->offset;
 }
 
+/* Zeros, in the exchange's memory if it has some. */
+static float *make_arena(struct cuda_model *model, uint64_t bytes)
+{
+    const struct backend_config *config = &model->config;
+    const struct origin origin = {config->allocate_gradients, config->release_gradients};
+    float *arena = NULL;
+
+    if (origin.allocate) {
+        arena = keep(model, &origin, bytes);
+        if (!arena && model->code == 0)
+            snprintf(model->notice, sizeof model->notice,
+                     "the gradients lie in memory that the exchange may have to copy: %s",
+                     fail_reason());
+    }
+    if (!arena)
+        return cuda_zeros(model, bytes);
+    model->device_bytes += bytes;
+    if (!model->outlined)
+        model->code = runtime_zero(arena, bytes, model->runtime.stream);
+    return arena;
+}
+
 static void make_gradients(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
 
-    model->gradients = cuda_zeros(model, graph->parameter_floats * sizeof(float));
+    model->gradients = make_arena(model, graph->parameter_floats * sizeof(float));
     model->given = memory_array(graph->parameter_count, sizeof *model->given);
     if (!model->given && model->code == 0)
         model->code = -ENOMEM;
@@ -310,7 +347,7 @@ void cuda_model_close(struct cuda_model *model)
 {
     runtime_release(model->workspace);
     for (uint32_t i = 0; !model->outlined && i < model->memory_count; i++)
-        (model->memory[i].pinned ? runtime_unpin : runtime_release)(model->memory[i].start);
+        model->memory[i].release(model->memory[i].start);
     free(model->memory);
     free(model->compute);
     free(model->given);

@@ -45,7 +45,7 @@ struct cuda_int8 {
 
 struct cuda_memory {
     void *start;
-    bool pinned;
+    void (*release)(void *start);
 };
 
 struct cuda_model {

@@ -31,8 +31,9 @@ struct nccl_state {
     ncclComm_t ranks;
     uint16_t *wire; /* the gradients in FP16; NULL: they travel as they are */
     float factor;   /* of each rank's */
+    void (*release_wire)(void *memory);
     void *registered;
-    char notice[160];
+    char notice[400];
     void *stream; /* of the all-reduces */
     void *event;  /* orders both streams */
 };
@@ -49,6 +50,57 @@ static int check(const struct nccl_state *nccl, ncclResult_t status, const char 
     return fail(EIO, "exchange nccl: %s: %s%s%s", what, ncclGetErrorString(status),
                 more && *more ? "; " : "", more ? more : "");
 }
+
+/* ---- memory ---- */
+
+/* NCCL has these from 2.19 on. An older one that is loaded has neither. */
+extern __typeof__(ncclMemAlloc) ncclMemAlloc __attribute__((weak));
+extern __typeof__(ncclMemFree) ncclMemFree __attribute__((weak));
+
+/* Memory that switches of NVLink can sum and network adapters read where it lies. */
+static void *nccl_allocate(uint64_t bytes)
+{
+    void *memory = NULL;
+    int version = 0;
+
+    if (!ncclMemAlloc || !ncclMemFree) {
+        ncclGetVersion(&version);
+        fail(ENOTSUP, "NCCL %d.%d has no ncclMemAlloc, which 2.19 brought", version / 10000,
+             version / 100 % 100);
+        return NULL;
+    }
+    const ncclResult_t status = ncclMemAlloc(&memory, bytes);
+    if (status == ncclSuccess)
+        return memory;
+    const char *more = ncclGetLastError(NULL);
+    fail(ENOMEM, "ncclMemAlloc: %s%s%s", ncclGetErrorString(status), more && *more ? "; " : "",
+         more ? more : "");
+    return NULL;
+}
+
+static void nccl_release(void *memory)
+{
+    if (memory)
+        ncclMemFree(memory);
+}
+
+/* The gradients in FP16. */
+static int make_wire(struct nccl_state *nccl)
+{
+    const uint64_t bytes = nccl->config.floats * sizeof *nccl->wire;
+
+    nccl->wire = nccl_allocate(bytes);
+    nccl->release_wire = nccl_release;
+    if (nccl->wire)
+        return 0;
+    snprintf(nccl->notice, sizeof nccl->notice,
+             "gradients are sent from memory that NCCL may have to copy: %.200s", fail_reason());
+    nccl->wire = runtime_allocate(bytes);
+    nccl->release_wire = runtime_release;
+    return nccl->wire ? 0 : -ENOMEM;
+}
+
+/* ---- opening ---- */
 
 /* The identity that the first rank creates, before NCCL is initialised. */
 static int share_identity(struct ranks *ranks, ncclUniqueId *id)
@@ -120,8 +172,7 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
         code = runtime_event_create(&nccl->event);
     if (code == 0 && settings->wire == EXCHANGE_FP16) {
         nccl->factor = share_of(place->ranks);
-        nccl->wire = runtime_allocate(config->floats * sizeof *nccl->wire);
-        code = nccl->wire ? 0 : -ENOMEM;
+        code = make_wire(nccl);
     }
     if (code == 0)
         code = check(
@@ -156,7 +207,8 @@ static void nccl_close(void *state, bool failed)
             ncclCommDeregister(nccl->ranks, nccl->registered);
         ncclCommDestroy(nccl->ranks);
     }
-    runtime_release(nccl->wire);
+    if (nccl->wire)
+        nccl->release_wire(nccl->wire);
     runtime_event_destroy(nccl->event);
     runtime_stream_destroy(nccl->stream);
 }
@@ -222,6 +274,8 @@ const struct exchange_ops iobench_exchange_nccl = {
                .state_size = sizeof(struct nccl_state)},
     .on_stream = true,
     .is_ring = true,
+    .allocate = nccl_allocate,
+    .release = nccl_release,
     .open = nccl_open,
     .close = nccl_close,
     .ready = nccl_ready,
