@@ -146,6 +146,13 @@ int device_norm_finish(const struct device_pixels *pixels, const struct device_n
 /* scale and bias from the running statistics. */
 int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *stream);
 
+/* Where a ReLU was open, in bits: a byte for each 16 bytes of its output, the lowest bit first.
+ * Not for every number of channels. */
+static inline bool device_has_open(enum device_type type, uint32_t channels)
+{
+    return channels * device_type_bytes(type) % 16 == 0;
+}
+
 /* y = x * scale + bias (+ other, or other * other_scale + other_bias); then an optional ReLU. scale
  * and bias may be NULL (1 and 0), as may other and other_scale. */
 struct device_affine {
@@ -153,17 +160,20 @@ struct device_affine {
     const void *other;
     const float *other_scale, *other_bias;
     bool relu;
+    uint8_t *open; /* NULL, or where to keep where it was open */
 };
 int device_affine(const struct device_pixels *pixels, const struct device_affine *affine,
                   const void *x, void *y, void *stream);
 
-/* Where the gradient of BN's output comes from: dz = (d_output + d_other) where mask > 0. */
+/* Where the gradient of BN's output comes from: dz = (d_output + d_other) where the ReLU that
+ * follows was open, which one of three tells; none of them: there is no ReLU. */
 struct device_norm_gradient {
     const void *d_output;
     const void *d_other; /* NULL, or a second gradient to add */
-    const void *mask;    /* output of the ReLU that follows; NULL: none */
+    const void *mask;    /* its output; */
+    const uint8_t *open; /* that as device_affine() kept it; */
+    bool rectified;      /* or BN's output, recomputed, if nothing is added to it */
     void *dz;            /* stored here; NULL: d_output already is dz. May equal d_output. */
-    bool rectified;      /* without mask: the ReLU of BN's output, recomputed */
 };
 /* Compute dz, d_gamma, d_beta and the three vectors of `channels` floats with which d_input = a *
  * dz

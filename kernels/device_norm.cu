@@ -95,6 +95,16 @@ struct infer_coefficients {
 
 /* ---- applying ---- */
 
+/* A bit for each number of a ReLU's output: 0 where no gradient passes. */
+template <class T, int W> KERNEL_CODE uint8_t open_of(const lanes<T, W> &y)
+{
+    unsigned open = 0;
+
+    for (int i = 0; i < W; i++)
+        open |= (unsigned)!(y.get(i) <= 0) << i;
+    return (uint8_t)open;
+}
+
 template <class T, int W> struct affine {
     struct device_affine with;
     divide vectors;
@@ -133,6 +143,8 @@ template <class T, int W> struct affine {
         for (int i = 0; i < W; i++)
             in.set(i, with.relu && out[i] < 0 ? 0.0f : out[i]);
         in.write(y, index);
+        if (with.open)
+            with.open[index] = open_of(in);
     }
 };
 
@@ -141,6 +153,7 @@ template <class T, int W> struct affine {
 template <class T, int W> struct gradient_source {
     struct row_t {
         lanes<T, W> x, d, other, mask;
+        unsigned open;
     };
     struct channels_t {
         floats<W> mean, scale, bias;
@@ -172,6 +185,8 @@ template <class T, int W> struct gradient_source {
             row.other = lanes<T, W>::read((const T *)from.d_other, at);
         if (from.mask)
             row.mask = lanes<T, W>::read((const T *)from.mask, at);
+        if (from.open)
+            row.open = from.open[at];
         return row;
     }
     KERNEL_CODE void use(const channels_t &channels, row_t &row, uint64_t pixel, uint32_t vector,
@@ -182,6 +197,8 @@ template <class T, int W> struct gradient_source {
             if (from.d_other)
                 d += row.other.get(i);
             if (from.mask && row.mask.get(i) <= 0)
+                d = 0;
+            if (from.open && !(row.open >> i & 1))
                 d = 0;
             if (from.rectified && row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0)
                 d = 0;
@@ -252,6 +269,16 @@ struct bias_finish {
 
 } // namespace
 
+/* The bits of a ReLU need vectors. */
+static int check_open(const uint8_t *open, const struct device_pixels *pixels, int width)
+{
+    const int whole = (int)(16 / device_type_bytes(pixels->type));
+
+    return open && width != whole
+               ? fail(EINVAL, "no bits tell where a ReLU of %u channels was open", pixels->channels)
+               : 0;
+}
+
 size_t device_partial_floats(const struct device_pixels *pixels)
 {
     const column_shape narrow = columns_of(pixels, 1);
@@ -299,7 +326,9 @@ int device_affine(const struct device_pixels *pixels, const struct device_affine
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
         const affine<T, W> kernel = {*with, divide::make(pixels->channels / W), (const T *)x, (T *)y};
-        return launch_each("affine", kernel, pixels->count * (pixels->channels / W), stream);
+        const int code = check_open(with->open, pixels, W);
+        return code ? code
+                    : launch_each("affine", kernel, pixels->count * (pixels->channels / W), stream);
     }, {with->scale, with->bias, with->other_scale, with->other_bias});
 }
 
@@ -315,7 +344,9 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
         const int W = decltype(width)::value;
         const gradient_source<T, W> source = {*gradient, *norm, (const T *)x,
                                               pixels->channels / W};
-        return launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
+        const int code = check_open(gradient->open, pixels, W);
+        return code ? code
+                    : launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
     }, {norm->mean, norm->scale, norm->bias});
 }
 

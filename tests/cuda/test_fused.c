@@ -472,6 +472,18 @@ static void rows_alike(const float *wanted, const float *found, uint32_t first, 
     free(host);
 }
 
+/* To the last bit. */
+static void rows_same(const float *wanted, const float *found, uint32_t first, uint32_t last)
+{
+    const size_t start = (size_t)first * NORM_CHANNELS, count = (last - first + 1) * NORM_CHANNELS;
+    float *host = host_floats(2 * count);
+
+    fetch_bytes(host, wanted + start, count * sizeof *host);
+    fetch_bytes(host + count, found + start, count * sizeof *host);
+    assert_memory_equal(host, host + count, count * sizeof *host);
+    free(host);
+}
+
 static void norms_beside(enum device_type type)
 {
     const struct device_pixels pixels = {type, NORM_CHANNELS, NORM_IMAGES * NORM_PLANE};
@@ -500,8 +512,12 @@ static void norms_beside(enum device_type type)
     rows_alike(wanted, found, 2, 7);
     rows_alike(wanted, found, 10, 11);
 
-    /* The ReLU's sign, stored and recomputed; d_gamma, d_beta, then a, b and c. */
-    const struct device_affine affine = {.scale = right.scale, .bias = right.bias, .relu = true};
+    /* The ReLU's sign, from its output, in bits and recomputed; d_gamma, d_beta, then a, b and c.
+     */
+    assert_true(device_has_open(type, NORM_CHANNELS));
+    uint8_t *open = place_bytes(NULL, place_count(&x) * device_type_bytes(type) / 16);
+    const struct device_affine affine = {
+        .scale = right.scale, .bias = right.bias, .relu = true, .open = open};
     must(device_affine(&pixels, &affine, x.device, mask.device, place_runtime.stream));
     struct device_norm_gradient gradient = {
         .d_output = d.device, .mask = mask.device, .dz = dz.device};
@@ -509,12 +525,18 @@ static void norms_beside(enum device_type type)
     must(device_norm_backward(&pixels, &right, &gradient, x.device, at, at + NORM_CHANNELS,
                               at + 2 * NORM_CHANNELS, partial, place_runtime.stream));
     gradient.mask = NULL;
+    gradient.open = open;
+    at = found + 11 * NORM_CHANNELS;
+    must(device_norm_backward(&pixels, &right, &gradient, x.device, at, at + NORM_CHANNELS,
+                              at + 2 * NORM_CHANNELS, partial, place_runtime.stream));
+    rows_same(wanted, found, 11, 15);
+    gradient.open = NULL;
     gradient.rectified = true;
     at = found + 11 * NORM_CHANNELS;
     must(device_norm_backward(&pixels, &right, &gradient, x.device, at, at + NORM_CHANNELS,
                               at + 2 * NORM_CHANNELS, partial, place_runtime.stream));
     rows_alike(wanted, found, 11, 15);
-    void *const memory[] = {wanted, found, partial, left};
+    void *const memory[] = {wanted, found, partial, left, open};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         runtime_release(memory[i]);
     free(rows);

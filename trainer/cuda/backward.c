@@ -172,8 +172,9 @@ static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_b
     cuda_reads(&step, &gradient->d_output, value->gradients[0]);
     cuda_reads(&step, &gradient->d_other, two ? value->gradients[1] : CUDA_NONE);
     gradient->rectified = own->output == CUDA_OUTPUT_RECOMPUTED;
-    if (own->relu && !gradient->rectified)
+    if (own->relu && !gradient->rectified && value->open == CUDA_NONE)
         cuda_reads(&step, &gradient->mask, value->buffer);
+    cuda_reads(&step, &gradient->open, value->open);
     const uint32_t dz = two || own->relu ? cuda_add_tensor(builder, own->node) : CUDA_NONE;
     cuda_writes(&step, &gradient->dz, dz);
     cuda_add_step(builder, &step);

@@ -14,6 +14,7 @@ struct cuda_value {
     uint32_t buffer;          /* CUDA_NONE: held in INT8 only, or never stored */
     uint32_t int8, int8_node; /* the same in INT8, and the node whose step it has */
     uint32_t winners;         /* of a max-pool */
+    uint32_t open;            /* where a sum's ReLU was, in bits */
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be summed */
     uint32_t dz; /* its gradient before the ReLU, if a convolution computed it; else CUDA_NONE */

@@ -36,8 +36,11 @@ static int emit(struct cuda_builder *builder)
     if (!builder->values)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        builder->values[i] = (struct cuda_value){
-            .buffer = CUDA_NONE, .int8 = CUDA_NONE, .winners = CUDA_NONE, .dz = CUDA_NONE};
+        builder->values[i] = (struct cuda_value){.buffer = CUDA_NONE,
+                                                 .int8 = CUDA_NONE,
+                                                 .winners = CUDA_NONE,
+                                                 .open = CUDA_NONE,
+                                                 .dz = CUDA_NONE};
     cuda_emit_forward(builder);
     if (builder->program->training && !builder->code)
         cuda_emit_backward(builder);

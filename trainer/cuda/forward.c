@@ -60,6 +60,15 @@ static void add_plain_sum(struct cuda_builder *builder, const struct cuda_block 
                  cuda_input(builder, own, 1), add_output(builder, own));
 }
 
+/* The backward pass needs no more of a ReLU's output than where it was open: a sixteenth of what it
+ * would read. Not if a convolution goes back through the ReLU, which reads no bits. */
+static bool keeps_open(const struct cuda_builder *builder, const struct cuda_block *own)
+{
+    return builder->program->training && own->needs_gradient && own->relu && own->user_count > 0 &&
+           !(cuda_row(builder, own->first_user)->fusion[DNN_DATA] & DNN_NORM) &&
+           device_has_open(builder->model->type, cuda_channels(builder->model, own->node));
+}
+
 static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
@@ -77,6 +86,12 @@ static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block
     cuda_reads(&step, &step.affine.x, cuda_input(builder, own, 0));
     cuda_reads(&step, &with->other, cuda_input(builder, own, 1));
     cuda_writes(&step, &step.affine.y, add_output(builder, own));
+    if (keeps_open(builder, own)) {
+        const uint64_t bytes =
+            cuda_numbers_of(builder, own->node) * device_type_bytes(model->type) / 16;
+        cuda_value(builder, own)->open = cuda_add_buffer(builder, bytes);
+        cuda_writes(&step, &with->open, cuda_value(builder, own)->open);
+    }
     cuda_add_step(builder, &step);
 }
 
