@@ -105,7 +105,7 @@ static enum shape shape_of(const char *text, size_t bytes)
 }
 
 /* Return the first name in a JSON or CSV text, with its length: a key, or a column. Files of one
- * kind begin with the same name: "schema" in results. */
+ * kind begin with the same name: "schema" in results, whose values begin with "iobench-". */
 static const char *first_name(const char *text, size_t bytes, size_t *length)
 {
     size_t begin = 0, end;
@@ -118,6 +118,17 @@ static const char *first_name(const char *text, size_t bytes, size_t *length)
     return text + begin;
 }
 
+/* Does a JSON text that begins with the key "schema" name one of another program there? */
+static bool is_foreign(const char *name, size_t length, const char *end)
+{
+    if (length != strlen("schema") || !begins(name, length, "schema"))
+        return false;
+    const char *value = name + length;
+    while (value < end && strchr("\": \n\r\t", *value))
+        value++;
+    return !begins(value, (size_t)(end - value), "iobench-");
+}
+
 static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, const char *other,
                          size_t other_bytes)
 {
@@ -127,7 +138,8 @@ static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, co
 
     return (shape != SHAPE_JSON && shape != SHAPE_CSV) ||
            (one[0] == other[0] && one_length == other_length &&
-            memcmp(one_name, other_name, one_length) == 0);
+            memcmp(one_name, other_name, one_length) == 0 &&
+            !(shape == SHAPE_JSON && is_foreign(other_name, other_length, other + other_bytes)));
 }
 
 int report_check_replaced(const char *path, const char *text, size_t bytes)

@@ -77,10 +77,16 @@ for path in nowhere/x one.json/x; do
         empty out
     done
 done
-cp text kept
-try 2 verify set --json=kept
-err "not replaced"
-cmp -s text kept || fault "it replaced a file that is no result"
+echo '{"schema": "https://example.org/package.json", "name": "iobench-result"}' >foreign
+for file in text foreign; do
+    cp "$file" kept
+    try 2 verify set --json=kept
+    err "not replaced"
+    try 2 run --data set --json=kept
+    err "not replaced"
+    cmp -s "$file" kept || fault "it replaced a file that is no result"
+done
+rm foreign
 
 # None left anything behind.
 rm -f kept out err
