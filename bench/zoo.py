@@ -8,7 +8,8 @@
 
 First form: each network of the zoo trains for a few steps on real images (Fashion-MNIST, as Debian's
 dataset-fashion-mnist has it) of the smallest side that it takes, two epochs over the same images; the figure is its
-mean loss over the second one in that over the first. Without --steps the VGGs train for 200, the others for 100.
+mean loss over the second one in that over the first, or in the loss of guessing where the first was higher: to come back
+from a bad start is not to learn. Without --steps the VGGs train for 200, the others for 100.
 
 Second form: accuracy on the 10,000 test images after all epochs over the 60,000 others, and how long it took. Tens of
 minutes on two cores.
@@ -17,6 +18,7 @@ Third form: does BF16 on this CPU cost accuracy? Each seed trains twice, in FP32
 figure is how far the mean accuracy of BF16 on the 10,000 test images is below that of FP32, in points."""
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -25,6 +27,7 @@ import sys
 SIDES = {"alexnet": 64, "vgg16": 32, "vgg19": 32, "googlenet": 32, "inception-v3": 75}  # others: 28, as the images are
 STEPS = {"vgg16": 200, "vgg19": 200}  # others: 100; VGG-16 stays at the loss of guessing for about 80 steps
 BATCH = 32
+CLASSES = 10
 GOAL = 0.9
 ACCURACY = {"tiny": (0.91, 8), "lenet": (0.90, 12)}  # goal, epochs
 BF16_EPOCHS = 4
@@ -39,7 +42,7 @@ def networks(iobench):
 
 def train(options, network, arguments):
     path = os.path.join(options.folder, network + ".json")
-    command = [options.iobench, "train", "--network", network, "--classes", "10", "--json", path,
+    command = [options.iobench, "train", "--network", network, "--classes", str(CLASSES), "--json", path,
                "--size", str(SIDES.get(network, 28))] + arguments
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -56,7 +59,7 @@ def learn(options, network):
     first, last = epochs[0], epochs[-1]
     print(f"{network}: {steps} steps of {BATCH}: loss {first['loss']:.3f}, then {last['loss']:.3f}, "
           f"accuracy {last['accuracy']:.3f}, {last['elapsed_s']:.1f} s")
-    share = last["loss"] / first["loss"]
+    share = last["loss"] / min(first["loss"], math.log(CLASSES))
     print(f"claim zoo_{network} {share:.4f} of the first loss goal <={GOAL} {'ok' if share <= GOAL else 'short'}", flush=True)
 
 
