@@ -29,6 +29,9 @@
 
 enum { OPEN_WARMUP_STEPS = 10 };
 
+/* A longer step is a mistake, and the first signal does not end its sleep. */
+static const double step_most_ns = 3600e9;
+
 enum replay_precision { REPLAY_MIXED, REPLAY_FP32 };
 
 struct replay_settings {
@@ -97,6 +100,16 @@ static int replay_check(const void *settings_given)
     return settings->gpu ? find_rate(settings, &rate) : 0;
 }
 
+/* Return the nominal duration of the longest step. */
+static double longest_step_ns(const struct replay_state *replay)
+{
+    double most = replay->sample_ns * replay->batch_size;
+
+    for (uint64_t i = 0; replay->sample_ns <= 0 && i < replay->profile.count; i++)
+        most = fmax(most, (double)replay->profile.step_ns[i] * replay->scale);
+    return replay->open_load > 0 ? most / replay->open_load : most;
+}
+
 static int replay_open(void *state, const void *settings_given, const struct trainer_config *config)
 {
     struct replay_state *replay = state;
@@ -118,6 +131,10 @@ static int replay_open(void *state, const void *settings_given, const struct tra
             code = find_rate(settings, &rate);
         replay->sample_ns = code ? 0 : 1e9 / rate * replay->scale;
     }
+    if (code == 0 && !(longest_step_ns(replay) <= step_most_ns))
+        code = fail(EINVAL,
+                    "trainer replay: a step of %u samples takes %.3g s, expected at most an hour",
+                    replay->batch_size, longest_step_ns(replay) * 1e-9);
     /* By default the kernel may extend a sleep by 50 us; request the minimum. */
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     return code;

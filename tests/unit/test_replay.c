@@ -232,6 +232,8 @@ static void a_file_is_played(void **unused)
 static void bad_requests_are_refused(void **unused)
 {
     (void)unused;
+    assert_refused("replay:rate=1e-300", "at most an hour");
+    assert_refused("replay:rate=0.001", "at most an hour");
     assert_refused("replay", "expected a GPU");
     assert_refused("replay:h200,rate=5", "expected a GPU");
     assert_refused("replay:k80", "unknown GPU 'k80' (known: v100, a100, h100, h200)");
