@@ -114,7 +114,7 @@ static int verify_command(const struct invocation *invocation)
     struct verify_figures figures;
 
     job->path = invocation->operands[0];
-    if (outputs_check_path(job->json, "{\"data\"")) {
+    if (outputs_check_path(job->json, "{\"data\": \"\", \"format\"")) {
         json_decref(watcher.faults);
         return command_misused(invocation);
     }

@@ -45,7 +45,7 @@ static const char *const shape_names[] = {
 const char report_acceptance_mark[] = "# Made by iobench size: acceptance\n";
 const char report_page_mark[] = "<!-- iobench study -->\n";
 
-enum { SHAPE_BYTES = 512 }; /* first bytes to examine */
+enum { SHAPE_BYTES = 8192 }; /* first bytes to examine: a path and a key are within them */
 
 /* A CSV heading: names and commas, no spaces. */
 static bool is_csv(const char *text, size_t bytes)
@@ -104,13 +104,12 @@ static enum shape shape_of(const char *text, size_t bytes)
     return is_csv(text, seen) ? SHAPE_CSV : SHAPE_OTHER;
 }
 
-/* Return the first name in a JSON or CSV text, with its length: a key, or a column. Files of one
- * kind begin with the same name: "schema" in results, whose values begin with "iobench-". */
-static const char *first_name(const char *text, size_t bytes, size_t *length)
+/* Return the first name in a CSV text, with its length: a column. */
+static const char *first_column(const char *text, size_t bytes, size_t *length)
 {
     size_t begin = 0, end;
 
-    while (begin < bytes && strchr("[{ \n\r\t\"", text[begin]))
+    while (begin < bytes && strchr(" \n\r\t\"", text[begin]))
         begin++;
     for (end = begin; end < bytes && !strchr("\",\n", text[end]); end++)
         ;
@@ -118,28 +117,80 @@ static const char *first_name(const char *text, size_t bytes, size_t *length)
     return text + begin;
 }
 
-/* Does a JSON text that begins with the key "schema" name one of another program there? */
-static bool is_foreign(const char *name, size_t length, const char *end)
+/* A text of JSON, without its quotes. */
+struct json_piece {
+    const char *text;
+    size_t length;
+    bool is_key;
+};
+
+/* Take the next whole text of JSON from *at on. Returns false if there is none. */
+static bool next_piece(const char *text, size_t bytes, size_t *at, struct json_piece *piece)
 {
-    if (length != strlen("schema") || !begins(name, length, "schema"))
+    size_t end;
+
+    while (*at < bytes && text[*at] != '"')
+        ++*at;
+    for (end = *at + 1; end < bytes && text[end] != '"'; end++)
+        end += text[end] == '\\';
+    if (end >= bytes)
         return false;
-    const char *value = name + length;
-    while (value < end && strchr("\": \n\r\t", *value))
-        value++;
-    return !begins(value, (size_t)(end - value), "iobench-");
+    *piece = (struct json_piece){.text = text + *at + 1, .length = end - *at - 1};
+    for (end++; end < bytes && strchr(" \n\r\t", text[end]); end++)
+        ;
+    piece->is_key = end < bytes && text[end] == ':';
+    *at = end;
+    return true;
+}
+
+/* What kind of document it is: the value of its first key if that is "schema", else its second key.
+ * A text that ends earlier leaves that open. */
+struct json_kind {
+    struct json_piece first, second;
+};
+
+static struct json_kind kind_of(const char *text, size_t bytes)
+{
+    struct json_kind kind = {.first = {.text = ""}, .second = {.text = ""}};
+    size_t at = 0;
+
+    if (!next_piece(text, bytes, &at, &kind.first))
+        return kind;
+    const bool has_schema = kind.first.length == 6 && memcmp(kind.first.text, "schema", 6) == 0;
+    while (next_piece(text, bytes, &at, &kind.second) && !has_schema && !kind.second.is_key)
+        ;
+    return kind;
+}
+
+static bool is_same_piece(struct json_piece one, struct json_piece other)
+{
+    return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
+}
+
+/* A document that names its schema replaces any of this program's: other keys are by chance. */
+static bool is_same_json(const char *one, size_t one_bytes, const char *other, size_t other_bytes)
+{
+    static const char ours[] = "iobench-";
+    const struct json_kind kind = kind_of(one, one_bytes), old = kind_of(other, other_bytes);
+
+    if (one[0] != other[0] || !is_same_piece(kind.first, old.first))
+        return false;
+    if (begins(kind.first.text, kind.first.length, "schema"))
+        return begins(old.second.text, old.second.length, ours);
+    return is_same_piece(kind.second, old.second);
 }
 
 static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, const char *other,
                          size_t other_bytes)
 {
     size_t one_length, other_length;
-    const char *one_name = first_name(one, one_bytes, &one_length);
-    const char *other_name = first_name(other, other_bytes, &other_length);
 
-    return (shape != SHAPE_JSON && shape != SHAPE_CSV) ||
-           (one[0] == other[0] && one_length == other_length &&
-            memcmp(one_name, other_name, one_length) == 0 &&
-            !(shape == SHAPE_JSON && is_foreign(other_name, other_length, other + other_bytes)));
+    if (shape == SHAPE_JSON)
+        return is_same_json(one, one_bytes, other, other_bytes);
+    const char *one_name = first_column(one, one_bytes, &one_length);
+    const char *other_name = first_column(other, other_bytes, &other_length);
+    return shape != SHAPE_CSV || (one[0] == other[0] && one_length == other_length &&
+                                  memcmp(one_name, other_name, one_length) == 0);
 }
 
 int report_check_replaced(const char *path, const char *text, size_t bytes)

@@ -99,9 +99,9 @@ extern const char report_page_mark[];
 #define REPORT_PAGE_BEGIN "<!DOCTYPE html>\n<!-- iobench report"
 
 /* Check that a text with this beginning may replace the file at path: only an older one of its kind
- * (JSON with the same first key, CSV with the same first column, SVG, PNG, PDF, gnuplot script,
- * report, page of a study) or an empty file, so that a mistyped path destroys nothing. Returns 0,
- * -EEXIST if not, or another negative errno. */
+ * (JSON of a schema of this program, or with the same first keys, CSV with the same first column,
+ * SVG, PNG, PDF, gnuplot script, report, page of a study) or an empty file, so that a mistyped path
+ * destroys nothing. Returns 0, -EEXIST if not, or another negative errno. */
 int report_check_replaced(const char *path, const char *text, size_t bytes);
 
 /* Write text to path atomically: readers see the old file or the complete new one. Calls

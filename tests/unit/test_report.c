@@ -556,6 +556,33 @@ static void foreign_files_are_refused(void **unused)
     json_decref(document);
 }
 
+/* Whether a document replaces the one that is there. */
+static bool replaces(const char *text, const char *there)
+{
+    char path[] = "/tmp/iobench-report-XXXXXX";
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, there, strlen(there)), strlen(there));
+    close(fd);
+    const int code = report_check_replaced(path, text, strlen(text));
+    unlink(path);
+    return code == 0;
+}
+
+static void foreign_json_is_kept(void **unused)
+{
+    static const char result[] = "{\"schema\": \"iobench-result\"}";
+
+    (void)unused;
+    assert_true(replaces("{\"schema\"", result));
+    assert_true(replaces("{\"schema\": \"iobench-train\"}", result));
+    assert_false(replaces(result, "{\"schema\": \"mine\", \"version\": 1}"));
+    assert_false(replaces(result, "{\"name\": \"package\"}"));
+    assert_true(replaces("{\"data\": \"a\\\"b\", \"format\"", "{\"data\": \"\", \"format\": 1}"));
+    assert_false(replaces("{\"data\": \"\", \"format\"", "{\"data\": \"mine\", \"v\": 1}"));
+}
+
 static void sizes_are_products(void **unused)
 {
     const struct sizing_basis basis = {
@@ -649,6 +676,7 @@ int main(void)
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(bursts_and_drifts_are_told),
         cmocka_unit_test(foreign_files_are_refused),
+        cmocka_unit_test(foreign_json_is_kept),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),
         cmocka_unit_test(long_names_have_a_line),
