@@ -12,7 +12,7 @@
 static const struct compare_source {
     struct compare_figure figure;
     const char *path; /* in a run */
-    int epoch;        /* index of the epoch; -1: the whole run, -2: mean of the later epochs */
+    int epoch;        /* index of the epoch; -1: the whole run, -2: all later epochs together */
 } sources[COMPARE_FIGURES] = {
     {{.name = "Throughput", .unit = "samples/s", .key = "samples_per_s", .more_is_better = true},
      "samples_per_s",
@@ -30,7 +30,7 @@ static const struct compare_source {
       .unit = "samples/s",
       .key = "later_epochs_samples_per_s",
       .more_is_better = true},
-     "samples_per_s",
+     NULL,
      -2},
     {{.name = "AU", .unit = "%", .key = "au_percent", .more_is_better = true}, "au_percent", -1},
     {{.name = "Read p99", .unit = "s", .key = "read_latency_p99_s", .more_is_better = false},
@@ -38,19 +38,27 @@ static const struct compare_source {
      -1},
 };
 
+/* Samples of the later epochs over their time: the mean of rates counts fast epochs too much. */
+static double later_rate(const json_t *epochs)
+{
+    double samples = 0, seconds = 0;
+
+    for (size_t i = 1; i < json_array_size(epochs); i++) {
+        samples += load_number(json_array_get(epochs, i), "samples");
+        seconds += load_number(json_array_get(epochs, i), "wall_s");
+    }
+    return seconds > 0 ? samples / seconds : NAN;
+}
+
 static double run_value(const json_t *run, const struct compare_source *source)
 {
     const json_t *epochs = json_object_get(run, "epochs");
-    size_t count = json_array_size(epochs);
-    double sum = 0;
 
     if (source->epoch == -1)
         return load_number(run, source->path);
     if (source->epoch >= 0)
         return load_number(json_array_get(epochs, (size_t)source->epoch), source->path);
-    for (size_t i = 1; i < count; i++)
-        sum += load_number(json_array_get(epochs, i), source->path);
-    return count > 1 ? sum / (double)(count - 1) : NAN;
+    return later_rate(epochs);
 }
 
 /* Collect the values of a job's runs, in order; NAN if unknown. Returns their count. */

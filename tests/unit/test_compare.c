@@ -56,6 +56,28 @@ static void one_sitting_each_tells_nothing(void **unused)
     json_decref((json_t *)b);
 }
 
+/* A slow epoch counts by its time: 100 samples in 1 s and 100 in 4 s are 40 a second, not 62.5. */
+static void later_epochs_add_up(void **unused)
+{
+    const double rate[] = {50};
+    const json_t *a = job_with(NULL, rate, 1), *b = job_with(NULL, rate, 1);
+    json_t *epochs = json_pack("[{sisf}{sisf}{sisf}]", "samples", 100, "wall_s", 9.0, "samples",
+                               100, "wall_s", 1.0, "samples", 100, "wall_s", 4.0);
+
+    (void)unused;
+    for (size_t i = 0; i < json_array_size(epochs); i++) {
+        json_t *epoch = json_array_get(epochs, i);
+        json_object_set_new(epoch, "samples_per_s",
+                            json_real(100 / json_real_value(json_object_get(epoch, "wall_s"))));
+    }
+    json_object_set(json_array_get(json_object_get(a, "runs"), 0), "epochs", epochs);
+    json_object_set_new(json_array_get(json_object_get(b, "runs"), 0), "epochs", epochs);
+    struct comparison comparison = compared(&a, 1, &b, 1);
+    assert_near(comparison.figures[3].a, 40);
+    json_decref((json_t *)a);
+    json_decref((json_t *)b);
+}
+
 /* Each session is one value, the median of its runs. */
 static void sittings_are_the_repetitions(void **unused)
 {
@@ -161,11 +183,9 @@ static void turns_make_up_pairs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_sitting_each_tells_nothing),
-        cmocka_unit_test(sittings_are_the_repetitions),
-        cmocka_unit_test(noise_is_inconclusive),
-        cmocka_unit_test(runs_that_took_turns_are_pairs),
-        cmocka_unit_test(turns_make_up_pairs),
+        cmocka_unit_test(one_sitting_each_tells_nothing), cmocka_unit_test(later_epochs_add_up),
+        cmocka_unit_test(sittings_are_the_repetitions),   cmocka_unit_test(noise_is_inconclusive),
+        cmocka_unit_test(runs_that_took_turns_are_pairs), cmocka_unit_test(turns_make_up_pairs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
