@@ -56,14 +56,7 @@ template <class T, int W> struct copy_part {
     }
 };
 
-/* base/random.h's random_mix(), and kernel_dropout_keeps(). */
-KERNEL_CODE uint64_t mixed(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
-
+/* As kernel_dropout_keeps(). */
 template <class T> struct dropout {
     divide channels, plane;
     const uint64_t *key;

@@ -12,12 +12,9 @@ enum { HALVINGS_MAX = 12 };
 /* ---- noise ---- */
 
 /* random_mix() of base/random.h */
-KERNEL_CODE uint64_t mixed(uint64_t value)
+KERNEL_CODE uint64_t random_mixed(uint64_t value)
 {
-    value += 0x9e3779b97f4a7c15u;
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-    return value ^ value >> 31;
+    return mixed(value + 0x9e3779b97f4a7c15u);
 }
 
 KERNEL_CODE void store(float value, float *to)
@@ -48,7 +45,7 @@ template <class T> struct noise {
     /* Uniform in [0.5, 1), and halved as often as a coin shows heads. */
     KERNEL_CODE float value(uint64_t i) const
     {
-        const uint64_t random = mixed(of.seed ^ mixed(i));
+        const uint64_t random = random_mixed(of.seed ^ random_mixed(i));
         float value = 0.5f + (float)(random >> 40 & 0x7fffff) * (0.5f / 0x800000);
 
         if (of.kind == DEVICE_NOISE_POISON)

@@ -7,23 +7,23 @@ KERNELS = \
 libiobench_a_SOURCES += $(KERNELS) \
 	kernels/magnitudes.c kernels/magnitudes.h kernels/resize.c kernels/resize.h
 
-# The same for a device. Each source is built twice: by nvcc for the module, and for the host by the
+# The same for a device. Each source is built twice: by nvcc for the modules, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
-CUDA_KERNELS = \
-	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+CUDA_KERNELS = kernels/device.cu kernels/device_resize.cu kernels/device_wire.cu
+CUDA_PARTS = kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
 	kernels/device_int8.cu kernels/device_magnitudes.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
-	kernels/device_pool.cu kernels/device_resize.cu kernels/device_sample.cu kernels/device_stamp.cu \
-	kernels/device_wire.cu
+	kernels/device_pool.cu kernels/device_sample.cu kernels/device_stamp.cu
 CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/magnitudes.h \
 	kernels/norm.cuh kernels/window.cuh
-EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_INCLUDED)
+EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_PARTS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)
 EMULATED_OBJECTS = $(CUDA_KERNELS:.cu=.emulated.o)
 ORDERED_OBJECTS = $(CUDA_KERNELS:.cu=.ordered.o)
+kernels/device.nvcc.o kernels/device.emulated.o kernels/device.ordered.o: $(CUDA_PARTS:%=$(srcdir)/%)
 CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS) $(ORDERED_OBJECTS)
-NVCC_FLAGS = -std=c++17 -O3 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
+NVCC_FLAGS = -std=c++17 -O3 --threads 2 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
 # Only the used part of each source row is read.
 EMULATED_FLAGS = -std=gnu++17 $(CFLAGS) -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
 	-DKERNELS_EMULATED
