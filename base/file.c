@@ -198,11 +198,15 @@ int file_load(const char *path, size_t limit, char **text, size_t *bytes)
     /* Files below /proc and /sys report size 0, so read until the end. */
     size_t capacity = 4096, used = 0;
     char *buffer = NULL;
+    struct stat status;
     int fd = file_open(path, O_RDONLY, NULL), code = 0;
 
     if (fd < 0)
         return fd;
-    for (;;) {
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+        (uint64_t)status.st_size > limit)
+        code = fail(EFBIG, "%s: larger than %zu bytes", path, limit);
+    while (code == 0) {
         char *larger = realloc(buffer, capacity + 1);
         if (!larger) {
             code = fail(ENOMEM, "%s: out of memory", path);
