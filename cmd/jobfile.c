@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/nearest.h"
 #include "cmd/foreign_job.h"
 
@@ -18,12 +19,18 @@ bool jobfile_is_global(const struct jobfile *jobfile, size_t section)
     return strcmp(jobfile->ini.sections[section].name, "global") == 0;
 }
 
-static int check_jobs(const struct jobfile *jobfile)
+static int find_globals(struct jobfile *jobfile)
 {
     for (size_t i = 0; i < jobfile->ini.section_count; i++)
-        if (!jobfile_is_global(jobfile, i))
-            return 0;
-    return fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
+        if (jobfile_is_global(jobfile, i)) {
+            if (memory_room(&jobfile->globals, jobfile->global_count, sizeof *jobfile->globals,
+                            "sections"))
+                return -ENOMEM;
+            jobfile->globals[jobfile->global_count++] = i;
+        }
+    return jobfile->global_count < jobfile->ini.section_count
+               ? 0
+               : fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
 }
 
 int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfile *jobfile)
@@ -31,7 +38,7 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
     *jobfile = (struct jobfile){0};
     int code = ini_parse(path, text, bytes, &jobfile->ini);
 
-    return code ? code : check_jobs(jobfile);
+    return code ? code : find_globals(jobfile);
 }
 
 int jobfile_load(const char *path, struct jobfile *jobfile)
@@ -52,6 +59,8 @@ int jobfile_load(const char *path, struct jobfile *jobfile)
 void jobfile_release(struct jobfile *jobfile)
 {
     ini_release(&jobfile->ini);
+    free(jobfile->globals);
+    *jobfile = (struct jobfile){0};
 }
 
 int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
@@ -79,19 +88,23 @@ int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *e
     return option_set(table, settings, row->name, value, where);
 }
 
+static int apply_section(const struct jobfile *jobfile, size_t section,
+                         const struct option_spec *table, void *settings)
+{
+    const struct ini_section *part = &jobfile->ini.sections[section];
+    int code = 0;
+
+    for (size_t k = 0; k < part->count && code == 0; k++)
+        code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings);
+    return code;
+}
+
 int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct option_spec *table,
                   void *settings)
 {
-    for (size_t i = 0; i <= section; i++) {
-        const struct ini_section *part = &jobfile->ini.sections[i];
-        if (i != section && !jobfile_is_global(jobfile, i))
-            continue;
-        for (size_t k = 0; k < part->count; k++) {
-            int code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table,
-                                           settings);
-            if (code)
-                return code;
-        }
-    }
-    return 0;
+    int code = 0;
+
+    for (size_t i = 0; i < jobfile->global_count && jobfile->globals[i] < section && code == 0; i++)
+        code = apply_section(jobfile, jobfile->globals[i], table, settings);
+    return code ? code : apply_section(jobfile, section, table, settings);
 }

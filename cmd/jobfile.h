@@ -11,6 +11,8 @@
 
 struct jobfile {
     struct ini ini;
+    size_t *globals; /* sections */
+    size_t global_count;
     bool allow_commands; /* false after jobfile_load() */
 };
 
