@@ -12,7 +12,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   losses      FP32 and FP16, fused and not, learn as the CPU does, step by step
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
-  rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
+  rates       each kernel beside a copy; images/s of ResNet-50 in FP16 with fusion=all, by batch
   layers      each step of ResNet-50 in FP16: kernel, bytes, time, share of the roofline
   fusion      fused plans against their reference; images/s of ResNet-50 with fusion=no, all and auto
   precisions  images/s of ResNet-50 in the other precisions, by batch
@@ -24,7 +24,8 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
 The default is all of them, the most important first. Parts that cannot run say why. Results go to --out
 (device-results); plans, data sets and what else they need to --work (work in it), where the next call finds
 them; the plans come back as plans.json, too, and what the GPU did each second as dmon.txt. After --seconds
-nothing new begins, and what runs is ended: `device.sh --seconds 540` answers most in one call.
+nothing new begins, and what runs is ended; a part gets half of the time left at most, so one that hangs leaves
+the rest to others: `device.sh --seconds 540` answers most in one call.
 END
 }
 
@@ -32,7 +33,7 @@ HERE=$(cd -P "${0%/*}" && pwd)
 OUT=device-results
 WORK=
 DEADLINE=
-BATCHES=${BATCHES:-64 128 256 512 1024}
+BATCHES=${BATCHES:-256 512 1024}
 TOURNAMENT=${TOURNAMENT:-64}
 NETWORK=${NETWORK:-resnet50}
 PYTHON=${PYTHON:-python3}
@@ -93,7 +94,8 @@ run() {
     echo "== $*"
     if [ -n "$DEADLINE" ]; then
         [ "$begun" -lt "$DEADLINE" ] || { echo "-- skipped: no time is left" && return; }
-        [ "$limit" -le $((DEADLINE - begun)) ] || limit=$((DEADLINE - begun))
+        [ "$begun" -lt "$part_end" ] || { echo "-- skipped: $part has used half of the time" && return; }
+        [ "$limit" -le $((part_end - begun)) ] || limit=$((part_end - begun))
     fi
     timeout -k 5 "$limit" "$@" 2>&1 || status=$?
     case $status in
@@ -170,7 +172,7 @@ learn() {
 rates() {
     run 120 "$(tool bench/device_kernels)" 256
     for batch in $BATCHES; do
-        steps 95 "cuda:fp16,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
+        steps 95 "cuda:fp16,fusion=all,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
     done
 }
 
@@ -210,7 +212,7 @@ precisions() {
 torch() {
     "$PYTHON" -c 'import torch' 2>/dev/null || { echo "skipped: $PYTHON has no PyTorch" && return; }
     left=580
-    [ -z "$DEADLINE" ] || left=$((DEADLINE - $(date +%s)))
+    [ -z "$DEADLINE" ] || left=$((part_end - $(date +%s)))
     run 590 "$PYTHON" "$HERE/device_torch.py" --batches "$(echo "$BATCHES" | tr ' ' ,)" --seconds $((left - 60))
 }
 
@@ -280,7 +282,15 @@ if command -v nvidia-smi >/dev/null; then
     dmon=$!
 fi
 machine 2>&1 | tee -a "$OUT/results.txt"
-for part in ${PARTS:-check losses rates layers torch feed nvjpeg fusion precisions networks learn sanitize ranks}; do
+# shellcheck disable=SC2086 # names
+set -- ${PARTS:-check losses rates layers torch feed nvjpeg fusion precisions networks learn sanitize ranks}
+for part; do
+    shift
+    if [ -n "$DEADLINE" ]; then
+        now=$(date +%s)
+        part_end=$DEADLINE
+        [ $# = 0 ] || part_end=$((now + (DEADLINE - now) / 2))
+    fi
     { echo "==== $part"; $part; } 2>&1 | tee -a "$OUT/results.txt"
     cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done
