@@ -95,7 +95,8 @@ static int apply_section(const struct jobfile *jobfile, size_t section,
     int code = 0;
 
     for (size_t k = 0; k < part->count && code == 0; k++)
-        code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings);
+        code =
+            jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings);
     return code;
 }
 

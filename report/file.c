@@ -177,7 +177,7 @@ static bool is_same_json(const char *one, size_t one_bytes, const char *other, s
         return false;
     if (begins(kind.first.text, kind.first.length, "schema"))
         return begins(old.second.text, old.second.length, ours);
-    return is_same_piece(kind.second, old.second);
+    return kind.second.length == 0 || is_same_piece(kind.second, old.second);
 }
 
 static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, const char *other,

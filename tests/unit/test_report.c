@@ -579,6 +579,7 @@ static void foreign_json_is_kept(void **unused)
     assert_true(replaces("{\"schema\": \"iobench-train\"}", result));
     assert_false(replaces(result, "{\"schema\": \"mine\", \"version\": 1}"));
     assert_false(replaces(result, "{\"name\": \"package\"}"));
+    assert_true(replaces("{\"unix_time_s\"", "{\"unix_time_s\":1,\"interval_s\":2}"));
     assert_true(replaces("{\"data\": \"a\\\"b\", \"format\"", "{\"data\": \"\", \"format\": 1}"));
     assert_false(replaces("{\"data\": \"\", \"format\"", "{\"data\": \"mine\", \"v\": 1}"));
 }
