@@ -120,17 +120,21 @@ int nfs_which_events(struct nfs_context *context)
     return POLLIN | (context->sent < context->made ? POLLOUT : 0);
 }
 
-/* The next socket of a mount has the number of the last one. */
+/* The next socket of a mount has the number of the last one, and every second waits for the same
+ * events. */
 static void hop(struct nfs_context *context)
 {
+    const char byte = 0;
     int fd = context->fd;
 
     close(context->fd);
     close(context->peer);
     open_pair(context);
     assert_int_equal(context->fd, fd);
-    context->sent--; /* asked again there */
-    context->hops--;
+    if (context->hops-- % 2)
+        context->sent--; /* asked again there */
+    else
+        assert_int_equal(write(context->peer, &byte, 1), 1); /* answered again there */
 }
 
 static void answer(struct nfs_context *context)
@@ -164,7 +168,8 @@ int nfs_service(struct nfs_context *context, int events)
         server.cut = NULL;
         return -1;
     }
-    while (events & POLLIN && read(context->fd, &byte, 1) == 1)
+    const int hops = context->hops; /* a new socket is read when it is ready */
+    while (events & POLLIN && context->hops == hops && read(context->fd, &byte, 1) == 1)
         answer(context);
     for (uint32_t i = 0; events & POLLOUT && context->sent < context->made; i++) {
         if (server.sends_most && i == server.sends_most)
