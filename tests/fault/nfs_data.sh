@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Data sets on nfs:// URLs, without a mount, against a real server: pack, verify, inspect and run
 # give the same results as with local files. A server that restarts or stays down, or a file
-# truncated or replaced during reads, leads to recovery or one error message, never to a hang.
+# truncated or replaced before its turn, leads to recovery or one error message, never to a hang.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 HELD=$tmp/held
@@ -101,23 +101,22 @@ refuses 'does not exist' ./iobench run --data "$url/none"
 refuses 'use --reader nfs, or mount it' ./iobench run --data "$url/rec" --reader pread
 refuses 'URL options' ./iobench verify "$url/rec?version=4"
 
-# A shard that is truncated, or replaced, before its turn: slowly, as the server goes on with a file that is open.
+# A shard that is truncated, or replaced, after the data set was found and before the shard is opened: the command
+# that empties the server's cache does it.
 bytes=$(du -sb "$here/rec" | cut -f1)
+cat >"$tmp/hurt" <<'END'
+#!/bin/sh
+case $1 in
+cut) truncate -s 100000 "$2/train-00002-of-00003.rec" ;;
+replaced) cp "$2/train-00001-of-00003.rec" "$2/new" && mv "$2/new" "$2/train-00002-of-00003.rec" ;;
+esac
+END
+chmod +x "$tmp/hurt"
 for fault_kind in cut replaced; do
     hurt=hurt-$fault_kind # the server may cache a name for a long time
     cp -rp "$there/rec" "$there/$hurt"
-    (
-        sent 1000000
-        if [ $fault_kind = cut ]; then
-            truncate -s 100000 "$there/$hurt/train-00002-of-00003.rec"
-        else
-            cp "$there/rec/train-00001-of-00003.rec" "$there/$hurt/new"
-            mv "$there/$hurt/new" "$there/$hurt/train-00002-of-00003.rec"
-        fi
-    ) &
-    refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run \
-        --data "$url/$hurt" --shuffle none --limit-rate $((bytes / 8))B --bs 64k --iodepth 2 \
-        --memory 8m --runs 1 --calibrate=no
+    refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run --data "$url/$hurt" --shuffle none \
+        --runs 1 --calibrate=no --drop-caches --server-drop-cmd "$tmp/hurt $fault_kind $there/$hurt"
 done
 
 # Down for a second: reconnects.
