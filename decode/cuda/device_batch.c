@@ -51,13 +51,28 @@ static int open_library(struct device_batch *batch, int engine)
     return code;
 }
 
-static int allocate(struct device_batch *batch, uint64_t memory)
+static uint64_t files_bytes(const struct nvjpeg_settings *settings)
+{
+    return settings->memory / FILES_SHARE;
+}
+
+static uint64_t tables_bytes(const struct nvjpeg_settings *settings)
+{
+    return settings->images * TABLES_BYTES;
+}
+
+uint64_t device_batch_pinned_bytes(const struct nvjpeg_settings *settings)
+{
+    return files_bytes(settings) + tables_bytes(settings) + NVJPEG_IMAGES_MAX;
+}
+
+static int allocate(struct device_batch *batch, const struct nvjpeg_settings *settings)
 {
     const uint64_t marks = NVJPEG_IMAGES_MAX;
 
-    batch->pixels.bytes = memory;
-    batch->files.bytes = memory / FILES_SHARE;
-    batch->tables.bytes = (uint64_t)batch->capacity * TABLES_BYTES;
+    batch->pixels.bytes = settings->memory;
+    batch->files.bytes = files_bytes(settings);
+    batch->tables.bytes = tables_bytes(settings);
     batch->row_stride = bytes_align_up((uint64_t)batch->side * batch->side * 3, ALIGNMENT);
     batch->pixels.start = runtime_allocate(batch->pixels.bytes);
     if (batch->pixels.start)
@@ -89,7 +104,7 @@ int device_batch_open(struct device_batch *batch, const struct nvjpeg_settings *
     if (code == 0)
         code = open_library(batch, settings->engine);
     if (code == 0)
-        code = allocate(batch, settings->memory);
+        code = allocate(batch, settings);
     device_batch_clear(batch);
     return code;
 }

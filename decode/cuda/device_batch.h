@@ -50,6 +50,9 @@ struct device_image {
 
 enum device_added { DEVICE_ADDED, DEVICE_FULL, DEVICE_UNFIT };
 
+/* Return how much pinned memory a batch takes. */
+uint64_t device_batch_pinned_bytes(const struct nvjpeg_settings *settings);
+
 /* Returns 0 or a negative errno with a reason; close() in either case. */
 int device_batch_open(struct device_batch *batch, const struct nvjpeg_settings *settings);
 void device_batch_close(struct device_batch *batch);

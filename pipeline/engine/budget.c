@@ -202,19 +202,19 @@ static int divide(struct budget *budget, const char *cause, struct result *resul
 }
 
 int budget_make(const struct engine_config *config, const struct plan_traits *plan,
-                uint32_t workers, uint64_t batches_bytes, uint64_t held_bytes,
-                struct result *result)
+                uint32_t workers, uint64_t batches_bytes, uint64_t decoder_bytes,
+                uint64_t held_bytes, struct result *result)
 {
     struct headroom headroom;
-    struct budget budget = {.job = config->job,
-                            .catalog = config->catalog,
-                            .plan = plan,
-                            .direct = config->plugins->direct,
-                            .batches_bytes = batches_bytes,
-                            .decode_bytes = workers * config->catalog->record_bytes_max,
-                            .hints_bytes =
-                                hinting_bytes(config->hinting, config->catalog->record_count),
-                            .held_bytes = held_bytes};
+    struct budget budget = {
+        .job = config->job,
+        .catalog = config->catalog,
+        .plan = plan,
+        .direct = config->plugins->direct,
+        .batches_bytes = batches_bytes,
+        .decode_bytes = workers * (config->catalog->record_bytes_max + decoder_bytes),
+        .hints_bytes = hinting_bytes(config->hinting, config->catalog->record_count),
+        .held_bytes = held_bytes};
 
     budget.available_bytes = budget_available_bytes(config, held_bytes, &headroom);
     result->hints.memory_bytes = budget.hints_bytes;

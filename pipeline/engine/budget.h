@@ -18,9 +18,10 @@ uint64_t budget_available_bytes(const struct engine_config *config, uint64_t hel
                                 struct headroom *headroom);
 
 /* Divide the memory, see result->memory_bytes and the following; either way fills *result as far as
- * it got. workers: decode threads. Returns 0, or -ENOMEM with a reason that gives both figures. */
+ * it got. workers: decode threads; decoder_bytes: held by each one's decoder. Returns 0, or -ENOMEM
+ * with a reason that gives both figures. */
 int budget_make(const struct engine_config *config, const struct plan_traits *plan,
-                uint32_t workers, uint64_t batches_bytes, uint64_t held_bytes,
-                struct result *result);
+                uint32_t workers, uint64_t batches_bytes, uint64_t decoder_bytes,
+                uint64_t held_bytes, struct result *result);
 
 #endif

@@ -416,12 +416,13 @@ void decoders_destroy(struct decoders *decoders)
     free(decoders);
 }
 
-int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
+int decoders_traits(const struct plugin_choice *choice, struct decoder_traits *traits)
 {
     struct decoder decoder;
 
     int code = decoder_open(&decoder, choice);
-    *row_bytes = decoder.traits.row_bytes;
+    *traits = decoder.traits;
+    traits->engine = NULL;
     decoder_close(&decoder);
     return code;
 }

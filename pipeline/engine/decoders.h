@@ -24,8 +24,8 @@ struct decoders *decoders_create(const struct engine_config *config, uint32_t wo
 void decoders_destroy(struct decoders *decoders);
 /* Return the image of a sample as decoders take it. */
 struct decode_source decoders_source(const struct sample *sample);
-/* Find this decoder's row size. Returns 0 or -errno. */
-int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
+/* Find this decoder's traits, without the engine. Returns 0 or -errno. */
+int decoders_traits(const struct plugin_choice *decoder, struct decoder_traits *traits);
 
 /* Return what decodes, or "" (struct decoder_traits). */
 const char *decoders_engine(const struct decoders *decoders);

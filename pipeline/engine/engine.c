@@ -149,20 +149,22 @@ static int build(struct engine *engine, struct result *result)
     const struct job *job = engine->config.job;
     const struct job_plugins *plugins = engine->config.plugins;
     uint32_t buffers = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
-    size_t row_bytes;
+    struct decoder_traits decoder;
     int code;
 
     if (job->cold.memory_limit_bytes && engine->config.trainer)
         engine->held_bytes = memory_resident_bytes();
     if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
-        (code = decoders_row_bytes(&plugins->decoder, &row_bytes)))
+        (code = decoders_traits(&plugins->decoder, &decoder)))
         return code;
+    const size_t row_bytes = decoder.row_bytes;
     engine->workers = choose_workers(engine);
     result->slots = engine->plan.traits.slots;
     result->threads = engine->workers;
     /* Check all memory before allocating any. */
     code = budget_make(&engine->config, &engine->plan.traits, engine->workers,
-                       row_bytes * job->batch_size * buffers, engine->held_bytes, result);
+                       row_bytes * job->batch_size * buffers, decoder.held_bytes,
+                       engine->held_bytes, result);
     if (code || job->dry_run)
         return code;
     if (engine->config.hinting)

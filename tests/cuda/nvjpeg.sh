@@ -50,6 +50,13 @@ expect 0 "$IOBENCH" show set --decode jpeg:scale=none -B 3
 printf '%s\n' "$out" >asked
 cmp shown asked || die "other boxes are shown"
 
+# Pinned memory, an eighth of the option, is in the budget of the job.
+needed() { # MEMORY
+    expect 0 "$IOBENCH" run --data set --decode "nvjpeg:memory=$1" --threads 3 --dry-run
+    printf '%s\n' "$out" | tr -s ' \n' ' ' | sed -n 's/.* \([0-9]*\)\.[0-9]* MiB in total.*/\1/p'
+}
+[ $(($(needed 264MiB) - $(needed 8MiB))) = $((3 * 32)) ] || die "pinned memory is not counted"
+
 # What is missing is named.
 expect 1 env IOBENCH_EMULATED_NVJPEG=no-engines "$IOBENCH" run --data set --decode nvjpeg:engine=hardware
 says "has no JPEG engines" "engine=gpu"
