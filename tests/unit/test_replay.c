@@ -45,11 +45,12 @@ static struct played play(const char *text, uint32_t batch_size, uint32_t count,
     return played;
 }
 
-static void assert_refused(const char *text, const char *reason)
+/* Open for batches of 8. */
+static int open_at(const char *text, double load)
 {
     struct plugin_choice choice;
     struct trainer trainer = {0};
-    struct trainer_config config = {.batch_size = 8};
+    struct trainer_config config = {.batch_size = 8, .open_load = load};
 
     int code = plugin_choose("trainer", trainer_registry, text, &choice);
     if (code == 0) {
@@ -57,7 +58,12 @@ static void assert_refused(const char *text, const char *reason)
         trainer_close(&trainer);
         plugin_release(&choice);
     }
-    assert_true(code < 0);
+    return code;
+}
+
+static void assert_refused(const char *text, const char *reason)
+{
+    assert_true(open_at(text, 0) < 0);
     if (!strstr(fail_reason(), reason))
         print_error("'%s' does not contain '%s'\n", fail_reason(), reason);
     assert_non_null(strstr(fail_reason(), reason));
@@ -234,6 +240,9 @@ static void bad_requests_are_refused(void **unused)
     (void)unused;
     assert_refused("replay:rate=1e-300", "at most an hour");
     assert_refused("replay:rate=0.001", "at most an hour");
+    assert_int_equal(open_at("replay:rate=0.0033", 0), 0); /* 40 minutes, at half the load 81 */
+    assert_int_equal(open_at("replay:rate=0.0033", 1), 0);
+    assert_int_equal(open_at("replay:rate=0.0033", 0.5), -EINVAL);
     assert_refused("replay", "expected a GPU");
     assert_refused("replay:h200,rate=5", "expected a GPU");
     assert_refused("replay:k80", "unknown GPU 'k80' (known: v100, a100, h100, h200)");
