@@ -199,6 +199,7 @@ static void exec_fio(const struct bench *bench, const struct io_case *way, uint6
     arguments[count++] = "--iodepth=32";
     arguments[count++] = "--thread";
     arguments[count++] = "--registerfiles=1";
+    arguments[count++] = "--iomem_align=4096"; /* as in bench/iops.c */
     arguments[count++] = file;
     arguments[count++] = size;
     arguments[count++] = io_size;

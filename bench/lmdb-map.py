@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--images", type=int, default=10000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    if not os.path.isdir(options.folder):
+    if not os.path.exists(os.path.join(options.folder, "data.mdb")):
         subprocess.run([options.iobench, "pack", f"synthetic:count={options.images}",
                         options.folder, "--format", "lmdb"], check=True, stdout=subprocess.DEVNULL)
     size = os.path.getsize(os.path.join(options.folder, "data.mdb"))
