@@ -21,6 +21,7 @@ struct decode_source {
     uint32_t width, height, channels; /* for raw layouts */
     const void *hint; /* kept from make_hint(), perhaps of another image, or damaged */
     size_t hint_bytes;
+    bool wants_hint; /* its make_hint() is the next call; without a hint so far */
 };
 
 enum { DECODE_HINT_MAX = 256 };
@@ -76,7 +77,9 @@ struct decoder_ops {
     int (*finish)(void *state, uint32_t index, struct decode_figures *figures);
     /* Does it use hints, as set? NULL: it never does, and make_hint is NULL too. */
     bool (*uses_hints)(const void *settings);
-    /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. */
+    /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. Where
+     * the image was decoded just before, with wants_hint, only what remains to be done for them is
+     * done. */
     size_t (*make_hint)(void *state, const struct decode_source *source,
                         uint8_t hint[DECODE_HINT_MAX]);
     /* Return what the last decoded row shows. NULL: rows hold no pixels. */

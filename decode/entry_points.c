@@ -4,13 +4,13 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 
-enum { POINTS_MAX = 16, POINT_BYTES = 14 };
+enum { POINT_BYTES = 14 };
 
-_Static_assert(POINTS_MAX *POINT_BYTES <= DECODE_HINT_MAX, "a hint has room for all points");
+_Static_assert(ENTRY_POINTS_MAX *POINT_BYTES <= DECODE_HINT_MAX, "a hint has room for all points");
 
 static uint32_t spacing_of(uint32_t mcu_rows)
 {
-    return (mcu_rows + POINTS_MAX - 1) / POINTS_MAX;
+    return (mcu_rows + ENTRY_POINTS_MAX - 1) / ENTRY_POINTS_MAX;
 }
 
 /* crc: of the image up to the point. */
@@ -30,29 +30,45 @@ static void put_point(uint8_t *to, const struct baseline_point *point, uint32_t 
     bytes_put_le32(to, seal(crc, point->row, to));
 }
 
-size_t entry_points_make(struct baseline *decoder, struct bump *bump,
-                         const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX])
+void entry_points_note(struct entry_points *notes, struct baseline *decoder, uint32_t mcu_rows)
 {
-    struct baseline_point points[POINTS_MAX];
-    struct baseline_image image;
+    const uint32_t spacing = spacing_of(mcu_rows);
+
+    notes->count = (mcu_rows - 1) / spacing;
+    baseline_note_points(decoder, spacing, notes->points);
+}
+
+size_t entry_points_finish(const struct entry_points *notes, struct baseline *decoder,
+                           const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX])
+{
     uint32_t crc = 0;
     size_t done = 0;
 
-    if (source->length > UINT32_MAX / 8 ||
-        baseline_open(decoder, source->bytes, source->length, &image))
+    if (source->length > UINT32_MAX / 8 || baseline_finish_points(decoder))
         return 0;
-    const struct baseline_region corner = {0, 0, 1, 1};
-    const uint32_t spacing = spacing_of(image.mcu_rows), count = (image.mcu_rows - 1) / spacing;
-    void *memory = bump_alloc(bump, baseline_select(decoder, &corner));
-    if (!memory || baseline_find_points(decoder, memory, spacing, points))
-        return 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const size_t end = (size_t)(points[i].bit / 8) + 1;
+    for (uint32_t i = 0; i < notes->count; i++) {
+        const size_t end = (size_t)(notes->points[i].bit / 8) + 1;
         crc = crc32c(crc, (const uint8_t *)source->bytes + done, end - done);
         done = end;
-        put_point(hint + i * POINT_BYTES, &points[i], crc);
+        put_point(hint + i * POINT_BYTES, &notes->points[i], crc);
     }
-    return (size_t)count * POINT_BYTES;
+    return (size_t)notes->count * POINT_BYTES;
+}
+
+size_t entry_points_make(struct baseline *decoder, struct bump *bump,
+                         const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX])
+{
+    const struct baseline_region corner = {0, 0, 1, 1};
+    struct baseline_image image;
+    struct entry_points notes;
+
+    if (baseline_open(decoder, source->bytes, source->length, &image))
+        return 0;
+    void *memory = bump_alloc(bump, baseline_select(decoder, &corner));
+    entry_points_note(&notes, decoder, image.mcu_rows);
+    if (!memory || baseline_start(decoder, memory))
+        return 0;
+    return entry_points_finish(&notes, decoder, source, hint);
 }
 
 enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,

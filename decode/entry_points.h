@@ -18,8 +18,24 @@
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 
-/* Make the hint of an image. Returns its bytes; 0 if it can have no point: not a baseline JPEG,
- * damaged, or too small or too large. */
+enum { ENTRY_POINTS_MAX = 16 };
+
+/* Those of an image that is being decoded. */
+struct entry_points {
+    struct baseline_point points[ENTRY_POINTS_MAX];
+    uint32_t count;
+};
+
+/* Before baseline_start(): note them in passing. */
+void entry_points_note(struct entry_points *notes, struct baseline *decoder, uint32_t mcu_rows);
+
+/* After the last row that is needed: step over the rest of the scan, and make the hint. Returns its
+ * bytes; 0 if the image can have no point: damaged, or too small or too large. */
+size_t entry_points_finish(const struct entry_points *notes, struct baseline *decoder,
+                           const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX]);
+
+/* Make the hint of an image that is not decoded. Returns its bytes; 0 also if it is not a baseline
+ * JPEG. */
 size_t entry_points_make(struct baseline *decoder, struct bump *bump,
                          const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX]);
 

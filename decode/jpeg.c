@@ -64,7 +64,9 @@ struct jpeg_settings {
 struct jpeg_state {
     struct jpeg_decompress_struct jpeg; /* first: libjpeg passes it to on_error() */
     struct baseline *baseline;          /* NULL: libjpeg decodes all */
-    struct baseline *hinting;           /* makes hints, whatever decodes; NULL until asked */
+    struct baseline *hinting;           /* makes hints where libjpeg decodes; NULL until asked */
+    struct entry_points notes;          /* of the image decoded last, if ... */
+    bool has_notes;
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
@@ -334,6 +336,8 @@ static int start_baseline(struct jpeg_state *state, const struct image_request *
 
     *entered = entry == ENTRY_FOUND;
     request->figures->stale += entry == ENTRY_STALE;
+    if (request->source->wants_hint && !*entered)
+        entry_points_note(&state->notes, state->baseline, image->mcu_rows);
     return *entered ? baseline_start_at(state->baseline, memory, &point)
                     : baseline_start(state->baseline, memory);
 }
@@ -362,6 +366,7 @@ static int read_baseline_rows(struct jpeg_state *state, const struct image_reque
         resize_give(&state->resize, count);
     }
     request->figures->entered += entered;
+    state->has_notes = request->source->wants_hint && !entered;
     return 0;
 }
 
@@ -507,6 +512,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     };
 
     state->view = look_view(&state->settings->look, view);
+    state->has_notes = false;
     bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);
@@ -532,11 +538,17 @@ static size_t jpeg_make_hint(void *opaque, const struct decode_source *source,
 {
     struct jpeg_state *state = opaque;
 
-    if (source->layout != DECODE_ENCODED ||
-        (!state->hinting && !(state->hinting = baseline_create())))
+    if (source->layout != DECODE_ENCODED)
+        return 0;
+    if (state->has_notes) {
+        state->has_notes = false;
+        return entry_points_finish(&state->notes, state->baseline, source, hint);
+    }
+    if (!state->baseline && !state->hinting && !(state->hinting = baseline_create()))
         return 0;
     bump_reset(&state->bump);
-    return entry_points_make(state->hinting, &state->bump, source, hint);
+    return entry_points_make(state->baseline ? state->baseline : state->hinting, &state->bump,
+                             source, hint);
 }
 
 static const struct view_shown *jpeg_shown(const void *opaque)

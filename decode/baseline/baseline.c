@@ -35,6 +35,13 @@ struct baseline_plane {
     uint8_t *line; /* one row of the region, upsampled */
 };
 
+/* Points in the making. */
+struct baseline_notes {
+    uint32_t spacing; /* of rows; 0: none are wanted */
+    struct baseline_point *points;
+    uint64_t bytes, stuffed; /* of the segment up to the last point; zeros stuffed there */
+};
+
 struct baseline {
     const struct kernels *kernels;
     struct markers markers;
@@ -60,6 +67,7 @@ struct baseline {
     uint32_t interval_left, restart_number;
     uint16_t dc[MARKERS_COMPONENTS]; /* the low bits of the sums */
     uint32_t decoded_rows, row;      /* of MCUs; of pixels */
+    struct baseline_notes notes;
     struct huffman_cache cache;
 };
 
@@ -208,6 +216,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
         return BASELINE_OTHER;
     decoder->bytes = jpeg;
     decoder->count = bytes;
+    decoder->notes = (struct baseline_notes){0};
     decoder->plane_count = markers->component_count;
     decoder->h_most = decoder->v_most = 1;
     for (uint32_t i = 0; decoder->plane_count > 1 && i < decoder->plane_count; i++) {
@@ -345,6 +354,7 @@ static int begin_segment(struct baseline *decoder)
     baseline_entropy_begin(&decoder->stream, decoder->unstuffed, end);
     decoder->interval_left = decoder->markers.restart_interval;
     memset(decoder->dc, 0, sizeof decoder->dc);
+    decoder->notes.bytes = decoder->notes.stuffed = 0;
     return 0;
 }
 
@@ -352,7 +362,7 @@ static void prepare(struct baseline *decoder, void *memory)
 {
     carve_all(decoder, memory);
     if (decoder->first_row > 0 || decoder->first_column > 0 ||
-        decoder->end_column < decoder->mcu_columns || decoder->side == 1)
+        decoder->end_column < decoder->mcu_columns || decoder->side == 1 || decoder->notes.spacing)
         for (uint32_t i = 0; i < decoder->plane_count; i++)
             baseline_huffman_want_skip(decoder->planes[i].huffman);
     decoder->skip_blocks++;
@@ -389,6 +399,7 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     baseline_entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
     memcpy(decoder->dc, point->dc, sizeof decoder->dc);
     decoder->decoded_rows = point->row;
+    decoder->notes.spacing = 0;
     if (interval) { /* a marker at the end of the row above is still ahead */
         const uint64_t begun = (mcus + interval - 1) / interval;
         decoder->restart_number = (uint32_t)(begun - 1) & 7;
@@ -397,22 +408,34 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     return 0;
 }
 
-/* A place of the stream in the file: each point is found from the one before. */
-struct baseline_place {
-    const uint8_t *segment, *at;
-    uint64_t bytes; /* of the stream, from the segment's begin to `at` */
-};
-
-/* Return the bit of the file that is next. */
-static uint64_t stored_bit(const struct baseline *decoder, struct baseline_place *place)
+/* Return the bit of the file that is next: a stuffed zero follows every 0xff. */
+static uint64_t stored_bit(const struct baseline *decoder, struct baseline_notes *notes)
 {
     const uint64_t position = baseline_entropy_position(&decoder->stream);
+    const uint8_t *at = decoder->stream.start + notes->bytes;
+    const uint8_t *const end = decoder->stream.start + position / 8;
 
-    if (place->segment != decoder->segment)
-        *place = (struct baseline_place){decoder->segment, decoder->segment, 0};
-    for (; place->bytes < position / 8; place->bytes++)
-        place->at += *place->at == 0xff ? 2 : 1; /* with its stuffed zero */
-    return (uint64_t)(place->at - decoder->bytes) * 8 + position % 8;
+    for (; (at = memchr(at, 0xff, (size_t)(end - at))); at++)
+        notes->stuffed++;
+    notes->bytes = position / 8;
+    return ((uint64_t)(decoder->segment - decoder->bytes) + notes->stuffed) * 8 + position;
+}
+
+static void note_point(struct baseline *decoder)
+{
+    struct baseline_notes *notes = &decoder->notes;
+    const uint32_t row = decoder->decoded_rows;
+
+    if (notes->spacing == 0 || row == 0 || row % notes->spacing)
+        return;
+    struct baseline_point *point = &notes->points[row / notes->spacing - 1];
+    *point = (struct baseline_point){.row = row, .bit = stored_bit(decoder, notes)};
+    memcpy(point->dc, decoder->dc, sizeof decoder->dc);
+}
+
+void baseline_note_points(struct baseline *decoder, uint32_t spacing, struct baseline_point *points)
+{
+    decoder->notes = (struct baseline_notes){.spacing = spacing, .points = points};
 }
 
 uint32_t baseline_first_row(const struct baseline *decoder)
@@ -555,6 +578,7 @@ static int decode_row(struct baseline *decoder)
     const bool skips = decoder->decoded_rows < decoder->first_row;
     uint32_t end;
 
+    note_point(decoder);
     for (uint32_t column = 0; column < decoder->mcu_columns; column = end) {
         end = lesser(column + decoder->chunk_columns, decoder->mcu_columns);
         if (decode_blocks(decoder, column, end, skips))
@@ -567,22 +591,13 @@ static int decode_row(struct baseline *decoder)
     return 0;
 }
 
-int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacing,
-                         struct baseline_point *points)
+int baseline_finish_points(struct baseline *decoder)
 {
-    struct baseline_place place = {NULL, NULL, 0};
-
-    decoder->first_row = decoder->mcu_rows; /* nothing is transformed */
-    int code = baseline_start(decoder, memory);
-
-    for (uint32_t row = 0; row < decoder->mcu_rows && code == 0; row++) {
-        if (row > 0 && row % spacing == 0) {
-            *points = (struct baseline_point){.row = row, .bit = stored_bit(decoder, &place)};
-            memcpy(points++->dc, decoder->dc, sizeof decoder->dc);
-        }
-        code = decode_row(decoder);
-    }
-    return code;
+    decoder->first_row = decoder->mcu_rows; /* the rest is stepped over */
+    while (decoder->decoded_rows < decoder->mcu_rows)
+        if (decode_row(decoder))
+            return BASELINE_OTHER;
+    return 0;
 }
 
 /* Decode the rows of MCUs that libjpeg decodes before it returns row y: with context, the last

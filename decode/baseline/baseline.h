@@ -31,7 +31,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* a library exports this page */
 
-#define BASELINE_VERSION 1 /* of this interface: grows when a caller must change */
+#define BASELINE_VERSION 2 /* of this interface: grows when a caller must change */
 
 enum { BASELINE_OTHER = 1 }; /* not for this decoder: see above */
 
@@ -87,10 +87,13 @@ int baseline_start(struct baseline *decoder, void *memory);
  * A wrong point gives wrong pixels or BASELINE_OTHER, nothing worse. */
 int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *point);
 
-/* Instead of baseline_start(): decode the whole scan without pixels, and store the points of rows
- * `spacing`, 2 x spacing, ... < mcu_rows. Returns 0 or BASELINE_OTHER. */
-int baseline_find_points(struct baseline *decoder, void *memory, uint32_t spacing,
-                         struct baseline_point *points);
+/* Before baseline_start(): note the points of rows `spacing`, 2 x spacing, ... < mcu_rows of this
+ * image while it is decoded. They are complete when baseline_finish_points(), after the last row
+ * that is read, returns 0: it steps over the rest of the scan. Without a row read, it steps over
+ * all of it. Returns 0 or BASELINE_OTHER. */
+void baseline_note_points(struct baseline *decoder, uint32_t spacing,
+                          struct baseline_point *points);
+int baseline_finish_points(struct baseline *decoder);
 
 /* Decode the next row of the region, 4 x width bytes: red, green, blue, 255. Returns 0 or
  * BASELINE_OTHER, after which all rows are void. */

@@ -93,20 +93,6 @@ struct decode_source decoders_source(const struct sample *sample)
                                   .channels = sample->channels};
 }
 
-/* Make the hint of an image that was decoded, from a private copy: if a mapped file changed between
- * two looks at it, the hint would be sealed with bytes that it does not follow from. */
-static void make_hint(struct worker *worker, const struct sample *sample)
-{
-    const struct format_scratch *scratch = &worker->scratch;
-    struct decode_source source = decoders_source(sample);
-
-    if (source.length > scratch->capacity) /* never: it is part of the record */
-        return;
-    source.bytes = memmove(scratch->bytes, source.bytes, source.length);
-    worker->hint_bytes = decoder_make_hint(&worker->decoder, &source, worker->hint);
-    worker->has_hint = true;
-}
-
 /* The time is not that of decoding. */
 static void count_hint_time(struct worker *worker, uint64_t start_ns)
 {
@@ -116,6 +102,55 @@ static void count_hint_time(struct worker *worker, uint64_t start_ns)
     worker->hints_ns += took_ns;
     counter_add(&config->hinting->ns, took_ns);
     meter_add(config->meter, METER_DECODE_HINTS_NS, took_ns);
+}
+
+static bool is_in_scratch(const struct format_scratch *scratch, const void *at)
+{
+    return (uintptr_t)at - (uintptr_t)scratch->bytes < scratch->capacity;
+}
+
+/* A hint is made of a private copy: if a mapped file changed between two looks at it, the hint
+ * would be sealed with bytes that it does not follow from. */
+static void want_hint(struct worker *worker, const struct sample *sample,
+                      struct decode_source *source)
+{
+    const uint64_t start_ns = clock_now_ns();
+    const struct format_scratch *scratch = &worker->scratch;
+    /* What a format keeps there is at its beginning. */
+    const size_t used = is_in_scratch(scratch, sample->name) ? sample->name_bytes : 0;
+
+    if (!is_in_scratch(scratch, sample->image)) {
+        if (sample->image_bytes > scratch->capacity - used)
+            return; /* never: both are parts of the record */
+        uint8_t *to = (uint8_t *)scratch->bytes + scratch->capacity - sample->image_bytes;
+        source->bytes = memcpy(to, sample->image, sample->image_bytes);
+    }
+    source->wants_hint = true;
+    count_hint_time(worker, start_ns);
+}
+
+static void make_hint(struct worker *worker, const struct decode_source *source)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    worker->hint_bytes = decoder_make_hint(&worker->decoder, source, worker->hint);
+    worker->has_hint = true;
+    count_hint_time(worker, start_ns);
+}
+
+/* Give a decoder what helps it, or let it make that. */
+static void add_hint(struct worker *worker, const struct fetch *fetch, const struct sample *sample,
+                     struct decode_source *source)
+{
+    const struct engine_config *config = worker->decoders->config;
+    const struct hints *hints = config->catalog->hints;
+
+    if (hinting_wants(config->hinting, fetch->epoch)) {
+        want_hint(worker, sample, source);
+    } else if (hints) {
+        source->hint = hints->rows[fetch->record].bytes;
+        source->hint_bytes = hints->rows[fetch->record].count;
+    }
 }
 
 /* Returns what decoder_begin() returns; failures set a reason. */
@@ -134,22 +169,15 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
         return code;
     *parsed = sample;
     struct decode_source source = decoders_source(&sample);
-    const struct hints *hints = config->catalog->hints;
-    if (hints) {
-        source.hint = hints->rows[fetch->record].bytes;
-        source.hint_bytes = hints->rows[fetch->record].count;
-    }
+    add_hint(worker, fetch, &sample, &source);
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
     code = decoder_begin(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
     if (code == DECODE_DAMAGED || code < 0)
         return fail_image(&sample, shard, code);
-    if (code == 0 && hinting_wants(config->hinting, fetch->epoch)) {
-        const uint64_t start_ns = clock_now_ns();
-        make_hint(worker, &sample);
-        count_hint_time(worker, start_ns);
-    }
+    if (code == 0 && source.wants_hint)
+        make_hint(worker, &source);
     return code;
 }
 

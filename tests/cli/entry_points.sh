@@ -99,6 +99,13 @@ cp damaged/.iobench-hints hints
 rm damaged/.iobench-hints
 expect 1 "$IOBENCH" verify --decode --entry-points damaged
 cmp hints damaged/.iobench-hints || die "damaged: not the file that verify makes"
+# Messages have the names of images, which tar keeps where private copies are made.
+expect 0 "$IOBENCH" pack synthetic:count=2,mean=20k tar -f tar
+name=$(tar -tf tar/*.tar | sed -n '2s/^\([^.]*\)\..*/\1/p')
+offset=$(grep -abo "$name\.jp" tar/*.tar | head -1 | cut -d: -f1)
+poke "$(echo tar/*.tar)" $((offset + 512)) 'ZZZZ'
+runs 1 tar --entry-points --on-error skip
+says "$name.jp"
 
 # ---- where it cannot be written ----
 fresh

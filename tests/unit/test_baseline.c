@@ -146,26 +146,62 @@ static struct made make(void)
     return made;
 }
 
-static uint64_t entered;
+static uint64_t entered, noted;
+
+/* What is noted of one image. */
+struct notes {
+    uint32_t spacing; /* 0: nothing */
+    struct baseline_point points[POINTS_MAX];
+};
+
+/* Without a row of pixels. Returns 0 or BASELINE_OTHER. */
+static int find_points(struct baseline *decoder, void *memory, struct notes *notes)
+{
+    baseline_note_points(decoder, notes->spacing, notes->points);
+    return baseline_start(decoder, memory) ? BASELINE_OTHER : baseline_finish_points(decoder);
+}
 
 /* Start at the top, or at one of the image's points above the region, if it has one. */
 static int start(struct baseline *decoder, const struct baseline_image *image,
-                 const struct baseline_region *region, void *memory)
+                 const struct baseline_region *region, void *memory, struct notes *notes)
 {
-    struct baseline_point points[POINTS_MAX];
-    const uint32_t needed = baseline_first_row(decoder), spacing = 1 + below(3);
+    const uint32_t needed = baseline_first_row(decoder), way = below(4);
 
-    if (below(2) || needed < spacing)
+    *notes = (struct notes){.spacing = way == 0 ? 0 : 1 + below(3)};
+    if (way < 2 || needed < notes->spacing) {
+        baseline_note_points(decoder, notes->spacing, notes->points);
         return baseline_start(decoder, memory);
-    const int code = baseline_find_points(decoder, memory, spacing, points);
+    }
+    const int code = find_points(decoder, memory, notes);
     baseline_select(decoder, region);
     if (code)
         return baseline_start(decoder, memory);
-    const uint32_t chosen = below(needed / spacing);
-    assert_int_equal(points[chosen].row, (chosen + 1) * spacing);
-    assert_true(points[chosen].row < image->mcu_rows);
+    const uint32_t chosen = below(needed / notes->spacing);
+    assert_int_equal(notes->points[chosen].row, (chosen + 1) * notes->spacing);
+    assert_true(notes->points[chosen].row < image->mcu_rows);
     entered++;
-    return baseline_start_at(decoder, memory, &points[chosen]);
+    const int entry = baseline_start_at(decoder, memory, &notes->points[chosen]);
+    notes->spacing = 0;
+    return entry;
+}
+
+/* Points noted while the region was decoded are those of the image, and none if it is damaged. */
+static void check_notes(struct baseline *decoder, const struct made *made, struct notes *notes)
+{
+    const struct baseline_region corner = {0, 0, 1, 1};
+    struct notes found = {.spacing = notes->spacing};
+    struct baseline_image image;
+
+    if (notes->spacing == 0)
+        return;
+    const int code = baseline_finish_points(decoder);
+    assert_int_equal(baseline_open(decoder, made->bytes, made->count, &image), 0);
+    void *memory = aligned_alloc(64, baseline_select(decoder, &corner));
+    assert_int_equal(find_points(decoder, memory, &found), code);
+    if (code == 0)
+        assert_memory_equal(notes, &found, sizeof found);
+    noted += code == 0 && image.mcu_rows > notes->spacing;
+    free(memory);
 }
 
 /* Returns 0 if all rows of the region were decoded; their pixels are then in `pixels`. */
@@ -191,9 +227,12 @@ static int decode(struct baseline *decoder, const struct made *made, uint32_t ei
     const size_t bytes = baseline_select(decoder, region);
     void *memory = aligned_alloc(64, bytes);
     memset(memory, 0xa5, bytes);
-    code = start(decoder, &image, region, memory);
+    struct notes notes;
+    code = start(decoder, &image, region, memory, &notes);
     for (uint32_t y = 0; y < region->height && code == 0; y++)
         code = baseline_read(decoder, pixels + (size_t)y * region->width * 4);
+    if (code == 0)
+        check_notes(decoder, made, &notes);
     free(memory);
     free(copy);
     return code;
@@ -256,7 +295,7 @@ static void run(bool mutates)
     struct baseline *decoders[3];
     uint32_t accepted = 0, total = 0;
 
-    entered = 0;
+    entered = noted = 0;
     for (int i = 0; i < 3; i++) {
         baseline_limit_level(i);
         decoders[i] = baseline_create();
@@ -282,8 +321,9 @@ static void run(bool mutates)
     }
     for (int i = 0; i < 3; i++)
         baseline_destroy(decoders[i]);
-    print_message("%u of %u images decoded\n", accepted, total);
-    assert_true(entered > total / 100);
+    print_message("%u of %u images decoded, %llu entered, points of %llu noted\n", accepted, total,
+                  (unsigned long long)entered, (unsigned long long)noted);
+    assert_true(entered > total / 200 && noted > total / 200);
     assert_true(accepted > 0 && (!mutates || accepted < total));
 }
 

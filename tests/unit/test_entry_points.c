@@ -69,10 +69,51 @@ static void entry_points_change_no_pixel(void **unused)
     stop(&with);
 }
 
+/* The same hint, and the same row, whether an image is decoded before or not, in whatever way. */
+static void hints_in_passing_are_the_same(void **unused)
+{
+    static const char *const decoders[] = {"jpeg:size=40,engine=own", "jpeg:size=40,engine=turbo",
+                                           "jpeg:size=40,engine=own,as=dali",
+                                           "jpeg:size=300,engine=own,view=evaluate"};
+    uint32_t hints = 0;
+
+    (void)unused;
+    for (size_t j = 0; j < sizeof decoders / sizeof *decoders; j++) {
+        struct bench with, without;
+        start(&with, decoders[j]);
+        start(&without, decoders[j]);
+        for (int i = 0; i < FIXTURES; i++) {
+            struct decode_source source = load(fixtures[i]);
+            uint8_t hint[DECODE_HINT_MAX], passing[DECODE_HINT_MAX];
+            const size_t count = decoder_make_hint(&without.decoder, &source, hint);
+            for (uint64_t seed = 0; seed < 20; seed++) {
+                source.wants_hint = false;
+                const int expected = decode(&without, &source, seed);
+                source.wants_hint = true;
+                assert_int_equal(decode(&with, &source, seed), expected);
+                if (seed == 19) /* none is asked for */
+                    continue;
+                assert_int_equal(decoder_make_hint(&with.decoder, &source, passing), count);
+                assert_memory_equal(passing, hint, count);
+                if (expected == 0)
+                    assert_memory_equal(with.row, without.row, with.decoder.traits.row_bytes);
+                hints += count > 0;
+            }
+            drop(&source);
+        }
+        assert_memory_equal(&with.decoder.figures, &without.decoder.figures,
+                            sizeof with.decoder.figures);
+        stop(&with);
+        stop(&without);
+    }
+    assert_true(hints > 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entry_points_change_no_pixel),
+        cmocka_unit_test(hints_in_passing_are_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

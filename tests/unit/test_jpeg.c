@@ -450,7 +450,12 @@ static void fashion_mnist_comes_back(void **unused)
     start(&bench, "jpeg:size=28");
     assert_int_equal(gzread(file, header, sizeof header), sizeof header);
     for (uint64_t seed = 0; gzread(file, image, sizeof image) == sizeof image; seed++) {
-        struct decode_source source = {image, sizeof image, DECODE_RAW_HWC_RGB, 28, 28, 1, NULL, 0};
+        struct decode_source source = {.bytes = image,
+                                       .length = sizeof image,
+                                       .layout = DECODE_RAW_HWC_RGB,
+                                       .width = 28,
+                                       .height = 28,
+                                       .channels = 1};
         struct view view = {.kind = VIEW_TRAIN, .seed = seed};
         struct view_box box = view_box(&view, &view_rules_imagenet, 28, 28);
         assert_int_equal(decode(&bench, &source, seed), 0);

@@ -36,7 +36,7 @@ static void raw_layouts(void **unused)
     source.layout = DECODE_RAW_HWC_BGR;
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_memory_equal(a.row, b.row, 75);
-    source = (struct decode_source){grey, sizeof grey, DECODE_RAW_CHW_BGR, 6, 4, 1, NULL, 0};
+    source = (struct decode_source){grey, sizeof grey, DECODE_RAW_CHW_BGR, 6, 4, 1, NULL, 0, false};
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_int_equal(b.row[74], 77);
     assert_int_equal(b.decoder.figures.grayscale, 1);
@@ -62,9 +62,9 @@ static void raw_pixels_of_the_size_of_the_row_are_copied(void **unused)
     for (int wide = 0; wide < 2; wide++) {
         const uint32_t width = wide ? WIDTH : SIDE, count = width * SIDE, left = wide ? 1 : 0;
         const struct decode_source sources[] = {
-            {rgb, count * 3, DECODE_RAW_HWC_RGB, width, SIDE, 3, NULL, 0},
-            {planes, count * 3, DECODE_RAW_CHW_BGR, width, SIDE, 3, NULL, 0},
-            {bgr, count * 3, DECODE_RAW_HWC_BGR, width, SIDE, 3, NULL, 0}};
+            {rgb, count * 3, DECODE_RAW_HWC_RGB, width, SIDE, 3, NULL, 0, false},
+            {planes, count * 3, DECODE_RAW_CHW_BGR, width, SIDE, 3, NULL, 0, false},
+            {bgr, count * 3, DECODE_RAW_HWC_BGR, width, SIDE, 3, NULL, 0, false}};
         struct bench bench;
         for (uint32_t i = 0; i < count; i++)
             for (uint32_t c = 0; c < 3; c++)
@@ -112,8 +112,8 @@ static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
     start(&b, "jpeg:size=5");
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         const size_t header = strlen(good[i].header), bytes = 24 * good[i].channels;
-        struct decode_source raw = {pixels, bytes, DECODE_RAW_HWC_RGB, 6, 4, good[i].channels,
-                                    NULL,   0};
+        struct decode_source raw = {pixels, bytes, DECODE_RAW_HWC_RGB, 6, 4, good[i].channels, NULL,
+                                    0,      false};
         struct decode_source source = {.bytes = image, .length = header + bytes};
         memcpy(image, good[i].header, header);
         memcpy(image + header, pixels, bytes);
