@@ -178,7 +178,7 @@ uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input
     return number;
 }
 
-uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input, double gamma_start)
+uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input, bool ends_block)
 {
     uint32_t number = add_like(graph, GRAPH_BATCH_NORM, name, input);
     uint32_t channels = graph->nodes[number].shape.channels;
@@ -186,7 +186,8 @@ uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input,
     graph->nodes[number].epsilon = bn_epsilon;
     graph->nodes[number].momentum = bn_momentum;
     graph->nodes[number].gamma = add_parameter(graph, number, GRAPH_GAMMA, channels);
-    graph->parameters[graph->nodes[number].gamma].start = gamma_start;
+    graph->parameters[graph->nodes[number].gamma].start = 1;
+    graph->parameters[graph->nodes[number].gamma].ends_block = ends_block;
     graph->nodes[number].beta = add_parameter(graph, number, GRAPH_BETA, channels);
     graph->nodes[number].statistics = graph->statistic_floats;
     graph->statistic_floats += 2 * (uint64_t)channels;
@@ -451,6 +452,18 @@ void graph_initialise_part(const struct graph *graph, uint64_t seed, uint64_t pa
 void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters)
 {
     graph_initialise_part(graph, seed, 0, 1, parameters);
+}
+
+uint32_t graph_start_as_identities(struct graph *graph)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->parameter_count; i++)
+        if (graph->parameters[i].ends_block) {
+            graph->parameters[i].start = 0;
+            count++;
+        }
+    return count;
 }
 
 void graph_initialise_statistics(const struct graph *graph, float *statistics)

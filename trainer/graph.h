@@ -77,6 +77,7 @@ struct graph_parameter {
                          finished gradients are a growing prefix */
     double deviation; /* of the initial normal distribution; 0: constant `start` */
     double start;
+    bool ends_block; /* gamma of the last BN of a residual block */
     enum graph_decay decay;
 };
 
@@ -125,8 +126,9 @@ void graph_destroy(struct graph *graph);
 
 uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
                            struct graph_window window, uint32_t groups, bool bias);
-uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input,
-                          double gamma_start);
+/* ends_block: its output is what a residual block adds to its input; see
+ * graph_start_as_identities(). */
+uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input, bool ends_block);
 uint32_t graph_relu(struct graph *graph, uint32_t input);
 uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct graph_window window);
 uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct graph_window window);
@@ -155,12 +157,15 @@ struct kernel_window graph_kernel_window(const struct graph *graph, uint32_t num
                                          uint32_t images);
 struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t images);
 
-/* He-normal by fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. A seed gives the same bits
+/* He-normal by fan-in, the classifier N(0, 0.01), gamma 1, the rest 0. A seed gives the same bits
  * on every backend. parameters: parameter_floats, canonical layout (see the enum). */
 void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters);
 /* Initialise one of `parts` parts of them: together the same bits. A thread each. */
 void graph_initialise_part(const struct graph *graph, uint64_t seed, uint64_t part, uint64_t parts,
                            float *parameters);
+/* From now on, gammas that end a residual block start with 0. Return how many BN that are. Only for
+ * a network that is trained: otherwise such a block does nothing. */
+uint32_t graph_start_as_identities(struct graph *graph);
 /* Running means 0, variances 1. statistics: statistic_floats. */
 void graph_initialise_statistics(const struct graph *graph, float *statistics);
 

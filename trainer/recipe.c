@@ -40,8 +40,10 @@ struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
                             uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch)
 {
     const double batch_size = (double)global_batch_size, most = 5;
-    struct recipe recipe = {
-        .kind = kind, .steps = epochs * steps_per_epoch, .label_smoothing = 0.1};
+    struct recipe recipe = {.kind = kind,
+                            .steps = epochs * steps_per_epoch,
+                            .label_smoothing = 0.1,
+                            .zero_gammas = true};
     double warmup_epochs = fmin(most, (double)epochs / 10);
 
     if (kind == BACKEND_LARS) {

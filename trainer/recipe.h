@@ -18,6 +18,8 @@ struct recipe {
     double rate;                   /* peak */
     uint64_t steps, warmup_steps;  /* total, and those of linear warm-up */
     double momentum, weight_decay, eta, label_smoothing;
+    bool zero_gammas;    /* blocks of residual networks start as identities: Goyal et al. 2017,
+                            section 5.1, and MLPerf's reference model */
     bool decays_fc_bias; /* biases of fully connected layers decay like weights (LARS in NVIDIA's
                             MXNet submissions to MLPerf: set_wd_mult() of sgdwlars) */
 };

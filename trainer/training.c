@@ -179,6 +179,8 @@ static int open_alone(struct training *training)
     training->graph = network_build(config->network, config->side, config->classes);
     if (!training->graph)
         return -EINVAL;
+    if (config->learns && config->recipe.zero_gammas)
+        training->zero_gammas = graph_start_as_identities(training->graph);
     code = check_memory(training);
     if (code == 0)
         code = open_backend(training);

@@ -234,6 +234,7 @@ static int open_training(struct training_run *training)
     code = training_open(&training->network, &config);
     if (code)
         return code;
+    result->zero_gammas = job->initial_weights ? 0 : training->network.zero_gammas;
     result->cost = graph_cost(training->network.graph);
     const struct exchange *exchange = &training->network.exchange;
     result->number_bytes = exchange_number_bytes(exchange);

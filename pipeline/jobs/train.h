@@ -45,7 +45,8 @@ struct train_epoch {
 
 struct train_result {
     struct recipe recipe;
-    uint32_t accumulate; /* batches per update */
+    uint32_t accumulate;  /* batches per update */
+    uint32_t zero_gammas; /* BN that started with gamma 0 */
     struct graph_cost cost;
     uint64_t records, evaluation_records;
     uint32_t epoch_count;

@@ -30,6 +30,28 @@ says "training started from the weights in a.safetensors"
 cmp a.safetensors b.safetensors || die "in and out again is another file"
 jq -e '.initial_weights == "a.safetensors"' again.json >/dev/null || die "trained weights are not told"
 
+# A residual network starts with gamma 0 in the last BN of each block, unless its weights come from a file.
+RESNET="--network resnet110 --size 8 --classes 3 --data set --limit-samples 4 --batch-size 4 --decode-threads 1"
+for from in "" "--init start.safetensors"; do
+    # shellcheck disable=SC2086 # words without blanks
+    expect 0 "$IOBENCH" train $RESNET --compute-threads 1 --epochs 1 --lr 0 --json start.json $from \
+        --export "${from:+again-}start.safetensors"
+    [ "$(jq .recipe.zero_gammas start.json)" = "$([ "$from" ] && echo 0 || echo 54)" ] ||
+        die "${from:-fresh}: $(jq -c .recipe start.json)"
+done
+expect 0 python3 - <<'END'
+import json, struct
+data = open("start.safetensors", "rb").read()
+length, = struct.unpack_from("<Q", data)
+found = {}
+for name, entry in json.loads(data[8:8 + length]).items():
+    if ".bn" in name and name.endswith(".weight"):
+        begin, end = (8 + length + at for at in entry["data_offsets"])
+        found.setdefault(struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])[0], []).append(name)
+assert sorted(found) == [0, 1] and len(found[0]) == 54, {value: len(names) for value, names in found.items()}
+assert all(".block" in name and ".bn2." in name for name in found[0]), found[0]
+END
+
 # ---- files of others, and damaged ones: made here from that one ----
 cat >make.py <<'END'
 import json, struct, sys

@@ -33,12 +33,12 @@ static struct graph *network(void)
     struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
     uint32_t x = graph_convolution(graph, "stem", 0, 16, graph_square(3, 1, 1), 1, false);
 
-    x = graph_relu(graph, graph_batch_norm(graph, "stem.bn", x, 1));
+    x = graph_relu(graph, graph_batch_norm(graph, "stem.bn", x, false));
     x = graph_max_pool(graph, x, graph_square(2, 2, 0));
     uint32_t y = graph_convolution(graph, "one", x, 16, graph_square(3, 1, 1), 1, false);
-    y = graph_relu(graph, graph_batch_norm(graph, "one.bn", y, 1));
+    y = graph_relu(graph, graph_batch_norm(graph, "one.bn", y, false));
     y = graph_convolution(graph, "two", y, 16, graph_square(1, 1, 0), 1, false);
-    x = graph_relu(graph, graph_add(graph, graph_batch_norm(graph, "two.bn", y, 1), x));
+    x = graph_relu(graph, graph_add(graph, graph_batch_norm(graph, "two.bn", y, false), x));
     x = graph_dropout(graph, graph_global_pool(graph, x), 0.25);
     graph_fully_connected(graph, "fc", x, CLASSES);
     must(graph_seal(graph));

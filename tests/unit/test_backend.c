@@ -19,9 +19,9 @@ static struct graph *small(void)
     struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
     uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, false);
 
-    x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, 1));
+    x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, false));
     uint32_t y = graph_convolution(graph, "conv2", x, 16, graph_square(3, 1, 1), 1, true);
-    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, 1)));
+    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, false)));
     x = graph_dropout(graph, graph_max_pool(graph, x, graph_square(2, 2, 0)), 0.4);
     graph_fully_connected(graph, "fc", x, CLASSES);
     assert_int_equal(graph_seal(graph), 0);

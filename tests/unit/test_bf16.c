@@ -61,12 +61,12 @@ static uint32_t layer_groups(struct graph *graph, uint32_t x)
 
 static uint32_t layer_norm(struct graph *graph, uint32_t x)
 {
-    return graph_batch_norm(graph, "layer", x, 1);
+    return graph_batch_norm(graph, "layer", x, false);
 }
 
 static uint32_t layer_norm_relu(struct graph *graph, uint32_t x)
 {
-    return graph_relu(graph, graph_batch_norm(graph, "layer", x, 1));
+    return graph_relu(graph, graph_batch_norm(graph, "layer", x, false));
 }
 
 static uint32_t layer_relu(struct graph *graph, uint32_t x)

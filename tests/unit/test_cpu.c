@@ -52,9 +52,9 @@ static struct graph *residual(void)
 {
     struct graph *graph = start();
     uint32_t x = graph_convolution(graph, "a", 0, 16, graph_square(3, 1, 1), 1, false);
-    x = graph_relu(graph, graph_batch_norm(graph, "a.bn", x, 1));
+    x = graph_relu(graph, graph_batch_norm(graph, "a.bn", x, false));
     uint32_t y = graph_convolution(graph, "b", x, 16, graph_square(3, 1, 1), 1, false);
-    y = graph_batch_norm(graph, "b.bn", y, 1);
+    y = graph_batch_norm(graph, "b.bn", y, false);
     x = graph_relu(graph, graph_add(graph, y, x));
     x = graph_relu(graph, graph_convolution(graph, "c", x, 32, graph_square(5, 2, 2), 2, true));
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
@@ -70,7 +70,7 @@ static uint32_t normalised(struct graph *graph, const char *name, uint32_t input
     const uint32_t x = graph_convolution(graph, name, input, channels,
                                          graph_square(side, stride, side / 2), 1, false);
 
-    return graph_batch_norm(graph, name, x, 1);
+    return graph_batch_norm(graph, name, x, false);
 }
 
 static uint32_t bottleneck(struct graph *graph, uint32_t input, uint32_t stride, bool projects)
@@ -110,7 +110,7 @@ static struct graph *branches(void)
         (struct graph_window){.height = 1, .width = 7, .stride = 1, .pad_left = 3, .pad_right = 3},
         1, false);
     uint32_t parts[] = {
-        graph_relu(graph, graph_batch_norm(graph, "wide.bn", wide, 1)),
+        graph_relu(graph, graph_batch_norm(graph, "wide.bn", wide, false)),
         graph_relu(graph, graph_convolution(graph, "one", x, 16, graph_square(1, 1, 0), 1, true)),
         graph_max_pool(graph, x, graph_square(3, 1, 1)),
         x,

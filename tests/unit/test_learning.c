@@ -48,6 +48,8 @@ static void course(const char *network, uint32_t side, uint32_t batch)
     double first = 0, last = 0;
     struct training training;
 
+    if (recipe.zero_gammas)
+        graph_start_as_identities(graph);
     training_start(&training, "cpu", graph, batch, 1, 1);
     graph_initialise(graph, 2, parameters);
     assert_int_equal(backend_load(&training.backend, parameters, NULL, NULL), 0);

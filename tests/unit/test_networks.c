@@ -105,6 +105,54 @@ static void starting_values_are_as_asked(void **unused)
     graph_destroy(graph);
 }
 
+/* How many gammas start with 0; the rest, all with 1. */
+static uint32_t zero_gammas(const struct graph *graph, const char *part)
+{
+    float *values = calloc(graph->parameter_floats, sizeof *values);
+    uint32_t zero = 0;
+
+    graph_initialise(graph, 1, values);
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        if (parameter->kind != GRAPH_GAMMA)
+            continue;
+        const bool ends =
+            part && strstr(parameter->name, ".block") && strstr(parameter->name, part);
+        for (uint64_t j = 0; j < parameter->count; j++)
+            if (values[parameter->offset + j] != (ends ? 0 : 1))
+                fail_msg("%s starts with %g", parameter->name, values[parameter->offset + j]);
+        zero += ends;
+    }
+    free(values);
+    return zero;
+}
+
+/* The last BN of each residual block, and no other, starts with gamma 0, once asked for. */
+static void residual_blocks_start_as_identities(void **unused)
+{
+    static const struct {
+        const char *name, *part;
+        uint32_t blocks;
+    } residual[] = {{"resnet50", ".bn3.", 16},
+                    {"resnet101", ".bn3.", 33},
+                    {"resnet152", ".bn3.", 50},
+                    {"resnet110", ".bn2.", 54}};
+    const size_t count = sizeof residual / sizeof *residual;
+
+    (void)unused;
+    for (const struct network *const *n = network_registry; *n; n++) {
+        struct graph *graph = network_build(*n, (*n)->side, 10);
+        size_t i = 0;
+        while (i < count && strcmp(residual[i].name, (*n)->name) != 0)
+            i++;
+        assert_int_equal(zero_gammas(graph, NULL), 0);
+        assert_int_equal(graph_start_as_identities(graph), i < count ? residual[i].blocks : 0);
+        assert_int_equal(zero_gammas(graph, i < count ? residual[i].part : NULL),
+                         i < count ? residual[i].blocks : 0);
+        graph_destroy(graph);
+    }
+}
+
 static void a_network_that_does_not_fit_is_refused(void **unused)
 {
     (void)unused;
@@ -121,6 +169,7 @@ int main(void)
         cmocka_unit_test(training_costs_three_times_forward_but_for_the_image),
         cmocka_unit_test(parameters_lie_in_backward_order),
         cmocka_unit_test(starting_values_are_as_asked),
+        cmocka_unit_test(residual_blocks_start_as_identities),
         cmocka_unit_test(a_network_that_does_not_fit_is_refused),
     };
 

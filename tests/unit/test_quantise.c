@@ -124,13 +124,13 @@ static struct graph *mixed(void)
 {
     struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
     uint32_t x = graph_convolution(graph, "stem", 0, 16, graph_square(3, 1, 1), 1, false);
-    x = graph_relu(graph, graph_batch_norm(graph, "stem.bn", x, 1));
+    x = graph_relu(graph, graph_batch_norm(graph, "stem.bn", x, false));
     uint32_t y = graph_convolution(graph, "a", x, 16, graph_square(3, 1, 1), 1, true);
-    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "a.bn", y, 1)));
+    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "a.bn", y, false)));
     y = graph_convolution(graph, "b", x, 32, graph_square(3, 2, 1), 1, false);
-    y = graph_batch_norm(graph, "b.bn", y, 1);
+    y = graph_batch_norm(graph, "b.bn", y, false);
     x = graph_convolution(graph, "aside", x, 32, graph_square(1, 2, 0), 1, false);
-    x = graph_relu(graph, graph_add(graph, y, graph_batch_norm(graph, "aside.bn", x, 1)));
+    x = graph_relu(graph, graph_add(graph, y, graph_batch_norm(graph, "aside.bn", x, false)));
     uint32_t parts[] = {
         graph_relu(graph, graph_convolution(graph, "c", x, 32, graph_square(3, 1, 1), 2, true)),
         graph_lrn(graph, x, 5, 1e-2, 0.75, 1),

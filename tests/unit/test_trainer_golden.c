@@ -61,7 +61,7 @@ static struct graph *build_pieces(uint32_t side, uint32_t classes)
     c = graph_convolution(graph, "pooled", c, 4, graph_square(1, 1, 0), 1, false);
     uint32_t d = graph_average_pool(graph, x, whole);
     x = graph_concat(graph, (uint32_t[]){a, b, c, d}, 4);
-    x = graph_relu(graph, graph_batch_norm(graph, "bn", x, 1));
+    x = graph_relu(graph, graph_batch_norm(graph, "bn", x, false));
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
     x = graph_relu(graph, graph_fully_connected(graph, "hidden", graph_dropout(graph, x, 0), 16));
     graph_fully_connected(graph, "logits", x, classes);

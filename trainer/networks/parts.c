@@ -12,7 +12,7 @@ uint32_t networks_conv_bn_relu(struct graph *graph, const char *name, uint32_t i
     snprintf(text, sizeof text, "%s.conv", name);
     uint32_t x = graph_convolution(graph, text, input, channels, window, 1, false);
     snprintf(text, sizeof text, "%s.bn", name);
-    return graph_relu(graph, graph_batch_norm(graph, text, x, 1));
+    return graph_relu(graph, graph_batch_norm(graph, text, x, false));
 }
 
 uint32_t networks_conv_relu(struct graph *graph, const char *name, uint32_t input,

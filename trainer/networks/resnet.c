@@ -4,20 +4,23 @@
  * the 3x3 convolution ("v1.5", as all frameworks train it today). CIFAR form: the same paper,
  * section 4.2, with projection shortcuts where the shape changes. `tiny` is our own: the bottleneck
  * form with one block per stage and a width of 16, small enough to train on a CPU.
+ *
+ * Recipes start the last BN of each block with gamma 0, except in `tiny`, whose four blocks learn
+ * more slowly by that.
  */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>
 
 static uint32_t conv_bn(struct graph *graph, const char *block, const char *part, uint32_t input,
-                        uint32_t channels, struct graph_window window)
+                        uint32_t channels, struct graph_window window, bool ends_block)
 {
     char name[GRAPH_NAME_BYTES];
 
     snprintf(name, sizeof name, "%.30s.conv%s", block, part);
     uint32_t x = graph_convolution(graph, name, input, channels, window, 1, false);
     snprintf(name, sizeof name, "%.30s.bn%s", block, part);
-    return graph_batch_norm(graph, name, x, 1);
+    return graph_batch_norm(graph, name, x, ends_block);
 }
 
 static uint32_t shortcut(struct graph *graph, const char *block, uint32_t input, uint32_t channels,
@@ -25,41 +28,51 @@ static uint32_t shortcut(struct graph *graph, const char *block, uint32_t input,
 {
     if (stride == 1 && graph->nodes[input].shape.channels == channels)
         return input;
-    return conv_bn(graph, block, "0", input, channels, graph_square(1, stride, 0));
+    return conv_bn(graph, block, "0", input, channels, graph_square(1, stride, 0), false);
 }
 
-static uint32_t bottleneck(struct graph *graph, const char *block, uint32_t input, uint32_t width,
-                           uint32_t stride)
+static uint32_t conv_bn_relu(struct graph *graph, const char *block, const char *part,
+                             uint32_t input, uint32_t channels, struct graph_window window)
 {
-    uint32_t x = graph_relu(graph, conv_bn(graph, block, "1", input, width, graph_square(1, 1, 0)));
+    return graph_relu(graph, conv_bn(graph, block, part, input, channels, window, false));
+}
 
-    x = graph_relu(graph, conv_bn(graph, block, "2", x, width, graph_square(3, stride, 1)));
-    x = conv_bn(graph, block, "3", x, 4 * width, graph_square(1, 1, 0));
+struct residual_blocks {
+    uint32_t width; /* of the first stage */
+    bool start_as_identities;
+    uint32_t (*build)(struct graph *graph, const char *block, uint32_t input, uint32_t width,
+                      uint32_t stride, bool starts_as_identity);
+};
+
+static uint32_t bottleneck(struct graph *graph, const char *block, uint32_t input, uint32_t width,
+                           uint32_t stride, bool starts_as_identity)
+{
+    uint32_t x = conv_bn_relu(graph, block, "1", input, width, graph_square(1, 1, 0));
+
+    x = conv_bn_relu(graph, block, "2", x, width, graph_square(3, stride, 1));
+    x = conv_bn(graph, block, "3", x, 4 * width, graph_square(1, 1, 0), starts_as_identity);
     return graph_relu(graph, graph_add(graph, x, shortcut(graph, block, input, 4 * width, stride)));
 }
 
 static uint32_t basic(struct graph *graph, const char *block, uint32_t input, uint32_t width,
-                      uint32_t stride)
+                      uint32_t stride, bool starts_as_identity)
 {
-    uint32_t x =
-        graph_relu(graph, conv_bn(graph, block, "1", input, width, graph_square(3, stride, 1)));
+    uint32_t x = conv_bn_relu(graph, block, "1", input, width, graph_square(3, stride, 1));
 
-    x = conv_bn(graph, block, "2", x, width, graph_square(3, 1, 1));
+    x = conv_bn(graph, block, "2", x, width, graph_square(3, 1, 1), starts_as_identity);
     return graph_relu(graph, graph_add(graph, x, shortcut(graph, block, input, width, stride)));
 }
 
-typedef uint32_t (*block_builder)(struct graph *graph, const char *block, uint32_t input,
-                                  uint32_t width, uint32_t stride);
-
 /* Stages of `depths` blocks, the end after the last one. */
-static void finish(struct graph *graph, uint32_t x, block_builder block, uint32_t width,
+static void finish(struct graph *graph, uint32_t x, const struct residual_blocks *blocks,
                    const uint32_t *depths)
 {
     for (uint32_t stage = 0; depths[stage]; stage++)
         for (uint32_t i = 0; i < depths[stage]; i++) {
             char name[GRAPH_NAME_BYTES];
             snprintf(name, sizeof name, "stage%u.block%u", stage + 1, i + 1);
-            x = block(graph, name, x, width << stage, stage > 0 && i == 0 ? 2 : 1);
+            x = blocks->build(graph, name, x, blocks->width << stage, stage > 0 && i == 0 ? 2 : 1,
+                              blocks->start_as_identities);
         }
     graph_fully_connected(graph, "fc", graph_global_pool(graph, x), graph->classes);
 }
@@ -67,25 +80,31 @@ static void finish(struct graph *graph, uint32_t x, block_builder block, uint32_
 /* The stem is a 7x7 convolution with stride 2 and a max pool. */
 static void build_imagenet(struct graph *graph, const uint32_t *depths)
 {
-    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 64, graph_square(7, 2, 3)));
+    const struct residual_blocks blocks = {
+        .width = 64, .start_as_identities = true, .build = bottleneck};
+    uint32_t x = conv_bn_relu(graph, "stem", "", 0, 64, graph_square(7, 2, 3));
 
-    x = graph_max_pool(graph, x, graph_square(3, 2, 1));
-    finish(graph, x, bottleneck, 64, depths);
+    finish(graph, graph_max_pool(graph, x, graph_square(3, 2, 1)), &blocks, depths);
 }
 
 static uint32_t small_stem(struct graph *graph)
 {
-    return graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
+    return conv_bn_relu(graph, "stem", "", 0, 16, graph_square(3, 1, 1));
 }
 
 static void build_cifar(struct graph *graph, const uint32_t *depths)
 {
-    finish(graph, small_stem(graph), basic, 16, depths);
+    const struct residual_blocks blocks = {
+        .width = 16, .start_as_identities = true, .build = basic};
+
+    finish(graph, small_stem(graph), &blocks, depths);
 }
 
 static void build_tiny(struct graph *graph, const uint32_t *depths)
 {
-    finish(graph, small_stem(graph), bottleneck, 16, depths);
+    const struct residual_blocks blocks = {.width = 16, .build = bottleneck};
+
+    finish(graph, small_stem(graph), &blocks, depths);
 }
 
 /* "stem.conv" -> "conv1", "stage2.block1.conv0" -> "layer2.0.downsample.0", others of that block
