@@ -64,7 +64,7 @@ static const struct option_spec net_options[] = {
     {"precision", 0, OPTION_CHOICE, FIELD(precision), .fallback = "fp32",
      .choices = precision_names, .summary = "of the gradients on the wire: bytes of their size"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 256,
-     .summary = "number of gradient buckets, each reduced as soon as it is complete"},
+     .summary = "at most this many buckets of gradients, cut at layers, each reduced once complete"},
     {"step-time", 0, OPTION_DURATION, FIELD(step_ns), .fallback = "200ms", .minimum = 1e-4,
      .maximum = 3600, .summary = "computing of a step, forward and backward"},
     {"exchange-time", 0, OPTION_DURATION, FIELD(exchange_ns), .fallback = "5s", .minimum = 1e-3,

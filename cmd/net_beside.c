@@ -74,17 +74,15 @@ static int divide_gradients(struct net_beside *beside, uint32_t ranks)
     const struct network *network = network_find(settings->network);
     struct graph *graph = network ? network_build(network, network->side, network->classes) : NULL;
     const uint64_t each_bytes = settings->halves ? 2 : sizeof(float);
+    struct buckets buckets = {0};
     int code = graph ? graph->code : -EINVAL;
 
     beside->rhythm = (struct rhythm){.step_ns = settings->step_ns, .damage = settings->damage};
-    if (code == 0) {
-        const struct buckets buckets =
-            buckets_of_backward(graph->parameter_floats, (uint32_t)settings->buckets);
-        for (uint32_t i = 0; i < buckets.count && code == 0; i++)
-            code = rhythm_add(
-                &beside->rhythm,
-                (buckets_start(&buckets, i + 1) - buckets_start(&buckets, i)) * each_bytes, ranks);
-    }
+    if (code == 0)
+        code = buckets_by_layer(&buckets, graph, (uint32_t)settings->buckets);
+    for (uint32_t i = 0; i < buckets.count && code == 0; i++)
+        code = rhythm_add(&beside->rhythm, buckets_floats(&buckets, i) * each_bytes, ranks);
+    buckets_free(&buckets);
     if (graph)
         graph_destroy(graph);
     return code;

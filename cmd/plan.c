@@ -12,6 +12,7 @@
 #include "report/words.h"
 #include "trainer/accelerator.h"
 #include "trainer/backend.h"
+#include "trainer/buckets.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 struct plan_settings {
     char *backend, *precision, *gpu, *json;
-    uint64_t side, classes, batch_size, threads, passes;
+    uint64_t side, classes, batch_size, buckets, threads, passes;
     double tflops, bandwidth;
     bool infers;
 };
@@ -40,6 +41,8 @@ static const struct option_spec plan_options[] = {
      .summary = "image side in pixels; auto: the network's own"},
     {"classes", 0, OPTION_COUNT, FIELD(classes), .fallback = "auto", .zero = "auto",
      .maximum = 1 << 24, .summary = "number of classes; auto: the network's own"},
+    {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
+     .summary = "number of gradient buckets if several ranks train: see train --buckets"},
     {"compute-threads", 0, OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
      .maximum = 4096, .summary = "compute threads of backend cpu; auto: one per CPU"},
 
@@ -66,6 +69,7 @@ struct plan_view {
     const char *backend, *precision;
     struct schedule_request request;
     struct schedule schedule;
+    struct buckets buckets;          /* of training */
     double flops_per_s, bytes_per_s; /* peaks to predict with; 0: none */
     const char *peaks;               /* where they come from */
 };
@@ -106,6 +110,35 @@ static void add_up(const struct plan_view *view, struct total totals[SCHEDULE_PH
         if (step->phase != SCHEDULE_ONCE)
             add_step(view, step, &totals[SCHEDULE_PHASES]);
     }
+}
+
+/* A bucket of gradients: what completes it, and what its exchange can hide behind. */
+struct sent {
+    uint32_t node; /* the layer whose gradients complete it */
+    uint32_t step; /* its last one */
+    uint64_t floats;
+    struct total behind; /* the steps left of the backward pass */
+};
+
+static struct sent sent_of(const struct plan_view *view, uint32_t number)
+{
+    const struct graph *graph = view->request.graph;
+    const uint64_t end = buckets_start(&view->buckets, number + 1);
+    struct sent sent = {.node = graph->node_count - 1,
+                        .floats = buckets_floats(&view->buckets, number)};
+
+    while (sent.node > 0 && graph_final_floats(graph, sent.node) < end)
+        sent.node--;
+    for (uint32_t i = 0; i < view->schedule.count; i++) {
+        const struct schedule_step *step = &view->schedule.steps[i];
+        if (step->phase == SCHEDULE_BACKWARD && step->node >= sent.node) {
+            sent.step = i;
+            sent.behind = (struct total){0};
+        } else if (step->phase == SCHEDULE_BACKWARD) {
+            add_step(view, step, &sent.behind);
+        }
+    }
+    return sent;
 }
 
 static const char *node_name(const struct plan_view *view, const struct schedule_step *step)
@@ -261,6 +294,32 @@ static void print_totals(const struct plan_view *view)
     }
 }
 
+/* Nothing is left after the last bucket. */
+static void print_left(bool is_known, double ns)
+{
+    if (is_known)
+        printf("%11.3f", ns * 1e-6);
+    else
+        print_time(0, 1e6);
+}
+
+static void print_buckets(const struct plan_view *view)
+{
+    if (view->buckets.count == 0)
+        return;
+    printf("\n  %-8s%5s%9s%11s%11s  %s\n", "bucket", "sent", "", "left", "left", "");
+    printf("  %-8s%5s%9s%11s%11s  %s\n", "", "after", "MiB", "predict ms", "measure ms",
+           "complete with");
+    for (uint32_t i = 0; i < view->buckets.count; i++) {
+        const struct sent sent = sent_of(view, i);
+        printf("  %-8u%5u", i + 1, sent.step + 1);
+        print_number(9, 2, mib(sent.floats * sizeof(float)));
+        print_left(view->flops_per_s > 0, sent.behind.predicted_ns);
+        print_left(view->request.passes > 0, sent.behind.measured_ns);
+        printf("  %s\n", view->request.graph->nodes[sent.node].name);
+    }
+}
+
 static void print_plan(const struct plan_view *view)
 {
     const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
@@ -275,6 +334,7 @@ static void print_plan(const struct plan_view *view)
     }
     print_steps(view);
     print_totals(view);
+    print_buckets(view);
 }
 
 /* ---- JSON ---- */
@@ -319,6 +379,29 @@ static json_t *json_totals(const struct plan_view *view)
     return rows;
 }
 
+static json_t *json_left(bool is_known, double ns)
+{
+    return is_known ? json_number(ns) : json_null();
+}
+
+static json_t *json_buckets(const struct plan_view *view)
+{
+    json_t *rows = json_array();
+
+    for (uint32_t i = 0; i < view->buckets.count; i++) {
+        const struct sent sent = sent_of(view, i);
+        json_array_append_new(
+            rows, json_pack("{s:I, s:o, s:I, s:o, s:o}", "bytes",
+                            (json_int_t)(sent.floats * sizeof(float)), "complete_with",
+                            json_text(view->request.graph->nodes[sent.node].name), "sent_after",
+                            (json_int_t)sent.step + 1, "left_predicted_ns",
+                            json_left(view->flops_per_s > 0, sent.behind.predicted_ns),
+                            "left_measured_ns",
+                            json_left(view->request.passes > 0, sent.behind.measured_ns)));
+    }
+    return rows;
+}
+
 static json_t *json_plan(const struct plan_view *view)
 {
     const struct schedule_request *request = &view->request;
@@ -326,15 +409,16 @@ static json_t *json_plan(const struct plan_view *view)
 
     for (uint32_t i = 0; i < view->schedule.count; i++)
         json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "network",
-                     view->network->name, "backend", view->backend, "precision", view->precision,
-                     "training", request->training, "batch_size", (json_int_t)request->batch_size,
-                     "side", (json_int_t)request->graph->nodes[0].shape.height, "classes",
-                     (json_int_t)request->graph->classes, "peak_flops_per_s",
-                     json_known(view->flops_per_s), "peak_bytes_per_s",
-                     json_known(view->bytes_per_s), "peak_source",
-                     view->peaks ? json_text(view->peaks) : json_null(), "measured_passes",
-                     (json_int_t)request->passes, "phases", json_totals(view), "steps", steps);
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "network",
+        view->network->name, "backend", view->backend, "precision", view->precision, "training",
+        request->training, "batch_size", (json_int_t)request->batch_size, "side",
+        (json_int_t)request->graph->nodes[0].shape.height, "classes",
+        (json_int_t)request->graph->classes, "peak_flops_per_s", json_known(view->flops_per_s),
+        "peak_bytes_per_s", json_known(view->bytes_per_s), "peak_source",
+        view->peaks ? json_text(view->peaks) : json_null(), "measured_passes",
+        (json_int_t)request->passes, "phases", json_totals(view), "buckets", json_buckets(view),
+        "steps", steps);
 }
 
 /* ---- the command ---- */
@@ -399,6 +483,8 @@ static int make_plan(const struct plan_settings *settings, const struct plugin_c
         view->request.graph = graph;
         code = backend_schedule(backend, &view->request, &view->schedule);
     }
+    if (code == 0 && view->request.training)
+        code = buckets_by_layer(&view->buckets, graph, (uint32_t)settings->buckets);
     if (view->schedule.flops_per_s > 0 && !view->peaks) {
         view->flops_per_s = view->schedule.flops_per_s;
         view->bytes_per_s = view->schedule.bytes_per_s;
@@ -426,6 +512,7 @@ static int plan_run(const struct invocation *invocation)
         struct graph *graph = network_build(view.network, (uint32_t)side, (uint32_t)classes);
         status =
             make_plan(settings, &backend, graph, &view) ? command_failed(invocation) : COMMAND_OK;
+        buckets_free(&view.buckets);
         schedule_free(&view.schedule);
         graph_destroy(graph);
     }
@@ -445,7 +532,9 @@ const struct command command_plan = {
         "(--gpu) or with given ones it predicts each step's time by the roofline model: the longer "
         "of computing and moving the bytes. --measure runs the steps on this machine. Nothing is "
         "computed otherwise, and the device need not be here. Steps under 'once' run when weights "
-        "are loaded.",
+        "are loaded. For training it also shows where the gradients are cut into buckets, after "
+        "which step each is sent, and the time of the backward steps left, behind which its "
+        "exchange hides.",
     .examples =
         "iobench plan resnet50 --backend cpu --measure\tsteps of ResNet-50 on this machine\n"
         "iobench plan resnet50 --backend cuda --gpu h100\twhat an H100 would run\n"

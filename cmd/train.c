@@ -72,7 +72,8 @@ static const struct option_spec train_options[] = {
      .summary = "all-reduce of the gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto "
                 "is mpi under an MPI launcher"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
-     .summary = "number of gradient buckets, each reduced as soon as it is complete"},
+     .summary =
+         "at most this many buckets of gradients, cut at layers, each reduced once complete"},
 
     {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "Duration", .summary = "epochs between evaluations"},

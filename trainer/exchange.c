@@ -72,7 +72,7 @@ static int check_layouts(const struct exchange *exchange, const struct exchange_
     const char *name = exchange->ops->plugin.name;
     const uint32_t ranks = config->ranks->place.ranks;
     const uint64_t mine =
-        random_hash(config->layout, config->floats, exchange_number_bytes(exchange));
+        random_hash(config->layout, config->buckets.floats, exchange_number_bytes(exchange));
     uint64_t *all = memory_array(ranks, sizeof *all);
     int code = ranks_meet(config->ranks, all ? 0 : -ENOMEM, NULL);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * exchange: sums the gradients of all ranks while the backward pass is still running. The gradient
- * arena is split into buckets, ranges of which the last is small; a bucket is sent as soon as it is
- * final.
+ * arena is split into buckets; a bucket is sent as soon as it is final.
  * Independent of networks; ranks/ranks.h handles membership and all other communication. One thread
  * per state.
  */
@@ -12,6 +11,7 @@
 #include "base/module.h"
 #include "base/plugin.h"
 #include "ranks/ranks.h"
+#include "trainer/buckets.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,10 +25,9 @@ struct exchange_config {
     bool on_device; /* the gradients are on this device, ready in the order of this stream */
     uint32_t device;
     void *stream;
-    uint64_t floats;
-    uint64_t layout; /* struct backend_memory */
-    uint32_t buckets;
-    uint64_t timeout_ns; /* abort if a rank is unresponsive this long; 0: never */
+    uint64_t layout;        /* struct backend_memory */
+    struct buckets buckets; /* of all gradients; its memory is the caller's */
+    uint64_t timeout_ns;    /* abort if a rank is unresponsive this long; 0: never */
 };
 
 struct exchange_ops {

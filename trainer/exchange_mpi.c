@@ -14,7 +14,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "ranks/mpi.h"
-#include "trainer/buckets.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -56,16 +55,19 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
     MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
     if (config->on_device)
         return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
-    mpi->buckets = buckets_of_backward(config->floats, config->buckets);
-    if (buckets_start(&mpi->buckets, 1) >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
-        return fail(EINVAL, "exchange mpi: a bucket holds at most %d floats: use more --buckets",
-                    INT_MAX);
+    mpi->buckets = config->buckets;
+    for (uint32_t i = 0; i < mpi->buckets.count; i++)
+        if (buckets_floats(&mpi->buckets, i) > INT_MAX)
+            return fail(EINVAL,
+                        "exchange mpi: a bucket holds at most %d floats: use more --buckets, or "
+                        "fewer classes if one layer has more",
+                        INT_MAX);
     mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
     mpi->statuses = memory_array(mpi->buckets.count, sizeof *mpi->statuses);
     if (!mpi->requests || !mpi->statuses)
         return -ENOMEM;
     if (config->ranks->place.ranks > IN_PLACE_MOST) {
-        mpi->own = memory_array(config->floats, sizeof *mpi->own);
+        mpi->own = memory_array(config->buckets.floats, sizeof *mpi->own);
         if (!mpi->own)
             return -ENOMEM;
     }

@@ -18,7 +18,7 @@ libiobench_a_SOURCES += \
 	trainer/profile.c trainer/profile.h \
 	trainer/none.c trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \
-	trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
+	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
 	trainer/safetensors.c trainer/safetensors.h \

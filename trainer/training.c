@@ -84,10 +84,8 @@ static int open_exchange(struct training *training)
                                           .on_device = memory.on_device,
                                           .device = memory.device,
                                           .stream = memory.stream,
-                                          .floats = training->graph->parameter_floats,
                                           .layout = memory.layout,
-                                          .buckets =
-                                              config->buckets ? config->buckets : GRADIENTS_BUCKETS,
+                                          .buckets = training->buckets,
                                           .timeout_ns = config->silence_ns};
     return exchange_open(&training->exchange, &where);
 }
@@ -182,6 +180,9 @@ static int open_alone(struct training *training)
     if (config->learns && config->recipe.zero_gammas)
         training->zero_gammas = graph_start_as_identities(training->graph);
     code = check_memory(training);
+    if (code == 0 && learns_together(config))
+        code = buckets_by_layer(&training->buckets, training->graph,
+                                config->buckets ? config->buckets : GRADIENTS_BUCKETS);
     if (code == 0)
         code = open_backend(training);
     return code ? code : load_first_weights(training);
@@ -205,6 +206,7 @@ void training_close(void *state)
     exchange_close(&training->exchange, training->failed);
     if (training->backend.ops)
         backend_close(&training->backend);
+    buckets_free(&training->buckets);
     graph_destroy(training->graph);
     plugin_release(&training->choice);
 }

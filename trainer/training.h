@@ -40,7 +40,8 @@ struct training {
     struct graph *graph;
     struct plugin_choice choice;
     struct backend backend;
-    uint32_t zero_gammas; /* BN that start with gamma 0, as the recipe has it */
+    uint32_t zero_gammas;     /* BN that start with gamma 0, as the recipe has it */
+    struct buckets buckets;   /* of the exchange */
     struct exchange exchange; /* open if there are several ranks */
     bool failed;              /* the training run failed: sums may be pending when it is closed */
     uint64_t step;            /* updates finished, over all epochs */

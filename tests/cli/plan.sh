@@ -39,6 +39,20 @@ for step in steps:
     known = timed and step["predicted_ns"]
     assert not known if step["roof_share"] is None else close(
         step["roof_share"] * step["measured_ns"], step["predicted_ns"]), step
+# Buckets hold all gradients, and leave after their last layer, behind what is left of the backward pass.
+buckets = plan["buckets"]
+assert bool(buckets) == plan["training"], buckets
+assert not buckets or sum(row["bytes"] for row in buckets) == 4 * network["parameters"], buckets
+assert all(a["sent_after"] < b["sent_after"] for a, b in zip(buckets, buckets[1:])), buckets
+for row in buckets:
+    left = [step for step in steps[row["sent_after"]:] if step["phase"] == "backward"]
+    assert steps[row["sent_after"] - 1]["phase"] == "backward", row
+    assert row["complete_with"] not in [step["node"] for step in left], row
+    assert bool(left) == (row != buckets[-1]), row
+    for figure in "predicted_ns", "measured_ns":
+        times = [step[figure] for step in steps if step["phase"] == "backward"]
+        assert (row["left_" + figure] is None) == (None in times), row
+        assert None in times or close(row["left_" + figure], sum(step[figure] for step in left)), row
 END
 
 "$IOBENCH" list networks --json=networks.json || die "no list of networks"

@@ -49,6 +49,7 @@ static struct graph *network(void)
 
 struct sums {
     struct ranks ranks;
+    struct buckets buckets;
     struct exchange exchange; /* ops NULL: none */
 };
 
@@ -57,13 +58,13 @@ static void open_sums(struct sums *sums, struct backend *backend)
     struct backend_memory memory;
 
     backend_memory(backend, &memory);
-    must(exchange_open(&sums->exchange,
-                       &(struct exchange_config){.ranks = &sums->ranks,
-                                                 .gradients = memory.gradients,
-                                                 .on_device = true,
-                                                 .stream = memory.stream,
-                                                 .floats = backend->config.graph->parameter_floats,
-                                                 .buckets = BUCKETS}));
+    must(buckets_by_layer(&sums->buckets, backend->config.graph, BUCKETS));
+    assert_int_equal(sums->buckets.count, BUCKETS);
+    must(exchange_open(&sums->exchange, &(struct exchange_config){.ranks = &sums->ranks,
+                                                                  .gradients = memory.gradients,
+                                                                  .on_device = true,
+                                                                  .stream = memory.stream,
+                                                                  .buckets = sums->buckets}));
 }
 
 /* ---- a job ---- */
@@ -111,6 +112,7 @@ static void stop(struct job *job)
         must(exchange_finish(&job->sums.exchange));
         backend_forget(&job->backend);
         exchange_close(&job->sums.exchange, false);
+        buckets_free(&job->sums.buckets);
     }
     backend_release(&job->backend, job->rows);
     backend_close(&job->backend);

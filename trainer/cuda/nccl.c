@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "kernels/device.h"
 #include "kernels/runtime.h"
-#include "trainer/buckets.h"
 #include "trainer/cuda_settings.h"
 #include "trainer/exchange.h"
 
@@ -87,7 +86,7 @@ static void nccl_release(void *memory)
 /* The gradients in FP16. */
 static int make_wire(struct nccl_state *nccl)
 {
-    const uint64_t bytes = nccl->config.floats * sizeof *nccl->wire;
+    const uint64_t bytes = nccl->config.buckets.floats * sizeof *nccl->wire;
 
     nccl->wire = nccl_allocate(bytes);
     nccl->release_wire = nccl_release;
@@ -129,10 +128,11 @@ static int register_gradients(struct nccl_state *nccl)
     const struct exchange_config *config = &nccl->config;
     const ncclResult_t status =
         nccl->wire
-            ? ncclCommRegister(nccl->ranks, nccl->wire, config->floats * sizeof *nccl->wire,
+            ? ncclCommRegister(nccl->ranks, nccl->wire, config->buckets.floats * sizeof *nccl->wire,
                                &nccl->registered)
             : ncclCommRegister(nccl->ranks, config->gradients,
-                               config->floats * sizeof *config->gradients, &nccl->registered);
+                               config->buckets.floats * sizeof *config->gradients,
+                               &nccl->registered);
 
     if (status)
         nccl->registered = NULL;
@@ -158,7 +158,7 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->config = *config;
-    nccl->buckets = buckets_of_backward(config->floats, config->buckets);
+    nccl->buckets = config->buckets;
     if (settings->ctas)
         limits.maxCTAs = (int)settings->ctas;
     else if (nccl->buckets.count > 1)

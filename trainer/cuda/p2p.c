@@ -59,7 +59,7 @@ static int open_own(struct p2p_state *p2p, struct p2p_handle *mine)
         code = runtime_share(config->gradients, mine->bytes);
     if (code)
         return code;
-    p2p->copied = runtime_allocate(config->floats * sizeof *p2p->copied);
+    p2p->copied = runtime_allocate(config->buckets.floats * sizeof *p2p->copied);
     p2p->theirs = memory_array(config->ranks->place.ranks, sizeof *p2p->theirs);
     return p2p->copied && p2p->theirs ? 0 : -ENOMEM;
 }
@@ -95,7 +95,7 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
-    p2p->parts = buckets_of(config->floats, config->ranks->place.ranks);
+    p2p->parts = buckets_of(config->buckets.floats, config->ranks->place.ranks);
     int code = ranks_meet(config->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
     if (code == 0)
         code = ranks_gather(config->ranks, &mine, sizeof mine, all);
@@ -154,7 +154,7 @@ static int pull(const struct p2p_state *p2p, uint32_t other, uint64_t start, uin
 static int tree(struct p2p_state *p2p)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
-    const uint64_t floats = p2p->config.floats;
+    const uint64_t floats = p2p->config.buckets.floats;
     uint32_t apart = 1;
     int code = end_turn(p2p);
 
