@@ -69,7 +69,7 @@ void blocks_drop(struct blocks *blocks, struct fetch *fetch)
 static void copy_out(struct blocks *blocks, struct fetch *fetch)
 {
     uint32_t region;
-    void *copy = arenas_acquire(blocks->arenas, fetch->length, &region);
+    void *copy = arenas_acquire(blocks->arenas, (uintptr_t)fetch->bytes, fetch->length, &region);
 
     if (!copy)
         return;
@@ -159,14 +159,14 @@ static bool scatter(struct blocks *blocks, struct block *block, const struct coa
     const uint64_t list_bytes = 2 * run->count * sizeof(struct iovec);
     uint64_t end = run->start;
 
-    block->memory = arenas_acquire(blocks->arenas, list_bytes + gap, &request->region);
+    block->memory = arenas_acquire(blocks->arenas, run->start, list_bytes + gap, &request->region);
     if (!block->memory)
         return false;
     request->parts = block->memory;
     for (uint32_t i = 0; i < run->count; i++) {
         const struct extent *place = &fetches[i].place;
         uint32_t region = request->region;
-        void *copy = arenas_acquire_near(blocks->arenas, place->bytes, &region);
+        void *copy = arenas_acquire_near(blocks->arenas, place->offset, place->bytes, &region);
         if (!copy) {
             while (i-- > 0)
                 release_copies(blocks, fetches[i].fetch, false);
@@ -198,7 +198,8 @@ static bool acquire_memory(struct blocks *blocks, struct block *block,
         return true;
     if (gap >= 0 && scatter(blocks, block, run, fetches, (uint64_t)gap))
         return true;
-    block->memory = arenas_acquire(blocks->arenas, run->end - run->start, &block->request.region);
+    block->memory =
+        arenas_acquire(blocks->arenas, run->start, run->end - run->start, &block->request.region);
     return block->memory;
 }
 

@@ -8,6 +8,10 @@ UNIT_TESTS += tests/unit/test_window
 tests_unit_test_window_SOURCES = tests/unit/test_window.c tests/unit/unit.h
 tests_unit_test_window_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_arenas
+tests_unit_test_arenas_SOURCES = tests/unit/test_arenas.c tests/unit/unit.h
+tests_unit_test_arenas_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_starved
 tests_unit_test_starved_SOURCES = tests/unit/test_starved.c tests/unit/unit.h
 tests_unit_test_starved_LDADD = $(UNIT_LIBS)
