@@ -36,6 +36,8 @@ DEADLINE=
 BATCHES=${BATCHES:-256 512 1024}
 TOURNAMENT=${TOURNAMENT:-64}
 NETWORK=${NETWORK:-resnet50}
+CLASSES=${CLASSES:-1000}
+FEED_BATCH=${FEED_BATCH:-256}
 PYTHON=${PYTHON:-python3}
 PARTS=
 while [ $# -gt 0 ]; do
@@ -118,18 +120,25 @@ steps() {
     esac
 }
 
+# brief COMMAND...: a question, answered at once unless a driver hangs.
+brief() {
+    left=20
+    [ -z "$DEADLINE" ] || left=$((DEADLINE - $(date +%s)))
+    [ "$left" -gt 0 ] && timeout -k 5 $((left < 20 ? left : 20)) "$@" 2>&1
+}
+
 machine() {
     date -u '+%Y-%m-%d %H:%M UTC'
     uname -sr
     echo "$(nproc) CPUs, $(sed -n 's/^MemTotal: *//p' /proc/meminfo) of memory"
     "$(tool iobench)" --version
-    nvidia-smi --query-gpu=index,name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>&1
-    "$(tool iobench)" list backend
+    brief nvidia-smi --query-gpu=index,name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv
+    echo "$backends"
 }
 
 # Images/s of the fastest published run of ResNet-50 on one such GPU.
 goal() {
-    case $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) in
+    case $gpu in
     *H200*) echo 7950 ;;
     *H100*) echo 7449 ;;
     *) echo 0 ;;
@@ -177,14 +186,14 @@ rates() {
 }
 
 no_gpu() {
-    "$(tool iobench)" list backend | grep -A 2 '^  cuda ' | grep -q -- '-> unavailable' &&
+    echo "$backends" | grep -A 2 '^  cuda ' | grep -q -- '-> unavailable' &&
         echo "skipped: the cuda backend cannot run here"
 }
 
 # Without a known GPU there is no roofline.
 layers() {
     no_gpu && return
-    case $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) in
+    case $gpu in
     *H200*) set -- --gpu h200 ;;
     *H100*) set -- --gpu h100 ;;
     *A100*) set -- --gpu a100 ;;
@@ -196,29 +205,31 @@ layers() {
 fusion() {
     fused 1
     for fusion in no all auto; do
-        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" resnet50 "${BATCH:-256}" 5 "$(goal)"
+        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" "$NETWORK" "${BATCH:-256}" \
+            "${RATE_SECONDS:-5}" "$(goal)"
     done
 }
 
 precisions() {
     for precision in bf16 tf32 fp32; do
         for batch in $BATCHES; do
-            steps 80 "cuda:$precision,tournament=$TOURNAMENT" resnet50 "$batch" 3
+            steps 80 "cuda:$precision,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-3}"
         done
     done
 }
 
 # Eager first, which takes seconds each; a compiled network takes a minute or two each.
 torch() {
-    "$PYTHON" -c 'import torch' 2>/dev/null || { echo "skipped: $PYTHON has no PyTorch" && return; }
+    brief "$PYTHON" -c 'import torch' >"$WORK/torch.txt" || { echo "skipped: $PYTHON has no PyTorch" && return; }
     left=580
     [ -z "$DEADLINE" ] || left=$((part_end - $(date +%s)))
-    run 590 "$PYTHON" "$HERE/device_torch.py" --batches "$(echo "$BATCHES" | tr ' ' ,)" --seconds $((left - 60))
+    run 590 "$PYTHON" "$HERE/device_torch.py" --batches "$(echo "$BATCHES" | tr ' ' ,)" \
+        --seconds $((left > 120 ? left - 60 : left / 2))
 }
 
 networks() {
-    for network in $("$(tool iobench)" list networks | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p'); do
-        steps 40 cuda:fp16,tournament=1 "$network" 64 2
+    for network in ${NETWORKS:-$("$(tool iobench)" list networks | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p')}; do
+        steps 40 cuda:fp16,tournament=1 "$network" "${BATCH:-64}" "${RATE_SECONDS:-2}"
     done
 }
 
@@ -227,16 +238,16 @@ networks() {
 feed() {
     no_gpu && return
     program=$(tool iobench) set=$WORK/set
-    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=1000,mean=110k" "$set" --shards 8
-    run 60 "$program" --data "$set" --batch-size 256 --epochs 2 --runs 1
-    run 150 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer resnet50
+    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=$CLASSES,mean=110k" "$set" --shards 8
+    set -- --data "$set" --batch-size "$FEED_BATCH"
+    run 60 "$program" "$@" --epochs 2 --runs 1
+    run 150 "$program" "$@" --epochs 3 --runs 1 --trainer "$NETWORK"
+    set -- train --network "$NETWORK" --lr 0.01 "$@"
     for ahead in 0 2; do
-        run 100 "$program" train --network resnet50 --data "$set" --batch-size 256 --epochs 2 --lr 0.01 \
-            --backend "cuda:ahead=$ahead,tournament=$TOURNAMENT"
+        run 100 "$program" "$@" --epochs 2 --backend "cuda:ahead=$ahead,tournament=$TOURNAMENT"
     done
     for job in 1 2; do
-        run 140 "$program" train --network resnet50 --data "$set" --batch-size 64 --epochs 1 --lr 0.01 \
-            --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$WORK/job$job.txt" &
+        run 140 "$program" "$@" --batch-size $(((FEED_BATCH + 3) / 4)) --epochs 1 --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$WORK/job$job.txt" &
     done
     wait
     cat "$WORK/job1.txt" "$WORK/job2.txt"
@@ -250,9 +261,9 @@ nvjpeg() {
         run 60 "$(tool bench/device_decode)" --images "${DECODE_IMAGES:-512}" --seconds "${RATE_SECONDS:-2}" \
             --threads "${DECODE_THREADS:-16}" --least 32 jpeg:scale=none "nvjpeg:engine=$engine${DECODE_MORE-}"
     done
-    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=1000,mean=110k" "$set" --shards 8
+    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=$CLASSES,mean=110k" "$set" --shards 8
     for threads in 2 4 8; do
-        run 60 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer "$NETWORK" --decode "nvjpeg:engine=auto${DECODE_MORE-}" \
+        run 60 "$program" --data "$set" --batch-size "$FEED_BATCH" --epochs 3 --runs 1 --trainer "$NETWORK" --decode "nvjpeg:engine=auto${DECODE_MORE-}" \
             --decode-threads $threads
     done
 }
@@ -260,21 +271,23 @@ nvjpeg() {
 ranks() {
     command -v mpirun >/dev/null || { echo "skipped: mpirun is not installed" && return; }
     [ -x "$(tool tests/cluster/ranks)" ] || { echo "skipped: only from a build folder" && return; }
-    count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || :
+    count=$(brief nvidia-smi -L | grep -c '^GPU') || :
     [ "${count:-0}" -gt 1 ] || { echo "skipped: one GPU, or none" && return; }
     for exchange in nccl mpi p2p:tree p2p:ring; do
-        run 60 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1
+        run 60 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1 "${STEPS:-20}"
     done
     # Forward and backward, what the exchange exposes, and the update: columns compute_s, exchange_s, update_s.
     data=$WORK/images
-    [ -d "$data" ] || run 60 "$(tool iobench)" pack synthetic:count=4096,classes=1000,mean=20k "$data"
+    [ -d "$data" ] || run 60 "$(tool iobench)" pack "synthetic:count=${IMAGES:-4096},classes=$CLASSES,mean=20k" "$data"
     for exchange in nccl mpi p2p:tree p2p:ring; do
-        run 90 mpirun --oversubscribe -n 2 "$(tool iobench)" train --network resnet50 --data "$data" --batch-size 128 \
-            --epochs 2 --exchange $exchange --backend "cuda:fp16,tournament=1" --csv "$WORK/$exchange.csv"
-        cat "$WORK/$exchange.csv"
+        run 90 mpirun --oversubscribe -n 2 "$(tool iobench)" train --network "$NETWORK" --data "$data" \
+            --batch-size $(((FEED_BATCH + 1) / 2)) --epochs 2 --exchange $exchange --backend "cuda:fp16,tournament=1" --csv "$WORK/$exchange.csv"
+        [ ! -e "$WORK/$exchange.csv" ] || cat "$WORK/$exchange.csv"
     done
 }
 
+gpu=$(brief nvidia-smi --query-gpu=name --format=csv,noheader)
+backends=$(brief "$(tool iobench)" list backend)
 begun_at=$( (wc -l <"$OUT/results.txt") 2>/dev/null || echo 0)
 dmon=
 if command -v nvidia-smi >/dev/null; then

@@ -19,13 +19,13 @@ expect 0 env CUDA_VISIBLE_DEVICES= sh "$SRCDIR/bench/device.sh" layers feed --ou
 says "skipped: the cuda backend cannot run here"
 expect 2 sh "$SRCDIR/bench/device.sh" everything
 
-# A clock on which each look takes 60 s.
+# A clock on which each look takes 45 s.
 mkdir "$results/../bin"
 cat >"$results/../bin/date" <<END
 #!/bin/sh
 [ "\$1" = +%s ] || exec /bin/date "\$@"
 echo x >>"$results/../looks"
-echo \$((1000 + 60 * \$(wc -l <"$results/../looks")))
+echo \$((1000 + 45 * \$(wc -l <"$results/../looks")))
 END
 cat >"$results/../bin/timeout" <<END
 #!/bin/sh
@@ -40,7 +40,8 @@ rehearse() { # PART...
 }
 expect 0 rehearse losses rates
 says "fusion=all,tournament=1: 0." "lenet on cuda:fp16,fusion=all,tournament=1, batch 2" "-- skipped: no time is left"
-[ "$(head -n 1 "$results/../limits")" = 180 ] || die "the first part may take: $(head -n 1 "$results/../limits") s"
+limit=$(grep -vx 20 "$results/../limits" | head -n 1) # others ask for the device
+[ "$limit" = 135 ] || die "the first part may take: $limit s"
 printf '%s\n' "$out" | grep -q "batch 3" && die "a step was timed after the end"
 rm "$results/../looks"
 expect 0 rehearse layers

@@ -2,7 +2,7 @@
 # The cuda backend without a device: with kernels built for the host and host memory in place of
 # device memory (tests/cuda/emulated_runtime.c).
 EXTRA_DIST += tests/cuda/loads.sh tests/cuda/loads.py tests/cuda/loads.list
-EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/nvjpeg.sh tests/cuda/ranks.sh
+EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/net.sh tests/cuda/nvjpeg.sh tests/cuda/ranks.sh tests/cuda/rehearsal.sh
 if HAVE_CUDA
 TESTS += tests/cuda/loads.sh
 EMULATED_BINARIES =
@@ -76,7 +76,7 @@ EMULATED_BINARIES += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
-EMULATED_TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/nvjpeg.sh
+EMULATED_TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/nvjpeg.sh tests/cuda/rehearsal.sh
 EMULATED_BINARIES += tests/cuda/test_nvjpeg
 tests_cuda_test_nvjpeg_SOURCES = tests/cuda/test_nvjpeg.c tests/unit/decoding.h tests/unit/fixture.h tests/unit/unit.h
 tests_cuda_test_nvjpeg_LDADD = $(UNIT_LIBS)
