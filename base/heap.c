@@ -6,6 +6,9 @@
  * - Two free chunks are never adjacent.
  * - A free chunk is in exactly one list, that of its size class; next/previous are valid only for
  *   the first granule of a free chunk. Bitmaps show which lists are not empty.
+ * - A recent chunk is one that was freed, and is allocated as far as `size` says: all are of one
+ *   length. So memory for reads of one size is reused at once, while it is in the CPU's cache, and
+ *   neighbours are not merged only to be divided again.
  * Size classes are those of TLSF (Masmano et al. 2004): powers of two, each divided into 16.
  */
 #include "base/heap.h"
@@ -19,7 +22,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { SECOND_BITS = 4, SECOND = 1 << SECOND_BITS, FIRST = 32 };
+enum { SECOND_BITS = 4, SECOND = 1 << SECOND_BITS, FIRST = 32, RECENT = 1024 };
 #define NONE UINT32_MAX
 #define ALLOCATED 0x80000000u
 
@@ -32,6 +35,7 @@ struct heap {
     uint32_t first_map;
     uint32_t second_map[FIRST];
     uint32_t heads[FIRST][SECOND];
+    uint32_t recent[RECENT], recent_count, recent_granules;
 };
 
 static void class_of(uint32_t granules, uint32_t *first, uint32_t *second)
@@ -161,7 +165,7 @@ void heap_reset(struct heap *heap)
         for (int second = 0; second < SECOND; second++)
             heap->heads[first][second] = NONE;
     }
-    heap->first_map = 0;
+    heap->first_map = heap->recent_count = 0;
     heap->used = heap->peak = 0;
     list_insert(heap, 0, heap->granules);
 }
@@ -182,36 +186,11 @@ static void mark_allocated(struct heap *heap, uint32_t chunk, uint32_t granules)
     heap->size[chunk] = heap->size[chunk + granules - 1] = granules | ALLOCATED;
 }
 
-void *heap_alloc(struct heap *heap, uint64_t bytes)
+/* Return the chunk to the lists, merged with free neighbours. */
+static void give_back(struct heap *heap, uint32_t chunk)
 {
-    uint64_t wanted = (bytes + (UINT64_C(1) << heap->granule_shift) - 1) >> heap->granule_shift;
-
-    if (wanted == 0)
-        wanted = 1;
-    if (wanted > heap->granules)
-        return NULL;
-    uint32_t granules = (uint32_t)wanted, chunk = find_fit(heap, granules);
-    if (chunk == NONE)
-        return NULL;
-    uint32_t whole = heap->size[chunk];
-    assert(!(whole & ALLOCATED) && whole >= granules);
-    list_remove(heap, chunk);
-    if (whole > granules)
-        list_insert(heap, chunk + granules, whole - granules);
-    mark_allocated(heap, chunk, granules);
-    heap->used += granules;
-    if (heap->used > heap->peak)
-        heap->peak = heap->used;
-    return heap->base + ((uint64_t)chunk << heap->granule_shift);
-}
-
-void heap_free(struct heap *heap, void *extent)
-{
-    uint32_t chunk = (uint32_t)((uint64_t)((uint8_t *)extent - heap->base) >> heap->granule_shift);
-
-    assert(chunk < heap->granules && (heap->size[chunk] & ALLOCATED));
     uint32_t granules = heap->size[chunk] & ~ALLOCATED, after = chunk + granules;
-    heap->used -= granules;
+
     if (after < heap->granules && !(heap->size[after] & ALLOCATED)) {
         list_remove(heap, after);
         granules += heap->size[after];
@@ -223,6 +202,72 @@ void heap_free(struct heap *heap, void *extent)
         granules += before;
     }
     list_insert(heap, chunk, granules);
+}
+
+static void give_back_recent(struct heap *heap)
+{
+    while (heap->recent_count > 0)
+        give_back(heap, heap->recent[--heap->recent_count]);
+}
+
+/* Take a chunk off the lists; what it has too much stays there. Returns NONE if none fits. */
+static uint32_t take(struct heap *heap, uint32_t granules)
+{
+    const uint32_t chunk = find_fit(heap, granules);
+
+    if (chunk == NONE)
+        return NONE;
+    const uint32_t whole = heap->size[chunk];
+    assert(!(whole & ALLOCATED) && whole >= granules);
+    list_remove(heap, chunk);
+    if (whole > granules)
+        list_insert(heap, chunk + granules, whole - granules);
+    mark_allocated(heap, chunk, granules);
+    return chunk;
+}
+
+void *heap_alloc(struct heap *heap, uint64_t bytes)
+{
+    uint64_t wanted = (bytes + (UINT64_C(1) << heap->granule_shift) - 1) >> heap->granule_shift;
+    uint32_t chunk;
+
+    if (wanted == 0)
+        wanted = 1;
+    if (wanted > heap->granules)
+        return NULL;
+    const uint32_t granules = (uint32_t)wanted;
+    if (heap->recent_count > 0 && heap->recent_granules == granules) {
+        chunk = heap->recent[--heap->recent_count];
+    } else {
+        chunk = take(heap, granules);
+        if (chunk == NONE && heap->recent_count > 0) {
+            give_back_recent(heap);
+            chunk = take(heap, granules);
+        }
+    }
+    if (chunk == NONE)
+        return NULL;
+    heap->used += granules;
+    if (heap->used > heap->peak)
+        heap->peak = heap->used;
+    return heap->base + ((uint64_t)chunk << heap->granule_shift);
+}
+
+void heap_free(struct heap *heap, void *extent)
+{
+    uint32_t chunk = (uint32_t)((uint64_t)((uint8_t *)extent - heap->base) >> heap->granule_shift);
+
+    assert(chunk < heap->granules && (heap->size[chunk] & ALLOCATED));
+    const uint32_t granules = heap->size[chunk] & ~ALLOCATED;
+    heap->used -= granules;
+    if (heap->recent_granules != granules) {
+        give_back_recent(heap);
+        heap->recent_granules = granules;
+    }
+    if (heap->recent_count < RECENT)
+        heap->recent[heap->recent_count++] = chunk;
+    else
+        give_back(heap, chunk);
 }
 
 void *heap_base(const struct heap *heap)

@@ -62,10 +62,34 @@ static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, str
     return now;
 }
 
-static char *entry_at(struct queue *queue, uint32_t index)
+static uint32_t smaller(uint32_t a, uint32_t b)
 {
-    return queue->entries +
-           (index < queue->capacity ? index : index - queue->capacity) * queue->entry_bytes;
+    return a < b ? a : b;
+}
+
+/* Append entries for which there is room: up to the end of the array, then from its start. */
+static void copy_in(struct queue *queue, const char *entries, uint32_t count)
+{
+    const size_t bytes = queue->entry_bytes;
+    const uint32_t end = queue->head + queue->count,
+                   tail = end < queue->capacity ? end : end - queue->capacity;
+    const uint32_t first = smaller(count, queue->capacity - tail);
+
+    memcpy(queue->entries + tail * bytes, entries, first * bytes);
+    memcpy(queue->entries, entries + first * bytes, (count - first) * bytes);
+    queue->count += count;
+}
+
+/* Remove the first entries, of which there are that many. */
+static void copy_out(struct queue *queue, char *entries, uint32_t count)
+{
+    const size_t bytes = queue->entry_bytes;
+    const uint32_t first = smaller(count, queue->capacity - queue->head);
+
+    memcpy(entries, queue->entries + queue->head * bytes, first * bytes);
+    memcpy(entries + first * bytes, queue->entries, (count - first) * bytes);
+    queue->head = count < queue->capacity - queue->head ? queue->head + count : count - first;
+    queue->count -= count;
 }
 
 /* Wake waiting poppers of entries that were pushed, after the lock is released: a thread woken
@@ -95,13 +119,11 @@ int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
             result = -ECANCELED;
             break;
         }
-        while (count > 0 && queue->count < queue->capacity) {
-            memcpy(entry_at(queue, queue->head + queue->count), next, queue->entry_bytes);
-            next += queue->entry_bytes;
-            queue->count++;
-            count--;
-            pushed++;
-        }
+        const uint32_t some = smaller(count, queue->capacity - queue->count);
+        copy_in(queue, next, some);
+        next += some * queue->entry_bytes;
+        count -= some;
+        pushed += some;
     }
     const uint64_t waiters = queue->pop.waiters;
     pthread_mutex_unlock(&queue->lock);
@@ -127,12 +149,8 @@ static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t 
     if (queue->cancelled) {
         popped = -ECANCELED;
     } else {
-        while (queue->count > 0 && (uint32_t)popped < max) {
-            memcpy((char *)entries + (size_t)popped++ * queue->entry_bytes,
-                   entry_at(queue, queue->head), queue->entry_bytes);
-            queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
-            queue->count--;
-        }
+        popped = (int)smaller(max, queue->count);
+        copy_out(queue, entries, (uint32_t)popped);
         if (popped > 0 && queue->push.waiters > 0)
             pthread_cond_broadcast(&queue->not_full);
         /* One signal may have covered several entries. */

@@ -332,23 +332,27 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
     return 0;
 }
 
-int handle_open(const struct handles *handles, struct handle *handle)
+static int open_or_check(const struct handles *handles, struct handle *handle)
 {
-    int code = 0;
-
-    if (handles->flags & HANDLES_REMOTE)
-        return 0;
-    pthread_mutex_lock(&handle->lock);
     if (!handle->opened) {
         int fd = file_open_quietly(handle->path, handles_open_flags(handles));
-        code = fd < 0 ? fd : handle_adopt(handles, handle, fd);
-    } else {
-        uint64_t now_ns = clock_coarse_ns();
-        if (now_ns - handle->checked_ns > RECHECK_NS) {
-            handle->checked_ns = now_ns;
-            code = check_file(handle);
-        }
+        return fd < 0 ? fd : handle_adopt(handles, handle, fd);
     }
+    const uint64_t now_ns = clock_coarse_ns();
+    if (now_ns - handle->checked_ns <= RECHECK_NS)
+        return 0;
+    handle->checked_ns = now_ns;
+    return check_file(handle);
+}
+
+int handle_open(const struct handles *handles, struct handle *handle)
+{
+    if (handles->flags & HANDLES_REMOTE)
+        return 0;
+    if (!(handles->flags & HANDLES_SHARED)) /* no lock per read */
+        return open_or_check(handles, handle);
+    pthread_mutex_lock(&handle->lock);
+    int code = open_or_check(handles, handle);
     pthread_mutex_unlock(&handle->lock);
     return code;
 }

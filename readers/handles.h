@@ -33,17 +33,18 @@ struct handle {
     uint64_t map_bytes;
     uint64_t checked_ns; /* when it was last compared with what was indexed */
     /* private to handles.c */
-    pthread_mutex_t lock; /* two threads may open the same shard */
+    pthread_mutex_t lock; /* with HANDLES_SHARED: two threads may open the same shard */
     uint32_t users;
     uint32_t older, newer; /* neighbours in the list of unused handles */
     uint64_t inode;
 };
 
 enum handles_flags {
-    HANDLES_DIRECT = 1, /* O_DIRECT */
-    HANDLES_RANDOM = 2, /* disable the kernel's readahead */
-    HANDLES_MAP = 4,    /* map each file */
-    HANDLES_REMOTE = 8, /* no descriptors: the caller opens `remote` */
+    HANDLES_DIRECT = 1,  /* O_DIRECT */
+    HANDLES_RANDOM = 2,  /* disable the kernel's readahead */
+    HANDLES_MAP = 4,     /* map each file */
+    HANDLES_REMOTE = 8,  /* no descriptors: the caller opens `remote` */
+    HANDLES_SHARED = 16, /* several threads call handle_open() and handle_is_fresh() */
 };
 
 enum { HANDLES_ALIGNMENT_MOST = 65536 };

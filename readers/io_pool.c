@@ -127,7 +127,7 @@ static int prepare(struct io_pool *pool, const struct io_pool_settings *settings
 
     pthread_mutex_init(&pool->lock, NULL);
     thread_condition_init(&pool->finished);
-    int code = handles_create(&pool->handles, config->catalog, settings->flags,
+    int code = handles_create(&pool->handles, config->catalog, settings->flags | HANDLES_SHARED,
                               settings->handles_most ? settings->handles_most : config->depth,
                               settings->files);
     if (code)

@@ -55,6 +55,26 @@ static void extents_never_overlap_and_merge_again(void **unused)
     heap_destroy(heap);
 }
 
+/* The last one first: it is in the CPU's cache. */
+static void memory_of_one_size_is_used_again_at_once(void **unused)
+{
+    struct heap *heap = heap_create(2 << 20, 64);
+    void *extents[3];
+
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        extents[i] = heap_alloc(heap, 5000);
+    for (int i = 0; i < 3; i++)
+        heap_free(heap, extents[i]);
+    assert_int_equal(heap_used_bytes(heap), 0);
+    assert_ptr_not_equal(heap_alloc(heap, 6000), extents[2]);
+    for (int i = 3; i-- > 0;)
+        assert_ptr_equal(heap_alloc(heap, 5000), extents[i]);
+    heap_reset(heap);
+    assert_ptr_equal(heap_alloc(heap, heap_bytes(heap)), heap_base(heap));
+    heap_destroy(heap);
+}
+
 /* Whatever its size: the loader counts on it when a read must be repeated. */
 static void what_was_freed_can_be_allocated_again(void **unused)
 {
@@ -101,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(extents_never_overlap_and_merge_again),
+        cmocka_unit_test(memory_of_one_size_is_used_again_at_once),
         cmocka_unit_test(what_was_freed_can_be_allocated_again),
         cmocka_unit_test(address_space_is_a_limit),
     };
