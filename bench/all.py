@@ -62,7 +62,7 @@ PROGRAMS = {
     "loaders": "{source}/loaders.py --iobench {iobench} --folder {folder}",
     "loaders-cold": "{source}/loaders.py --iobench {iobench} --folder {folder} --cold",
     "lmdb-map": "{source}/lmdb-map.py --iobench {iobench} --folder {folder}",
-    "knee": "{source}/knee.py --iobench {iobench} --folder {folder}",
+    "knee": "{source}/knee.py --iobench {iobench} --folder {folder} --searches 3",
     "checkpoint": "{source}/checkpoint.py --iobench {iobench} --folder {folder}",
     "net": "{source}/net.py --iobench {iobench} --reference {build}/bench/net_mpi",
     "ramp": "{source}/ramp.py --iobench {iobench} --folder {folder}",
