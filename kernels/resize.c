@@ -22,7 +22,11 @@
 #include <immintrin.h>
 #endif
 
-enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, GROUP = 8, PADDING_BYTES = 64 };
+enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
+enum {
+    STEP = 32
+}; /* the vertical pass goes on to a multiple, so that no rest is left to scalar code */
+enum { ROWS = 4, GROUP = 8 }; /* rows and columns that the horizontal pass takes at a time */
 
 struct resize_window {
     uint32_t first, count;
@@ -41,12 +45,11 @@ static struct resize_window window_at(enum resize_filter filter, double start, d
     if (window.is_area)
         window.reach = scale / 2;
     const double slack = 1e-9; /* a position that an area only touches */
-    double first = window.is_area ? floor(window.centre - window.reach + slack)
-                                  : floor(window.centre - window.reach + 0.5);
+    double first = window.centre - window.reach + (window.is_area ? slack : 0.5);
     double last = window.is_area ? ceil(window.centre + window.reach - slack)
-                                 : floor(window.centre + window.reach + 0.5);
+                                 : window.centre + window.reach + 0.5;
 
-    window.first = first > low ? (uint32_t)first : low;
+    window.first = first > low ? (uint32_t)first : low; /* rounded down, both */
     if (window.first > high - 1)
         window.first = high - 1;
     uint32_t end = last < high ? (uint32_t)last : high;
@@ -61,30 +64,26 @@ static double weight_at(const struct resize_window *window, uint32_t k)
     if (window->is_area) /* the covered part of the position */
         return fmax(0, fmin(at + 0.5, window->centre + window->reach) -
                            fmax(at - 0.5, window->centre - window->reach));
-    double distance = fabs(at - window->centre) / window->reach;
-
+    double distance = fabs(at - window->centre);
+    if (window->reach != 1)
+        distance /= window->reach;
     return distance < 1 ? 1 - distance : 0;
-}
-
-static double weights_sum(const struct resize_window *window)
-{
-    double sum = 0;
-
-    for (uint32_t k = 0; k < window->count; k++)
-        sum += weight_at(window, k);
-    return sum;
 }
 
 /* Round so that the sum is ONE: the rounding error goes to the largest weight. Return the count up
  * to the last non-zero weight. */
-static uint32_t set_weights(const struct resize_window *window, uint16_t *weights, uint32_t taps)
+static uint32_t set_weights(const struct resize_window *window, double *exact, uint16_t *weights,
+                            uint32_t taps)
 {
-    const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
+    double sum = 0;
     int32_t left = ONE;
     uint32_t largest = 0;
 
+    for (uint32_t k = 0; k < window->count; k++)
+        sum += exact[k] = weight_at(window, k);
+    const double factor = sum > 0 ? ONE / sum : 0;
     for (uint32_t k = 0; k < window->count; k++) {
-        weights[k] = (uint16_t)(weight_at(window, k) * factor + 0.5);
+        weights[k] = (uint16_t)(exact[k] * factor + 0.5);
         left -= weights[k];
         if (weights[k] > weights[largest])
             largest = k;
@@ -121,13 +120,15 @@ static int plan_axis(struct resize_axis *axis, enum resize_filter filter, double
     axis->taps = (uint32_t)(2 * fmax(1, scale)) + 1;
     axis->first = bump_alloc_array(bump, side, sizeof *axis->first);
     axis->weights = bump_alloc_array(bump, (size_t)side * axis->taps, sizeof *axis->weights);
-    if (!axis->first || !axis->weights)
+    double *exact = bump_alloc_array(bump, axis->taps, sizeof *exact);
+    if (!axis->first || !axis->weights || !exact)
         return -ENOMEM;
     for (uint32_t i = 0; i < side; i++) {
         struct resize_window window = window_at(filter, start, scale, low, high, i);
         assert(window.count <= axis->taps);
         axis->first[i] = window.first;
-        uint32_t count = set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
+        uint32_t count =
+            set_weights(&window, exact, axis->weights + (size_t)i * axis->taps, axis->taps);
         axis->widest = count > axis->widest ? count : axis->widest;
     }
     axis->low = low;
@@ -158,38 +159,26 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t wi
     return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, height, bump);
 }
 
-/* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. A group is
- * eight columns; of each two taps come the weights of columns 0 and 4, 1 and 5, 2 and 6, 3 and 7.
- */
-static uint16_t *group_weights(const struct resize *resize, uint32_t column)
-{
-    const uint32_t group = column / GROUP, within = column % GROUP;
-
-    return resize->column_weights + (size_t)group * GROUP * resize->column_taps * LANES +
-           (within % (GROUP / 2) * 2 + within / (GROUP / 2)) * 2 * LANES;
-}
-
-static int spread_columns(struct resize *resize)
+/* The horizontal pass takes columns as they are written, so from the last one on if mirrored; the
+ * last group is filled with copies. */
+static int plan_columns(struct resize *resize)
 {
     const struct resize_axis *x = &resize->x;
-    const uint32_t taps = resize->column_taps = (x->widest + 1) & ~1u;
-    const uint32_t columns = (resize->width + GROUP - 1) & ~(GROUP - 1u);
+    const uint32_t columns = (resize->width + GROUP - 1) / GROUP * GROUP;
 
-    resize->column_offset = bump_alloc_array(resize->bump, columns, sizeof(uint32_t));
+    resize->columns = bump_alloc_array(resize->bump, columns, sizeof *resize->columns);
     resize->column_weights =
-        bump_alloc_array(resize->bump, (size_t)columns * taps * LANES, sizeof(uint16_t));
-    if (!resize->column_offset || !resize->column_weights)
+        bump_alloc_array(resize->bump, (size_t)columns * x->widest, sizeof(uint32_t));
+    if (!resize->columns || !resize->column_weights)
         return -ENOMEM;
+    uint32_t *pair = resize->column_weights;
     for (uint32_t i = 0; i < columns; i++) {
-        const uint32_t column = i < resize->width ? i : resize->width - 1;
+        const uint32_t written = i < resize->width ? i : resize->width - 1;
+        const uint32_t column = resize->mirror ? resize->width - 1 - written : written;
         const uint16_t *weights = x->weights + (size_t)column * x->taps;
-        uint16_t *spread = group_weights(resize, i);
-        resize->column_offset[i] = (x->first[column] - x->low) * LANES;
-        for (uint32_t k = 0; k < taps; k += 2, spread += 2 * GROUP * LANES)
-            for (uint32_t lane = 0; lane < LANES; lane++) {
-                spread[lane] = weights[k];
-                spread[LANES + lane] = k + 1 < x->taps ? weights[k + 1] : 0;
-            }
+        resize->columns[i] = resize->woven + (size_t)(x->first[column] - x->low) * ROWS * LANES;
+        for (uint32_t k = 0; k < x->widest; k++)
+            *pair++ = weights[k] * 0x10001u;
     }
     return 0;
 }
@@ -199,19 +188,23 @@ int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8
     const struct resize_axis *x = &resize->x;
 
     assert(origin <= x->low && x->high <= origin + columns);
-    if (spread_columns(resize))
-        return -ENOMEM;
-    /* A padded window may extend past the last column; its weights there are zero. */
-    size_t line = (size_t)(x->high - x->low) * LANES;
-    size_t behind = (size_t)resize->column_taps * LANES;
-    resize->line = bump_alloc_array(resize->bump, line + behind, sizeof *resize->line);
+    /* Lines are whole vectors. A window may extend past the last column; its weights there are
+     * zero. */
+    size_t pixels = bytes_align_up(x->high - x->low, STEP / 2), behind = x->widest;
+    resize->line_stride = pixels * LANES;
+    resize->lines =
+        bump_alloc_array(resize->bump, resize->line_stride * ROWS, sizeof *resize->lines);
+    resize->woven =
+        bump_alloc_array(resize->bump, (pixels + behind) * ROWS * LANES, sizeof *resize->woven);
     resize->ring_rows = resize->y.taps + RESIZE_ROWS_MAX;
     resize->ring_stride = bytes_align_up((size_t)columns * LANES + PADDING_BYTES, BUMP_ALIGNMENT);
     resize->ring = bump_alloc_array(resize->bump, resize->ring_rows, resize->ring_stride);
     resize->window = bump_alloc_array(resize->bump, resize->y.taps, sizeof *resize->window);
-    if (!resize->line || !resize->ring || !resize->window)
+    if (!resize->lines || !resize->woven || !resize->ring || !resize->window)
         return -ENOMEM;
-    memset(resize->line + line, 0, behind * sizeof *resize->line);
+    if (plan_columns(resize))
+        return -ENOMEM;
+    memset(resize->woven + pixels * ROWS * LANES, 0, behind * ROWS * LANES * sizeof *resize->woven);
     resize->skip_pixels = x->low - origin;
     resize->row = resize->y.low;
     resize->output = output;
@@ -230,171 +223,268 @@ uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX])
     return count;
 }
 
-/* ---- the vertical pass: line = sum of weights[k] * rows[k] ---- */
+/* ---- the vertical pass: a line = sum of weights[k] * rows[k] ---- */
 
-static inline __attribute__((always_inline)) void sum_rows(uint16_t *restrict line,
-                                                           const uint8_t *const *rows,
-                                                           const uint16_t *weights, uint32_t taps,
-                                                           size_t lanes, uint16_t start, bool add)
+/* Two bytes at a time, each in the upper half of 16 bits, so that vector code need not widen them:
+ * sums of bytes 0, 2, ... and of bytes 1, 3, ... */
+static inline __attribute__((always_inline)) void
+sum_rows(uint16_t *restrict even, uint16_t *restrict odd, const uint8_t *const *rows,
+         const uint16_t *weights, uint32_t taps, size_t count, uint16_t start, bool add)
 {
-    for (size_t i = 0; i < lanes; i++) {
-        uint16_t sum = add ? line[i] : start;
+    const bool swapped = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+    count = bytes_align_up(count, STEP);
+    for (size_t i = 0; i < count; i++) {
+        uint16_t first = add ? even[i] : start, second = add ? odd[i] : start;
         for (uint32_t k = 0; k < taps; k++) {
-            uint16_t value = (uint16_t)(rows[k][i] << 8);
-            sum = (uint16_t)(sum + (uint16_t)((uint32_t)value * weights[k] >> 16));
+            uint16_t both;
+            memcpy(&both, rows[k] + 2 * i, sizeof both);
+            const uint16_t low = (uint16_t)(both << 8), high = both & 0xff00;
+            first = (uint16_t)(first + ((uint32_t)(swapped ? high : low) * weights[k] >> 16));
+            second = (uint16_t)(second + ((uint32_t)(swapped ? low : high) * weights[k] >> 16));
         }
-        line[i] = sum;
+        even[i] = first;
+        odd[i] = second;
     }
 }
 
-/* A fixed number of taps lets the compiler keep the sum in a register; longer windows take four
- * taps at a time. */
-VECTOR_CLONES
-static void vertical(uint16_t *restrict line, const uint8_t *const *rows, const uint16_t *weights,
-                     uint32_t taps, size_t lanes, uint16_t start)
+/* A fixed number of taps lets the compiler keep the sums in registers. */
+static inline __attribute__((always_inline)) void
+sum_few_rows(uint16_t *restrict even, uint16_t *restrict odd, const uint8_t *const *rows,
+             const uint16_t *weights, uint32_t taps, size_t count, uint16_t start, bool add)
 {
-    bool add = false;
-
-    while (taps > 4) {
-        sum_rows(line, rows, weights, 4, lanes, start, add);
-        add = true;
-        rows += 4;
-        weights += 4;
-        taps -= 4;
-    }
     switch (taps) {
     case 1:
-        sum_rows(line, rows, weights, 1, lanes, start, add);
+        sum_rows(even, odd, rows, weights, 1, count, start, add);
         break;
     case 2:
-        sum_rows(line, rows, weights, 2, lanes, start, add);
+        sum_rows(even, odd, rows, weights, 2, count, start, add);
         break;
     case 3:
-        sum_rows(line, rows, weights, 3, lanes, start, add);
+        sum_rows(even, odd, rows, weights, 3, count, start, add);
         break;
     default:
-        sum_rows(line, rows, weights, 4, lanes, start, add);
+        sum_rows(even, odd, rows, weights, 4, count, start, add);
     }
 }
 
-/* ---- the horizontal pass: one output row of RGB bytes from a line ---- */
+/* Longer windows take four taps at a time. */
+VECTOR_CLONES
+static void vertical(uint16_t *restrict even, uint16_t *restrict odd, const uint8_t *const *rows,
+                     const uint16_t *weights, uint32_t taps, size_t count, uint16_t start)
+{
+    sum_few_rows(even, odd, rows, weights, taps, count, start, false);
+    for (uint32_t k = 4; k < taps; k += 4)
+        sum_few_rows(even, odd, rows + k, weights + k, taps - k, count, 0, true);
+}
+
+/* ---- the horizontal pass: ROWS rows of RGB bytes from as many lines ---- */
 
 static uint16_t rounding(uint32_t taps)
 {
     return (uint16_t)(taps / 2 < ROUND_MAX ? taps / 2 : ROUND_MAX);
 }
 
-static void horizontal(const struct resize *resize, uint8_t *row)
+/* Pixel by pixel, that of each line: then a tap of all rows is one load and has one weight. The
+ * lanes of a pixel: red, blue, green, nothing. */
+static void weave(const struct resize *resize)
 {
-    const uint32_t start = 128u + rounding(resize->x.widest);
+    const size_t stride = resize->line_stride;
+    uint16_t *to = resize->woven;
 
-    for (uint32_t i = 0; i < resize->width; i++) {
-        const uint16_t *pixels = resize->line + resize->column_offset[i];
-        const uint16_t *weights = group_weights(resize, i);
-        uint8_t *out = row + (resize->mirror ? resize->width - 1 - i : i) * 3;
-        uint32_t sum[LANES] = {start, start, start, start};
-        for (uint32_t k = 0; k < resize->column_taps; k += 2, weights += 2 * GROUP * LANES)
-            for (uint32_t lane = 0; lane < 2 * LANES; lane++)
-                sum[lane % LANES] += (uint32_t)pixels[k * LANES + lane] * weights[lane] >> 16;
-        for (int lane = 0; lane < 3; lane++)
-            out[lane] = (uint8_t)(sum[lane] < 65536 ? sum[lane] >> 8 : 255);
+    for (size_t i = 0; i < stride / 2; i += 2)
+        for (size_t row = 0; row < ROWS; row++, to += LANES) {
+            const uint16_t *even = resize->lines + row * stride + i, *odd = even + stride / 2;
+            memcpy(to, even, 2 * sizeof *to);
+            memcpy(to + 2, odd, 2 * sizeof *to);
+        }
+}
+
+static void horizontal(const struct resize *resize, uint8_t *output, uint32_t rows)
+{
+    const uint32_t taps = resize->x.widest, start = 128u + rounding(taps);
+    const uint32_t *weights = resize->column_weights;
+
+    weave(resize);
+    for (uint32_t i = 0; i < resize->width; i++, weights += taps) {
+        const uint16_t *pixels = resize->columns[i];
+        uint32_t sums[ROWS * LANES];
+        for (uint32_t lane = 0; lane < ROWS * LANES; lane++)
+            sums[lane] = start;
+        for (uint32_t k = 0; k < taps; k++, pixels += ROWS * LANES)
+            for (uint32_t lane = 0; lane < ROWS * LANES; lane++)
+                sums[lane] += pixels[lane] * (weights[k] & 0xffff) >> 16;
+        for (uint32_t row = 0; row < rows; row++)
+            for (uint32_t lane = 0; lane < 3; lane++) {
+                const uint32_t sum = sums[row * LANES + lane];
+                output[(row * resize->width + i) * 3 + (3 - lane) % 3] =
+                    (uint8_t)(sum < 65536 ? sum >> 8 : 255);
+            }
     }
 }
 
 #ifdef __x86_64__
 #define AVX2_INLINE __attribute__((target("avx2"), always_inline)) static inline
 
-/* The pixels of a group, four bytes each. */
-AVX2_INLINE __m256i group_avx2(const uint16_t *line, const uint32_t *offset, const __m256i *weights,
-                               uint32_t pairs, __m256i start)
+/* Two pixels of each row from the low halves, two from the high ones. */
+AVX2_INLINE void weave_four(const __m256i rows[ROWS], __m256i *low, __m256i *high)
 {
-    __m256i sum[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
-                      _mm256_setzero_si256()};
+    const __m256i upper0 = _mm256_unpacklo_epi64(rows[0], rows[1]);
+    const __m256i upper1 = _mm256_unpackhi_epi64(rows[0], rows[1]);
+    const __m256i lower0 = _mm256_unpacklo_epi64(rows[2], rows[3]);
+    const __m256i lower1 = _mm256_unpackhi_epi64(rows[2], rows[3]);
 
-    for (uint32_t k = 0; k < pairs; k++, line += 2 * LANES)
-        for (int i = 0; i < 4; i++) {
-            const __m128i left = _mm_loadu_si128((const void *)(line + offset[i]));
-            const __m128i right = _mm_loadu_si128((const void *)(line + offset[i + 4]));
-            const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(left), right, 1);
-            sum[i] = _mm256_add_epi16(sum[i], _mm256_mulhi_epu16(both, *weights++));
+    _mm256_store_si256(low, _mm256_permute2x128_si256(upper0, lower0, 0x20));
+    _mm256_store_si256(low + 1, _mm256_permute2x128_si256(upper1, lower1, 0x20));
+    _mm256_store_si256(high, _mm256_permute2x128_si256(upper0, lower0, 0x31));
+    _mm256_store_si256(high + 1, _mm256_permute2x128_si256(upper1, lower1, 0x31));
+}
+
+__attribute__((target("avx2"))) static void weave_avx2(const struct resize *resize)
+{
+    const size_t stride = resize->line_stride;
+    const uint16_t *from = resize->lines;
+    __m256i *to = (void *)resize->woven;
+
+    for (size_t i = 0; i < stride / 2; i += 16, to += 8) {
+        __m256i low[ROWS], high[ROWS]; /* pixels 0, 1, 4, 5; 2, 3, 6, 7 */
+        for (size_t j = 0; j < ROWS; j++) {
+            const uint16_t *even = from + j * stride + i, *odd = even + stride / 2;
+            const __m256i red_blue = _mm256_load_si256((const void *)even);
+            const __m256i green = _mm256_load_si256((const void *)odd);
+            low[j] = _mm256_unpacklo_epi32(red_blue, green);
+            high[j] = _mm256_unpackhi_epi32(red_blue, green);
         }
-    __m256i low = _mm256_add_epi16(_mm256_unpacklo_epi64(sum[0], sum[1]),
-                                   _mm256_unpackhi_epi64(sum[0], sum[1]));
-    __m256i high = _mm256_add_epi16(_mm256_unpacklo_epi64(sum[2], sum[3]),
-                                    _mm256_unpackhi_epi64(sum[2], sum[3]));
-    low = _mm256_srli_epi16(_mm256_adds_epu16(low, start), 8);
-    high = _mm256_srli_epi16(_mm256_adds_epu16(high, start), 8);
-    return _mm256_packus_epi16(low, high);
+        weave_four(low, to, to + 4);
+        weave_four(high, to + 2, to + 6);
+    }
 }
 
-/* Without the fourth bytes, mirrored if so: 24 bytes. */
-AVX2_INLINE __m256i group_rgb(__m256i pixels, bool mirror)
+/* A column of ROWS pixels, in 16 bits. */
+AVX2_INLINE __m256i column_avx2(const uint16_t *pixels, const uint32_t *weights, uint32_t taps,
+                                __m256i start)
 {
-    const __m256i plain = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-    const __m256i reversed = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(12, 13, 14, 8, 9, 10, 4, 5, 6, 0, 1, 2, -1, -1, -1, -1));
-    const __m256i low_first = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
-    const __m256i high_first = _mm256_setr_epi32(4, 5, 6, 0, 1, 2, 3, 7);
+    __m256i sum = _mm256_setzero_si256();
 
-    pixels = _mm256_shuffle_epi8(pixels, mirror ? reversed : plain);
-    return _mm256_permutevar8x32_epi32(pixels, mirror ? high_first : low_first);
+    for (uint32_t k = 0; k < taps; k++, pixels += ROWS * LANES)
+        sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(_mm256_load_si256((const void *)pixels),
+                                                       _mm256_set1_epi32((int)weights[k])));
+    return _mm256_srli_epi16(_mm256_adds_epu16(sum, start), 8);
 }
 
-/* Inlined for a known number of pairs of taps, which unrolls the sums. Fields of resize are copied
- * first, since to the compiler a byte store might change them. */
-AVX2_INLINE void groups_avx2(const struct resize *resize, uint8_t *row, uint32_t pairs)
+/* Four columns: four pixels of rows 0 and 2, without the fourth bytes, and of rows 1 and 3. */
+AVX2_INLINE void columns_avx2(const uint16_t *const *columns, const uint32_t *weights,
+                              uint32_t taps, __m256i start, __m256i *even, __m256i *odd)
 {
-    const __m256i start = _mm256_set1_epi16((int16_t)(128 + rounding(resize->x.widest)));
-    const __m256i *weights = (const void *)resize->column_weights;
-    const uint32_t *offset = resize->column_offset;
-    const uint16_t *line = resize->line;
+    const __m256i rgb = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 2, 1, 4, 6, 5, 8, 10, 9, 12, 14, 13, -1, -1, -1, -1));
+    __m256i column[4];
+
+    for (uint32_t i = 0; i < 4; i++)
+        column[i] = column_avx2(columns[i], weights + (size_t)i * taps, taps, start);
+    const __m256 left = _mm256_castsi256_ps(_mm256_packus_epi16(column[0], column[1]));
+    const __m256 right = _mm256_castsi256_ps(_mm256_packus_epi16(column[2], column[3]));
+    *even = _mm256_shuffle_epi8(_mm256_castps_si256(_mm256_shuffle_ps(left, right, 0x88)), rgb);
+    *odd = _mm256_shuffle_epi8(_mm256_castps_si256(_mm256_shuffle_ps(left, right, 0xdd)), rgb);
+}
+
+AVX2_INLINE void store_avx2(uint8_t *output, size_t stride, __m256i even, __m256i odd)
+{
+    _mm_storeu_si128((void *)output, _mm256_castsi256_si128(even));
+    _mm_storeu_si128((void *)(output + stride), _mm256_castsi256_si128(odd));
+    _mm_storeu_si128((void *)(output + 2 * stride), _mm256_extracti128_si256(even, 1));
+    _mm_storeu_si128((void *)(output + 3 * stride), _mm256_extracti128_si256(odd, 1));
+}
+
+AVX2_INLINE void group_avx2(const struct resize *resize, uint32_t i, uint32_t taps, uint8_t *to,
+                            size_t stride)
+{
+    const __m256i start = _mm256_set1_epi16((int16_t)(128 + rounding(taps)));
+    const uint16_t *const *columns = resize->columns + i;
+    const uint32_t *weights = resize->column_weights + (size_t)i * taps;
+
+    for (int half = 0; half < 2; half++, columns += 4, weights += 4 * (size_t)taps, to += 12) {
+        __m256i even, odd;
+        columns_avx2(columns, weights, taps, start, &even, &odd);
+        store_avx2(to, stride, even, odd);
+    }
+}
+
+/* Columns from `i` on, and nothing else. */
+__attribute__((target("avx2"))) static void
+last_columns_avx2(const struct resize *resize, uint32_t i, uint8_t *output, uint32_t rows)
+{
+    enum { SPARE = 32, WHOLE = GROUP * 3 };
     const uint32_t width = resize->width;
-    const bool mirror = resize->mirror;
+    uint8_t spare[ROWS * SPARE];
 
-    for (uint32_t i = 0; i < width; i += GROUP, weights += (size_t)pairs * GROUP / 2) {
-        const __m256i rgb = group_rgb(group_avx2(line, offset + i, weights, pairs, start), mirror);
-        const uint32_t left = width - i;
-        if (left >= GROUP) {
-            uint8_t *out = row + (mirror ? left - GROUP : i) * 3;
-            _mm_storeu_si128((void *)out, _mm256_castsi256_si128(rgb));
-            _mm_storel_epi64((void *)(out + 16), _mm256_extracti128_si256(rgb, 1));
-        } else {
-            uint8_t spare[sizeof rgb];
-            _mm256_storeu_si256((void *)spare, rgb);
-            memcpy(mirror ? row : row + i * 3, mirror ? spare + (GROUP - left) * 3 : spare,
-                   left * 3);
+    for (; i < width; i += GROUP) {
+        group_avx2(resize, i, resize->x.widest, spare, SPARE);
+        for (uint32_t row = 0; row < rows; row++) {
+            uint8_t *to = output + ((size_t)row * width + i) * 3;
+            if (width - i >= GROUP)
+                memcpy(to, spare + row * SPARE, WHOLE);
+            else
+                memcpy(to, spare + row * SPARE, (width - i) * (size_t)3);
         }
     }
+}
+
+/* Inlined for a known number of taps, which unrolls the sums. A store of 16 bytes has 12 of four
+ * columns; the next one covers the rest, if there are two more columns. */
+AVX2_INLINE void groups_avx2(const struct resize *resize, uint8_t *output, uint32_t rows,
+                             uint32_t taps)
+{
+    const struct resize copy =
+        *resize; /* to the compiler, a byte store might change the original */
+    const uint32_t width = copy.width;
+    uint32_t i = 0;
+
+    for (; rows == ROWS && i + GROUP + 2 <= width; i += GROUP)
+        group_avx2(&copy, i, taps, output + (size_t)i * 3, (size_t)width * 3);
+    last_columns_avx2(resize, i, output, rows);
 }
 
 __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
-                                                            uint8_t *row)
+                                                            uint8_t *output, uint32_t rows)
 {
-    const uint32_t pairs = resize->column_taps / 2;
-
-    switch (pairs) {
-    case 1:
-        groups_avx2(resize, row, 1);
-        break;
+    weave_avx2(resize);
+    switch (resize->x.widest) {
     case 2:
-        groups_avx2(resize, row, 2);
+        groups_avx2(resize, output, rows, 2);
         break;
     case 3:
-        groups_avx2(resize, row, 3);
+        groups_avx2(resize, output, rows, 3);
+        break;
+    case 4:
+        groups_avx2(resize, output, rows, 4);
         break;
     default:
-        groups_avx2(resize, row, pairs);
+        groups_avx2(resize, output, rows, resize->x.widest);
     }
 }
 #endif
+
+static void emit_group(const struct resize *resize, uint32_t out_row)
+{
+    const uint32_t first = out_row / ROWS * ROWS;
+    uint8_t *output = resize->output + (size_t)first * resize->width * 3;
+
+#ifdef __x86_64__
+    if (resize->avx2) {
+        horizontal_avx2(resize, output, out_row - first + 1);
+        return;
+    }
+#endif
+    horizontal(resize, output, out_row - first + 1);
+}
 
 /* Skip trailing zero weights: most windows are a row shorter than the longest. */
 static void emit(struct resize *resize, uint32_t out_row)
 {
     const struct resize_axis *y = &resize->y;
     const uint16_t *weights = y->weights + (size_t)out_row * y->taps;
-    const size_t lanes = (size_t)(resize->x.high - resize->x.low) * LANES;
+    const size_t values = (size_t)(resize->x.high - resize->x.low) * LANES;
     const uint8_t **rows = resize->window;
     uint32_t taps = y->taps;
 
@@ -403,15 +493,10 @@ static void emit(struct resize *resize, uint32_t out_row)
     for (uint32_t k = 0; k < taps; k++)
         rows[k] = resize->ring + (y->first[out_row] + k) % resize->ring_rows * resize->ring_stride +
                   resize->skip_pixels * LANES;
-    vertical(resize->line, rows, weights, taps, lanes, rounding(taps));
-    uint8_t *row = resize->output + (size_t)out_row * resize->width * 3;
-#ifdef __x86_64__
-    if (resize->avx2) {
-        horizontal_avx2(resize, row);
-        return;
-    }
-#endif
-    horizontal(resize, row);
+    uint16_t *line = resize->lines + out_row % ROWS * resize->line_stride;
+    vertical(line, line + resize->line_stride / 2, rows, weights, taps, values / 2, rounding(taps));
+    if (out_row % ROWS == ROWS - 1 || out_row == resize->height - 1)
+        emit_group(resize, out_row);
 }
 
 void resize_give(struct resize *resize, uint32_t count)
@@ -427,6 +512,15 @@ void resize_give(struct resize *resize, uint32_t count)
             break;
         emit(resize, resize->out_row++);
     }
+}
+
+static double weights_sum(const struct resize_window *window)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < window->count; k++)
+        sum += weight_at(window, k);
+    return sum;
 }
 
 void resize_reference(const uint8_t *image, const struct resize_box *box, uint32_t side,

@@ -3,14 +3,18 @@
  * resize: a box of an image, resized to width x height RGB bytes while its rows are being decoded,
  * with the antialiased triangle filter (what Pillow and torchvision call bilinear) or another.
  *
- * Rows are RGBX bytes, four a pixel, so that a pixel is one SIMD load. The vertical pass goes
- * first: each output row needs only the few source rows under its filter, kept in a small ring that
- * stays in cache; no whole image is ever kept. Fixed point: values and weights are 16 bits; the
- * result is within one level of the exact one (resize_reference()).
+ * Rows are RGBX bytes, four a pixel. The vertical pass goes first: each output row needs only the
+ * few source rows under its filter, kept in a small ring that stays in cache; no whole image is ever
+ * kept. The horizontal pass takes four output rows at a time, whose pixels at one place are 16
+ * values side by side: one load, one weight. Fixed point: values and weights are 16 bits; the result
+ * is within one level of the exact one (resize_reference()).
  *
- *     resize_plan()   which columns and rows of the image are needed resize_begin()  with the
- *     columns that rows will really hold while ((count = resize_want(...)))  { fill the rows;
- *     resize_give(count); }
+ *     resize_plan()      which columns and rows of the image are needed
+ *     resize_begin()     with the columns that rows will really hold
+ *     while ((count = resize_want(...))) {
+ *         fill the rows;
+ *         resize_give(count);
+ *     }
  *
  * Knows no image format. Memory comes from a bump allocator and lives until its reset. One thread.
  */
@@ -44,12 +48,14 @@ struct resize {
     struct bump *bump;
     uint32_t width, height; /* of the output */
     bool mirror;
-    bool avx2;               /* the machine supports it; tests clear it after resize_plan() */
-    uint8_t *output;         /* height x width x 3 */
-    uint32_t *column_offset; /* byte offset in the row, per output column */
-    uint16_t *column_weights;
-    uint32_t column_taps; /* even */
-    uint16_t *line; /* one row after the vertical pass, 8.8 fixed point, four values per pixel */
+    bool avx2;                /* the machine supports it; tests clear it after resize_plan() */
+    uint8_t *output;          /* height x width x 3 */
+    const uint16_t **columns; /* where in `woven`, of each column in the order of the output */
+    uint32_t *column_weights; /* of x.widest taps a column, each twice in 32 bits */
+    uint16_t *lines;          /* output rows after the vertical pass, 8.8 fixed point, four values a
+                                 pixel: half a line of bytes 0 and 2, half of bytes 1 and 3 */
+    size_t line_stride;
+    uint16_t *woven; /* the same, pixel by pixel */
     uint8_t *ring;
     size_t ring_stride;
     uint32_t ring_rows;
