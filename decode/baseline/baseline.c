@@ -459,14 +459,20 @@ static int pass_restart(struct baseline *decoder)
 /* Turn differences into DC values, which wrap to 16 bits. */
 static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcus)
 {
-    for (; mcus > 0; mcus--)
-        for (uint32_t i = 0; i < decoder->plane_count; i++) {
-            const struct baseline_plane *plane = &decoder->planes[i];
-            for (uint32_t j = 0; j < plane->h * plane->v; j++, coefficients += 64) {
-                decoder->dc[i] = (uint16_t)(decoder->dc[i] + coefficients[0]);
-                coefficients[0] = (int16_t)decoder->dc[i];
+    const size_t mcu = (size_t)decoder->mcu_blocks * 64;
+
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        const struct baseline_plane *plane = &decoder->planes[i];
+        const size_t from = (size_t)plane->first_block * 64;
+        const size_t to = from + (size_t)plane->h * plane->v * 64;
+        uint16_t dc = decoder->dc[i];
+        for (int16_t *at = coefficients; at < coefficients + mcus * mcu; at += mcu)
+            for (size_t block = from; block < to; block += 64) {
+                dc = (uint16_t)(dc + at[block]);
+                at[block] = (int16_t)dc;
             }
-        }
+        decoder->dc[i] = dc;
+    }
 }
 
 /* Decode MCUs of one restart interval. */

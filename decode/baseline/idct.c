@@ -5,10 +5,12 @@
 
 #define BYTE(at, from, half) ((at) / 8 == (from) ? 2 * ((at) % 8) + (half) : 0x80)
 #define PAIR(at, from) BYTE(at, from, 0), BYTE(at, from, 1)
-#define EIGHT(from, a, b, c, d, e, f, g, h)                                                       \
-    {                                                                                             \
-        PAIR(a, from), PAIR(b, from), PAIR(c, from), PAIR(d, from), PAIR(e, from), PAIR(f, from), \
-            PAIR(g, from), PAIR(h, from)                                                          \
+#define ONCE(from, a, b, c, d, e, f, g, h)                                                    \
+    PAIR(a, from), PAIR(b, from), PAIR(c, from), PAIR(d, from), PAIR(e, from), PAIR(f, from), \
+        PAIR(g, from), PAIR(h, from)
+#define EIGHT(from, ...)                                 \
+    {                                                    \
+        ONCE(from, __VA_ARGS__), ONCE(from, __VA_ARGS__) \
     }
 #define ROW(...)                                                                 \
     {                                                                            \
@@ -25,7 +27,7 @@
 #define PLAIN(...) __VA_ARGS__
 
 const uint16_t baseline_idct_positions[64] = {EACH_ROW(PLAIN)};
-const uint8_t baseline_idct_zigzag[8][8][16] = {EACH_ROW(ROW)};
+_Alignas(32) const uint8_t baseline_idct_zigzag[8][8][32] = {EACH_ROW(ROW)};
 
 static int16_t saturate(int32_t value)
 {

@@ -29,8 +29,8 @@ typedef bool idct_four(const struct idct_blocks *blocks, const uint16_t *quantis
 extern const uint16_t baseline_idct_positions[64];
 
 /* Bytes of row `row` in natural order that coefficients [8 x from, 8 x from + 8) in zigzag order
- * contribute: an index into those, or 0x80 for a zero. */
-extern const uint8_t baseline_idct_zigzag[8][8][16];
+ * contribute: an index into those, or 0x80 for a zero. For two blocks side by side. */
+extern const uint8_t baseline_idct_zigzag[8][8][32];
 
 /* One block, in plain C: the reference, and the only code for extreme coefficients. */
 void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quantisers,

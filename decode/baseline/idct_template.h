@@ -5,7 +5,8 @@
  *     IDCT_VECTOR, IDCT_LANES     the type, and its blocks
  *     IDCT_OP(name)               the intrinsic of this width
  *     IDCT_NATURAL(blocks, v)     load rows of each block, in natural order; or
- *     IDCT_LOAD(blocks, row)      load eight coefficients, 8 x `row`, of each block
+ *     IDCT_LOAD(blocks, row)      load eight coefficients, 8 x `row`, of each block, and
+ *     IDCT_BYTES(at)              load a vector
  *     IDCT_EXTREME(v)             is a 16-bit value outside of IDCT_SANE?
  *     IDCT_PAIRS                  type of half the columns of two rows, and what is done with it;
  *                                 the default is that of x86
@@ -126,7 +127,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(pack_rows)(const IDCT_VECTOR v[
 #ifndef IDCT_NATURAL
 /* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
 #define IDCT_FROM(row, from) \
-    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_SPREAD(baseline_idct_zigzag[row][from]))
+    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_BYTES(baseline_idct_zigzag[row][from]))
 #define IDCT_OR(a, b) IDCT_OP(add_epi16)(a, b)
 #define IDCT_OF_3(row, a, b, c) \
     IDCT_OR(IDCT_OR(IDCT_FROM(row, a), IDCT_FROM(row, b)), IDCT_FROM(row, c))

@@ -26,6 +26,7 @@ BASELINE_TARGET static inline __m128i avx2_row(const void *at)
 #define IDCT_LOAD(blocks, row)                                                         \
     _mm256_inserti128_si256(_mm256_castsi128_si256(avx2_row((blocks)[0] + 8 * (row))), \
                             avx2_row((blocks)[1] + 8 * (row)), 1)
+#define IDCT_BYTES(at) _mm256_load_si256((const void *)(at))
 #define IDCT_SPREAD(at) _mm256_broadcastsi128_si256(avx2_row(at))
 #define IDCT_EXTREME(v)                                                         \
     (!_mm256_testz_si256(_mm256_add_epi16(v, _mm256_set1_epi16(IDCT_SANE + 1)), \
