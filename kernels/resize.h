@@ -4,10 +4,10 @@
  * with the antialiased triangle filter (what Pillow and torchvision call bilinear) or another.
  *
  * Rows are RGBX bytes, four a pixel. The vertical pass goes first: each output row needs only the
- * few source rows under its filter, kept in a small ring that stays in cache; no whole image is ever
- * kept. The horizontal pass takes four output rows at a time, whose pixels at one place are 16
- * values side by side: one load, one weight. Fixed point: values and weights are 16 bits; the result
- * is within one level of the exact one (resize_reference()).
+ * few source rows under its filter, kept in a small ring that stays in cache; no whole image is
+ * ever kept. The horizontal pass takes four output rows at a time, whose pixels at one place are 16
+ * values side by side: one load, one weight. Fixed point: values and weights are 16 bits; the
+ * result is within one level of the exact one (resize_reference()).
  *
  *     resize_plan()      which columns and rows of the image are needed
  *     resize_begin()     with the columns that rows will really hold

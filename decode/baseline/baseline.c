@@ -11,29 +11,12 @@
 
 #include "decode/baseline/kernels.h"
 #include "decode/baseline/markers.h"
+#include "decode/baseline/planes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 64, MARGIN = 64, CHUNK_BLOCKS = 64 };
-
-/* How the samples of a component become those of the image. */
-enum baseline_upsampling { UPSAMPLE_NONE, UPSAMPLE_H2V1, UPSAMPLE_H2V2, UPSAMPLE_H1V2, REPLICATE };
-
-struct baseline_plane {
-    uint32_t h, v;             /* blocks in an MCU */
-    uint32_t side;             /* samples of a block */
-    uint32_t ratio_x, ratio_y; /* pixels per sample */
-    uint32_t width, height;    /* samples that are part of the image */
-    enum baseline_upsampling upsampling;
-    struct huffman *huffman;
-    const uint16_t *quantisers;
-    uint32_t first_block; /* in an MCU */
-    size_t stride;
-    uint8_t *samples; /* from column origin */
-    uint32_t origin;
-    uint8_t *line; /* one row of the region, upsampled */
-};
 
 /* Points in the making. */
 struct baseline_notes {
@@ -272,9 +255,15 @@ static void *carve(struct baseline_carver *carver, size_t bytes)
     return piece;
 }
 
-static uint32_t ring_rows(const struct baseline *decoder)
+/* For two rows of MCUs, a power of two. */
+static uint32_t ring_rows(const struct baseline *decoder, const struct baseline_plane *plane)
 {
-    return 2 * decoder->group_rows;
+    const uint32_t needed = 2 * decoder->group_rows * plane->v * plane->side;
+    uint32_t rows = 1;
+
+    while (rows < needed)
+        rows *= 2;
+    return rows;
 }
 
 static size_t row_blocks(const struct baseline *decoder)
@@ -306,8 +295,8 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
         struct baseline_plane *plane = &decoder->planes[i];
         plane->stride = (size_t)columns * plane->h * plane->side + MARGIN;
         plane->origin = decoder->first_column * plane->h * plane->side;
-        plane->samples =
-            carve(&carver, plane->stride * plane->v * plane->side * ring_rows(decoder));
+        plane->rows = ring_rows(decoder, plane);
+        plane->samples = carve(&carver, plane->stride * plane->rows);
         plane->line = carve(&carver, decoder->region.width + MARGIN);
     }
     return carver.used;
@@ -459,15 +448,15 @@ static int pass_restart(struct baseline *decoder)
 /* Turn differences into DC values, which wrap to 16 bits. */
 static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcus)
 {
-    const size_t mcu = (size_t)decoder->mcu_blocks * 64;
-
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
-        const size_t from = (size_t)plane->first_block * 64;
-        const size_t to = from + (size_t)plane->h * plane->v * 64;
+        const size_t mcu = (size_t)decoder->mcu_blocks * 64;
+        const size_t first = (size_t)plane->first_block * 64;
+        const size_t end = first + (size_t)plane->h * plane->v * 64;
+        int16_t *at = coefficients;
         uint16_t dc = decoder->dc[i];
-        for (int16_t *at = coefficients; at < coefficients + mcus * mcu; at += mcu)
-            for (size_t block = from; block < to; block += 64) {
+        for (uint32_t left = mcus; left > 0; left--, at += mcu)
+            for (size_t block = first; block < end; block += 64) {
                 dc = (uint16_t)(dc + at[block]);
                 at[block] = (int16_t)dc;
             }
@@ -516,12 +505,6 @@ static int decode_blocks(struct baseline *decoder, uint32_t from, uint32_t to, b
     return 0;
 }
 
-static uint8_t *plane_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                          uint32_t y)
-{
-    return plane->samples + y % (plane->v * plane->side * ring_rows(decoder)) * plane->stride;
-}
-
 static idct_four *choose_idct(const struct kernels *kernels, uint32_t side)
 {
     return side == 8   ? kernels->idct
@@ -542,7 +525,7 @@ static bool transform_row(const struct baseline *decoder, const struct baseline_
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
     const int16_t *block = decoder->coefficients +
                            ((size_t)(from / plane->h - column) * decoder->mcu_blocks + line) * 64;
-    uint8_t *output = plane_row(decoder, plane, y) + from * plane->side - plane->origin;
+    uint8_t *output = baseline_plane_row(plane, y) + from * plane->side - plane->origin;
     idct_four *const idct = choose_idct(decoder->kernels, plane->side);
     uint32_t within = 0; /* the MCU */
     struct idct_blocks blocks;
@@ -623,70 +606,6 @@ static int decode_until(struct baseline *decoder, uint32_t y)
 
 /* ---- rows of pixels ---- */
 
-/* The row of samples next to the nearest one, on the side of pixel row y; at the edge, itself. */
-static const uint8_t *far_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                              uint32_t y)
-{
-    const uint32_t near = y / 2;
-    const uint32_t far = y % 2 ? lesser(near + 1, plane->height - 1) : near - (near > 0);
-
-    return plane_row(decoder, plane, far) - plane->origin;
-}
-
-/* Interpolate horizontally between samples that are blended vertically. Past the edges of the
- * image, the last sample repeats. */
-static const uint8_t *double_columns(const struct baseline *decoder,
-                                     const struct baseline_plane *plane, const uint8_t *near,
-                                     const uint8_t *far, uint32_t even, uint32_t odd)
-{
-    const uint32_t x = decoder->region.x, first = x / 2;
-    const uint32_t count = (x + decoder->region.width - 1) / 2 - first + 1;
-    const uint32_t from = first - (first > 0), to = lesser(first + count + 1, plane->width);
-    uint16_t *blend = decoder->blend + 1; /* of sample `first` */
-
-    decoder->kernels->blend(near + from, far + from, to - from, blend - (first - from));
-    if (from == first)
-        blend[-1] = blend[0];
-    if (to == first + count)
-        blend[count] = blend[count - 1];
-    decoder->kernels->twice(blend, count, even, odd, plane->line);
-    return plane->line + x % 2;
-}
-
-static const uint8_t *replicate(const struct baseline *decoder, const struct baseline_plane *plane,
-                                const uint8_t *samples)
-{
-    for (uint32_t i = 0; i < decoder->region.width; i++)
-        plane->line[i] = samples[(decoder->region.x + i) / plane->ratio_x];
-    return plane->line;
-}
-
-/* Return the samples of row y of the region. */
-static const uint8_t *upsample(const struct baseline *decoder, const struct baseline_plane *plane,
-                               uint32_t y)
-{
-    const struct kernels *kernels = decoder->kernels;
-    const struct baseline_region *region = &decoder->region;
-    const uint8_t *near = plane_row(decoder, plane, y / plane->ratio_y) - plane->origin;
-
-    switch (plane->upsampling) {
-    case UPSAMPLE_NONE:
-        return near + region->x;
-    case UPSAMPLE_H2V1:
-        return double_columns(decoder, plane, near, near, 4, 8);
-    case UPSAMPLE_H2V2:
-        return double_columns(decoder, plane, near, far_row(decoder, plane, y), 8, 7);
-    case UPSAMPLE_H1V2:
-        kernels->blend(near + region->x, far_row(decoder, plane, y) + region->x, region->width,
-                       decoder->blend);
-        kernels->quarter(decoder->blend, region->width, 1 + y % 2, plane->line);
-        return plane->line;
-    case REPLICATE:
-        break;
-    }
-    return replicate(decoder, plane, near);
-}
-
 int baseline_read(struct baseline *decoder, uint8_t *rgbx)
 {
     const uint32_t y = decoder->row++, width = decoder->region.width;
@@ -695,7 +614,8 @@ int baseline_read(struct baseline *decoder, uint8_t *rgbx)
     if (decode_until(decoder, y))
         return BASELINE_OTHER;
     for (uint32_t i = 0; i < decoder->plane_count; i++)
-        samples[i] = upsample(decoder, &decoder->planes[i], y);
+        samples[i] = baseline_plane_upsample(&decoder->planes[i], decoder->kernels,
+                                             &decoder->region, y, decoder->blend);
     if (decoder->plane_count == 1)
         decoder->kernels->grey(samples[0], width, rgbx);
     else
