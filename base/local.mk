@@ -25,7 +25,7 @@ libiobench_a_SOURCES += \
 	base/ini.c base/ini.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
-	base/module.c base/module.h \
+	base/module.c base/module.h base/module_version.c \
 	base/names.c base/names.h \
 	base/nearest.c base/nearest.h \
 	base/numa.c base/numa.h \

@@ -115,7 +115,10 @@ static const void *module_find(const struct module *module, const char *symbol)
 {
     const char *named = getenv(module->variable);
     char path[PLACE_BYTES], folder[PLACE_BYTES];
+    const void *found = dlsym(RTLD_DEFAULT, symbol);
 
+    if (found) /* this program links the module's objects */
+        return found;
     if (named && *named)
         snprintf(path, sizeof path, "%s", named);
     else if (!find_file(module->file, path, sizeof path)) {
@@ -128,7 +131,7 @@ static const void *module_find(const struct module *module, const char *symbol)
     const char *own_folder = dirname(folder); /* changes it */
     for (const char *const *library = module->libraries; *library; library++)
         load_library(*library, own_folder);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(path, RTLD_NOW | (module->is_global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!handle) {
         fail(ENOENT, "%s cannot be loaded: %s; %s", module->file, dlerror(), module->remedy);
         return NULL;
@@ -139,7 +142,7 @@ static const void *module_find(const struct module *module, const char *symbol)
              version ? version : "none", PACKAGE_VERSION);
         return NULL;
     }
-    const void *found = dlsym(handle, symbol);
+    found = dlsym(handle, symbol);
     if (!found)
         fail(EINVAL, "%s lacks %s", path, symbol);
     return found;

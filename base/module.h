@@ -14,6 +14,7 @@ struct module {
     /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
      * site-packages, where PyTorch installs its own. */
     const char *libraries[4];
+    bool is_global;     /* plug-ins of its libraries take symbols from the process */
     const char *remedy; /* when one of them is missing */
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -49,20 +49,20 @@ EXTRA_DIST += bench/telemetry_rates.py
 if HAVE_MPI
 noinst_PROGRAMS += bench/net_mpi
 bench_net_mpi_SOURCES = bench/net_mpi.c
-bench_net_mpi_LDADD = $(LIBIOBENCH_LIBS)
+bench_net_mpi_LDADD = $(MPI_RANKS_LIBS) $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/net.py
 
 noinst_PROGRAMS += bench/forward
 bench_forward_SOURCES = bench/forward.c
-bench_forward_LDADD = $(LIBIOBENCH_LIBS)
+bench_forward_LDADD = $(CPU_LIBS) $(LIBIOBENCH_LIBS)
 EXTRA_DIST += bench/parity.py bench/zoo.py
 
 if HAVE_DNNL
 noinst_PROGRAMS += bench/trainer
 bench_trainer_SOURCES = bench/trainer.c bench/convolutions.c bench/convolutions.h
 bench_trainer_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_SOURCE='"$(abs_top_srcdir)"'
-bench_trainer_LDADD = $(LIBIOBENCH_LIBS)
+bench_trainer_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/trainer_peer.py
 EXTRA_DIST += bench/curve.py bench/nodes.py bench/predict.py bench/shuffle-learning.py bench/slow-disk.py
@@ -70,7 +70,7 @@ EXTRA_DIST += bench/curve.py bench/nodes.py bench/predict.py bench/shuffle-learn
 # Needs a GPU. bench/device.sh runs it all, from here or from the folder of `make portable`.
 noinst_PROGRAMS += bench/device_steps
 bench_device_steps_SOURCES = bench/device_steps.c
-bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
+bench_device_steps_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(LIBIOBENCH_LIBS)
 noinst_PROGRAMS += bench/device_decode
 bench_device_decode_SOURCES = bench/device_decode.c
 bench_device_decode_LDADD = $(LIBIOBENCH_LIBS)

@@ -15,4 +15,13 @@ libiobench_a_SOURCES += \
 	pack/verify.c pack/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pack/source_archive.c
+noinst_LIBRARIES += pack/libarchive-source.a
+pack_libarchive_source_a_SOURCES = pack/archive/archive.c
+pack_libarchive_source_a_CFLAGS = $(AM_CFLAGS) -fPIC
+SOURCE_ARCHIVE_LIBS = $(TAKE_ARCHIVE) pack/libarchive-source.a $(ARCHIVE_LIBS)
+module_PROGRAMS += iobench-archive.so
+iobench_archive_so_SOURCES = base/module_version.c
+iobench_archive_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_archive_so_LDFLAGS = $(SANITIZE) -shared
+iobench_archive_so_LDADD = $(SOURCE_ARCHIVE_LIBS)
 endif

@@ -38,6 +38,21 @@ static bool names(const struct plugin *const *registry, const char *text)
     return plugin_find(registry, name) != NULL;
 }
 
+/* If it is a front end, the ops of its module. NULL with a reason. */
+static const struct source_ops *ops_of(const struct source_ops *ops)
+{
+    return source_of(module_plugin(&ops->place, &ops->plugin));
+}
+
+int source_detect_inside(const struct source_ops *front, const char *path)
+{
+    const struct source_ops *ops = ops_of(front);
+    const int sure = ops ? ops->detect(path) : 0;
+
+    fail_clear();
+    return sure;
+}
+
 /* Find the source with the highest detect() for path. If none claims it, the data set source is
  * tried, since a format's reason is better than "none". */
 static const char *detect(const char *path)
@@ -94,8 +109,10 @@ int source_open(struct source *source, const char *from, const char *path,
     code = plugin_usable(source->choice.plugin);
     if (code)
         return code;
-    source->ops = source_of(source->choice.plugin);
-    source->state = memory_zeroed(source->choice.plugin->state_size);
+    source->ops = ops_of(source_of(source->choice.plugin));
+    if (!source->ops)
+        return -ENODEV;
+    source->state = memory_zeroed(source->ops->plugin.state_size);
     if (!source->state)
         return -ENOMEM;
     code = source->ops->open(source->state, source->choice.settings, path, config, &source->traits);

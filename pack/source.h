@@ -10,6 +10,7 @@
 #ifndef IOBENCH_PACK_SOURCE_H
 #define IOBENCH_PACK_SOURCE_H
 
+#include "base/module.h"
 #include "base/plugin.h"
 #include "dataset/sample.h"
 
@@ -45,7 +46,8 @@ struct source_buffer {
 
 struct source_ops {
     struct plugin plugin;
-    bool generates; /* generates its samples, from no path */
+    struct module_place place; /* of one that needs a rare library: the rest is there */
+    bool generates;            /* generates its samples, from no path */
     /* As for a format: 0 (no) to 100 (certain). NULL: never detected. */
     int (*detect)(const char *path);
     int (*open)(void *state, const void *settings, const char *path,
@@ -58,6 +60,9 @@ struct source_ops {
 };
 
 extern const struct plugin *const source_registry[];
+
+/* For the detect() of a front end: that of its module; 0 if it cannot be loaded. */
+int source_detect_inside(const struct source_ops *front, const char *path);
 
 /* Return the only source that generates its samples. */
 const struct plugin *source_generator(void);

@@ -1,547 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An archive of images as a source: tar or zip, compressed in any way libarchive supports, read
- * twice from front to back: once to number the images and their classes, once for the images.
- *
- * Labels come from .cls files (WebDataset) if there are any. Otherwise the class is the folder of
- * an image, numbered in sorted order; a tar inside the archive counts as a folder of its name
- * (ImageNet's training set is a tar of a thousand tars). Images without a folder have no label.
+ * The archive source's front end; the source is in the module iobench-archive.so, as libarchive
+ * brings libraries that few other sources need.
  */
 #include "pack/plugins.h"
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/names.h"
 #include "base/random.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"
 
-#include <archive.h>
-#include <archive_entry.h>
-#include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum {
-    BLOCK_BYTES = 64 * 1024,
-    FILE_BLOCK_BYTES = 1 << 20,
-    IMAGE_LIMIT = 512 << 20,
-    READ_BYTES = 256 * 1024,
-    DETECT_ENTRIES = 64
+static const struct module module_archive = {
+    .file = "iobench-archive.so",
+    .variable = "IOBENCH_ARCHIVE_MODULE",
+    .libraries = {NULL},
+    .remedy = "install libarchive",
 };
 
-/* ---- one pass over the files of an archive and of the tars in it ---- */
-
-struct archive_walk {
-    const char *path;
-    struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
-    char *inner_name;                     /* "n01440764" for n01440764.tar */
-    char *name;                           /* of the current file, prefixed by inner_name */
-    uint64_t bytes;                       /* of the current file, according to its header */
-    struct store_file *file;
-    uint64_t at; /* for the outer archive's next read */
-    char block[BLOCK_BYTES];
-    char file_block[FILE_BLOCK_BYTES];
+/* Functions that the module calls: referenced here so that every program that can load the module
+ * links them. */
+typedef void (*any_function)(void);
+__attribute__((used)) static const any_function for_the_module[] = {
+    (any_function)fail,           (any_function)file_join,    (any_function)image_name_is_read,
+    (any_function)memory_room,    (any_function)names_number, (any_function)random_hash,
+    (any_function)source_reserve, (any_function)store_open,
 };
 
-static int walk_failed(struct archive_walk *walk, struct archive *archive)
+static bool ends(const char *text, const char *end)
 {
-    const char *text = archive_error_string(archive);
-    int code = archive_errno(archive);
+    const size_t length = strlen(text), tail = strlen(end);
 
-    return fail(code > 0 ? code : EBADMSG, "%s: offset %lld: %s", walk->path,
-                (long long)archive_filter_bytes(walk->outer, -1), text ? text : "not an archive");
+    return length > tail && strcasecmp(text + length - tail, end) == 0;
 }
 
-static struct archive *new_archive(void)
-{
-    struct archive *archive = archive_read_new();
-
-    if (!archive) {
-        fail(ENOMEM, "out of memory for an archive");
-        return NULL;
-    }
-    archive_read_support_filter_all(archive);
-    archive_read_support_format_tar(archive);
-    archive_read_support_format_zip(archive);
-    return archive;
-}
-
-static void walk_close(struct archive_walk *walk)
-{
-    if (!walk)
-        return;
-    archive_read_free(walk->inner);
-    archive_read_free(walk->outer);
-    store_close(walk->file, false);
-    free(walk->inner_name);
-    free(walk->name);
-    free(walk);
-}
-
-/* ---- the file, for libarchive ---- */
-
-static la_ssize_t file_read(struct archive *archive, void *context, const void **block)
-{
-    struct archive_walk *walk = context;
-    ssize_t got = store_read_at(walk->file, walk->file_block, sizeof walk->file_block, walk->at);
-
-    *block = walk->file_block;
-    if (got < 0)
-        archive_set_error(archive, (int)-got, "%s", fail_errno_text((int)got));
-    else
-        walk->at += (uint64_t)got;
-    return got < 0 ? ARCHIVE_FATAL : got;
-}
-
-static la_int64_t file_seek(struct archive *archive, void *context, la_int64_t offset, int whence)
-{
-    struct archive_walk *walk = context;
-    const int64_t from[] = {[SEEK_SET] = 0,
-                            [SEEK_CUR] = (int64_t)walk->at,
-                            [SEEK_END] = (int64_t)walk->file->status.bytes};
-
-    (void)archive;
-    if (whence < 0 || whence > SEEK_END || offset < -from[whence])
-        return ARCHIVE_FATAL;
-    walk->at = (uint64_t)(from[whence] + offset);
-    return (la_int64_t)walk->at;
-}
-
-static la_int64_t file_skip(struct archive *archive, void *context, la_int64_t bytes)
-{
-    struct archive_walk *walk = context;
-    int64_t left = (int64_t)walk->file->status.bytes - (int64_t)walk->at;
-
-    (void)archive;
-    bytes = bytes < left ? bytes : left > 0 ? left : 0;
-    walk->at += (uint64_t)bytes;
-    return bytes;
-}
-
-static int open_file(struct archive_walk *walk)
-{
-    archive_read_set_callback_data(walk->outer, walk);
-    archive_read_set_read_callback(walk->outer, file_read);
-    archive_read_set_skip_callback(walk->outer, file_skip);
-    archive_read_set_seek_callback(walk->outer, file_seek);
-    return archive_read_open1(walk->outer);
-}
-
-static struct archive_walk *walk_open(const char *path)
-{
-    struct archive_walk *walk = memory_zeroed(sizeof *walk);
-
-    if (!walk)
-        return NULL;
-    walk->path = path;
-    walk->outer = store_open(path, STORE_READ, &walk->file) ? NULL : new_archive();
-    if (walk->outer && open_file(walk) != ARCHIVE_OK) {
-        walk_failed(walk, walk->outer);
-        archive_read_free(walk->outer);
-        walk->outer = NULL;
-    }
-    if (!walk->outer) {
-        walk_close(walk);
-        return NULL;
-    }
-    return walk;
-}
-
-static la_ssize_t read_outer(struct archive *inner, void *context, const void **block)
-{
-    struct archive_walk *walk = context;
-
-    (void)inner;
-    *block = walk->block;
-    return archive_read_data(walk->outer, walk->block, sizeof walk->block);
-}
-
-static bool ends(const char *name, const char *end)
-{
-    size_t length = strlen(name), end_length = strlen(end);
-
-    return length > end_length && strcasecmp(name + length - end_length, end) == 0;
-}
-
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
-
-static int open_inner(struct archive_walk *walk, const char *name)
-{
-    free(walk->inner_name);
-    const char *base = base_of(name);
-    walk->inner_name = strndup(base, strlen(base) - 4);
-    walk->inner = new_archive();
-    if (!walk->inner || !walk->inner_name)
-        return fail(ENOMEM, "out of memory for an archive");
-    if (archive_read_open(walk->inner, walk, NULL, read_outer, NULL) != ARCHIVE_OK)
-        return walk_failed(walk, walk->inner);
-    return 0;
-}
-
-/* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
-static int walk_next(struct archive_walk *walk)
-{
-    for (;;) {
-        struct archive_entry *entry;
-        struct archive *from = walk->inner ? walk->inner : walk->outer;
-        int code = archive_read_next_header(from, &entry);
-        if (code == ARCHIVE_EOF) {
-            if (!walk->inner)
-                return 0;
-            archive_read_free(walk->inner);
-            walk->inner = NULL;
-            continue;
-        }
-        if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
-            return walk_failed(walk, from);
-        const char *name = archive_entry_pathname(entry);
-        if (archive_entry_filetype(entry) != AE_IFREG || !name)
-            continue;
-        while (strncmp(name, "./", 2) == 0)
-            name += 2;
-        if (!walk->inner && ends(name, ".tar")) {
-            code = open_inner(walk, name);
-            if (code)
-                return code;
-            continue;
-        }
-        free(walk->name);
-        walk->name = walk->inner ? file_join(walk->inner_name, name) : strdup(name);
-        if (!walk->name)
-            return fail(ENOMEM, "out of memory for a name");
-        walk->bytes = (uint64_t)archive_entry_size(entry);
-        walk->from = from;
-        return 1;
-    }
-}
-
-/* Read the current file. Returns its size or a negative errno. */
-static int64_t walk_read(struct archive_walk *walk, void *bytes, size_t capacity)
-{
-    size_t used = 0;
-
-    while (used < capacity) {
-        la_ssize_t got = archive_read_data(walk->from, (char *)bytes + used, capacity - used);
-        if (got < 0)
-            return walk_failed(walk, walk->from);
-        if (got == 0)
-            break;
-        used += (size_t)got;
-    }
-    return (int64_t)used;
-}
-
-static bool is_image(const char *name)
-{
-    return base_of(name)[0] != '.' && image_name_is_read(name);
-}
-
-/* ---- the first pass: numbers and labels ---- */
-
-struct archive_source {
-    char *path;
-    uint64_t count;
-    int32_t *labels; /* at first the class number in order of appearance */
-    struct names classes;
-};
-
-/* State of the first pass: the sample it is in (WebDataset: files with one key). */
-struct archive_listing {
-    char *key;
-    uint64_t image; /* its number + 1 */
-    int32_t label;
-    bool labelled;
-    int32_t *given; /* labels from .cls files, -1 if none */
-    uint64_t given_count;
-};
-
-/* Find the class of an image by its folder. */
-static int class_of(struct archive_source *source, const char *name)
-{
-    const char *base = base_of(name), *folder = base;
-
-    if (base == name)
-        return -1;
-    for (folder = base - 1; folder > name && folder[-1] != '/';)
-        folder--;
-    int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
-    return number < 0 ? INT32_MIN : (int)number;
-}
-
-static int add_image(struct archive_source *source, struct archive_listing *listing,
-                     const char *name)
-{
-    if (memory_room(&source->labels, source->count, sizeof *source->labels, "images") ||
-        memory_room(&listing->given, source->count, sizeof *listing->given, "images"))
-        return -ENOMEM;
-    int class = class_of(source, name);
-    if (class == INT32_MIN)
-        return -ENOMEM;
-    listing->given[source->count] = listing->labelled ? listing->label : -1;
-    source->labels[source->count++] = class;
-    listing->image = source->count;
-    return 0;
-}
-
-static int read_label(struct archive_walk *walk, struct archive_listing *listing)
-{
-    char text[32], *end;
-    int64_t got = walk_read(walk, text, sizeof text - 1);
-
-    if (got < 0)
-        return (int)got;
-    text[got] = '\0';
-    long label = strtol(text, &end, 10);
-    if (end == text || label < 0 || label > INT32_MAX || (*end != '\0' && *end != '\n'))
-        return fail(EBADMSG, "%s: %s: '%.20s' is not a label", walk->path, walk->name, text);
-    listing->label = (int32_t)label;
-    listing->labelled = true;
-    listing->given_count++;
-    if (listing->image)
-        listing->given[listing->image - 1] = listing->label;
-    return 0;
-}
-
-/* A new key begins a new sample: the name up to the first dot of its last component. */
-static int turn_key(struct archive_listing *listing, const char *name)
-{
-    const char *base = base_of(name);
-    size_t length = (size_t)(base - name) + strcspn(base, ".");
-
-    if (listing->key && strncmp(listing->key, name, length) == 0 && !listing->key[length])
-        return 0;
-    free(listing->key);
-    listing->key = strndup(name, length);
-    listing->image = 0;
-    listing->labelled = false;
-    return listing->key ? 0 : fail(ENOMEM, "out of memory for a name");
-}
-
-static int list_files(struct archive_source *source, struct archive_walk *walk,
-                      struct archive_listing *listing, const struct source_config *config,
-                      uint64_t file_bytes, struct source_traits *traits)
-{
-    int code;
-
-    while ((code = walk_next(walk)) > 0) {
-        code = turn_key(listing, walk->name);
-        if (code == 0 && is_image(walk->name)) {
-            code = add_image(source, listing, walk->name);
-            traits->image_bytes += walk->bytes;
-        } else if (code == 0 && ends(walk->name, ".cls")) {
-            code = read_label(walk, listing);
-        }
-        if (code)
-            return code;
-        if (config->progress && source->count % 256 == 0)
-            config->progress(config->progress_context,
-                             (uint64_t)archive_filter_bytes(walk->outer, -1), file_bytes);
-    }
-    return code;
-}
-
-static int compare_classes(const void *a, const void *b)
-{
-    return strcmp(**(char **const *)a, **(char **const *)b);
-}
-
-/* From order of appearance to sorted order. */
-static int number_classes(struct archive_source *source)
-{
-    const struct names *classes = &source->classes;
-    char ***sorted = memory_array((size_t)classes->count + 1, sizeof *sorted);
-    int32_t *label = memory_array((size_t)classes->count + 1, sizeof *label);
-
-    if (!sorted || !label) {
-        free(sorted);
-        free(label);
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < classes->count; i++)
-        sorted[i] = &classes->texts[i];
-    qsort(sorted, classes->count, sizeof *sorted, compare_classes);
-    for (uint32_t i = 0; i < classes->count; i++)
-        label[sorted[i] - classes->texts] = (int32_t)i;
-    for (uint64_t i = 0; i < source->count; i++)
-        if (source->labels[i] >= 0)
-            source->labels[i] = label[source->labels[i]];
-    free(sorted);
-    free(label);
-    return 0;
-}
-
-static int archive_open(void *state, const void *settings, const char *path,
-                        const struct source_config *config, struct source_traits *traits)
-{
-    struct archive_source *source = state;
-    struct archive_listing listing = {0};
-    struct store_status status;
-
-    (void)settings;
-    int code = store_stat(path, &status);
-    if (code)
-        return code;
-    source->path = strdup(path);
-    struct archive_walk *walk = source->path ? walk_open(source->path) : NULL;
-    if (!walk)
-        return -EBADMSG;
-    code = list_files(source, walk, &listing, config, status.bytes, traits);
-    walk_close(walk);
-    if (code == 0 && listing.given_count) { /* keep those and drop the folders */
-        int32_t *folders = source->labels;
-        source->labels = listing.given;
-        listing.given = folders;
-    } else if (code == 0) {
-        code = number_classes(source);
-    }
-    free(listing.given);
-    free(listing.key);
-    traits->count = source->count;
-    traits->in_order = true;
-    traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
-    snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
-             listing.given_count     ? ".cls files"
-             : source->classes.count ? "folders"
-                                     : "nowhere");
-    return code;
-}
-
-static void archive_close(void *state)
-{
-    struct archive_source *source = state;
-
-    names_release(&source->classes);
-    free(source->labels);
-    free(source->path);
-}
-
-/* ---- the second pass: images ---- */
-
-struct archive_cursor {
-    struct archive_walk *walk;
-    uint64_t next;
-};
-
-static int archive_cursor_open(void *state, void **made)
-{
-    struct archive_source *source = state;
-    struct archive_cursor *cursor = memory_zeroed(sizeof *cursor);
-
-    if (!cursor)
-        return -ENOMEM;
-    cursor->walk = walk_open(source->path);
-    *made = cursor;
-    return cursor->walk ? 0 : -EBADMSG;
-}
-
-static void archive_cursor_close(void *state, void *made)
-{
-    struct archive_cursor *cursor = made;
-
-    (void)state;
-    walk_close(cursor->walk);
-    free(cursor);
-}
-
-/* Read the current file into the buffer. Memory grows with the data actually read: a header alone
- * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
- * errno. */
-static int64_t read_image(struct archive_walk *walk, struct source_buffer *slot)
-{
-    size_t used = 0;
-
-    for (;;) {
-        if (used == slot->record_capacity) {
-            const size_t larger = used ? used * 2 : READ_BYTES;
-            void *moved = used < IMAGE_LIMIT ? realloc(slot->record, larger) : NULL;
-            if (!moved && used >= IMAGE_LIMIT)
-                return fail(EBADMSG, "%s: %s is larger than %d bytes, too large for an image",
-                            walk->path, walk->name, IMAGE_LIMIT);
-            if (!moved)
-                return fail(ENOMEM, "out of memory for a sample of %zu bytes", larger);
-            slot->record = moved;
-            slot->record_capacity = larger;
-        }
-        const size_t room = slot->record_capacity - used;
-        int64_t got = walk_read(walk, (char *)slot->record + used, room);
-        if (got < 0)
-            return got;
-        used += (size_t)got;
-        if ((size_t)got < room)
-            return (int64_t)used;
-    }
-}
-
-static int archive_read(void *state, void *made, uint64_t number, struct source_buffer *slot,
-                        struct sample *sample)
-{
-    struct archive_source *source = state;
-    struct archive_cursor *cursor = made;
-    struct archive_walk *walk = cursor->walk;
-
-    assert(number >= cursor->next);
-    while (cursor->next <= number) {
-        int code = walk_next(walk);
-        if (code <= 0)
-            return code ? code : fail(ESTALE, "%s: has fewer images than before", source->path);
-        cursor->next += is_image(walk->name);
-    }
-    int64_t got = read_image(walk, slot);
-    if (got < 0)
-        return (int)got;
-    sample->image = slot->record;
-    sample->image_bytes = (size_t)got;
-    sample->label = source->labels[number];
-    sample->id = number;
-    sample->name_bytes = strlen(walk->name);
-    int code = source_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
-    if (code)
-        return code;
-    memcpy(slot->scratch, walk->name, sample->name_bytes);
-    sample->name = slot->scratch;
-    return 0;
-}
-
-/* A plain tar with .cls files is better read as a data set: in any order, by many threads. */
+/* A tar is opened, by the module, to see what is in it. */
 static int archive_detect(const char *path)
 {
     static const char *const compressed[] = {".tar.gz",  ".tgz", ".tar.bz2", ".tar.xz", ".txz",
                                              ".tar.zst", ".zip", ".tar.lz4", NULL};
-    bool labels = false, images = false;
 
     for (int i = 0; compressed[i]; i++)
         if (ends(path, compressed[i]))
             return 100;
     if (!ends(path, ".tar") || store_is_folder(path))
         return 0;
-    struct archive_walk *walk = walk_open(path);
-    for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {
-        labels |= ends(walk->name, ".cls");
-        images |= is_image(walk->name);
-    }
-    walk_close(walk);
-    fail_clear();
-    return images && !labels ? 100 : 0;
+    return source_detect_inside(&source_archive, path);
+}
+
+static int archive_usable(void)
+{
+    return module_usable(&source_archive.place, &source_archive.plugin);
 }
 
 const struct source_ops source_archive = {
     .plugin = {.name = "archive",
                .summary = "a tar or zip of images, compressed or not, class by folder",
-               .state_size = sizeof(struct archive_source)},
+               .usable = archive_usable},
+    .place = {&module_archive, "iobench_source_archive"},
     .detect = archive_detect,
-    .open = archive_open,
-    .close = archive_close,
-    .cursor_open = archive_cursor_open,
-    .cursor_close = archive_cursor_close,
-    .read = archive_read,
 };

@@ -4,4 +4,13 @@ libiobench_a_SOURCES += ranks/clock.c ranks/memory.c ranks/none.c ranks/plugins.
 
 if HAVE_MPI
 libiobench_a_SOURCES += ranks/mpi.c ranks/mpi.h
+noinst_LIBRARIES += ranks/libmpi-ranks.a
+ranks_libmpi_ranks_a_SOURCES = ranks/mpi/mpi.h ranks/mpi/ranks.c fabric/mpi/transport.c trainer/mpi/exchange.c
+ranks_libmpi_ranks_a_CFLAGS = $(AM_CFLAGS) -fPIC
+MPI_RANKS_LIBS = $(TAKE_MPI) ranks/libmpi-ranks.a $(MPI_LIBS)
+module_PROGRAMS += iobench-mpi.so
+iobench_mpi_so_SOURCES = base/module_version.c
+iobench_mpi_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_mpi_so_LDFLAGS = $(SANITIZE) -shared
+iobench_mpi_so_LDADD = $(MPI_RANKS_LIBS)
 endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * mpi: shared by all callers of MPI.
- */
+ * The module of all that calls MPI: ranks, a transport and an exchange. */
 #ifndef IOBENCH_RANKS_MPI_H
 #define IOBENCH_RANKS_MPI_H
 
-/* Convert an MPI status to 0, or to -EIO with a reason, "WHO: WHAT: MPI's error text". */
-int mpi_check(int status, const char *who, const char *what);
+#include "base/module.h"
+
+extern const struct module module_mpi; /* iobench-mpi.so */
 
 #endif

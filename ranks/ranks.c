@@ -144,6 +144,14 @@ static int choose(void)
     return i;
 }
 
+/* If it is a front end, those of its module. NULL with a reason. */
+static const struct ranks_ops *ops_of(const struct plugin *plugin)
+{
+    const struct ranks_ops *front = (const struct ranks_ops *)(const void *)plugin;
+
+    return (const struct ranks_ops *)(const void *)module_plugin(&front->place, plugin);
+}
+
 bool ranks_are_launched(void)
 {
     return ranks_registry[choose() + 1] != NULL;
@@ -151,7 +159,12 @@ bool ranks_are_launched(void)
 
 int ranks_join(struct ranks *ranks)
 {
-    const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[choose()];
+    const struct ranks_ops *ops = ops_of(ranks_registry[choose()]);
+
+    if (!ops) {
+        *ranks = ranks_alone();
+        return -ENODEV;
+    }
     *ranks = (struct ranks){.ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1)};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
     if (code == 0)
@@ -175,9 +188,11 @@ const char *ranks_library(char *text)
 {
     text[0] = '\0';
     for (int i = 0; ranks_registry[i] && !text[0]; i++) {
-        const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[i];
-        if (ops->library)
+        const struct ranks_ops *ops = ops_of(ranks_registry[i]);
+        if (ops && ops->library)
             ops->library(text, RANKS_LIBRARY_BYTES);
+        if (!ops)
+            fail_clear();
     }
     return text;
 }

@@ -13,6 +13,7 @@
 #ifndef IOBENCH_RANKS_RANKS_H
 #define IOBENCH_RANKS_RANKS_H
 
+#include "base/module.h"
 #include "base/plugin.h"
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct ranks_place {
 /* A member runs one transfer at a time and is polled until it is done. */
 struct ranks_ops {
     struct plugin plugin;
+    struct module_place place; /* of one that needs a rare library: the rest is there */
     int (*join)(void *state, struct ranks_place *place);
     /* Also called after a failed join. orderly: nothing is pending; otherwise the launcher is made
      * to end all ranks. */

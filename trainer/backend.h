@@ -123,7 +123,8 @@ struct backend_pass {
 
 struct backend_ops {
     struct plugin plugin;
-    struct module_place place; /* of a backend that computes on a device: the rest is there */
+    struct module_place place; /* of one that needs a rare library: the rest is there */
+    bool on_device;            /* computes, and keeps almost all of its memory, on a device */
     /* run() adds up the gradients of batches that share an update, and calls ready() for the last
      * alone. Otherwise the wrapper does so, in host memory: run() is then never late. */
     bool accumulates;

@@ -1,37 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: oneDNN, FP32 or BF16. This file owns its memory and implements the backend
- * contract; cpu.h describes how a batch is computed.
- *
- * oneDNN runs on OpenMP threads. Their number is a property of the calling thread, and primitives
- * are created for it; so every call sets it.
+ * The cpu backend's front end: its options; the backend is in the module iobench-cpu.so, as oneDNN
+ * takes longer to load than the rest of the program.
  */
-#include "trainer/cpu.h"
-
-#include "base/fail.h"
-#include "base/memory.h"
-#include "base/option.h"
-#include "base/thread.h"
-#include "kernels/kernels.h"
 #include "trainer/plugins.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/module.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "kernels/kernels.h"
+#include "trainer/cpu_settings.h"
+#include "trainer/lifetimes.h"
+#include "trainer/quantise.h"
 
-enum { PAGE_ALIGNMENT = 2 << 20, LINE_FLOATS = 16 };
-
-/* From the OpenMP runtime that oneDNN brings; omp.h belongs to the compiler, and not every compiler
- * has one. */
-void omp_set_num_threads(int count);
-
-static const char *const precisions[] = {"fp32", "bf16", NULL};
-static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16};
-
-struct cpu_settings {
-    int precision; /* index of precisions and types */
+static const struct module module_cpu = {
+    .file = "iobench-cpu.so",
+    .variable = "IOBENCH_CPU_MODULE",
+    .libraries = {NULL},
+    .remedy = "install oneDNN (libdnnl)",
 };
+
+static const char *const precisions[] = {[CPU_FP32] = "fp32", [CPU_BF16] = "bf16", NULL};
 
 static const struct option_spec cpu_options[] = {
     {"precision", 0, OPTION_CHOICE, offsetof(struct cpu_settings, precision), .fallback = "fp32",
@@ -41,383 +34,22 @@ static const struct option_spec cpu_options[] = {
     {0},
 };
 
-struct cpu_state {
-    struct cpu_model model;
-    struct backend_config config;
-    struct cpu_program *programs;
-    void *arena;
-    uint64_t arena_bytes;
-    float *blocks[3]; /* hold the parameters, gradients and momenta */
+/* Functions that the module calls: referenced here so that every program that can load the module
+ * links them. */
+typedef void (*any_function)(void);
+__attribute__((used)) static const any_function for_the_module[] = {
+    (any_function)backend_loss_of,     (any_function)backend_rehearse,
+    (any_function)backend_update_host, (any_function)calibration_observe,
+    (any_function)clock_now_ns,        (any_function)fail,
+    (any_function)graph_fold_norm,     (any_function)kernel_normalise,
+    (any_function)lifetimes_plan,      (any_function)memory_zeroed,
+    (any_function)quantise_layer,      (any_function)random_hash,
+    (any_function)schedule_add,        (any_function)thread_cpu_count,
 };
 
-/* ---- opening ---- */
-
-/* Vector code reads whole cache lines. Layer sizes are multiples of a line except for a few biases,
- * which shift everything after them; with this offset most weights are line-aligned. */
-static uint32_t best_shift(const struct graph *graph)
+static int cpu_usable(void)
 {
-    uint64_t floats[LINE_FLOATS] = {0};
-    uint32_t best = 0;
-
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
-        floats[graph->parameters[i].offset % LINE_FLOATS] += graph->parameters[i].count;
-    for (uint32_t i = 1; i < LINE_FLOATS; i++)
-        if (floats[i] > floats[best])
-            best = i;
-    return (LINE_FLOATS - best) % LINE_FLOATS;
-}
-
-/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
-/* A part of fresh memory, by the thread that may use it: pages are cleared by all threads at once.
- */
-enum { ZERO_UNIT = 2 << 20 };
-static void zero(const void *memory, uint64_t first, uint64_t end)
-{
-    memset((char *)memory + first, 0, end - first);
-}
-
-static float *parameter_block(const struct graph *graph, float **block)
-{
-    uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
-
-    if (posix_memalign((void **)block, LINE_FLOATS * sizeof(float), floats * sizeof(float))) {
-        *block = NULL;
-        fail(ENOMEM, "out of memory: %llu parameters", (unsigned long long)graph->parameter_floats);
-        return NULL;
-    }
-    cpu_share(floats * sizeof(float), ZERO_UNIT, zero, *block);
-    return *block + best_shift(graph);
-}
-
-/* A fully connected layer has one row of weights per output. */
-static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const struct graph *graph,
-                                                 uint32_t number)
-{
-    const struct graph_parameter *parameter = &graph->parameters[number];
-    const struct graph_node *node = &graph->nodes[parameter->node];
-    const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
-    const dnnl_dim_t count = (dnnl_dim_t)parameter->count, height = node->window.height;
-    const dnnl_dim_t width = node->window.width, groups = node->groups;
-
-    if (parameter->kind != GRAPH_WEIGHT)
-        return cpu_plain(dnnl, 1, &count);
-    if (node->kind == GRAPH_FULLY_CONNECTED)
-        return cpu_plain(dnnl, 2, (const dnnl_dims_t){out->channels, count / out->channels});
-    if (groups == 1)
-        return cpu_plain(dnnl, 4, (const dnnl_dims_t){out->channels, in->channels, height, width});
-    return cpu_plain(
-        dnnl, 5,
-        (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups, height, width});
-}
-
-/* oneDNN computes BF16 on any CPU with AVX-512, but without instructions for it slower than FP32.
- */
-static int check_precision(dnnl_data_type_t type, bool is_fp32)
-{
-    const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
-
-    if (type == dnnl_f32)
-        return 0;
-    if ((isa & dnnl_cpu_isa_avx512_core_bf16) != dnnl_cpu_isa_avx512_core_bf16)
-        return fail(ENOTSUP, "backend cpu: bf16 needs a CPU with AVX512-BF16 or AMX; use fp32");
-    return is_fp32 ? fail(EINVAL, "backend cpu: in INT8 inference the other layers are computed in "
-                                  "fp32; leave out precision=bf16")
-                   : 0;
-}
-
-static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings)
-{
-    const struct graph *graph = cpu->config.graph;
-    struct cpu_model *model = &cpu->model;
-
-    model->type = types[settings->precision];
-    int code = check_precision(model->type, cpu->config.ranges || cpu->config.calibration);
-    if (code)
-        return code;
-    model->graph = graph;
-    model->seed = cpu->config.seed;
-    model->calibration = cpu->config.calibration;
-    model->parameter_version = 1;
-    model->parameters = parameter_block(graph, &cpu->blocks[0]);
-    if (cpu->config.training && model->parameters) {
-        model->gradients = parameter_block(graph, &cpu->blocks[1]);
-        model->momenta = parameter_block(graph, &cpu->blocks[2]);
-    }
-    model->statistics = memory_array(graph->statistic_floats + LINE_FLOATS, sizeof(float));
-    model->canonical = memory_array(graph->parameter_count, sizeof *model->canonical);
-    model->home = memory_array(graph->parameter_count, sizeof *model->home);
-    if (!model->parameters || (cpu->config.training && (!model->gradients || !model->momenta)) ||
-        !model->statistics || !model->canonical || !model->home)
-        return -ENOMEM;
-    code = cpu_dnnl_open(&model->dnnl);
-    if (code)
-        return code;
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
-        model->home[i] = model->canonical[i] = canonical_layout(&model->dnnl, graph, i);
-    graph_initialise_statistics(graph, model->statistics);
-    return 0;
-}
-
-/* ---- programs ---- */
-
-static int make_room(struct cpu_state *cpu, uint64_t bytes)
-{
-    if (bytes <= cpu->arena_bytes)
-        return 0;
-    free(cpu->arena);
-    cpu->arena_bytes = 0;
-    if (posix_memalign(&cpu->arena, PAGE_ALIGNMENT, bytes)) {
-        cpu->arena = NULL;
-        return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
-                    (unsigned long long)bytes, cpu->config.batch_size);
-    }
-    madvise(cpu->arena, bytes, MADV_HUGEPAGE);     /* for speed only */
-    cpu_share(bytes, ZERO_UNIT, zero, cpu->arena); /* fault the memory in off the clock */
-    cpu->arena_bytes = bytes;
-    for (struct cpu_program *program = cpu->programs; program; program = program->next)
-        program->bound = NULL;
-    return 0;
-}
-
-/* Find the program for `count` images, or create it; do not bind it to the arena. */
-static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
-                        struct cpu_program **found)
-{
-    struct cpu_program *program = cpu->programs;
-
-    omp_set_num_threads((int)cpu->config.threads);
-    while (program && (program->count != count || program->training != training))
-        program = program->next;
-    if (!program) {
-        program = cpu_program_create(&cpu->model, count, training);
-        if (!program)
-            return -EIO;
-        program->next = cpu->programs;
-        cpu->programs = program;
-    }
-    *found = program;
-    return 0;
-}
-
-static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
-                        struct cpu_program **found)
-{
-    int code = make_program(cpu, count, training, found);
-
-    if (code)
-        return code;
-    struct cpu_program *program = *found;
-    code = make_room(cpu, program->arena_bytes);
-    return code ? code : cpu_program_bind(program, cpu->arena);
-}
-
-static int plan_int8(struct cpu_model *model, const float *ranges)
-{
-    model->quantised = memory_array(model->graph->node_count, sizeof *model->quantised);
-    if (!model->quantised)
-        return -ENOMEM;
-    quantise_plan(model->graph, ranges, model->quantised);
-    model->homes_known = true;
-    return 0;
-}
-
-static int cpu_open(void *state, const void *settings, const struct backend_config *config)
-{
-    struct cpu_state *cpu = state;
-    struct cpu_program *program;
-
-    cpu->config = *config;
-    if (cpu->config.threads == 0)
-        cpu->config.threads = thread_cpu_count();
-    omp_set_num_threads((int)cpu->config.threads);
-    int code = open_model(cpu, settings);
-    if (code == 0 && config->ranges)
-        return plan_int8(&cpu->model,
-                         config->ranges); /* programs contain weights, so not before load() */
-    return code ? code : find_program(cpu, config->batch_size, config->training, &program);
-}
-
-static void forget_programs(struct cpu_state *cpu)
-{
-    while (cpu->programs) {
-        struct cpu_program *next = cpu->programs->next;
-        cpu_program_destroy(cpu->programs);
-        cpu->programs = next;
-    }
-}
-
-static void cpu_close(void *state)
-{
-    struct cpu_state *cpu = state;
-    struct cpu_model *model = &cpu->model;
-
-    forget_programs(cpu);
-    free(model->quantised);
-    cpu_dnnl_close(&model->dnnl);
-    free(model->home);
-    free(model->canonical);
-    free(model->statistics);
-    for (int i = 0; i < 3; i++)
-        free(cpu->blocks[i]);
-    free(cpu->arena);
-}
-
-/* ---- the canonical layout ---- */
-
-/* Convert one arena from or to the canonical layout; either side may be NULL. */
-static int translate(const struct cpu_model *model, const float *from, float *to, bool home_first)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; from && to && i < model->graph->parameter_count && code == 0; i++) {
-        const uint64_t offset = model->graph->parameters[i].offset;
-        const struct cpu_layout *home = model->home[i], *plain = model->canonical[i];
-        code = cpu_reorder(&model->dnnl, home_first ? home : plain, from + offset,
-                           home_first ? plain : home, to + offset);
-    }
-    return code;
-}
-
-static int cpu_load(void *state, const float *parameters, const float *momenta,
-                    const float *statistics)
-{
-    struct cpu_state *cpu = state;
-    struct cpu_model *model = &cpu->model;
-
-    omp_set_num_threads((int)cpu->config.threads);
-    int code = translate(model, parameters, model->parameters, false);
-    if (code == 0)
-        code = translate(model, momenta, model->momenta, false);
-    if (statistics)
-        memcpy(model->statistics, statistics, model->graph->statistic_floats * sizeof *statistics);
-    model->parameter_version++;
-    if (model->quantised)
-        forget_programs(cpu);
-    return code;
-}
-
-static int cpu_save(void *state, float *parameters, float *momenta, float *statistics,
-                    float *gradients)
-{
-    struct cpu_state *cpu = state;
-    const struct cpu_model *model = &cpu->model;
-
-    omp_set_num_threads((int)cpu->config.threads);
-    int code = translate(model, model->parameters, parameters, true);
-    if (code == 0)
-        code = translate(model, model->momenta, momenta, true);
-    if (code == 0)
-        code = translate(model, model->gradients, gradients, true);
-    if (statistics)
-        memcpy(statistics, model->statistics, model->graph->statistic_floats * sizeof *statistics);
-    return code;
-}
-
-/* ---- computing ---- */
-
-static int cpu_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
-{
-    struct cpu_program *program;
-
-    if (!pass->batch)
-        return 0; /* nothing is ever in flight */
-    int code = find_program(state, pass->batch->count, pass->learns, &program);
-    if (code == 0)
-        code = cpu_program_run(program, pass, loss);
-    if (code == 0 && pass->learns)
-        program->model->parameter_version++; /* BN's running statistics changed, and other programs
-                                                read them */
-    return code;
-}
-
-/* Hash of the parameters' layouts. */
-static uint64_t layout_of(const struct cpu_model *model)
-{
-    uint64_t layout = 0;
-
-    for (uint32_t i = 0; i < model->graph->parameter_count; i++)
-        layout = cpu_layout_hash(layout, model->home[i]);
-    return layout;
-}
-
-static void cpu_memory(void *state, struct backend_memory *memory)
-{
-    const struct cpu_state *cpu = state;
-    const struct cpu_model *model = &cpu->model;
-
-    *memory = (struct backend_memory){.parameters = model->parameters,
-                                      .gradients = model->gradients,
-                                      .momenta = model->momenta,
-                                      .statistics = model->statistics,
-                                      .layout = layout_of(model),
-                                      .activation_bytes = cpu->arena_bytes};
-    for (const struct cpu_program *program = cpu->programs; program; program = program->next)
-        memory->workspace_bytes += program->kept_bytes;
-}
-
-struct update_work {
-    const struct graph *graph;
-    const struct backend_update *update;
-    struct backend_memory arenas;
-};
-
-static void update_part(const void *context, uint64_t first, uint64_t end)
-{
-    const struct update_work *work = context;
-
-    backend_update_host(work->graph, &work->arenas, work->update, first, end);
-}
-
-static int cpu_update(void *state, const struct backend_update *update)
-{
-    struct cpu_state *cpu = state;
-    struct update_work work = {.graph = cpu->config.graph, .update = update};
-
-    cpu_memory(state, &work.arenas);
-    omp_set_num_threads((int)cpu->config.threads);
-    cpu_share(work.graph->parameter_floats, LINE_FLOATS, update_part, &work);
-    cpu->model.parameter_version++;
-    return 0;
-}
-
-/* ---- the schedule ---- */
-
-static int start_timing(void *state)
-{
-    const struct cpu_state *cpu = state;
-    struct cpu_program *program = cpu->programs;
-
-    program->took_ns = memory_array(program->step_count, sizeof *program->took_ns);
-    return program->took_ns ? 0 : -ENOMEM;
-}
-
-static int cpu_schedule(const void *settings, const struct schedule_request *request,
-                        struct schedule *schedule)
-{
-    struct cpu_state cpu = {
-        .config = {.graph = request->graph,
-                   .batch_size = request->batch_size,
-                   .training = request->training,
-                   .ranges = request->ranges,
-                   .threads = request->threads ? request->threads : thread_cpu_count()}};
-    struct cpu_program *program = NULL;
-    double update_ns = 0;
-
-    int code = open_model(&cpu, settings);
-    if (code == 0 && request->ranges)
-        code = plan_int8(&cpu.model, request->ranges);
-    if (code == 0 && (request->passes || request->int8)) /* an INT8 program contains its weights */
-        code = backend_rehearse(&backend_cpu, &cpu, request, start_timing, &update_ns);
-    if (code == 0)
-        code = make_program(&cpu, request->batch_size, request->training, &program);
-    if (code == 0)
-        code = cpu_program_list(program, request->passes, schedule);
-    if (code == 0 && request->training)
-        code = schedule_add_update(schedule, request->graph, "kernel_sgd", update_ns);
-    if (code == 0 && request->passes)
-        code = cpu_peaks(&cpu.model.dnnl, cpu.model.type, schedule);
-    cpu_close(&cpu);
-    return code;
+    return module_usable(&backend_cpu.place, &backend_cpu.plugin);
 }
 
 const struct backend_ops backend_cpu = {
@@ -425,13 +57,6 @@ const struct backend_ops backend_cpu = {
                .summary = "oneDNN on this machine's CPUs, in FP32 or BF16; INT8 inference",
                .options = cpu_options,
                .settings_size = sizeof(struct cpu_settings),
-               .state_size = sizeof(struct cpu_state)},
-    .open = cpu_open,
-    .close = cpu_close,
-    .load = cpu_load,
-    .save = cpu_save,
-    .run = cpu_run,
-    .update = cpu_update,
-    .memory = cpu_memory,
-    .schedule = cpu_schedule,
+               .usable = cpu_usable},
+    .place = {&module_cpu, "iobench_backend_cpu"},
 };

@@ -97,4 +97,5 @@ const struct backend_ops backend_cuda = {
                .settings_size = sizeof(struct cuda_settings),
                .usable = cuda_usable},
     .place = {&module_cuda, "iobench_backend_cuda"},
+    .on_device = true,
 };

@@ -30,15 +30,26 @@ if HAVE_MPI
 libiobench_a_SOURCES += trainer/exchange_mpi.c
 endif
 
+# The objects of the module: programs that cannot load it link them (CPU_LIBS).
 if HAVE_DNNL
-libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
-	trainer/cpu_layouts.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_int8.c trainer/cpu_operations.c trainer/cpu_peaks.c trainer/cpu_program.c trainer/cpu_schedule.c trainer/cpu_shapes.c \
-	trainer/cpu_threads.c
+libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu_settings.h
+noinst_LIBRARIES += trainer/libcpu.a
+trainer_libcpu_a_SOURCES = trainer/cpu/backend.c trainer/cpu/backward.c trainer/cpu/builder.c \
+	trainer/cpu/cpu.h trainer/cpu/dnnl.h trainer/cpu/forward.c trainer/cpu/int8.c trainer/cpu/layouts.c \
+	trainer/cpu/operations.c trainer/cpu/peaks.c trainer/cpu/program.c trainer/cpu/schedule.c \
+	trainer/cpu/shapes.c trainer/cpu/threads.c
 if DNNL_IS_3
-libiobench_a_SOURCES += trainer/cpu_dnnl3.c
+trainer_libcpu_a_SOURCES += trainer/cpu/dnnl3.c
 else
-libiobench_a_SOURCES += trainer/cpu_dnnl2.c
+trainer_libcpu_a_SOURCES += trainer/cpu/dnnl2.c
 endif
+trainer_libcpu_a_CFLAGS = $(AM_CFLAGS) -fPIC
+CPU_LIBS = $(TAKE_CPU) trainer/libcpu.a $(DNNL_LIBS)
+module_PROGRAMS += iobench-cpu.so
+iobench_cpu_so_SOURCES = base/module_version.c
+iobench_cpu_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_cpu_so_LDFLAGS = $(SANITIZE) -shared
+iobench_cpu_so_LDADD = $(CPU_LIBS)
 endif
 
 if HAVE_NCCL

@@ -135,7 +135,6 @@ uint64_t training_activation_bytes(const struct training *training)
     return graph_cost(training->graph).activation_bytes / sizeof(float) * value_bytes(training);
 }
 
-/* Device backends keep almost all on the device. */
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -148,7 +147,7 @@ static int check_memory(const struct training *training)
         memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];
 
-    if (backend_ops_of(training->choice.plugin)->place.module)
+    if (backend_ops_of(training->choice.plugin)->on_device)
         return 0;
     bytes_text(need_bytes, need, sizeof need);
     if (config->memory_bytes && memory_resident_bytes() + need_bytes > config->memory_bytes)

@@ -32,7 +32,7 @@ CLI_TESTS = \
 	tests/cli/place.sh \
 	tests/cli/plan.sh \
 	tests/cli/plot.sh \
-	tests/cli/portable.sh \
+	tests/cli/modules.sh tests/cli/portable.sh \
 	tests/cli/ramp.sh \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \

@@ -22,8 +22,10 @@ other_user=
 bare /bin/sh -c : 2>/dev/null || skip "no root folder of its own can be had here"
 
 modules=
-[ ! -f "$BUILD/iobench-cuda.so" ] || modules=$BUILD/iobench-cuda.so
-# shellcheck disable=SC2086 # none, or one
+for module in archive cpu cuda mpi; do
+    [ ! -f "$BUILD/iobench-$module.so" ] || modules="$modules $BUILD/iobench-$module.so"
+done
+# shellcheck disable=SC2086 # words
 expect 0 sh "$SRCDIR/portable.sh" portable "$IOBENCH" "$BUILD/cachectl/cachectl" $modules \
     "$SRCDIR/README.md"
 says "portable.tar.gz"

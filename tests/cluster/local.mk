@@ -9,9 +9,9 @@ EXTRA_DIST += $(CLUSTER_TESTS) tests/cluster/cluster.sh
 if HAVE_MPI
 check_PROGRAMS += tests/cluster/ranks tests/cluster/steps
 tests_cluster_ranks_SOURCES = tests/cluster/ranks.c
-tests_cluster_ranks_LDADD = $(LIBIOBENCH_LIBS)
+tests_cluster_ranks_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(LIBIOBENCH_LIBS)
 tests_cluster_steps_SOURCES = tests/cluster/steps.c
-tests_cluster_steps_LDADD = $(LIBIOBENCH_LIBS)
+tests_cluster_steps_LDADD = $(MPI_RANKS_LIBS) $(LIBIOBENCH_LIBS)
 endif
 
 # The verbs transport with our own library in place of libibverbs.

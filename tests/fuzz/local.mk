@@ -113,11 +113,15 @@ tests_fuzz_replay_server_SOURCES = tests/fuzz/fuzz_server.c $(FUZZ_REPLAY) \
 	tests/fuzz/fuzz_text.h
 tests_fuzz_replay_server_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_archive_SOURCES = tests/fuzz/fuzz_archive.c $(FUZZ_REPLAY)
-tests_fuzz_replay_archive_LDADD = $(LIBIOBENCH_LIBS)
+tests_fuzz_replay_archive_LDADD = $(SOURCE_ARCHIVE_LIBS) $(LIBIOBENCH_LIBS)
 
 # The same objects with libFuzzer's main(). -rdynamic: dlsym() must find fuzz_nvml.
 tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.$(OBJEXT) libiobench.a
 	$(AM_V_CCLD)$(LINK) -rdynamic -fsanitize=fuzzer $(filter %.$(OBJEXT),$^) $(LIBIOBENCH_LIBS)
+if HAVE_ARCHIVE
+tests/fuzz/fuzz_archive: pack/libarchive-source.a
+tests/fuzz/fuzz_archive: LIBIOBENCH_LIBS := $(SOURCE_ARCHIVE_LIBS) $(LIBIOBENCH_LIBS)
+endif
 tests/fuzz/fuzz_plans: trainer/cuda/dnn_choices.$(OBJEXT) # does not need CUDA
 
 EXTRA_DIST += tests/fuzz/campaign.sh tests/fuzz/run.sh tests/fuzz/corpus

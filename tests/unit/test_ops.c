@@ -93,7 +93,8 @@ static void nobody_lacks_what_is_called(void **unused)
     FOR_ALL(trainer_registry, trainer_ops,
             ops->plugin.idle || (ops->open && ops->close && ops->step));
     FOR_ALL(probe_registry, probe_ops, ops->open && ops->close && ops->sample);
-    FOR_ALL(source_registry, source_ops, ops->open && ops->close && ops->read);
+    FOR_ALL(source_registry, source_ops,
+            ops->place.module || (ops->open && ops->close && ops->read));
 }
 
 int main(void)

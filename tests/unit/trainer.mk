@@ -29,38 +29,38 @@ tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_quantise
 tests_unit_test_quantise_SOURCES = tests/unit/test_quantise.c tests/unit/training.h tests/unit/unit.h
-tests_unit_test_quantise_LDADD = $(UNIT_LIBS)
+tests_unit_test_quantise_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 if HAVE_DNNL
 UNIT_TESTS += tests/unit/test_cpu
 tests_unit_test_cpu_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
-tests_unit_test_cpu_LDADD = $(UNIT_LIBS)
+tests_unit_test_cpu_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_bf16
 tests_unit_test_bf16_SOURCES = tests/unit/test_bf16.c tests/unit/training.h tests/unit/unit.h
-tests_unit_test_bf16_LDADD = $(UNIT_LIBS)
+tests_unit_test_bf16_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_learning
 tests_unit_test_learning_SOURCES = tests/unit/test_learning.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_learning_LDADD = $(UNIT_LIBS)
+tests_unit_test_learning_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 endif
 
 # These test every backend in the build.
 UNIT_TESTS += tests/unit/test_backend
 tests_unit_test_backend_SOURCES = tests/unit/test_backend.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_backend_LDADD = $(UNIT_LIBS)
+tests_unit_test_backend_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_trainer_golden
 tests_unit_test_trainer_golden_SOURCES = tests/unit/test_trainer_golden.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_trainer_golden_LDADD = $(UNIT_LIBS)
+tests_unit_test_trainer_golden_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_overfit
 tests_unit_test_overfit_SOURCES = tests/unit/test_overfit.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_overfit_LDADD = $(UNIT_LIBS)
+tests_unit_test_overfit_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_recipe
 tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c tests/unit/folder.h tests/unit/unit.h

@@ -4,7 +4,7 @@
  * compiles `#pragma omp parallel` to. Not every compiler has omp.h, and a second runtime would
  * create a second set of threads.
  */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 void GOMP_parallel(void (*body)(void *argument), void *argument, unsigned threads, unsigned flags);
 int omp_get_thread_num(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * oneDNN 3: layouts are handles, factors are arguments. */
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 
 #include "base/random.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * oneDNN 2: layouts are values, factors are attributes. */
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 
 #include "base/memory.h"
 #include "base/random.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The forward pass of a program: the steps of each node, in the graph's order. */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * of two arrays that no cache holds (STREAM's add). Best of a few rounds: other work only slows
  * them down.
  */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

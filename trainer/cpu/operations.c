@@ -3,7 +3,7 @@
  * Primitive descriptors. oneDNN 2 makes an operation descriptor first; oneDNN 3 takes the same
  * arguments in one call, and some of them more explicitly.
  */
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 
 struct request {
     const struct cpu_operation *operation;

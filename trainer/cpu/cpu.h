@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend's internals, for trainer/backend_cpu.c and trainer/cpu_*.c only.
+ * The cpu backend's internals, the module iobench-cpu.so.
  *
  * A program is the graph compiled for a number of images, to train or to infer: a list of steps,
  * each a oneDNN primitive with its tensors or a function of our own. It is built once and run for
@@ -17,11 +17,11 @@
  *
  * The first error while building is kept in the program, so that building code reads as a list.
  */
-#ifndef IOBENCH_TRAINER_CPU_H
-#define IOBENCH_TRAINER_CPU_H
+#ifndef IOBENCH_TRAINER_CPU_CPU_H
+#define IOBENCH_TRAINER_CPU_CPU_H
 
 #include "trainer/backend.h"
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 #include "trainer/lifetimes.h"
 #include "trainer/quantise.h"
 
@@ -135,14 +135,14 @@ struct cpu_program {
     uint64_t *took_ns; /* per step, summed over runs; NULL: not timed */
 };
 
-/* ---- cpu_threads.c ---- */
+/* ---- threads.c ---- */
 
 /* One thread's share, [first, end), of some work. */
 typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
 /* Split `count` items among all threads in multiples of `unit`; return when all are done. */
 void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
 
-/* ---- cpu_builder.c: the calls that a program is built with ---- */
+/* ---- builder.c: the calls that a program is built with ---- */
 
 uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint64_t bytes,
                         void *address);
@@ -196,7 +196,7 @@ void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
 void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node);
 
-/* ---- cpu_shapes.c ---- */
+/* ---- shapes.c ---- */
 
 /* A node's output in the canonical layout, as planes or as rows. */
 const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number,
@@ -211,8 +211,8 @@ struct cpu_operation cpu_operation_of(const struct graph_node *node);
 
 /* ---- the passes: the steps of each node ---- */
 
-void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
-void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
+void cpu_build_forward(struct cpu_program *program);  /* forward.c */
+void cpu_build_backward(struct cpu_program *program); /* backward.c */
 /* Return a node's output in floating point, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* Convert the output of a node that the program stores in INT8. */
@@ -220,7 +220,7 @@ void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_i
 /* An INT8 convolution with the nodes fused into it. */
 void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 
-/* ---- cpu_program.c ---- */
+/* ---- program.c ---- */
 
 struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training);
 void cpu_program_destroy(struct cpu_program *program);
@@ -229,15 +229,17 @@ int cpu_program_bind(struct cpu_program *program, void *arena);
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
                     struct backend_loss *loss);
 
-/* ---- cpu_peaks.c ---- */
+/* ---- peaks.c ---- */
 
 /* Measure the schedule's peaks, of matrix products in that type, on OpenMP's current number of
  * threads. */
 int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule);
 
-/* ---- cpu_schedule.c ---- */
+/* ---- schedule.c ---- */
 
 /* Append the program's steps. passes: number of timed runs. */
 int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule);
+
+extern const struct backend_ops iobench_backend_cpu; /* what the program finds in the module */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cpu_dnnl.h"
+#include "trainer/cpu/dnnl.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

@@ -4,7 +4,7 @@
  * built after the parameters are loaded. A node with a step is stored in INT8 only; FP32 consumers
  * convert it. A residual sum is fused into the convolution and computed in place.
  */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 /* A node's output in NHWC, which INT8 convolutions prefer. */
 static const struct cpu_layout *pixels_of(const struct cpu_program *program, uint32_t number,

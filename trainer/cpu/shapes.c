@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Node shapes as oneDNN layouts and windows, for all passes. */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number,
                                           dnnl_data_type_t type)

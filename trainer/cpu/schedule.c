@@ -3,7 +3,7 @@
  * Lists a program's steps. Queries the finished primitives, so that building and running store
  * nothing for it.
  */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
  * The backward pass of a program: the steps of each node in reverse order. When a node's turn
  * comes, each of its consumers has added a gradient of its output; their sum is propagated.
  */
-#include "trainer/cpu.h"
+#include "trainer/cpu/cpu.h"
 
 #include "base/fail.h"
 

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The program starts without the libraries of its modules, and names the module that is missing.
+. "$(dirname "$0")/cli.sh"
+
+# ---- the program itself needs none of them ----
+if command -v ldd >/dev/null && ldd "$IOBENCH" >libraries 2>/dev/null; then
+    ! grep -E 'libdnnl|libmpi|libarchive|libxml2|libibverbs|libcuda' libraries || die "it links them"
+fi
+
+# ---- alone in a folder: all that needs no module works, the rest says what is not there ----
+mkdir alone
+cp "$IOBENCH" alone/
+"$IOBENCH" pack synthetic:count=8,classes=2,mean=4k set -f recordio >/dev/null
+tar -cf images.tar set
+expect 0 alone/iobench run --data set --runs 1 --batch-size 4 --no-calibrate
+lacks() { # MODULE STATUS COMMAND...
+    module=$1
+    shift
+    expect "$@"
+    says "iobench-$module.so: not found next to the program"
+}
+built_with MPI && lacks mpi 1 env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 alone/iobench run --data set
+built_with DNNL && lacks cpu 1 alone/iobench train --data set --network lenet --size 32 --backend cpu
+built_with ARCHIVE && lacks archive 1 alone/iobench pack --from archive images.tar other
+# Without it the next best backend is taken.
+expect 0 alone/iobench train --data set --network lenet --size 32 --classes 2 --batch-size 4 --limit-samples 4 \
+    --epochs 1 --memory 16m
+says "reference"
+exit 0

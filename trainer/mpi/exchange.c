@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The mpi exchange: one non-blocking all-reduce per bucket, started as soon as the bucket is final,
+ * so that communication overlaps the backward pass. MPI makes progress only inside its calls: every
+ * ready() is an opportunity. From IN_PLACE_MOST ranks on sums are not made in place: Open MPI then
+ * sends everything log2(ranks) times instead of less than twice.
+ *
+ * A failing rank aborts the others, which notice while they wait here; an unresponsive one is
+ * detected by time-out.
+ */
+#include "trainer/exchange.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "ranks/mpi/mpi.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+enum { IN_PLACE_MOST = 3 };
+
+struct exchange_mpi_state {
+    MPI_Comm ranks; /* a private communicator, so no other message is mistaken for gradients */
+    struct exchange_config config;
+    struct buckets buckets;
+    float *own;            /* this rank's gradients; NULL: summed in place */
+    MPI_Request *requests; /* one per bucket */
+    MPI_Status *statuses;  /* as many: MPICH's headers make gcc warn about MPI_STATUSES_IGNORE */
+};
+
+static int check(int status, const char *what)
+{
+    return mpi_check(status, "exchange mpi", what);
+}
+
+static int mpi_open(void *state, const void *settings, const struct exchange_config *config)
+{
+    struct exchange_mpi_state *mpi = state;
+    int is_running = 0;
+
+    (void)settings;
+    mpi->config = *config;
+    mpi->ranks = MPI_COMM_NULL;
+    if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
+        return fail(ENODEV, "exchange mpi: this process was not started by mpirun or srun");
+    int code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    if (code)
+        return code;
+    MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
+    if (config->on_device)
+        return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
+    mpi->buckets = config->buckets;
+    for (uint32_t i = 0; i < mpi->buckets.count; i++)
+        if (buckets_floats(&mpi->buckets, i) > INT_MAX)
+            return fail(EINVAL,
+                        "exchange mpi: a bucket holds at most %d floats: use more --buckets, or "
+                        "fewer classes if one layer has more",
+                        INT_MAX);
+    mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
+    mpi->statuses = memory_array(mpi->buckets.count, sizeof *mpi->statuses);
+    if (!mpi->requests || !mpi->statuses)
+        return -ENOMEM;
+    if (config->ranks->place.ranks > IN_PLACE_MOST) {
+        mpi->own = memory_array(config->buckets.floats, sizeof *mpi->own);
+        if (!mpi->own)
+            return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < mpi->buckets.count; i++)
+        mpi->requests[i] = MPI_REQUEST_NULL;
+    return 0;
+}
+
+static void mpi_close(void *state, bool failed)
+{
+    struct exchange_mpi_state *mpi = state;
+
+    (void)failed;
+    free(mpi->requests);
+    free(mpi->statuses);
+    free(mpi->own);
+    if (mpi->ranks != MPI_COMM_NULL && !mpi->config.ranks->is_broken)
+        MPI_Comm_free(&mpi->ranks);
+}
+
+/* Progress the pending all-reduces. done: all are complete. */
+static int progress(struct exchange_mpi_state *mpi, int *done)
+{
+    return check(MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses),
+                 "add up gradients");
+}
+
+static int start_sum(struct exchange_mpi_state *mpi, uint64_t start, uint64_t count)
+{
+    float *sums = mpi->config.gradients + start;
+    const void *from = MPI_IN_PLACE;
+
+    if (mpi->own)
+        from = memcpy(mpi->own + start, sums, count * sizeof *sums);
+    return check(MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
+                                &mpi->requests[mpi->buckets.started - 1]),
+                 "add up gradients");
+}
+
+static int mpi_ready(void *state, uint64_t done)
+{
+    struct exchange_mpi_state *mpi = state;
+    uint64_t start, count;
+    int code = 0, moved;
+
+    while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count))
+        code = start_sum(mpi, start, count);
+    if (code == 0 && mpi->buckets.started)
+        code = progress(mpi, &moved);
+    return code;
+}
+
+/* A pending all-reduce cannot be cancelled, so MPI cannot finalise cleanly afterwards. */
+static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
+{
+    struct ranks *ranks = mpi->config.ranks;
+
+    if (ranks_called_off(ranks)) {
+        ranks->is_broken = true;
+        return fail(ECANCELED, "another rank failed");
+    }
+    if (mpi->config.timeout_ns == 0 || waited_ns < mpi->config.timeout_ns)
+        return 0;
+    ranks->is_broken = true;
+    return fail(
+        ETIMEDOUT,
+        "exchange mpi: rank %u waited %llu s to sum gradients: another rank is unresponsive",
+        ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
+}
+
+static int mpi_finish(void *state)
+{
+    struct exchange_mpi_state *mpi = state;
+    const uint64_t start_ns = clock_now_ns();
+    int done = 0;
+
+    while (!done) {
+        int code = progress(mpi, &done);
+        if (code == 0 && !done)
+            code = give_up(mpi, clock_now_ns() - start_ns);
+        if (code)
+            return code;
+        if (!done)
+            sched_yield(); /* ranks may share CPUs */
+    }
+    mpi->buckets.started = 0;
+    return 0;
+}
+
+extern const struct exchange_ops iobench_exchange_mpi;
+
+const struct exchange_ops iobench_exchange_mpi = {
+    .plugin = {.name = "mpi", .state_size = sizeof(struct exchange_mpi_state)},
+    .open = mpi_open,
+    .close = mpi_close,
+    .ready = mpi_ready,
+    .finish = mpi_finish,
+};
