@@ -84,7 +84,7 @@ clean 2 "$IOBENCH" run job.ini
 # The output of a command.
 clean 0 "$IOBENCH" run --data set --format files --runs 1 --decode none --no-calibrate --dry-run
 # Only the program's own colours, and only on a terminal.
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     "$IOBENCH" pack synthetic:count=12,mean=6000 fine -f recordio >/dev/null
     script -qec "'$IOBENCH' run --data fine --runs 1 --decode none --no-calibrate --label '$(printf 'l\033[1mx\033[5m')'" typed \
         >/dev/null </dev/null

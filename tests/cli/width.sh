@@ -56,6 +56,6 @@ if [ "$(COLUMNS=100 "$IOBENCH" plan tiny --backend reference | wc -l)" = \
 fi
 COLUMNS=60 "$IOBENCH" doctor . >table || die "doctor"
 table="doctor at 60" && widest 60
-command -v script >/dev/null || exit 0
+script -qec true /dev/null >/dev/null 2>&1 </dev/null || exit 0 # no script, or no pseudo-terminals
 script -qec "stty cols 60; '$IOBENCH' doctor ." /dev/null >table </dev/null || die "doctor in a terminal: $(cat table)"
 table="doctor in a terminal" && widest 60

@@ -66,6 +66,16 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &pair);
 }
 
+bool nobody_can_run(const char *path)
+{
+    int status;
+    const pid_t child = fork();
+
+    if (child == 0)
+        _exit(setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY) || access(path, X_OK));
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 __attribute__((noreturn)) static void become(char *const words[], unsigned flags, int out,
                                              int error)
 {

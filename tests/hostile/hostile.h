@@ -126,6 +126,9 @@ void command_words(char *words[COMMAND_WORDS], int count, const char *template, 
 void command_words_free(char *words[COMMAND_WORDS]);
 /* Run words, which end with NULL. */
 void command_run(char *const words[], unsigned flags, struct command_result *result);
+/* Can the user of AS_NOBODY start it? Not in a folder that others cannot enter, as /root. */
+bool nobody_can_run(const char *path);
+
 /* Run the program with these words, separated by blanks. Any failure ends the test. */
 void run_program(const char *words);
 void command_free(struct command_result *result);

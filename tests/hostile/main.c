@@ -94,6 +94,7 @@ static const struct {
 /* The test's own folder. Below it, sentinel/ and the sets must not change; out/, cache/ and tmp/
  * may. */
 static char folder[PATH_MAX], program[PATH_MAX];
+static bool is_open; /* other users can start the program */
 static unsigned run_count, fault_count, skipped_count, set_count;
 static unsigned sample_every = SAMPLE_EVERY;
 static bool is_long;
@@ -256,7 +257,8 @@ static bool applies(const struct hostile_set *set, unsigned number, unsigned ind
 static void one_set(const struct hostile_set *set, unsigned number)
 {
     if (((set->flags & LONG_RUN) && !is_long) ||
-        ((set->flags & (NEEDS_ROOT | AS_NOBODY)) && geteuid() != 0)) {
+        ((set->flags & (NEEDS_ROOT | AS_NOBODY)) && geteuid() != 0) ||
+        ((set->flags & AS_NOBODY) && !is_open)) {
         skipped_count++;
         return;
     }
@@ -292,6 +294,7 @@ static void prepare(void)
         give_up("cannot find the build or the source folder");
     setenv("HOSTILE_SOURCE", path, 1);
     snprintf(path, sizeof path, "%.4000s/iobench", program);
+    is_open = nobody_can_run(path);
     setenv("HOSTILE_PROGRAM", path, 1);
     snprintf(folder, sizeof folder, "%.3000s/iobench-hostile-XXXXXX",
              temporary ? temporary : "/tmp");
