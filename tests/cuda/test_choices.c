@@ -67,6 +67,36 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
     dnn_choices_free(choices);
 }
 
+/* One that was wrong is not found again, neither here nor in the file; the others are, and it may
+ * come back. */
+static void a_wrong_plan_leaves_the_file(void **unused)
+{
+    const char *path = folder_path("plans.json");
+    const struct dnn_choice written = {.engine = 7};
+    struct dnn_choice choice;
+    uint32_t candidates;
+    double milliseconds;
+
+    (void)unused;
+    for (int round = 0; round < 2; round++) {
+        struct dnn_choices *choices = dnn_choices_read(path);
+        assert_int_equal(dnn_choices_put(choices, "wrong", &written, 1, 0.5), 0);
+        assert_int_equal(dnn_choices_write(choices, path), 0);
+        dnn_choices_free(choices);
+        choices = dnn_choices_read(path);
+        assert_true(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
+        assert_int_equal(dnn_choices_drop(choices, "wrong"), 0);
+        assert_false(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
+        assert_int_equal(dnn_choices_write(choices, path), 0);
+        dnn_choices_free(choices);
+        choices = dnn_choices_read(path);
+        assert_false(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
+        assert_true(
+            dnn_choices_get(choices, "job 0, layer 0", &choice, &candidates, &milliseconds));
+        dnn_choices_free(choices);
+    }
+}
+
 /* Jobs leave no file but the plans. */
 static void nothing_else_is_left(void **unused)
 {
@@ -86,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_side_by_side_lose_no_plan),
+        cmocka_unit_test(a_wrong_plan_leaves_the_file),
         cmocka_unit_test(nothing_else_is_left),
     };
 

@@ -309,6 +309,10 @@ static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_fo
         dnn_destroy(plan->plan);
         plan->plan = NULL;
     }
+    if (failed && *code == 0) { /* else each start would try it again, if no engine is better */
+        *code = dnn_choices_drop(dnn->kept, plan->key);
+        dnn->changed = true;
+    }
     return failed == 0;
 }
 
@@ -371,8 +375,8 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
                 *code = -ENOTSUP; /* the unfused steps remain */
             if (*code == 0)
                 *code = remember(dnn, plan);
-            if (*code == 0 && dnn->handle) /* an interrupted first start resumes here */
-                dnn_keep(dnn);             /* write errors are reported at the end */
+            if (dnn->handle)   /* an interrupted first start resumes here */
+                dnn_keep(dnn); /* write errors are reported at the end */
         }
         if (*code == 0)
             *code = dnn_plan_workspace(plan->plan, &plan->known.workspace_bytes);

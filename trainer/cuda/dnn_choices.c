@@ -130,6 +130,14 @@ int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct d
     return 0;
 }
 
+/* A row that is null is none; one that were missing would be taken from the file again. */
+int dnn_choices_drop(struct dnn_choices *choices, const char *key)
+{
+    return json_object_set_new(choices->rows, key, json_null())
+               ? fail(ENOMEM, "out of memory for plans")
+               : 0;
+}
+
 static int write_whole(const json_t *rows, const char *path)
 {
     struct file_draft draft;

@@ -33,6 +33,8 @@ bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct 
                      uint32_t *candidates, double *milliseconds);
 int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
                     uint32_t candidates, double milliseconds);
+/* Forget a row that turned out to be wrong, also in the file, once that is written. */
+int dnn_choices_drop(struct dnn_choices *choices, const char *key);
 /* Replace the file atomically, keeping rows that other processes added meanwhile. */
 int dnn_choices_write(struct dnn_choices *choices, const char *path);
 
