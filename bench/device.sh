@@ -38,6 +38,7 @@ TOURNAMENT=${TOURNAMENT:-64}
 NETWORK=${NETWORK:-resnet50}
 CLASSES=${CLASSES:-1000}
 FEED_BATCH=${FEED_BATCH:-256}
+ROWS=${ROWS:-224}
 PYTHON=${PYTHON:-python3}
 PARTS=
 while [ $# -gt 0 ]; do
@@ -241,7 +242,7 @@ feed() {
     [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=$CLASSES,mean=110k" "$set" --shards 8
     set -- --data "$set" --batch-size "$FEED_BATCH"
     run 60 "$program" "$@" --epochs 2 --runs 1
-    run 150 "$program" "$@" --epochs 3 --runs 1 --trainer "$NETWORK"
+    run 150 "$program" "$@" --epochs 3 --runs 1 --trainer "$NETWORK" --decode "jpeg:size=$ROWS"
     set -- train --network "$NETWORK" --lr 0.01 "$@"
     for ahead in 0 2; do
         run 100 "$program" "$@" --epochs 2 --backend "cuda:ahead=$ahead,tournament=$TOURNAMENT"
@@ -259,11 +260,11 @@ nvjpeg() {
     program=$(tool iobench) set=$WORK/set
     for engine in hardware gpu; do
         run 60 "$(tool bench/device_decode)" --images "${DECODE_IMAGES:-512}" --seconds "${RATE_SECONDS:-2}" \
-            --threads "${DECODE_THREADS:-16}" --least 32 jpeg:scale=none "nvjpeg:engine=$engine${DECODE_MORE-}"
+            --threads "${DECODE_THREADS:-16}" --least 32 "jpeg:scale=none,size=$ROWS" "nvjpeg:engine=$engine,size=$ROWS${DECODE_MORE-}"
     done
     [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-8192},classes=$CLASSES,mean=110k" "$set" --shards 8
     for threads in 2 4 8; do
-        run 60 "$program" --data "$set" --batch-size "$FEED_BATCH" --epochs 3 --runs 1 --trainer "$NETWORK" --decode "nvjpeg:engine=auto${DECODE_MORE-}" \
+        run 60 "$program" --data "$set" --batch-size "$FEED_BATCH" --epochs 3 --runs 1 --trainer "$NETWORK" --decode "nvjpeg:engine=auto,size=$ROWS${DECODE_MORE-}" \
             --decode-threads $threads
     done
 }

@@ -61,15 +61,18 @@ says "FAILED: not done after" "skipped: no time is left" "has used half of the t
 
 [ "${IOBENCH_LONG:-0}" != 0 ] || exit 0
 rm -r "$results"
+export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 begun=$(date +%s)
 env PATH="$programs:$PATH" PYTHON=false REFERENCE=reference NETWORK=lenet NETWORKS="lenet tiny" SIDE=28 BATCH=2 STEPS=2 \
-    BATCHES="2 3" RATE_SECONDS=0 TOURNAMENT=1 FEED_BATCH=2 IMAGES=8 CLASSES=10 DECODE_IMAGES=3 DECODE_THREADS=1 \
+    ROWS=28 BATCHES="2 3" RATE_SECONDS=0 TOURNAMENT=1 FEED_BATCH=2 IMAGES=8 CLASSES=10 DECODE_IMAGES=3 DECODE_THREADS=1 \
     DECODE_MORE=,memory=8MiB sh "$SRCDIR/bench/device.sh" --out "$results" --work "$T/scratch" --seconds 540 >/dev/null 2>&1
 took=$(($(date +%s) - begun))
-[ $took -le 560 ] || die "it took $took s"
+out=$(cat "$results/results.txt")
+[ $took -lt 600 ] || die "it took $took s" # more than a call may
 check_parts
 wrong=$(grep -- '^-- FAILED' "$results/results.txt" | grep -v 'not done after')
-[ -z "$wrong" ] || die "$(cat "$results/results.txt")"
+[ -z "$wrong" ] || die "$wrong"
 for part in losses rates layers feed nvjpeg fusion precisions networks; do
-    sed -n "/^==== $part\$/,/^==== /p" "$results/results.txt" | grep -q '^-- ok' || die "nothing of $part was done: $(cat "$results/results.txt")"
+    sed -n "/^==== $part\$/,/^==== /p" "$results/results.txt" | grep -q '^-- ok' || die "nothing of $part was done"
 done
+echo "$took s of 540"
