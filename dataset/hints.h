@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HINT_BYTES_MAX = 256 };
+enum { HINT_BYTES_MAX = 384 };
 
 struct hint {
     uint8_t *bytes;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 48, HINTS_VERSION = 1, LENGTH_BYTES = 2 };
+enum { HEADER_BYTES = 48, HINTS_VERSION = 2, LENGTH_BYTES = 2 };
 
 static const enum sidecar_place places[] = {SIDECAR_BESIDE, SIDECAR_CACHE};
 enum { PLACES = sizeof places / sizeof *places };

@@ -24,7 +24,7 @@ struct decode_source {
     bool wants_hint; /* its make_hint() is the next call; without a hint so far */
 };
 
-enum { DECODE_HINT_MAX = 256 };
+enum { DECODE_HINT_MAX = 384 };
 
 struct decoder_traits {
     /* Size of one output row; 0 if nothing is written; 8 for checksum: a little-endian u64, CRC-32C
@@ -44,7 +44,7 @@ struct decode_figures {
     uint64_t of_kind[IMAGE_KINDS]; /* other than JPEG */
     uint64_t truncated;            /* ended early; refused, or decoded as far as possible */
     uint64_t corrupt; /* libjpeg warned of corrupt bytes in the decoded part; likewise */
-    uint64_t entered; /* not decoded above the crop, thanks to a hint */
+    uint64_t entered; /* not decoded above the crop, or right of it, thanks to a hint */
     uint64_t stale;   /* hints that are not of the image, and were not used */
     uint64_t on_cpu;  /* of a decoder on a device: images that were left to the CPU */
 };

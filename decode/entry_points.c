@@ -4,30 +4,56 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 
-enum { POINT_BYTES = 14 };
-
-_Static_assert(ENTRY_POINTS_MAX *POINT_BYTES <= DECODE_HINT_MAX, "a hint has room for all points");
+enum { POINT_BYTES = 10, GROUP = 4, CRC_BYTES = 4 };
 
 static uint32_t spacing_of(uint32_t mcu_rows)
 {
     return (mcu_rows + ENTRY_POINTS_MAX - 1) / ENTRY_POINTS_MAX;
 }
 
-/* crc: of the image up to the point. */
-static uint32_t seal(uint32_t crc, uint32_t row, const uint8_t *point)
+static size_t group_offset(uint32_t group)
 {
-    uint8_t number[4];
-
-    bytes_put_le32(number, row);
-    return crc32c(crc32c(crc, number, sizeof number), point + 4, POINT_BYTES - 4);
+    return (size_t)group * (CRC_BYTES + GROUP * POINT_BYTES);
 }
 
-static void put_point(uint8_t *to, const struct baseline_point *point, uint32_t crc)
+static size_t point_offset(uint32_t i)
 {
-    bytes_put_le32(to + 4, (uint32_t)point->bit);
+    return group_offset(i / GROUP) + CRC_BYTES + i % GROUP * POINT_BYTES;
+}
+
+static size_t hint_bytes(uint32_t count)
+{
+    return count ? point_offset(count - 1) + POINT_BYTES : 0;
+}
+
+_Static_assert(ENTRY_POINTS_MAX *POINT_BYTES + (ENTRY_POINTS_MAX + GROUP - 1) / GROUP * CRC_BYTES <=
+                   DECODE_HINT_MAX,
+               "a hint has room for all points");
+
+/* The CRC up to a point. */
+struct seal {
+    uint32_t crc;
+    size_t done;
+};
+
+/* Returns false if the point is above the one before, or outside the image. */
+static bool seal_point(struct seal *seal, const struct decode_source *source, const uint8_t *raw)
+{
+    const size_t end = (size_t)bytes_le32(raw) / 8 + 1;
+
+    if (end < seal->done || end > source->length)
+        return false;
+    seal->crc = crc32c(seal->crc, (const uint8_t *)source->bytes + seal->done, end - seal->done);
+    seal->crc = crc32c(seal->crc, raw, POINT_BYTES);
+    seal->done = end;
+    return true;
+}
+
+static void put_point(uint8_t *to, const struct baseline_point *point)
+{
+    bytes_put_le32(to, (uint32_t)point->bit);
     for (int i = 0; i < 3; i++)
-        bytes_put_le16(to + 8 + 2 * i, point->dc[i]);
-    bytes_put_le32(to, seal(crc, point->row, to));
+        bytes_put_le16(to + 4 + 2 * i, point->dc[i]);
 }
 
 void entry_points_note(struct entry_points *notes, struct baseline *decoder, uint32_t mcu_rows)
@@ -41,18 +67,18 @@ void entry_points_note(struct entry_points *notes, struct baseline *decoder, uin
 size_t entry_points_finish(const struct entry_points *notes, struct baseline *decoder,
                            const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX])
 {
-    uint32_t crc = 0;
-    size_t done = 0;
+    struct seal seal = {0, 0};
 
     if (source->length > UINT32_MAX / 8 || baseline_finish_points(decoder))
         return 0;
     for (uint32_t i = 0; i < notes->count; i++) {
-        const size_t end = (size_t)(notes->points[i].bit / 8) + 1;
-        crc = crc32c(crc, (const uint8_t *)source->bytes + done, end - done);
-        done = end;
-        put_point(hint + i * POINT_BYTES, &notes->points[i], crc);
+        uint8_t *raw = hint + point_offset(i);
+        put_point(raw, &notes->points[i]);
+        if (!seal_point(&seal, source, raw))
+            return 0;
+        bytes_put_le32(hint + group_offset(i / GROUP), seal.crc);
     }
-    return (size_t)notes->count * POINT_BYTES;
+    return hint_bytes(notes->count);
 }
 
 size_t entry_points_make(struct baseline *decoder, struct bump *bump,
@@ -72,24 +98,28 @@ size_t entry_points_make(struct baseline *decoder, struct bump *bump,
 }
 
 enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,
-                             struct baseline_point *point)
+                             struct entry_points *found)
 {
     const uint32_t spacing = spacing_of(mcu_rows), count = (mcu_rows - 1) / spacing;
+    const uint8_t *hint = source->hint;
+    struct seal seal = {0, 0};
+    uint32_t i = 0;
 
     if (source->hint_bytes == 0)
         return ENTRY_NONE;
-    if (source->hint_bytes != (size_t)count * POINT_BYTES)
+    if (source->hint_bytes != hint_bytes(count))
         return ENTRY_STALE;
-    if (row < spacing)
+    found->count = row / spacing < count ? row / spacing : count;
+    if (found->count == 0)
         return ENTRY_NONE;
-    const uint32_t last = row / spacing < count ? row / spacing : count;
-    const uint8_t *from = (const uint8_t *)source->hint + (size_t)(last - 1) * POINT_BYTES;
-    *point = (struct baseline_point){.row = last * spacing, .bit = bytes_le32(from + 4)};
-    for (int i = 0; i < 3; i++)
-        point->dc[i] = bytes_le16(from + 8 + 2 * i);
-    const size_t bytes = (size_t)(point->bit / 8) + 1;
-    if (bytes > source->length ||
-        seal(crc32c(0, source->bytes, bytes), point->row, from) != bytes_le32(from))
-        return ENTRY_STALE;
-    return ENTRY_FOUND;
+    for (; i < found->count || (i % GROUP && i < count); i++) {
+        const uint8_t *raw = hint + point_offset(i);
+        struct baseline_point *point = &found->points[i];
+        *point = (struct baseline_point){.row = (i + 1) * spacing, .bit = bytes_le32(raw)};
+        for (int j = 0; j < 3; j++)
+            point->dc[j] = bytes_le16(raw + 4 + 2 * j);
+        if (!seal_point(&seal, source, raw))
+            return ENTRY_STALE;
+    }
+    return seal.crc == bytes_le32(hint + group_offset((i - 1) / GROUP)) ? ENTRY_FOUND : ENTRY_STALE;
 }

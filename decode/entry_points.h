@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * entry_points: the hint of a baseline JPEG (decode/decoder.h): points at which decoding can begin,
- * so that rows above a crop are not decoded.
+ * entry_points: the hint of a baseline JPEG (decode/decoder.h): points at which decoding can begin
+ * or go on, so that what is above a crop, or right of it, is not decoded.
  *
- * Up to 16 points, 14 bytes each, little-endian; point i is that of MCU row (i + 1) x spacing, the
- * spacing being MCU rows / 16, rounded up:
- *     u32 CRC-32C of the image up to and including the byte of the point, then of u32 row and of
- *         the rest of the point
- *     u32 bit of the image    3 x u16 DC predictors
- * A point follows from those bytes of the image alone, so with the same CRC it is right, whatever
+ * Up to 34 points; point i is that of MCU row (i + 1) x spacing, the spacing being MCU rows / 34,
+ * rounded up. In groups of up to four, little-endian:
+ *     u32 CRC-32C of the image up to and including the byte of the group's last point, in pieces
+ *         that end with the byte of each point so far, each followed by the ten bytes below
+ *     up to four times: u32 bit of the image, 3 x u16 DC predictors
+ * A point follows from the bytes above it alone, so with the same CRC it is right, whatever
  * follows. A CRC is no signature: hints are taken only from files that are trusted like the data.
  */
 #ifndef IOBENCH_DECODE_ENTRY_POINTS_H
@@ -18,9 +18,8 @@
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 
-enum { ENTRY_POINTS_MAX = 16 };
+enum { ENTRY_POINTS_MAX = 34 };
 
-/* Those of an image that is being decoded. */
 struct entry_points {
     struct baseline_point points[ENTRY_POINTS_MAX];
     uint32_t count;
@@ -41,8 +40,8 @@ size_t entry_points_make(struct baseline *decoder, struct bump *bump,
 
 enum entry { ENTRY_NONE, ENTRY_FOUND, ENTRY_STALE };
 
-/* Find the last point at or above a row. Stale: the hint is not of these bytes. */
+/* Find the points up to a row of MCUs. Stale: the hint is not of these bytes. */
 enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,
-                             struct baseline_point *point);
+                             struct entry_points *found);
 
 #endif

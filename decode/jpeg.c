@@ -65,8 +65,8 @@ struct jpeg_state {
     struct jpeg_decompress_struct jpeg; /* first: libjpeg passes it to on_error() */
     struct baseline *baseline;          /* NULL: libjpeg decodes all */
     struct baseline *hinting;           /* makes hints where libjpeg decodes; NULL until asked */
-    struct entry_points notes;          /* of the image decoded last, if ... */
-    bool has_notes;
+    struct entry_points points;         /* of the image: in use, or noted if ... */
+    bool has_notes;                     /* ... of the one decoded last */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
@@ -326,19 +326,19 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
 
 /* ---- one baseline JPEG, without libjpeg ---- */
 
-/* Not above the region, if a hint says how. */
+/* Not above the region and right of it, if a hint says how. */
 static int start_baseline(struct jpeg_state *state, const struct image_request *request,
                           const struct baseline_image *image, void *memory, bool *entered)
 {
-    struct baseline_point point;
+    struct entry_points *points = &state->points;
     const enum entry entry = entry_points_find(request->source, image->mcu_rows,
-                                               baseline_first_row(state->baseline), &point);
+                                               baseline_last_entry(state->baseline), points);
 
     *entered = entry == ENTRY_FOUND;
     request->figures->stale += entry == ENTRY_STALE;
     if (request->source->wants_hint && !*entered)
-        entry_points_note(&state->notes, state->baseline, image->mcu_rows);
-    return *entered ? baseline_start_at(state->baseline, memory, &point)
+        entry_points_note(points, state->baseline, image->mcu_rows);
+    return *entered ? baseline_start_at(state->baseline, memory, points->points, points->count)
                     : baseline_start(state->baseline, memory);
 }
 
@@ -542,7 +542,7 @@ static size_t jpeg_make_hint(void *opaque, const struct decode_source *source,
         return 0;
     if (state->has_notes) {
         state->has_notes = false;
-        return entry_points_finish(&state->notes, state->baseline, source, hint);
+        return entry_points_finish(&state->points, state->baseline, source, hint);
     }
     if (!state->baseline && !state->hinting && !(state->hinting = baseline_create()))
         return 0;

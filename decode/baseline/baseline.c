@@ -12,18 +12,12 @@
 #include "decode/baseline/kernels.h"
 #include "decode/baseline/markers.h"
 #include "decode/baseline/planes.h"
+#include "decode/baseline/points.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 64, MARGIN = 64, CHUNK_BLOCKS = 64 };
-
-/* Points in the making. */
-struct baseline_notes {
-    uint32_t spacing; /* of rows; 0: none are wanted */
-    struct baseline_point *points;
-    uint64_t bytes, stuffed; /* of the segment up to the last point; zeros stuffed there */
-};
 
 struct baseline {
     const struct kernels *kernels;
@@ -51,6 +45,7 @@ struct baseline {
     uint16_t dc[MARKERS_COMPONENTS]; /* the low bits of the sums */
     uint32_t decoded_rows, row;      /* of MCUs; of pixels */
     struct baseline_notes notes;
+    struct baseline_route route;
     struct huffman_cache cache;
 };
 
@@ -330,20 +325,30 @@ static void fill_blocks(const struct baseline *decoder, struct entropy_block *bl
     block[-1].next_dc = decoder->cache.stop;
 }
 
+/* To the end of the file, or just past the next point: where its byte is 0xff, with a zero. */
+static const uint8_t *segment_limit(const struct baseline *decoder)
+{
+    const struct baseline_route *route = &decoder->route;
+
+    if (route->next == route->end || route->next->bit / 8 + 2 > decoder->count)
+        return decoder->bytes + decoder->count;
+    return decoder->bytes + route->next->bit / 8 + 2;
+}
+
 /* Without a marker at its end, the file is cut. */
 static int begin_segment(struct baseline *decoder)
 {
-    const uint8_t *const last = decoder->bytes + decoder->count;
     uint8_t *end;
 
     decoder->segment = decoder->next;
-    decoder->next = baseline_entropy_unstuff(decoder->next, last, decoder->unstuffed, &end);
-    if (last - decoder->next < 2)
+    decoder->next =
+        baseline_entropy_unstuff(decoder->next, segment_limit(decoder), decoder->unstuffed, &end);
+    if (decoder->bytes + decoder->count - decoder->next < 2)
         return BASELINE_OTHER;
     baseline_entropy_begin(&decoder->stream, decoder->unstuffed, end);
     decoder->interval_left = decoder->markers.restart_interval;
     memset(decoder->dc, 0, sizeof decoder->dc);
-    decoder->notes.bytes = decoder->notes.stuffed = 0;
+    baseline_notes_begin_segment(&decoder->notes);
     return 0;
 }
 
@@ -362,33 +367,34 @@ static void prepare(struct baseline *decoder, void *memory)
     decoder->row = decoder->region.y;
 }
 
-int baseline_start(struct baseline *decoder, void *memory)
+static int start_at_top(struct baseline *decoder)
 {
-    prepare(decoder, memory);
     decoder->next = decoder->bytes + decoder->markers.scan;
     decoder->restart_number = 0;
     decoder->decoded_rows = 0;
     return begin_segment(decoder);
 }
 
+int baseline_start(struct baseline *decoder, void *memory)
+{
+    decoder->route = (struct baseline_route){NULL, NULL};
+    prepare(decoder, memory);
+    return start_at_top(decoder);
+}
+
 /* ---- entry points ---- */
 
-int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *point)
+static int enter(struct baseline *decoder, const struct baseline_point *point)
 {
-    const uint64_t byte = point->bit / 8, mcus = (uint64_t)point->row * decoder->mcu_columns;
     const uint64_t interval = decoder->markers.restart_interval;
+    const uint64_t mcus = (uint64_t)point->row * decoder->mcu_columns;
 
-    if (byte < decoder->markers.scan || byte >= decoder->count || point->row == 0 ||
-        point->row > decoder->first_row)
-        return BASELINE_OTHER;
-    prepare(decoder, memory);
-    decoder->next = decoder->bytes + byte;
+    decoder->next = decoder->bytes + point->bit / 8;
     if (begin_segment(decoder))
         return BASELINE_OTHER;
     baseline_entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
     memcpy(decoder->dc, point->dc, sizeof decoder->dc);
     decoder->decoded_rows = point->row;
-    decoder->notes.spacing = 0;
     if (interval) { /* a marker at the end of the row above is still ahead */
         const uint64_t begun = (mcus + interval - 1) / interval;
         decoder->restart_number = (uint32_t)(begun - 1) & 7;
@@ -397,39 +403,30 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     return 0;
 }
 
-/* Return the bit of the file that is next: a stuffed zero follows every 0xff. */
-static uint64_t stored_bit(const struct baseline *decoder, struct baseline_notes *notes)
+static bool leaves_rows(const struct baseline *decoder)
 {
-    const uint64_t position = baseline_entropy_position(&decoder->stream);
-    const uint8_t *at = decoder->stream.start + notes->bytes;
-    const uint8_t *const end = decoder->stream.start + position / 8;
-
-    for (; (at = memchr(at, 0xff, (size_t)(end - at))); at++)
-        notes->stuffed++;
-    notes->bytes = position / 8;
-    return ((uint64_t)(decoder->segment - decoder->bytes) + notes->stuffed) * 8 + position;
+    return decoder->end_column < decoder->mcu_columns;
 }
 
-static void note_point(struct baseline *decoder)
+int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *points,
+                      uint32_t count)
 {
-    struct baseline_notes *notes = &decoder->notes;
-    const uint32_t row = decoder->decoded_rows;
+    uint32_t above = 0;
 
-    if (notes->spacing == 0 || row == 0 || row % notes->spacing)
-        return;
-    struct baseline_point *point = &notes->points[row / notes->spacing - 1];
-    *point = (struct baseline_point){.row = row, .bit = stored_bit(decoder, notes)};
-    memcpy(point->dc, decoder->dc, sizeof decoder->dc);
+    if (!baseline_points_ascend(points, count, decoder->markers.scan, decoder->count))
+        return BASELINE_OTHER;
+    prepare(decoder, memory);
+    decoder->notes.spacing = 0;
+    while (above < count && points[above].row <= decoder->first_row)
+        above++;
+    decoder->route =
+        (struct baseline_route){points + above, points + (leaves_rows(decoder) ? count : above)};
+    return above ? enter(decoder, &points[above - 1]) : start_at_top(decoder);
 }
 
 void baseline_note_points(struct baseline *decoder, uint32_t spacing, struct baseline_point *points)
 {
     decoder->notes = (struct baseline_notes){.spacing = spacing, .points = points};
-}
-
-uint32_t baseline_first_row(const struct baseline *decoder)
-{
-    return decoder->first_row;
 }
 
 /* ---- rows of MCUs ---- */
@@ -564,12 +561,17 @@ static int transform(const struct baseline *decoder, uint32_t column, uint32_t e
 /* Some MCUs at a time: their coefficients stay in the first-level cache. */
 static int decode_row(struct baseline *decoder)
 {
+    struct baseline_route *route = &decoder->route;
     const bool skips = decoder->decoded_rows < decoder->first_row;
+    const bool leaves = route->next < route->end && route->next->row == decoder->decoded_rows + 1;
+    const uint32_t columns = leaves ? decoder->end_column : decoder->mcu_columns;
     uint32_t end;
 
-    note_point(decoder);
-    for (uint32_t column = 0; column < decoder->mcu_columns; column = end) {
-        end = lesser(column + decoder->chunk_columns, decoder->mcu_columns);
+    baseline_notes_add(&decoder->notes, decoder->decoded_rows,
+                       (uint64_t)(decoder->segment - decoder->bytes), &decoder->stream,
+                       decoder->dc);
+    for (uint32_t column = 0; column < columns; column = end) {
+        end = lesser(column + decoder->chunk_columns, columns);
         if (decode_blocks(decoder, column, end, skips))
             return BASELINE_OTHER;
         if (!skips && transform(decoder, column, end))
@@ -577,7 +579,10 @@ static int decode_row(struct baseline *decoder)
         memset(decoder->coefficients, 0, chunk_bytes(decoder));
     }
     decoder->decoded_rows++;
-    return 0;
+    if (!leaves)
+        return 0;
+    const struct baseline_point *point = route->next++;
+    return enter(decoder, point);
 }
 
 int baseline_finish_points(struct baseline *decoder)
@@ -589,15 +594,28 @@ int baseline_finish_points(struct baseline *decoder)
     return 0;
 }
 
-/* Decode the rows of MCUs that libjpeg decodes before it returns row y: with context, the last
- * pixel rows of one wait for the next. */
-static int decode_until(struct baseline *decoder, uint32_t y)
+/* The rows of MCUs that libjpeg decodes before it returns row y: with context, the last pixel rows
+ * of one wait for the next. */
+static uint32_t rows_until(const struct baseline *decoder, uint32_t y)
 {
     const uint32_t v = decoder->v_most, height = decoder->side * v * decoder->group_rows;
-    uint32_t rows = (y / height + 1) * decoder->group_rows;
+    const uint32_t rows = (y / height + 1) * decoder->group_rows;
 
-    rows += decoder->needs_context && y % height >= height - v;
-    rows = lesser(rows, decoder->mcu_rows);
+    return lesser(rows + (decoder->needs_context && y % height >= height - v), decoder->mcu_rows);
+}
+
+uint32_t baseline_last_entry(const struct baseline *decoder)
+{
+    const struct baseline_region *region = &decoder->region;
+
+    return leaves_rows(decoder) ? rows_until(decoder, region->y + region->height - 1) - 1
+                                : decoder->first_row;
+}
+
+static int decode_until(struct baseline *decoder, uint32_t y)
+{
+    const uint32_t rows = rows_until(decoder, y);
+
     while (decoder->decoded_rows < rows)
         if (decode_row(decoder))
             return BASELINE_OTHER;

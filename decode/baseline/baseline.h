@@ -79,13 +79,17 @@ int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_i
 /* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
  * with the width of the image and with its file, not with its pixels. */
 size_t baseline_select(struct baseline *decoder, const struct baseline_region *region);
-/* Return the first row of MCUs that the selected region needs. */
-uint32_t baseline_first_row(const struct baseline *decoder);
 /* Returns 0 or BASELINE_OTHER. */
 int baseline_start(struct baseline *decoder, void *memory);
-/* The same without decoding rows above a point, which must be at or above baseline_first_row().
- * A wrong point gives wrong pixels or BASELINE_OTHER, nothing worse. */
-int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *point);
+
+/* The same with points of the image, in order, which must stay until the last row is read: begins
+ * at the last one that is not below the region's first row, and goes on at each later one as soon
+ * as the row above it is decoded as far as the region needs. Wrong points give wrong pixels or
+ * BASELINE_OTHER, nothing worse. */
+int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *points,
+                      uint32_t count);
+/* Return the last row of MCUs of which a point is of use to the selected region. */
+uint32_t baseline_last_entry(const struct baseline *decoder);
 
 /* Before baseline_start(): note the points of rows `spacing`, 2 x spacing, ... < mcu_rows of this
  * image while it is decoded. They are complete when baseline_finish_points(), after the last row

@@ -123,7 +123,7 @@ says "--entry-points: decoder none finds none"
 
 # ---- memory ----
 expect 0 "$IOBENCH" run --data set --dry-run --entry-points
-says "25.59 KiB at most for entry points"
+says "37.59 KiB at most for entry points"
 [ -e set/.iobench-hints ] && die "a dry run writes"
 
 # ---- interrupted: what was made is kept ----

@@ -78,20 +78,25 @@ static struct baseline_region choose(const struct baseline_image *image, const u
     return region;
 }
 
-/* The bytes after a first marker select the point, usually a wrong one. */
+/* The bytes after a first marker select two points, usually wrong ones. */
 static int enter(struct baseline *decoder, const uint8_t *bytes, size_t count, void *memory)
 {
+    static struct baseline_point points[2]; /* stay until the last row is read */
     struct {
         uint32_t row, bit;
-        uint16_t dc[3];
+        uint16_t dc[3], rows, bits;
     } dice = {0};
 
     if (count >= sizeof dice + 6)
         memcpy(&dice, bytes + 6, sizeof dice);
-    const uint32_t rows = baseline_first_row(decoder);
-    struct baseline_point point = {.row = dice.row % (rows + 1), .bit = dice.bit % (count * 8 + 8)};
-    memcpy(point.dc, dice.dc, sizeof point.dc);
-    return baseline_start_at(decoder, memory, &point);
+    const uint32_t rows = baseline_last_entry(decoder);
+    points[0].row = dice.row % (rows + 1);
+    points[0].bit = dice.bit % (count * 8 + 8);
+    memcpy(points[0].dc, dice.dc, sizeof dice.dc);
+    points[1] = points[0];
+    points[1].row += dice.rows % 4;
+    points[1].bit += dice.bits;
+    return baseline_start_at(decoder, memory, points, 1 + dice.rows / 4 % 2);
 }
 
 /* Returns 0 if all rows of the region were decoded. */

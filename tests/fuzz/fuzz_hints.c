@@ -11,12 +11,11 @@
 #include "base/fail.h"
 #include "dataset/hints_file.h"
 #include "dataset/sidecar.h"
-#include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 
 #include <errno.h>
 
-enum { SIDE = 16, POINT = 14, RECORDS = 2, RECORD = 10 };
+enum { SIDE = 16, POINT = 10, GROUP = 4, CRC = 4, RECORDS = 2, RECORD = 10 };
 
 /* ---- the file ---- */
 
@@ -39,7 +38,7 @@ static void mend_file(uint8_t *raw, size_t count)
     if (count < LENGTHS)
         return;
     memcpy(raw, "IOBHINTS", 8);
-    bytes_put_le32(raw + 8, 1);
+    bytes_put_le32(raw + 8, 2);
     bytes_put_le32(raw + 12, crc32c(0, raw + HEADER, LENGTHS - HEADER));
     bytes_put_le64(raw + 16, RECORDS);
     bytes_put_le64(raw + 24, RECORDS * RECORD);
@@ -80,23 +79,20 @@ static void try_file(const uint8_t *bytes, size_t count, bool mends)
 
 static void seal_points(uint8_t *hint, size_t count, const uint8_t *image, size_t bytes)
 {
-    static struct baseline *parser;
-    struct baseline_image shape;
-    uint8_t number[4];
+    uint32_t crc = 0;
+    size_t done = 0;
 
-    if (!parser)
-        FUZZ_CHECK((parser = baseline_create()));
-    if (baseline_open(parser, image, bytes, &shape))
-        return;
-    const uint32_t spacing = (shape.mcu_rows + 15) / 16;
-    for (size_t i = 0; (i + 1) * POINT <= count; i++) {
-        uint8_t *point = hint + i * POINT;
-        const size_t end = (size_t)(bytes_le32(point + 4) / 8) + 1;
-        if (end > bytes)
-            continue;
-        bytes_put_le32(number, (uint32_t)(i + 1) * spacing);
-        bytes_put_le32(point,
-                       crc32c(crc32c(crc32c(0, image, end), number, 4), point + 4, POINT - 4));
+    for (size_t i = 0;; i++) {
+        uint8_t *group = hint + i / GROUP * (CRC + GROUP * POINT);
+        uint8_t *point = group + CRC + i % GROUP * POINT;
+        if (point + POINT > hint + count)
+            return;
+        const size_t end = (size_t)(bytes_le32(point) / 8) + 1;
+        if (end > bytes || end < done)
+            return;
+        crc = crc32c(crc32c(crc, image + done, end - done), point, POINT);
+        done = end;
+        bytes_put_le32(group, crc);
     }
 }
 

@@ -161,14 +161,15 @@ static int find_points(struct baseline *decoder, void *memory, struct notes *not
     return baseline_start(decoder, memory) ? BASELINE_OTHER : baseline_finish_points(decoder);
 }
 
-/* Start at the top, or at one of the image's points above the region, if it has one. */
+/* Start at the top, or with some of the image's points. */
 static int start(struct baseline *decoder, const struct baseline_image *image,
                  const struct baseline_region *region, void *memory, struct notes *notes)
 {
-    const uint32_t needed = baseline_first_row(decoder), way = below(4);
+    const uint32_t way = below(4), spacing = 1 + below(3);
+    uint32_t count = 0;
 
-    *notes = (struct notes){.spacing = way == 0 ? 0 : 1 + below(3)};
-    if (way < 2 || needed < notes->spacing) {
+    *notes = (struct notes){.spacing = way == 0 ? 0 : spacing};
+    if (way < 2) {
         baseline_note_points(decoder, notes->spacing, notes->points);
         return baseline_start(decoder, memory);
     }
@@ -176,13 +177,16 @@ static int start(struct baseline *decoder, const struct baseline_image *image,
     baseline_select(decoder, region);
     if (code)
         return baseline_start(decoder, memory);
-    const uint32_t chosen = below(needed / notes->spacing);
-    assert_int_equal(notes->points[chosen].row, (chosen + 1) * notes->spacing);
-    assert_true(notes->points[chosen].row < image->mcu_rows);
-    entered++;
-    const int entry = baseline_start_at(decoder, memory, &notes->points[chosen]);
     notes->spacing = 0;
-    return entry;
+    const uint32_t last = baseline_last_entry(decoder), chosen = 1 + below(4);
+    assert_true(last < image->mcu_rows);
+    for (uint32_t i = 0; (i + 1) * spacing < image->mcu_rows; i++) {
+        assert_int_equal(notes->points[i].row, (i + 1) * spacing);
+        entered += notes->points[i].row <= last;
+        if (below(4) < chosen)
+            notes->points[count++] = notes->points[i];
+    }
+    return baseline_start_at(decoder, memory, notes->points, count);
 }
 
 /* Points noted while the region was decoded are those of the image, and none if it is damaged. */
@@ -354,19 +358,30 @@ static void wrong_points_do_no_harm(void **unused)
         uint8_t *copy = malloc(made.count);
         memcpy(copy, made.bytes, made.count);
         assert_int_equal(baseline_open(decoder, copy, made.count, &image), 0);
-        const struct baseline_region region = {0, image.height - 1, image.width, 1};
+        const uint32_t y = below(image.height);
+        const struct baseline_region region = {0, y, 1 + below(image.width), image.height - y};
         void *memory = aligned_alloc(64, baseline_select(decoder, &region));
-        const uint32_t first = baseline_first_row(decoder);
-        struct baseline_point point = {.row = 1 + below(first + 2),
-                                       .bit = below((uint32_t)made.count * 8 + 64),
-                                       .dc = {(uint16_t)below(65536), (uint16_t)below(65536), 7}};
-        int code = baseline_start_at(decoder, memory, &point);
-        if (point.row > first || point.bit / 8 < image.header_bytes || point.bit / 8 >= made.count)
+        struct baseline_point points[3];
+        const uint32_t count = below(4);
+        bool ascend = true;
+        for (uint32_t j = 0; j < count; j++) {
+            const struct baseline_point before =
+                j ? points[j - 1]
+                  : (struct baseline_point){.row = 0, .bit = image.header_bytes * 8};
+            points[j] = (struct baseline_point){
+                .row = below(8) ? before.row + 1 + below(3) : below(before.row + 1),
+                .bit = below(8) ? before.bit + below(999) : below((uint32_t)made.count * 8 + 64),
+                .dc = {(uint16_t)below(65536), (uint16_t)below(65536), 7}};
+            ascend = ascend && points[j].row > before.row && points[j].bit >= before.bit &&
+                     points[j].bit / 8 < made.count;
+        }
+        int code = baseline_start_at(decoder, memory, points, count);
+        if (!ascend)
             assert_int_equal(code, BASELINE_OTHER);
-        if (code == 0)
-            baseline_read(decoder, pixels);
-        point = (struct baseline_point){.row = 0, .bit = (uint64_t)image.header_bytes * 8};
-        assert_int_equal(baseline_start_at(decoder, memory, &point), BASELINE_OTHER);
+        for (uint32_t j = 0; code == 0 && j < region.height; j++)
+            code = baseline_read(decoder, pixels);
+        points[0] = (struct baseline_point){.row = 0, .bit = (uint64_t)image.header_bytes * 8};
+        assert_int_equal(baseline_start_at(decoder, memory, points, 1), BASELINE_OTHER);
         baseline_destroy(decoder);
         free(memory);
         free(copy);
