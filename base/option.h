@@ -56,10 +56,12 @@ struct option_spec {
     double minimum, maximum;    /* for numbers; both 0: any */
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
     enum option_reach reach;
-    bool per_second;   /* for sizes: a rate with a unit, 500MiB/s or 500MiB */
-    bool percent;      /* for real numbers: 2 or 2% */
-    bool repeats;      /* for texts: each occurrence adds a line */
-    const char *alias; /* former name, still accepted and still the JSON key; NULL: none */
+    const char *begins; /* of a file to write: only one that begins alike is replaced; NULL: see
+                           report_write_file() */
+    bool per_second;    /* for sizes: a rate with a unit, 500MiB/s or 500MiB */
+    bool percent;       /* for real numbers: 2 or 2% */
+    bool repeats;       /* for texts: each occurrence adds a line */
+    const char *alias;  /* former name, still accepted and still the JSON key; NULL: none */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL if a default does not parse (a bug). */

@@ -91,6 +91,7 @@ static const struct option_spec checkpoint_options[] = {
     JOB_DROP_ROW(offsetof(struct checkpoint_settings, cold), "yes"),
     JOB_SERVER_ROWS(offsetof(struct checkpoint_settings, cold)),
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .begins = "{\"schema\"",
      .section = "Output",
      .summary = "write the result as JSON; - is standard output instead of the table"},
     {"require-write-rate", 0, OPTION_SIZE, FIELD(require_write), .fallback = "none", .zero = "none",

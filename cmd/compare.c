@@ -34,7 +34,7 @@ static const struct option_spec compare_options[] = {
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
      .summary = "significance level: highest p of a significant difference"},
     {"json", 0, OPTION_TEXT, offsetof(struct compare_settings, json), .metavar = "FILE",
-     .reach = OPTION_WRITES, .implied = "-",
+     .reach = OPTION_WRITES, .begins = "[{\"label\": \"\", \"basis\"", .implied = "-",
      .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };

@@ -28,7 +28,8 @@ struct doctor_settings {
 
 static const struct option_spec doctor_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct doctor_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
+     .reach = OPTION_WRITES, .begins = "[{\"section\": \"\", \"name\"", .implied = "-",
+     .summary = "write JSON instead; to standard output without FILE"},
     {"fabric", 0, OPTION_FLAG, offsetof(struct doctor_settings, fabric), "no",
      .summary = "only the fabric: ports, interfaces, NFS mounts, GPU to adapter"},
     {"launch", 0, OPTION_FLAG, offsetof(struct doctor_settings, launch), "no",

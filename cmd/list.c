@@ -27,7 +27,8 @@ struct list_settings {
 
 static const struct option_spec list_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct list_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
+     .reach = OPTION_WRITES, .implied = "-",
+     .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
 

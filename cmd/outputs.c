@@ -37,7 +37,7 @@ int outputs_check_path(const char *path, const char *begin)
     if (!path || is_stdout(path) || file_is_stream(path))
         return 0;
     int code = file_draft_check(path);
-    return code ? code : report_check_replaced(path, begin, strlen(begin));
+    return code || !begin ? code : report_check_replaced(path, begin, strlen(begin));
 }
 
 int outputs_check(const struct job *job, const char *json, const char *csv)
@@ -68,8 +68,8 @@ int outputs_check_options(const struct invocation *invocation)
         if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
             continue;
         const char *path = *(char *const *)((const char *)invocation->settings + row->offset);
-        if (path && !is_stdout(path) && !file_is_stream(path) && !ranks_are_launched())
-            code = file_draft_check(path); /* of a job only rank 0 writes: it checks by itself */
+        if (path && !ranks_are_launched()) /* of a job only rank 0 writes: it checks by itself */
+            code = outputs_check_path(path, row->begins);
         for (int i = 0; path && i < invocation->count; i++)
             if (is_same_file(path, invocation->operands[i]))
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,

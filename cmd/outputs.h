@@ -29,7 +29,7 @@ struct outputs {
  * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
  * or -errno. */
 int outputs_check(const struct job *job, const char *json, const char *csv);
-/* The same for one file; path: NULL is none. */
+/* The same for one file; path: NULL is none; begin: NULL is any. */
 int outputs_check_path(const char *path, const char *begin);
 /* Check the files that a command's options name: they can be written, and none is an operand.
  * main() calls it for all commands. Returns 0 or a negative errno with a reason. */

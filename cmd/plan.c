@@ -57,7 +57,7 @@ static const struct option_spec plan_options[] = {
      .summary = "run N batches here and show the mean time of each step"},
 
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .implied = "-", .section = "Output",
+     .begins = "{\"network\": \"\", \"backend\"", .implied = "-", .section = "Output",
      .summary = "write JSON instead; without FILE to standard output"},
     {0},
 };

@@ -56,7 +56,8 @@ static const struct option_spec show_options[] = {
      .section = "Output",
      .summary = "write the picture: each whole image with its box, and the pixels of the trainer"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .implied = "-", .summary = "write JSON to FILE, by default to standard output"},
+     .begins = "{\"data\": \"\", \"epoch\"", .implied = "-",
+     .summary = "write JSON to FILE, by default to standard output"},
     {0},
 };
 /* clang-format on */

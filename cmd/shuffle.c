@@ -93,7 +93,8 @@ static const struct option_spec shuffle_options[] = {
      .summary = "chart the labels of sample batches and of neighbours; with --measure also the "
                 "Pareto front"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .implied = "-", .summary = "write JSON; without FILE to standard output instead of the table"},
+     .begins = "[{\"shuffle\": \"\", \"partition\"", .implied = "-",
+     .summary = "write JSON; without FILE to standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write one CSV row per order"},
     {0},

@@ -22,7 +22,7 @@ const struct option_spec inspect_options[] = {
     {"show", 0, OPTION_COUNT, offsetof(struct inspect_job, shown), "3", .maximum = INSPECT_SHOWN,
      .summary = "number of first records to show"},
     {"json", 0, OPTION_TEXT, offsetof(struct inspect_job, json), .metavar = "FILE",
-     .reach = OPTION_WRITES, .implied = "-",
+     .reach = OPTION_WRITES, .begins = "{\"data\": \"\", \"unread_samples\"", .implied = "-",
      .summary = "write JSON to FILE, by default to standard output"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct inspect_job, io_timeout_ns), "60s",
      .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},

@@ -43,7 +43,7 @@ const struct option_spec verify_options[] = {
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
      .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
     {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE",
-     .reach = OPTION_WRITES, .implied = "-",
+     .reach = OPTION_WRITES, .begins = "{\"data\": \"\", \"format\"", .implied = "-",
      .summary = "write the findings as JSON to FILE, by default to standard output"},
     {0},
 };

@@ -149,6 +149,11 @@ struct json_kind {
     struct json_piece first, second;
 };
 
+static bool is_piece(struct json_piece piece, const char *text)
+{
+    return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0;
+}
+
 static struct json_kind kind_of(const char *text, size_t bytes)
 {
     struct json_kind kind = {.first = {.text = ""}, .second = {.text = ""}};
@@ -156,7 +161,7 @@ static struct json_kind kind_of(const char *text, size_t bytes)
 
     if (!next_piece(text, bytes, &at, &kind.first))
         return kind;
-    const bool has_schema = kind.first.length == 6 && memcmp(kind.first.text, "schema", 6) == 0;
+    const bool has_schema = is_piece(kind.first, "schema");
     while (next_piece(text, bytes, &at, &kind.second) && !has_schema && !kind.second.is_key)
         ;
     return kind;
@@ -175,7 +180,7 @@ static bool is_same_json(const char *one, size_t one_bytes, const char *other, s
 
     if (one[0] != other[0] || !is_same_piece(kind.first, old.first))
         return false;
-    if (begins(kind.first.text, kind.first.length, "schema"))
+    if (is_piece(kind.first, "schema"))
         return begins(old.second.text, old.second.length, ours);
     return kind.second.length == 0 || is_same_piece(kind.second, old.second);
 }

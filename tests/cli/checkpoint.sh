@@ -52,7 +52,7 @@ assert abs((2 * young["young_write_s"] * 10800) ** 0.5 / young["young_interval_s
 CHECK
 
 echo '{"thesis": 1}' >thesis.json
-checkpoint 1 dir --writes 1 --reads 0 --json thesis.json
+checkpoint 2 dir --writes 1 --reads 0 --json thesis.json
 says "thesis.json" "not replaced"
 [ "$(cat thesis.json)" = '{"thesis": 1}' ] || die "a file of the user is gone"
 

@@ -80,11 +80,20 @@ done
 echo '{"schema": "https://example.org/package.json", "name": "iobench-result"}' >foreign
 for file in text foreign; do
     cp "$file" kept
-    try 2 verify set --json=kept
-    err "not replaced"
-    try 2 run --data set --json=kept
-    err "not replaced"
-    cmp -s "$file" kept || fault "it replaced a file that is no result"
+    for command in "run --data set $job" "train --data set --network tiny" "inspect set" "verify set" "compare one.json one.json" \
+        "shuffle epoch" "plan tiny" "show set" "doctor ." "sweep --data set" "ramp --data set" "checkpoint folder"; do
+        # shellcheck disable=SC2086 # words
+        try 2 $command --json=kept
+        err "not replaced"
+        empty out
+        cmp -s "$file" kept || fault "it replaced a file that is no result"
+    done
+done
+# Its own file is.
+for command in "inspect set" "verify set" "shuffle epoch" "plan tiny" "show set" "doctor ." list size; do
+    rm -f kept
+    # shellcheck disable=SC2086 # words
+    { try 0 $command --json=kept && try 0 $command --json=kept; } || fault "not replaced"
 done
 rm foreign
 
