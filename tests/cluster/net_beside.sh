@@ -42,7 +42,7 @@ net = json.load(open("net.json"))
 beside, (low, high) = net["beside"], map(float, sys.argv[1:])
 gradients, stages = beside["gradients"], {stage["name"]: stage for stage in beside["stages"]}
 assert list(stages) == ["exchange", "reads", "both"] and beside["rounds"] == 2, beside
-assert gradients["buckets"] == 4 and gradients["compute_s"] == 0.01 and gradients["bytes"] > 1e6, gradients
+assert gradients["buckets"] == 3 and gradients["compute_s"] == 0.01 and gradients["bytes"] > 1e6, gradients
 assert gradients["alone_step_s"] >= 0.01 and 0 <= gradients["alone_late_percent"] < 100, gradients
 # What is not computing is late: the last bucket cannot be added up in no time.
 assert 0 < gradients["alone_late_percent"] < 100 and gradients["alone_step_s"] > 0.01, gradients
