@@ -121,13 +121,13 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
                                                 uint8_t *restrict rgbx)
 {
 #ifdef COLOUR_PIXELS
-    for (uint32_t i = 0; i < count && count >= COLOUR_PIXELS; i += COLOUR_PIXELS) {
-        const uint32_t most = count - COLOUR_PIXELS,
-                       at = i < most ? i : most; /* the last overlaps */
-        BASELINE_NAME(rgbx_vector)(y + at, cb + at, cr + at, rgbx + 4 * (size_t)at);
-    }
-    if (count >= COLOUR_PIXELS)
+    if (count >= COLOUR_PIXELS) {
+        const uint32_t last = count - COLOUR_PIXELS; /* it overlaps */
+        for (uint32_t i = 0; i < last; i += COLOUR_PIXELS)
+            BASELINE_NAME(rgbx_vector)(y + i, cb + i, cr + i, rgbx + 4 * (size_t)i);
+        BASELINE_NAME(rgbx_vector)(y + last, cb + last, cr + last, rgbx + 4 * (size_t)last);
         return;
+    }
 #endif
     BASELINE_NAME(rgbx_each)(y, cb, cr, count, rgbx);
 }
