@@ -406,8 +406,7 @@ static void print_images(const struct text_page *page)
         decode_figures_add(&sum, &page->result->runs[i].decode);
     words_count(sum.images, images);
     if (sum.entered + sum.stale)
-        print_entry(page, "Entered",
-                    "%s of %s images, just above their crops; %" PRIu64 " changed since",
+        print_entry(page, "Entered", "%s of %s images, at their crops; %" PRIu64 " changed since",
                     words_count(sum.entered, entered), images, sum.stale);
     if (decode_figures_describe(&sum, kinds, sizeof kinds))
         print_entry(page, "Images", "of %s decoded: %s", images, kinds);

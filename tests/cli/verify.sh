@@ -140,7 +140,7 @@ entered() {
 expect 0 "$IOBENCH" pack synthetic:count=40,mean=30k points -f recordio --entry-points
 says "entry points of 40 images are in points/.iobench-hints"
 runs points
-says " of 80 images, just above their crops; 0 changed since"
+says " of 80 images, at their crops; 0 changed since"
 [ "$(entered)" -gt 10 ] || die "entry points are not used"
 runs points ,entry-points=no
 [ "$(entered)" = 0 ] || die "entry points are used against the user's will"
@@ -151,11 +151,11 @@ says "good-recordio/.iobench-hints: hints of other data" "verify --entry-points"
 expect 0 "$IOBENCH" verify --entry-points good-recordio --json
 says '"entry_point_images": 40'
 runs good-recordio
-says "images, just above their crops"
+says "images, at their crops"
 # Images of the same lengths with other bytes: no point may be used.
 LC_ALL=C sed -i 's/\xff\xd8\xff\xe0..JFIF/\xff\xd8\xff\xe0\x00\x10JFIX/g' points/train.rec
 runs points
-says "0 of 80 images, just above their crops; "
+says "0 of 80 images, at their crops; "
 grep -q '"stale_hints": 0' run.json && die "stale points are not told"
 poke points/.iobench-hints 100 'Z'
 runs points
