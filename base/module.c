@@ -136,10 +136,11 @@ static const void *module_find(const struct module *module, const char *symbol)
         fail(ENOENT, "%s cannot be loaded: %s; %s", module->file, dlerror(), module->remedy);
         return NULL;
     }
-    const char *version = dlsym(handle, "iobench_module_version");
-    if (!version || strcmp(version, PACKAGE_VERSION) != 0) {
+    const char *(*version)(void);
+    *(void **)&version = dlsym(handle, "iobench_module_release");
+    if (!version || strcmp(version(), PACKAGE_VERSION) != 0) {
         fail(EINVAL, "%s: version %s, but the program is %s: install both together", path,
-             version ? version : "none", PACKAGE_VERSION);
+             version ? version() : "none", PACKAGE_VERSION);
         return NULL;
     }
     found = dlsym(handle, symbol);

@@ -45,9 +45,12 @@ struct nvjpeg_state {
     struct view_shown shown;
 };
 
-extern const char iobench_module_version[];
+const char *iobench_module_release(void);
 extern const struct decoder_ops iobench_decoder_nvjpeg;
-const char iobench_module_version[] = PACKAGE_VERSION;
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
 
 /* ---- the CPU ---- */
 

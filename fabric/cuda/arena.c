@@ -3,8 +3,11 @@
 
 #include <errno.h>
 
-extern const char iobench_module_version[];
-const char iobench_module_version[] = PACKAGE_VERSION;
+const char *iobench_module_release(void);
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
 
 int gpu_arena_open(struct gpu_arena *arena, const struct net_gpu_settings *settings,
                    const struct transport_config *config)

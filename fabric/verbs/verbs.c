@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char iobench_module_version[];
+const char *iobench_module_release(void);
 extern const struct transport_ops iobench_transport_verbs;
-const char iobench_module_version[] = PACKAGE_VERSION;
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
 
 static int open_own(struct verbs_state *verbs)
 {

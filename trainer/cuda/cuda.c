@@ -29,9 +29,12 @@ struct cuda_state {
 
 enum { LAYOUT = 0x4b525343 }; /* "KRSC" */
 
-extern const char iobench_module_version[];
+const char *iobench_module_release(void);
 extern const struct backend_ops iobench_backend_cuda;
-const char iobench_module_version[] = PACKAGE_VERSION;
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
 
 /* ---- memory ---- */
 

@@ -37,9 +37,12 @@ struct nccl_state {
     void *event;  /* orders both streams */
 };
 
-extern const char iobench_module_version[];
+const char *iobench_module_release(void);
 extern const struct exchange_ops iobench_exchange_nccl;
-const char iobench_module_version[] = PACKAGE_VERSION;
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
 
 static int check(const struct nccl_state *nccl, ncclResult_t status, const char *what)
 {
