@@ -39,3 +39,10 @@ bool image_name_is_read(const char *name)
 {
     return image_name_of_file(name) == IMAGE_NAME_READ;
 }
+
+bool image_name_ends(const char *name, const char *end)
+{
+    const size_t length = strlen(name), end_length = strlen(end);
+
+    return length > end_length && strcasecmp(name + length - end_length, end) == 0;
+}

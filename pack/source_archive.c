@@ -14,9 +14,6 @@
 #include "dataset/store.h"
 #include "formats/image_names.h"
 
-#include <string.h>
-#include <strings.h>
-
 static const struct module module_archive = {
     .file = "iobench-archive.so",
     .variable = "IOBENCH_ARCHIVE_MODULE",
@@ -33,13 +30,6 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)source_reserve, (any_function)store_open,
 };
 
-static bool ends(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-
-    return length > tail && strcasecmp(text + length - tail, end) == 0;
-}
-
 /* A tar is opened, by the module, to see what is in it. */
 static int archive_detect(const char *path)
 {
@@ -47,9 +37,9 @@ static int archive_detect(const char *path)
                                              ".tar.zst", ".zip", ".tar.lz4", NULL};
 
     for (int i = 0; compressed[i]; i++)
-        if (ends(path, compressed[i]))
+        if (image_name_ends(path, compressed[i]))
             return 100;
-    if (!ends(path, ".tar") || store_is_folder(path))
+    if (!image_name_ends(path, ".tar") || store_is_folder(path))
         return 0;
     return source_detect_inside(&source_archive, path);
 }

@@ -161,13 +161,6 @@ static la_ssize_t read_outer(struct archive *inner, void *context, const void **
     return archive_read_data(walk->outer, walk->block, sizeof walk->block);
 }
 
-static bool ends(const char *name, const char *end)
-{
-    size_t length = strlen(name), end_length = strlen(end);
-
-    return length > end_length && strcasecmp(name + length - end_length, end) == 0;
-}
-
 static const char *base_of(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -209,7 +202,7 @@ static int walk_next(struct archive_walk *walk)
             continue;
         while (strncmp(name, "./", 2) == 0)
             name += 2;
-        if (!walk->inner && ends(name, ".tar")) {
+        if (!walk->inner && image_name_ends(name, ".tar")) {
             code = open_inner(walk, name);
             if (code)
                 return code;
@@ -338,7 +331,7 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
         if (code == 0 && is_image(walk->name)) {
             code = add_image(source, listing, walk->name);
             traits->image_bytes += walk->bytes;
-        } else if (code == 0 && ends(walk->name, ".cls")) {
+        } else if (code == 0 && image_name_ends(walk->name, ".cls")) {
             code = read_label(walk, listing);
         }
         if (code)
@@ -519,7 +512,7 @@ static int archive_detect(const char *path)
     struct archive_walk *walk = walk_open(path);
 
     for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {
-        labels |= ends(walk->name, ".cls");
+        labels |= image_name_ends(walk->name, ".cls");
         images |= is_image(walk->name);
     }
     walk_close(walk);
