@@ -46,12 +46,14 @@ const char *backend_precision(const struct plugin_choice *choice)
     return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
 }
 
-/* The registry is in order of preference. */
+/* The registry is in order of preference. A machine may lack a device; one whose CPU backend does
+ * not load is installed badly, and must not train at a fraction of its speed without a word. */
 int backend_choose(const char *text, const char *precision, struct plugin_choice *choice)
 {
     if (strcmp(text, "auto") == 0)
         for (int i = 0; backend_registry[i]; i++)
-            if (plugin_usable(backend_registry[i]) == 0) {
+            if (plugin_usable(backend_registry[i]) == 0 ||
+                !backend_ops_of(backend_registry[i])->on_device) {
                 text = backend_registry[i]->name;
                 break;
             }

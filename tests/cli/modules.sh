@@ -23,8 +23,20 @@ lacks() { # MODULE STATUS COMMAND...
 built_with MPI && lacks mpi 1 env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 alone/iobench run --data set
 built_with DNNL && lacks cpu 1 alone/iobench train --data set --network lenet --size 32 --backend cpu
 built_with ARCHIVE && lacks archive 1 alone/iobench pack --from archive images.tar other
-# Without it the next best backend is taken.
+# The slow backend is not taken in its place without a word, but on request.
+built_with DNNL && lacks cpu 1 alone/iobench train --data set --network lenet --size 32
 expect 0 alone/iobench train --data set --network lenet --size 32 --classes 2 --batch-size 4 --limit-samples 4 \
-    --epochs 1 --memory 16m
-says "reference"
+    --epochs 1 --memory 16m --backend reference
+
+# ---- a module of another version, or that says none, is not used ----
+refused() { # VERSION TEXT
+    echo "$2" >other.c
+    ${CC:-cc} -shared -fPIC -o other.so other.c 2>log || { echo "no compiler: $(cat log)" && return; }
+    expect 1 env IOBENCH_CPU_MODULE="$PWD/other.so" alone/iobench train --data set --network lenet --size 32 --backend cpu
+    says "other.so: version $1, but the program is" "install both together"
+}
+built_with DNNL && {
+    refused 0.0.1 'const char *iobench_module_release(void); const char *iobench_module_release(void) { return "0.0.1"; }'
+    refused none 'extern const char iobench_module_version[]; const char iobench_module_version[] = "0.1.0";'
+}
 exit 0
