@@ -149,11 +149,10 @@ static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* Allow each folder of a PATH-like list, and its subfolder `below`. */
-static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
-                         unsigned access)
+/* Allow each folder of a PATH-like list, and its subfolder `below`. list: NULL is none. */
+static void allow_list(struct sandbox *sandbox, const char *list, const char *below,
+                       unsigned access)
 {
-    const char *list = getenv(variable);
     char folder[PATH_MAX];
 
     while (list && *list) {
@@ -165,11 +164,34 @@ static void allow_listed(struct sandbox *sandbox, const char *variable, const ch
     }
 }
 
+static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
+                         unsigned access)
+{
+    allow_list(sandbox, getenv(variable), below, access);
+}
+
+/* Allow the folders of modules that variables name (struct module): IOBENCH_CUDA_MODULE=/.../x.so.
+ */
+static void allow_named_modules(struct sandbox *sandbox)
+{
+    static const char begin[] = "IOBENCH_", end[] = "_MODULE";
+    char path[PATH_MAX];
+
+    for (char *const *entry = environ; *entry; entry++) {
+        const size_t name = strcspn(*entry, "=");
+        if (name < sizeof begin + sizeof end || strncmp(*entry, begin, sizeof begin - 1) != 0 ||
+            strncmp(*entry + name - (sizeof end - 1), end, sizeof end - 1) != 0 ||
+            (*entry)[name] == '\0' || (*entry)[name + 1] == '\0')
+            continue;
+        snprintf(path, sizeof path, "%s", *entry + name + 1);
+        allow(sandbox, dirname(path), LIBRARY);
+    }
+}
+
 /* Allow the folders where base/module.c searches modules and their libraries. */
 static void allow_modules(struct sandbox *sandbox)
 {
-    static const char *const variables[] = {"IOBENCH_CUDA", "IOBENCH_NCCL", "CUDA_HOME",
-                                            "OPAL_PREFIX", "LD_LIBRARY_PATH"};
+    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX", "LD_LIBRARY_PATH"};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
@@ -183,6 +205,8 @@ static void allow_modules(struct sandbox *sandbox)
     allow_listed(sandbox, "CONDA_PREFIX", "/lib", LIBRARY);
     allow_listed(sandbox, "PATH", "/../lib", LIBRARY);
     allow_listed(sandbox, "HOME", "/.local/lib", LIBRARY);
+    allow_list(sandbox, MODULE_LIBRARIES, "", LIBRARY);
+    allow_named_modules(sandbox);
     dl_iterate_phdr(allow_library, sandbox);
 }
 
