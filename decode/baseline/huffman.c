@@ -162,9 +162,10 @@ static struct huffman_entry skip_more(const struct huffman_singles *ac, uint32_t
         if (symbol.ends)
             return pack((used + symbol.code_bits) | HUFFMAN_BLOCK_ENDS, 0, 0, advance ? advance : 1,
                         value1, 0);
-        if (advance + symbol.run + 1 > ADVANCE_MAX)
+        const uint32_t more = used + symbol.code_bits + symbol.size;
+        if (advance + symbol.run + 1 > ADVANCE_MAX || more > HUFFMAN_MOST)
             break;
-        used += symbol.code_bits + symbol.size;
+        used = more;
         advance += symbol.run + 1;
     }
     return advance ? pack(used, 0, 0, advance, value1, 0) : rare;

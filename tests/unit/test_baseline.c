@@ -389,6 +389,82 @@ static void wrong_points_do_no_harm(void **unused)
     }
 }
 
+/* ---- one image by hand ---- */
+
+struct writer {
+    uint8_t bytes[8192];
+    size_t count;
+    uint32_t bits, pending; /* not yet a byte */
+};
+
+static void put_bits(struct writer *writer, uint32_t value, uint32_t count)
+{
+    writer->pending = writer->pending << count | value;
+    for (writer->bits += count; writer->bits >= 8; writer->bits -= 8) {
+        const uint8_t byte = (uint8_t)(writer->pending >> (writer->bits - 8));
+        writer->bytes[writer->count++] = byte;
+        if (byte == 0xff)
+            writer->bytes[writer->count++] = 0;
+    }
+}
+
+static void put(struct writer *writer, const uint8_t *bytes, size_t count)
+{
+    memcpy(writer->bytes + writer->count, bytes, count);
+    writer->count += count;
+}
+
+/* A column of blocks full of values of 10 bits, each with a code of 10 bits: by tables of so many
+ * bits, three look-ups could take more than a refill has. */
+static struct made make_long_values(struct writer *writer)
+{
+    enum { BLOCKS = 20, SIZE = 10, CODE = 1 << 8 };
+    static const uint8_t quantisers[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
+    static const uint8_t header[] = {
+        0xff, 0xc0, 0, 11, 8, 0, BLOCKS * 8, 0, 8, 1, 1, 0x11, 0, /* gray */
+        /* DC: 0. AC: 00 ends the block, 0100000000 is followed by a value. */
+        0xff, 0xc4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0xff, 0xc4, 0, 21, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, SIZE,
+        0xff, 0xda, 0, 8, 1, 1, 0x00, 0, 63, 0};
+
+    put(writer, quantisers, sizeof quantisers);
+    memset(writer->bytes + writer->count, 1, 64);
+    writer->count += 64;
+    put(writer, header, sizeof header);
+    for (int i = 0; i < BLOCKS; i++) {
+        put_bits(writer, 0, 1);
+        for (int k = 1; k < 64; k++) {
+            put_bits(writer, CODE, SIZE);
+            put_bits(writer, below(1 << SIZE), SIZE);
+        }
+    }
+    put_bits(writer, 0x7f, 7);
+    put(writer, (const uint8_t[]){0xff, 0xd9}, 2);
+    return (struct made){writer->bytes, writer->count, 8, BLOCKS * 8};
+}
+
+static void long_values_are_stepped_over(void **unused)
+{
+    static struct judge judge;
+    static struct writer writer;
+    static uint8_t pixels[SIDE_MAX * 8 * 4];
+
+    (void)unused;
+    dice = random_start(3);
+    const struct made made = make_long_values(&writer);
+    for (int level = 0; level < 3; level++) {
+        baseline_limit_level(level);
+        struct baseline *decoder = baseline_create();
+        for (uint32_t i = 0; i < 40; i++) {
+            struct baseline_region region;
+            assert_int_equal(decode(decoder, &made, 1U << i % 4, &region, pixels), 0);
+            assert_true(judge_decode(&judge, &made, 1U << i % 4, region.y + region.height));
+            assert_same_pixels(&judge, &region, pixels);
+        }
+        baseline_destroy(decoder);
+    }
+}
+
 static void other_scales_are_refused(void **unused)
 {
     struct baseline *decoder = baseline_create();
@@ -409,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_scales_are_refused),
+        cmocka_unit_test(long_values_are_stepped_over),
         cmocka_unit_test(pixels_equal_those_of_libjpeg),
         cmocka_unit_test(mutated_images_equal_or_are_left_to_libjpeg),
         cmocka_unit_test(wrong_points_do_no_harm),
