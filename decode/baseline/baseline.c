@@ -2,8 +2,8 @@
  *
  * Rows on demand. A row of MCUs is decoded (entropy.h), transformed into planes that hold the last
  * two such rows (idct.h), and its pixels are upsampled and converted when asked for (colour.h).
- * What the region does not need is only stepped over, by tables that keep nothing but DC values:
- * rows above it and columns beside it. Rows below it are not touched.
+ * What the region does not need is only stepped over, but for the DC values: rows above it and
+ * columns beside it. Rows below it are not touched.
  *
  * Reads as far as libjpeg does for the same rows, no further: a damaged byte counts where it does.
  */
@@ -34,7 +34,8 @@ struct baseline {
     /* The region: */
     struct baseline_region region;
     uint32_t first_column, end_column, first_row; /* MCUs to transform */
-    struct entropy_block *skip_blocks, *blocks;   /* each with one before */
+    struct entropy_block *blocks; /* of a row; with one before, and one after, which is read */
+    struct entropy_skip_block *skip_blocks; /* likewise */
     int16_t *coefficients;
     uint8_t *unstuffed;
     uint16_t *blend;
@@ -277,8 +278,8 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
     const uint32_t columns = decoder->end_column - decoder->first_column;
     const size_t blocks = row_blocks(decoder);
 
-    decoder->skip_blocks = carve(&carver, (blocks + 1) * sizeof *decoder->skip_blocks);
-    decoder->blocks = carve(&carver, (blocks + 1) * sizeof *decoder->blocks);
+    decoder->blocks = carve(&carver, (blocks + 2) * sizeof *decoder->blocks);
+    decoder->skip_blocks = carve(&carver, (blocks + 2) * sizeof *decoder->skip_blocks);
     /* Pieces are aligned to half a block. */
     uint8_t *coefficients = carve(&carver, chunk_bytes(decoder) + ENTROPY_ALIGNMENT);
     if (coefficients)
@@ -303,26 +304,26 @@ size_t baseline_select(struct baseline *decoder, const struct baseline_region *r
     return carve_all(decoder, NULL);
 }
 
-/* The tables of a row's blocks. Those of columns outside [from, to) skip, and those of which only
- * the DC value counts. */
-static void fill_blocks(const struct baseline *decoder, struct entropy_block *blocks, uint32_t from,
-                        uint32_t to)
+/* The tables of a row's blocks, whose DC value alone counts if they are one sample. */
+static void fill_blocks(const struct baseline *decoder)
 {
-    struct entropy_block *block = blocks;
+    struct entropy_block *block = decoder->blocks;
+    struct entropy_skip_block *skip = decoder->skip_blocks;
 
-    for (uint32_t column = 0; column < decoder->mcu_columns; column++) {
-        const bool outside = column < from || column >= to;
+    for (uint32_t column = 0; column < decoder->mcu_columns; column++)
         for (uint32_t i = 0; i < decoder->plane_count; i++) {
             const struct baseline_plane *plane = &decoder->planes[i];
             const struct huffman *huffman = plane->huffman;
-            const bool skips = outside || plane->side == 1;
-            for (uint32_t j = 0; j < plane->h * plane->v; j++, block++) {
-                block[-1].next_dc = skips ? huffman->skip_dc : huffman->dc;
-                block->ac = skips ? huffman->skip_ac : huffman->ac;
+            const bool is_flat = plane->side == 1;
+            for (uint32_t j = 0; j < plane->h * plane->v; j++, block++, skip++) {
+                block[-1].next_dc = is_flat ? huffman->flat_dc : huffman->dc;
+                block->ac = is_flat ? huffman->flat_ac : huffman->ac;
+                skip[-1].next_dc = &huffman->skip_dc;
+                skip->ac = &huffman->skip_ac;
             }
         }
-    }
     block[-1].next_dc = decoder->cache.stop;
+    skip[-1].next_dc = &decoder->cache.skip_stop;
 }
 
 /* To the end of the file, or just past the next point: where its byte is 0xff, with a zero. */
@@ -354,15 +355,19 @@ static int begin_segment(struct baseline *decoder)
 
 static void prepare(struct baseline *decoder, void *memory)
 {
+    const bool skips = decoder->first_row > 0 || decoder->first_column > 0 ||
+                       decoder->end_column < decoder->mcu_columns || decoder->notes.spacing;
+
     carve_all(decoder, memory);
-    if (decoder->first_row > 0 || decoder->first_column > 0 ||
-        decoder->end_column < decoder->mcu_columns || decoder->side == 1 || decoder->notes.spacing)
-        for (uint32_t i = 0; i < decoder->plane_count; i++)
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        if (skips)
             baseline_huffman_want_skip(decoder->planes[i].huffman);
-    decoder->skip_blocks++;
+        if (decoder->planes[i].side == 1)
+            baseline_huffman_want_flat(decoder->planes[i].huffman);
+    }
     decoder->blocks++;
-    fill_blocks(decoder, decoder->skip_blocks, 0, 0);
-    fill_blocks(decoder, decoder->blocks, decoder->first_column, decoder->end_column);
+    decoder->skip_blocks++;
+    fill_blocks(decoder);
     memset(decoder->coefficients, 0, chunk_bytes(decoder));
     decoder->row = decoder->region.y;
 }
@@ -461,43 +466,75 @@ static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcu
     }
 }
 
-/* Decode MCUs of one restart interval. */
-static int run_blocks(struct baseline *decoder, struct entropy_block *blocks, uint32_t mcus,
-                      int16_t *coefficients, bool skips)
+/* The same for MCUs that were stepped over. */
+static void add_skipped_dc(struct baseline *decoder, const struct entropy_mark *marks,
+                           uint32_t mcus)
 {
-    entropy_run *const run = skips ? decoder->kernels->skip : decoder->kernels->run;
-    const size_t count = (size_t)mcus * decoder->mcu_blocks;
-    huffman_reference *const last = &blocks[count - 1].next_dc;
-    const huffman_reference next_dc = *last;
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        const struct baseline_plane *plane = &decoder->planes[i];
+        const struct entropy_mark *first = marks + plane->first_block;
+        uint32_t sum = 0;
+        for (uint32_t j = 0; j < plane->h * plane->v; j++)
+            sum += baseline_entropy_sum_dc(&decoder->stream, first + j, mcus, decoder->mcu_blocks,
+                                           plane->huffman);
+        decoder->dc[i] = (uint16_t)(decoder->dc[i] + sum);
+    }
+}
 
-    *last = decoder->cache.stop;
-    const bool good = run(&decoder->stream, blocks, coefficients, coefficients + count * 64);
-    *last = next_dc;
-    if (!good)
-        return BASELINE_OTHER;
-    add_dc(decoder, coefficients, mcus);
+/* Return how many of `wanted` MCUs the current restart interval has; 0 if it cannot begin. */
+static uint32_t take_mcus(struct baseline *decoder, uint32_t wanted)
+{
+    if (decoder->markers.restart_interval == 0)
+        return wanted;
+    if (decoder->interval_left == 0 && pass_restart(decoder))
+        return 0;
+    const uint32_t mcus = lesser(wanted, decoder->interval_left);
+    decoder->interval_left -= mcus;
+    return mcus;
+}
+
+/* Decode MCUs [from, to) of a row into the coefficients. */
+static int decode_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
+{
+    struct entropy_block *blocks = decoder->blocks + (size_t)from * decoder->mcu_blocks;
+    int16_t *coefficients = decoder->coefficients;
+
+    for (uint32_t mcus; from < to; from += mcus) {
+        if (!(mcus = take_mcus(decoder, to - from)))
+            return BASELINE_OTHER;
+        const size_t count = (size_t)mcus * decoder->mcu_blocks;
+        huffman_reference *const last = &blocks[count - 1].next_dc, next_dc = *last;
+        *last = decoder->cache.stop;
+        const bool good = decoder->kernels->run(&decoder->stream, blocks, coefficients,
+                                                coefficients + count * 64);
+        *last = next_dc;
+        if (!good)
+            return BASELINE_OTHER;
+        add_dc(decoder, coefficients, mcus);
+        blocks += count;
+        coefficients += count * 64;
+    }
     return 0;
 }
 
-static int decode_blocks(struct baseline *decoder, uint32_t from, uint32_t to, bool skips)
+/* Step over MCUs [from, to) of a row. */
+static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
 {
-    struct entropy_block *blocks = skips ? decoder->skip_blocks : decoder->blocks;
-    int16_t *coefficients = decoder->coefficients;
+    struct entropy_skip_block *blocks = decoder->skip_blocks + (size_t)from * decoder->mcu_blocks;
+    struct entropy_mark marks[CHUNK_BLOCKS + 1];
 
-    blocks += (size_t)from * decoder->mcu_blocks;
-    while (from < to) {
-        uint32_t mcus = to - from;
-        if (decoder->markers.restart_interval) {
-            if (decoder->interval_left == 0 && pass_restart(decoder))
-                return BASELINE_OTHER;
-            mcus = lesser(mcus, decoder->interval_left);
-            decoder->interval_left -= mcus;
-        }
-        if (run_blocks(decoder, blocks, mcus, coefficients, skips))
+    for (uint32_t mcus; from < to; from += mcus) {
+        if (!(mcus = take_mcus(decoder, lesser(to - from, decoder->chunk_columns))))
             return BASELINE_OTHER;
-        from += mcus;
-        blocks += (size_t)mcus * decoder->mcu_blocks;
-        coefficients += (size_t)mcus * decoder->mcu_blocks * 64;
+        struct entropy_skip_block *const end = blocks + (size_t)mcus * decoder->mcu_blocks;
+        const struct huffman_skip *const next_dc = end[-1].next_dc;
+        end[-1].next_dc = &decoder->cache.skip_stop;
+        const bool good = decoder->kernels->skip(&decoder->stream, blocks, end, marks);
+        end[-1].next_dc = next_dc;
+        if (!good)
+            return BASELINE_OTHER;
+        add_skipped_dc(decoder, marks, mcus);
+        blocks = end;
     }
     return 0;
 }
@@ -558,25 +595,34 @@ static int transform(const struct baseline *decoder, uint32_t column, uint32_t e
     return 0;
 }
 
-/* Some MCUs at a time: their coefficients stay in the first-level cache. */
+/* Decode and transform the MCUs of the region in a row. Some at a time: their coefficients stay in
+ * the first-level cache. */
+static int decode_region(struct baseline *decoder)
+{
+    for (uint32_t end, column = decoder->first_column; column < decoder->end_column; column = end) {
+        end = lesser(column + decoder->chunk_columns, decoder->end_column);
+        if (decode_mcus(decoder, column, end) || transform(decoder, column, end))
+            return BASELINE_OTHER;
+        memset(decoder->coefficients, 0, chunk_bytes(decoder));
+    }
+    return 0;
+}
+
 static int decode_row(struct baseline *decoder)
 {
     struct baseline_route *route = &decoder->route;
-    const bool skips = decoder->decoded_rows < decoder->first_row;
     const bool leaves = route->next < route->end && route->next->row == decoder->decoded_rows + 1;
     const uint32_t columns = leaves ? decoder->end_column : decoder->mcu_columns;
-    uint32_t end;
 
     baseline_notes_add(&decoder->notes, decoder->decoded_rows,
                        (uint64_t)(decoder->segment - decoder->bytes), &decoder->stream,
                        decoder->dc);
-    for (uint32_t column = 0; column < columns; column = end) {
-        end = lesser(column + decoder->chunk_columns, columns);
-        if (decode_blocks(decoder, column, end, skips))
+    if (decoder->decoded_rows < decoder->first_row) {
+        if (skip_mcus(decoder, 0, columns))
             return BASELINE_OTHER;
-        if (!skips && transform(decoder, column, end))
-            return BASELINE_OTHER;
-        memset(decoder->coefficients, 0, chunk_bytes(decoder));
+    } else if (skip_mcus(decoder, 0, decoder->first_column) || decode_region(decoder) ||
+               skip_mcus(decoder, decoder->end_column, columns)) {
+        return BASELINE_OTHER;
     }
     decoder->decoded_rows++;
     if (!leaves)

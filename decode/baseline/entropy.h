@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { ENTROPY_PADDING = 32 };    /* zero bytes after the data of a segment */
 enum { ENTROPY_ALIGNMENT = 128 }; /* of coefficients: the bytes of a block */
@@ -29,6 +30,17 @@ struct entropy_stream {
     uint64_t bits;  /* the next ones, from the top */
     uint32_t count; /* of valid bits */
 };
+
+static inline uint64_t entropy_big_endian(const uint8_t *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
+}
 
 /* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
  * and add the padding. Stores the end of the copy. Returns where it stopped. */
@@ -47,12 +59,45 @@ uint64_t baseline_entropy_position(const struct entropy_stream *stream);
 /* Has the stream been consumed up to its last byte? */
 bool baseline_entropy_is_complete(const struct entropy_stream *stream);
 
-/* Decode blocks into zeroed coefficients [out, end) in zigzag order, or only step over them: then
- * all but the first coefficient of a block is arbitrary. blocks[-1] has the first DC table, the
- * last block a table of nothing but HUFFMAN_RARE. Returns false if a byte is not as it must be, or
- * missing. */
+/* Store the state after a run. Returns false if it used bits that are not there. */
+static inline bool entropy_stop(struct entropy_stream *stream, const uint8_t *next, uint64_t bits,
+                                uint32_t count)
+{
+    stream->next = next;
+    stream->bits = bits;
+    stream->count = count & 63;
+    return (size_t)(next - stream->start) * 8 - stream->count <=
+           (size_t)(stream->end - stream->start) * 8;
+}
+
+/* Decode blocks into zeroed coefficients [out, end) in zigzag order. blocks[-1] has the first DC
+ * table, the last block a table of nothing but HUFFMAN_RARE; the block after it is read, not used.
+ * Returns false if a byte is not as it must be, or missing. */
 typedef bool entropy_run(struct entropy_stream *stream, const struct entropy_block *blocks,
                          int16_t *out, const int16_t *end);
+
+/* The same of a block to step over. */
+struct entropy_skip_block {
+    const struct huffman_skip *ac, *next_dc;
+};
+
+/* Where a block begins: the state of the stream. */
+struct entropy_mark {
+    const uint8_t *next;
+    size_t count; /* has garbage above its lowest six bits */
+};
+
+/* Step over blocks [blocks, end), likewise, and store where each begins, and where the last ends.
+ */
+typedef bool entropy_skip(struct entropy_stream *stream, const struct entropy_skip_block *blocks,
+                          const struct entropy_skip_block *end, struct entropy_mark *marks);
+
+/* Return the sum of the DC differences of every `stride`th of `count` blocks that were stepped
+ * over.
+ */
+uint32_t baseline_entropy_sum_dc(const struct entropy_stream *stream,
+                                 const struct entropy_mark *marks, size_t count, size_t stride,
+                                 const struct huffman *huffman);
 
 struct entropy_symbol {
     uint32_t bits, advance; /* no bits: not valid */

@@ -9,19 +9,6 @@
  */
 #include "decode/baseline/entropy.h"
 
-#include <string.h>
-
-static inline uint64_t BASELINE_NAME(big_endian)(const uint8_t *at)
-{
-    uint64_t value;
-
-    memcpy(&value, at, sizeof value);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    value = __builtin_bswap64(value);
-#endif
-    return value;
-}
-
 BASELINE_TARGET static inline const struct huffman_entry *
 BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
 {
@@ -41,11 +28,11 @@ BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference tabl
 }
 
 /* At least 56 bits are valid then. */
-#define BASELINE_REFILL()                                       \
-    do {                                                        \
-        bits |= BASELINE_NAME(big_endian)(next) >> (left & 63); \
-        next += (~left & 56) >> 3;                              \
-        left |= 56;                                             \
+#define BASELINE_REFILL()                                \
+    do {                                                 \
+        bits |= entropy_big_endian(next) >> (left & 63); \
+        next += (~left & 56) >> 3;                       \
+        left |= 56;                                      \
     } while (0)
 
 #ifndef BASELINE_EXTRACT
@@ -58,10 +45,8 @@ BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference tabl
     do {                                                                    \
         const uint64_t rest = BASELINE_EXTRACT(bits, (entry)->rest);        \
         const int16_t value1 = (int16_t)(uint16_t)((entry)->value1 + rest); \
-        const uint32_t position = keeps ? (entry)->position : 0;            \
-        if (keeps)                                                          \
-            (ahead)[-1] = (entry)->value2;                                  \
-        out[position] = value1;                                             \
+        (ahead)[-1] = (entry)->value2;                                      \
+        out[(entry)->position] = value1;                                    \
     } while (0)
 
 /* The end of a block's coefficients: those have the order of the blocks. */
@@ -90,24 +75,16 @@ BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference tabl
         left -= used;                                                                         \
     }
 
-/* Decode one symbol at position `out` of a block, by the book. */
+/* Decode one symbol at position k of a block, by the book. */
 BASELINE_TARGET static __attribute__((noinline)) struct entropy_symbol
-BASELINE_NAME(by_the_book)(huffman_reference table, uint64_t bits, int16_t *out)
+BASELINE_NAME(by_the_book)(const struct huffman_book *book, uint64_t bits, uint32_t k, int16_t *out)
 {
     const struct entropy_symbol invalid = {0, 0};
-    const struct huffman_book *book = huffman_book_of(table);
-    const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
-    const uint32_t prefix = (uint32_t)(bits >> 48);
-    uint32_t shorter = 0;
+    const uint32_t prefix = (uint32_t)(bits >> 48), length = huffman_book_length(book, prefix);
 
-    /* All lengths, as vectors, without a branch. By signs: gcc 12 adds up comparisons wrongly when
-     * it compiles for sanitizers. */
-    for (int i = 0; i < HUFFMAN_LENGTHS; i++)
-        shorter += (book->end[i] - 1U - prefix) >> 31;
-    if (shorter == HUFFMAN_LENGTHS)
+    if (length > HUFFMAN_LENGTHS)
         return invalid;
-    const uint32_t length = shorter + 1;
-    const uint8_t symbol = book->symbols[book->first[shorter] + (int32_t)(prefix >> (16 - length))];
+    const uint8_t symbol = huffman_book_symbol(book, prefix, length);
     const uint32_t size = symbol & 15, run = k ? symbol >> 4 : 0;
     if (k && size == 0) { /* 16 zeros, or the end of the block */
         const uint32_t advance = run == 15 ? 16 : 64 - k;
@@ -115,17 +92,14 @@ BASELINE_NAME(by_the_book)(huffman_reference table, uint64_t bits, int16_t *out)
     }
     if (k + run > 63)
         return invalid;
-    /* Signs are as likely as not: no branch. */
-    const int32_t magnitude = (int32_t)(bits << length >> 1 >> (63 - size));
-    const int32_t low = (1 << size) - 1, is_negative = magnitude <= low >> 1;
-    out[run] = (int16_t)(magnitude - (low & -is_negative));
+    out[run] = (int16_t)huffman_value(bits, length, size);
     return (struct entropy_symbol){length + size, run + 1};
 }
 
 /* Three look-ups use at most 3 x HUFFMAN_MOST of the 56 bits of a refill. */
-BASELINE_TARGET static inline __attribute__((always_inline)) bool
-BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block *block,
-                      int16_t *out, const int16_t *end, bool keeps)
+BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
+                                               const struct entropy_block *block, int16_t *out,
+                                               const int16_t *end)
 {
     const uint8_t *next = stream->next, *const last = stream->end + 8;
     huffman_reference table = block[-1].next_dc;
@@ -158,7 +132,9 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
         if (out == end)
             break;
         BASELINE_REFILL();
-        const struct entropy_symbol symbol = BASELINE_NAME(by_the_book)(table, bits, out);
+        const uint32_t k = (uint32_t)((uintptr_t)out % ENTROPY_ALIGNMENT / sizeof *out);
+        const struct entropy_symbol symbol =
+            BASELINE_NAME(by_the_book)(huffman_book_of(table), bits, k, out);
         if (symbol.bits == 0)
             return false;
         bits <<= symbol.bits;
@@ -168,28 +144,92 @@ BASELINE_NAME(decode)(struct entropy_stream *stream, const struct entropy_block 
         if (((uintptr_t)out & (ENTROPY_ALIGNMENT - 1)) == 0)
             table = block++->next_dc;
     }
-    left &= 63;
-    stream->next = next;
-    stream->bits = bits;
-    stream->count = left;
-    return (size_t)(next - stream->start) * 8 - left <= (size_t)(stream->end - stream->start) * 8;
+    return entropy_stop(stream, next, bits, left);
 }
 
-BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
-                                               const struct entropy_block *blocks, int16_t *out,
-                                               const int16_t *end)
-{
-    return BASELINE_NAME(decode)(stream, blocks, out, end, true);
-}
-
-BASELINE_TARGET static bool BASELINE_NAME(skip)(struct entropy_stream *stream,
-                                                const struct entropy_block *blocks, int16_t *out,
-                                                const int16_t *end)
-{
-    return BASELINE_NAME(decode)(stream, blocks, out, end, false);
-}
-
-#undef BASELINE_REFILL
 #undef BASELINE_STORE
 #undef BASELINE_LOOK_UP
 #undef BASELINE_END
+
+#define BASELINE_MARK(block)                                                   \
+    do {                                                                       \
+        struct entropy_mark *const mark = (void *)(bias + (uintptr_t)(block)); \
+        mark->next = next;                                                     \
+        mark->count = left;                                                    \
+    } while (0)
+
+/* One look-up at position k. Each marks the next block: the last one, which ends this block, does
+ * so rightly. */
+#define BASELINE_LOOK_UP()                                                                 \
+    {                                                                                      \
+        const struct huffman_skip *following = block->ac;                                  \
+        const struct entropy_skip_block *next_block = block, *const after = block + 1;     \
+        entry = table->entries[bits >> (64 - HUFFMAN_SKIP_BITS)];                          \
+        ahead = k + (entry >> 8);                                                          \
+        if (__builtin_expect(ahead > 63, 0))                                               \
+            goto rare;                                                                     \
+        BASELINE_AT_END(entry, following, block->next_dc, ahead, zero, next_block, after); \
+        table = following;                                                                 \
+        k = ahead;                                                                         \
+        block = next_block;                                                                \
+        bits <<= entry & 63;                                                               \
+        left -= entry;                                                                     \
+        BASELINE_MARK(after);                                                              \
+    }
+
+_Static_assert(sizeof(struct entropy_mark) == sizeof(struct entropy_skip_block),
+               "one address is the other plus a bias");
+
+/* As run(), but nothing is kept. */
+BASELINE_TARGET static bool BASELINE_NAME(skip)(struct entropy_stream *stream,
+                                                const struct entropy_skip_block *block,
+                                                const struct entropy_skip_block *end,
+                                                struct entropy_mark *marks)
+{
+    const uint8_t *next = stream->next, *const last = stream->end + 8;
+    const struct huffman_skip *table = block[-1].next_dc;
+    const uintptr_t bias = (uintptr_t)marks - (uintptr_t)block;
+    const size_t zero = 0;
+    uint64_t bits = stream->bits;
+    size_t left = stream->count, k = 0, entry, ahead;
+    int16_t values[64];
+
+    BASELINE_MARK(block);
+    for (;;) {
+        if (next > last)
+            return false;
+        BASELINE_REFILL();
+        BASELINE_LOOK_UP();
+        BASELINE_LOOK_UP();
+        BASELINE_LOOK_UP();
+        continue;
+    rare:
+        if (block == end)
+            break;
+        if (ahead == 64 && !(entry & HUFFMAN_BLOCK_ENDS) && entry >> 8 < HUFFMAN_RARE) {
+            k = 64; /* filled to its last coefficient */
+            bits <<= entry & 63;
+            left -= entry;
+        } else {
+            BASELINE_REFILL();
+            const struct entropy_symbol symbol =
+                BASELINE_NAME(by_the_book)(table->book, bits, (uint32_t)k, values + k);
+            if (symbol.bits == 0)
+                return false;
+            k += symbol.advance;
+            bits <<= symbol.bits;
+            left -= symbol.bits;
+        }
+        table = block->ac;
+        if (k == 64) {
+            k = 0;
+            table = block++->next_dc;
+            BASELINE_MARK(block);
+        }
+    }
+    return entropy_stop(stream, next, bits, (uint32_t)left);
+}
+
+#undef BASELINE_MARK
+#undef BASELINE_LOOK_UP
+#undef BASELINE_REFILL

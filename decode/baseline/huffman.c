@@ -15,9 +15,8 @@ struct huffman_symbol {
     bool ends; /* of the block */
 };
 
-/* One symbol per index: code length << 8 | symbol; 0 if the code is longer or invalid. */
 struct huffman_singles {
-    uint16_t at[INDEX_END];
+    huffman_single at[INDEX_END];
 };
 
 static struct huffman_entry pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
@@ -51,7 +50,7 @@ static bool build_book(struct huffman_book *book, struct huffman_singles *single
                 continue;
             const uint32_t spare = HUFFMAN_BITS_MAX - bits;
             for (uint32_t j = 0; j < 1U << spare && code < 1U << bits; j++)
-                singles->at[code << spare | j] = (uint16_t)(bits << 8 | symbol);
+                singles->at[code << spare | j] = (huffman_single)(bits << 8 | symbol);
         }
         if (table->counts[bits - 1] && code >= 1U << bits)
             return false;
@@ -152,7 +151,7 @@ static struct huffman_entry ac_entry(const struct huffman_singles *ac, uint32_t 
 }
 
 /* Add AC symbols to an entry that consumed `used` bits, as long as their codes fit. */
-static struct huffman_entry skip_more(const struct huffman_singles *ac, uint32_t index,
+static struct huffman_entry flat_more(const struct huffman_singles *ac, uint32_t index,
                                       uint32_t known, uint32_t used, uint32_t advance,
                                       int32_t value1)
 {
@@ -171,7 +170,7 @@ static struct huffman_entry skip_more(const struct huffman_singles *ac, uint32_t
     return advance ? pack(used, 0, 0, advance, value1, 0) : rare;
 }
 
-static struct huffman_entry skip_dc_entry(const struct huffman_singles *dc,
+static struct huffman_entry flat_dc_entry(const struct huffman_singles *dc,
                                           const struct huffman_singles *ac, uint32_t index,
                                           uint32_t known)
 {
@@ -182,7 +181,7 @@ static struct huffman_entry skip_dc_entry(const struct huffman_singles *dc,
     const uint32_t used = symbol.code_bits + symbol.size;
     if (used > known)
         return single_entry(&symbol, index, known);
-    return skip_more(ac, index, known, used, 1,
+    return flat_more(ac, index, known, used, 1,
                      value_of(after(index, symbol.code_bits), symbol.size));
 }
 
@@ -218,23 +217,55 @@ static void build_tables(struct huffman *huffman, const struct huffman_singles *
     huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
 }
 
+static void build_singles(struct huffman *huffman, struct huffman_singles *dc,
+                          struct huffman_singles *ac)
+{
+    build_book(&huffman->dc_book, dc, &huffman->dc_source, DC_BITS_MAX);
+    build_book(&huffman->ac_book, ac, &huffman->ac_source, AC_BITS_MAX);
+}
+
+void baseline_huffman_want_flat(struct huffman *huffman)
+{
+    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
+    struct huffman_singles dc, ac;
+
+    if (huffman->has_flat)
+        return;
+    build_singles(huffman, &dc, &ac);
+    for (uint32_t i = 0; i < 1U << dc_bits; i++)
+        set_entry(&huffman->flat_dc_table, dc_bits, i,
+                  flat_dc_entry(&dc, &ac, i << (HUFFMAN_BITS_MAX - dc_bits), dc_bits));
+    for (uint32_t i = 0; i < 1U << ac_bits; i++)
+        set_entry(&huffman->flat_ac_table, ac_bits, i,
+                  flat_more(&ac, i << (HUFFMAN_BITS_MAX - ac_bits), ac_bits, 0, 0, 0));
+    huffman->flat_dc = finish_table(&huffman->flat_dc_table, &huffman->dc_book, dc_bits);
+    huffman->flat_ac = finish_table(&huffman->flat_ac_table, &huffman->ac_book, ac_bits);
+    huffman->has_flat = true;
+}
+
+static uint16_t skip_entry(struct huffman_entry flat)
+{
+    return (uint16_t)(flat.bits | flat.advance << 8);
+}
+
 void baseline_huffman_want_skip(struct huffman *huffman)
 {
-    const uint32_t dc_bits = HUFFMAN_SKIP_DC_BITS, ac_bits = HUFFMAN_SKIP_AC_BITS;
+    const uint32_t bits = HUFFMAN_SKIP_BITS, spare = HUFFMAN_BITS_MAX - bits;
     struct huffman_singles dc, ac;
 
     if (huffman->has_skip)
         return;
-    build_book(&huffman->dc_book, &dc, &huffman->dc_source, DC_BITS_MAX);
-    build_book(&huffman->ac_book, &ac, &huffman->ac_source, AC_BITS_MAX);
-    for (uint32_t i = 0; i < 1U << dc_bits; i++)
-        set_entry(&huffman->skip_dc_table, dc_bits, i,
-                  skip_dc_entry(&dc, &ac, i << (HUFFMAN_BITS_MAX - dc_bits), dc_bits));
-    for (uint32_t i = 0; i < 1U << ac_bits; i++)
-        set_entry(&huffman->skip_ac_table, ac_bits, i,
-                  skip_more(&ac, i << (HUFFMAN_BITS_MAX - ac_bits), ac_bits, 0, 0, 0));
-    huffman->skip_dc = finish_table(&huffman->skip_dc_table, &huffman->dc_book, dc_bits);
-    huffman->skip_ac = finish_table(&huffman->skip_ac_table, &huffman->ac_book, ac_bits);
+    build_singles(huffman, &dc, &ac);
+    for (uint32_t i = 0; i < 1U << bits; i++) {
+        huffman->skip_dc.entries[i] = skip_entry(flat_dc_entry(&dc, &ac, i << spare, bits));
+        huffman->skip_ac.entries[i] = skip_entry(flat_more(&ac, i << spare, bits, 0, 0, 0));
+    }
+    for (uint32_t i = 0; i < 1U << HUFFMAN_DC_BITS; i++) {
+        const huffman_single single = dc.at[i << (HUFFMAN_BITS_MAX - HUFFMAN_DC_BITS)];
+        huffman->dc_singles[i] = single >> 8 > HUFFMAN_DC_BITS ? 0 : single;
+    }
+    huffman->skip_dc.book = &huffman->dc_book;
+    huffman->skip_ac.book = &huffman->ac_book;
     huffman->has_skip = true;
 }
 
@@ -243,7 +274,7 @@ static bool build(struct huffman *huffman, const struct markers_table *dc,
 {
     struct huffman_singles dc_singles, ac_singles;
 
-    huffman->has_skip = false;
+    huffman->has_flat = huffman->has_skip = false;
     huffman->dc_source = *dc;
     huffman->ac_source = *ac;
     if (!build_book(&huffman->dc_book, &dc_singles, dc, DC_BITS_MAX) ||
@@ -264,6 +295,8 @@ void baseline_huffman_start(struct huffman_cache *cache)
     for (uint32_t i = 0; i < 1U << STOP_BITS; i++)
         set_entry(&cache->stop_table, STOP_BITS, i, rare);
     cache->stop = finish_table(&cache->stop_table, NULL, STOP_BITS);
+    for (uint32_t i = 0; i < 1U << HUFFMAN_SKIP_BITS; i++)
+        cache->skip_stop.entries[i] = skip_entry(rare);
 }
 
 struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,

@@ -6,8 +6,12 @@
  * since every entry of a table is equally likely to be used. Its fields are read one by one: loads
  * are cheaper there than shifts.
  *
- * The skip tables have the same format and as many AC symbols as fit, all with value 0: for blocks
- * of which only the length and the DC value matter.
+ * Flat tables have the same format and as many AC symbols as fit, all with value 0: for blocks of
+ * which only the DC value matters.
+ *
+ * Skip tables are for blocks of which only the length matters: a quarter of the size, so that more
+ * bits are an index, and all with the same number of them, so that an index need not wait until its
+ * table is known. DC values are found by themselves, afterwards.
  *
  * Tables are cached by the contents of the DHT segments that define them, since most files of a
  * data set share theirs.
@@ -21,8 +25,7 @@
 #include <stdint.h>
 
 enum { HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
-enum { HUFFMAN_DC_BITS = 8, HUFFMAN_AC_BITS = 10, HUFFMAN_BITS_MAX = 12 };
-enum { HUFFMAN_SKIP_DC_BITS = 8, HUFFMAN_SKIP_AC_BITS = 10 };
+enum { HUFFMAN_DC_BITS = 8, HUFFMAN_AC_BITS = 10, HUFFMAN_SKIP_BITS = 11, HUFFMAN_BITS_MAX = 12 };
 enum { HUFFMAN_BLOCK_ENDS = 0x80 }; /* the sign of huffman_entry.bits */
 
 /* An advance of HUFFMAN_RARE, which leaves any block, marks what must be decoded symbol by symbol:
@@ -53,7 +56,7 @@ struct huffman_book {
  * to two bytes. */
 struct huffman_table {
     _Alignas(64) const struct huffman_book *book;
-    uint8_t entries[64 + (sizeof(struct huffman_entry) << HUFFMAN_BITS_MAX)];
+    uint8_t entries[64 + (sizeof(struct huffman_entry) << HUFFMAN_AC_BITS)];
 };
 
 typedef const uint8_t *huffman_reference;
@@ -63,6 +66,35 @@ static inline huffman_reference huffman_refer(const struct huffman_table *table,
     return (const uint8_t *)table + 64 - bits;
 }
 
+/* Return the length of the code at the start of 16 bits; more than HUFFMAN_LENGTHS: none. All
+ * lengths, as vectors, without a branch. By signs: gcc 12 adds up comparisons wrongly when it
+ * compiles for sanitizers. */
+static inline uint32_t huffman_book_length(const struct huffman_book *book, uint32_t prefix)
+{
+    uint32_t shorter = 0;
+
+    for (int i = 0; i < HUFFMAN_LENGTHS; i++)
+        shorter += (book->end[i] - 1U - prefix) >> 31;
+    return shorter + 1;
+}
+
+/* Return the symbol of a code of this length. */
+static inline uint8_t huffman_book_symbol(const struct huffman_book *book, uint32_t prefix,
+                                          uint32_t length)
+{
+    return book->symbols[book->first[length - 1] + (int32_t)(prefix >> (HUFFMAN_LENGTHS - length))];
+}
+
+/* Return the value of `size` bits that begin after `length` bits. Signs are as likely as not: no
+ * branch. */
+static inline int32_t huffman_value(uint64_t bits, uint32_t length, uint32_t size)
+{
+    const int32_t magnitude = (int32_t)(bits << length >> 1 >> (63 - size));
+    const int32_t low = (1 << size) - 1, is_negative = magnitude <= low >> 1;
+
+    return magnitude - (low & -is_negative);
+}
+
 static inline const struct huffman_book *huffman_book_of(huffman_reference reference)
 {
     const uintptr_t address = (uintptr_t)reference & ~(uintptr_t)63;
@@ -70,19 +102,31 @@ static inline const struct huffman_book *huffman_book_of(huffman_reference refer
     return ((const struct huffman_table *)address)->book;
 }
 
+/* Entries: huffman_entry.bits | huffman_entry.advance << 8. */
+struct huffman_skip {
+    _Alignas(64) uint16_t entries[1 << HUFFMAN_SKIP_BITS];
+    const struct huffman_book *book;
+};
+
+/* One code of an index: its length << 8 | symbol; 0 if it is longer or invalid. */
+typedef uint16_t huffman_single;
+
 /* All tables of one component. */
 struct huffman {
     struct markers_table dc_source, ac_source;
     uint64_t last_use;
-    bool has_skip;
+    bool has_flat, has_skip;
     struct huffman_book dc_book, ac_book;
-    huffman_reference dc, ac, skip_dc, skip_ac;
-    struct huffman_table dc_table, ac_table, skip_dc_table, skip_ac_table;
+    huffman_reference dc, ac, flat_dc, flat_ac;
+    struct huffman_table dc_table, ac_table, flat_dc_table, flat_ac_table;
+    struct huffman_skip skip_dc, skip_ac;
+    huffman_single dc_singles[1 << HUFFMAN_DC_BITS];
 };
 
 struct huffman_cache {
     struct huffman_table stop_table;
     huffman_reference stop; /* nothing but HUFFMAN_RARE: after the last block */
+    struct huffman_skip skip_stop;
     uint64_t use;
     struct huffman slots[HUFFMAN_CACHE];
 };
@@ -95,6 +139,8 @@ void baseline_huffman_start(struct huffman_cache *cache);
 struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
                                       const struct markers_table *ac);
 
+/* Build those that few images need. */
+void baseline_huffman_want_flat(struct huffman *huffman);
 void baseline_huffman_want_skip(struct huffman *huffman);
 
 #endif

@@ -11,7 +11,8 @@
 #include "decode/baseline/idct.h"
 
 struct kernels {
-    entropy_run *run, *skip;
+    entropy_run *run;
+    entropy_skip *skip;
     idct_four *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;

@@ -423,9 +423,9 @@ static struct made make_long_values(struct writer *writer)
     static const uint8_t header[] = {
         0xff, 0xc0, 0, 11, 8, 0, BLOCKS * 8, 0, 8, 1, 1, 0x11, 0, /* gray */
         /* DC: 0. AC: 00 ends the block, 0100000000 is followed by a value. */
-        0xff, 0xc4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-        0xff, 0xc4, 0, 21, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, SIZE,
-        0xff, 0xda, 0, 8, 1, 1, 0x00, 0, 63, 0};
+        0xff, 0xc4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xc4, 0,
+        21, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, SIZE, 0xff, 0xda, 0, 8, 1, 1,
+        0x00, 0, 63, 0};
 
     put(writer, quantisers, sizeof quantisers);
     memset(writer->bytes + writer->count, 1, 64);
