@@ -44,6 +44,7 @@ PROGRAMS = {
     "shuffle": "{build}/bench/shuffle",
     "shuffle-quality": "{build}/bench/shuffle-quality",
     "shuffle-learning": "{source}/shuffle-learning.py --iobench {iobench} --folder {folder}/set",
+    "parse": "{build}/bench/parse {folder}",
     "catalog": "{build}/bench/catalog",
     "synthesis": "{build}/bench/synthesis",
     "decode": "{build}/bench/decode",

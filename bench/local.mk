@@ -20,6 +20,10 @@ noinst_PROGRAMS += bench/catalog
 bench_catalog_SOURCES = bench/catalog.c
 bench_catalog_LDADD = $(LIBIOBENCH_LIBS)
 
+noinst_PROGRAMS += bench/parse
+bench_parse_SOURCES = bench/parse.c
+bench_parse_LDADD = $(LIBIOBENCH_LIBS)
+
 noinst_PROGRAMS += bench/io
 bench_io_SOURCES = bench/io.c
 bench_io_LDADD = $(LIBIOBENCH_LIBS)
