@@ -51,6 +51,7 @@ PROGRAMS = {
     "io": "{build}/bench/io --rounds 5 {folder}",
     "iops": "{build}/bench/iops {folder}",
     "lanes": "{build}/bench/lanes",
+    "nfs": "{build}/bench/nfs",
     "buffer": "{source}/buffer.py --iobench {iobench} --folder {folder}",
     "files": "{source}/files.py --iobench {iobench} --folder {folder}",
     "telemetry": "{build}/bench/telemetry {folder}",

@@ -38,6 +38,12 @@ noinst_PROGRAMS += bench/lanes
 bench_lanes_SOURCES = bench/lanes.c bench/job.c bench/job.h tests/unit/fault_fs.c tests/unit/fault_fs.h
 bench_lanes_LDADD = $(LIBIOBENCH_LIBS)
 
+if HAVE_NFS
+noinst_PROGRAMS += bench/nfs
+bench_nfs_SOURCES = bench/nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h
+bench_nfs_LDADD = $(LIBIOBENCH_LIBS)
+endif
+
 noinst_PROGRAMS += bench/synthesis
 bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
