@@ -26,7 +26,7 @@ struct train_settings {
     char *evaluation_data, *checkpoint, *exchange, *initial, *final;
     uint64_t evaluate_every, buckets, accumulate;
     int recipe;
-    double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
+    double rate, momentum, weight_decay, label_smoothing, warmup_epochs, clip_norm, target;
     bool resume, restart;
 };
 
@@ -67,6 +67,9 @@ static const struct option_spec train_options[] = {
      .maximum = 0.99, .summary = "below 0: the recipe's"},
     {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
      .maximum = 1e6, .summary = "warm-up epochs of the learning rate; below 0: the recipe's"},
+    {"clip-norm", 0, OPTION_REAL, FIELD(clip_norm), .fallback = "-1", .minimum = -1, .maximum = 1e9,
+     .summary = "shorten an update's gradients to this norm over all parameters if theirs is "
+                "larger; 0: never; below 0: the recipe's"},
     {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
      .reach = OPTION_CONNECTS,
      .summary = "all-reduce of the gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto "
@@ -203,6 +206,7 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
         .weight_decay = settings->weight_decay,
         .label_smoothing = settings->label_smoothing,
         .warmup_epochs = settings->warmup_epochs,
+        .clip_norm = settings->clip_norm,
         .target = settings->target,
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,

@@ -155,7 +155,7 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     json_t *course = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:b, s:I, "
-        "s:o, s:I, s:I}, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+        "s:o, s:o, s:I, s:I}, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
         "network", job->training.network->name, "backend", result->backend, "precision",
         result->precision, "side", (json_int_t)job->training.side, "classes",
         (json_int_t)job->training.classes, "batch_size", (json_int_t)job->job.batch_size,
@@ -166,7 +166,8 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         "momentum", json_number(recipe->momentum), "weight_decay",
         json_number(recipe->weight_decay), "decays_fc_bias", recipe->decays_fc_bias, "zero_gammas",
         (json_int_t)result->zero_gammas, "label_smoothing", json_number(recipe->label_smoothing),
-        "steps", (json_int_t)recipe->steps, "warmup_steps", (json_int_t)recipe->warmup_steps,
+        "clip_norm", recipe->clip_norm > 0 ? json_number(recipe->clip_norm) : json_null(), "steps",
+        (json_int_t)recipe->steps, "warmup_steps", (json_int_t)recipe->warmup_steps,
         "memory_before_bytes", (json_int_t)result->result.memory_before_bytes, "memory_bytes",
         (json_int_t)result->result.memory_during_bytes, "device_bytes",
         (json_int_t)result->result.trainer_memory.device_bytes, "device_batch_bytes",

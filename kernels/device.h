@@ -248,7 +248,7 @@ struct device_chunk {
     uint64_t start; /* offset in the arenas */
 };
 
-/* All arrays are in device memory. norms: 2 * chunks + parameters floats. */
+/* All arrays are in device memory. norms: 2 * chunks + parameters + 1 floats. */
 struct device_parameters {
     const struct device_parameter *parameters;
     const struct device_chunk *chunks;
@@ -265,6 +265,7 @@ struct device_update {
     bool adapts; /* false: SGD */
     bool decays_fc_bias;
     double rate, rate_before, momentum, decay, eta, gradient_scale;
+    double clip_norm; /* see struct backend_update */
 };
 /* kernel_sgd() or kernel_lars() on all parameters at once, the rate of weights alone adapted;
  * refresh the compute copies. */

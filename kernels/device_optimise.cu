@@ -2,7 +2,7 @@
  *
  * All parameters at once: the arenas are split into chunks of DEVICE_CHUNK_FLOATS, one per block,
  * none of which crosses a parameter boundary. LARS takes three launches: squares per chunk, rate
- * per parameter, update.
+ * per parameter, update; clipping adds one to find the factor for all gradients after the squares.
  */
 #include "kernels/launch.cuh"
 
@@ -79,6 +79,42 @@ struct squares {
     }
 };
 
+/* norms[2 * chunks + parameters]: the factor of all gradients. */
+struct clip {
+    enum { phases = 2 };
+    struct shared_t {
+        double gradients[KERNEL_THREADS];
+    };
+    struct local_t {};
+    device_parameters all;
+    device_update update;
+
+    KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
+    {
+        double gradients = 0;
+
+        if (phase == 0) {
+            for (uint32_t i = at.thread; i < all.chunk_count; i += KERNEL_THREADS)
+                gradients += all.norms[all.chunk_count + i];
+            shared.gradients[at.thread] = gradients;
+        } else if (at.thread == 0) {
+            for (int i = 0; i < KERNEL_THREADS; i++)
+                gradients += shared.gradients[i];
+            gradients = update.gradient_scale * sqrt(gradients);
+            all.norms[2 * all.chunk_count + all.parameter_count] =
+                gradients > update.clip_norm ? (float)(update.clip_norm / gradients) : 1;
+        }
+    }
+};
+
+/* Of the gradients of all parameters. */
+KERNEL_CODE double gradient_scale(const device_parameters &all, const device_update &update)
+{
+    return update.clip_norm > 0
+               ? update.gradient_scale * all.norms[2 * all.chunk_count + all.parameter_count]
+               : update.gradient_scale;
+}
+
 /* norms[2 * chunks + parameter]: the factor of the rate. */
 struct local_rates {
     device_parameters all;
@@ -94,7 +130,7 @@ struct local_rates {
             gradients += all.norms[all.chunk_count + parameter.first_chunk + i];
         }
         weights = sqrt(weights);
-        gradients = update.gradient_scale * sqrt(gradients);
+        gradients = gradient_scale(all, update) * sqrt(gradients);
         if (parameter.decay == DEVICE_DECAY_WEIGHT && update.eta > 0 && weights > 0 && gradients > 0)
             local = update.eta * weights / (gradients + update.decay * weights);
         all.norms[2 * all.chunk_count + index] = (float)local;
@@ -115,7 +151,7 @@ struct optimise {
         const bool decays = parameter.decay == DEVICE_DECAY_WEIGHT ||
                             (parameter.decay == DEVICE_DECAY_FC_BIAS && update.decays_fc_bias);
         const float decay = decays ? (float)update.decay : 0;
-        const float scale = (float)update.gradient_scale;
+        const float scale = (float)gradient_scale(all, update);
         const bool rescales = update.adapts && update.rate_before > 0;
         const float momentum = (float)(rescales ? update.momentum * update.rate / update.rate_before
                                                 : update.momentum);
@@ -186,12 +222,13 @@ int device_optimise(const struct device_parameters *parameters, const struct dev
 {
     int code = 0;
 
-    if (update->adapts) {
+    if (update->adapts || update->clip_norm > 0)
         code = launch_phases("squares", squares{*parameters}, parameters->chunk_count, stream);
-        if (code == 0)
-            code = launch_each("local_rates", local_rates{*parameters, *update},
-                               parameters->parameter_count, stream);
-    }
+    if (code == 0 && update->clip_norm > 0)
+        code = launch_phases("clip", clip{*parameters, *update}, 1, stream);
+    if (code == 0 && update->adapts)
+        code = launch_each("local_rates", local_rates{*parameters, *update},
+                           parameters->parameter_count, stream);
     return code ? code
                 : launch_phases("optimise", optimise{*parameters, *update},
                                 parameters->chunk_count, stream);

@@ -173,6 +173,9 @@ struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const
 void kernel_sgd(size_t count, double rate, double momentum, double decay, double scale,
                 const real *gradient, real *weight, real *momenta);
 
+/* The sum of their squares. */
+double kernel_squares(size_t count, const real *values);
+
 /* LARS (You, Gitman, Ginsburg 2017): a tensor's rate is multiplied by eta * |weight| / (|gradient|
  * + decay * |weight|), or by 1 if either norm or eta is 0 (parameters of BN, biases). The rate is
  * part of the momentum, which is rescaled by rate / rate_before so that a change of rate takes

@@ -17,19 +17,29 @@ void kernel_sgd(size_t count, double rate, double momentum, double decay, double
     }
 }
 
-static double norm(size_t count, const real *values)
+/* Several sums, since one addition waits for another. */
+VECTOR_CLONES
+double kernel_squares(size_t count, const real *values)
 {
-    double squares = 0;
+    enum { SUMS = 16 };
+    double sums[SUMS] = {0}, squares = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < count; i++)
+    for (; i + SUMS <= count; i += SUMS)
+        for (size_t j = 0; j < SUMS; j++)
+            sums[j] += (double)values[i + j] * values[i + j];
+    for (; i < count; i++)
         squares += (double)values[i] * values[i];
-    return sqrt(squares);
+    for (size_t j = 0; j < SUMS; j++)
+        squares += sums[j];
+    return squares;
 }
 
 void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
                  double eta, double scale, const real *gradient, real *weight, real *momenta)
 {
-    const double weights = norm(count, weight), gradients = scale * norm(count, gradient);
+    const double weights = sqrt(kernel_squares(count, weight));
+    const double gradients = scale * sqrt(kernel_squares(count, gradient));
     const bool adapts = eta > 0 && weights > 0 && gradients > 0;
     const double local = adapts ? eta * weights / (gradients + decay * weights) : 1;
     const real m = (real)(rate_before > 0 ? momentum * rate / rate_before : momentum);

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* The usual ImageNet values, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
@@ -214,6 +215,7 @@ int backend_update(struct backend *backend, const struct backend_update *update)
 {
     assert(backend->loaded && backend->config.training);
     assert(update->rate >= 0 && update->momentum >= 0 && update->gradient_scale > 0);
+    assert(update->clip_norm >= 0);
     return backend->ops->update(backend->state, update);
 }
 
@@ -283,6 +285,16 @@ uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t ba
     if (!learns)
         return parameter_bytes + batch_size * graph_node_floats(&graph->nodes[0]);
     return 3 * parameter_bytes + batch_size * (cost.kept_bytes / sizeof(float) * value_bytes);
+}
+
+struct backend_update backend_clip(const struct backend_update *update, double squares)
+{
+    const double norm = update->gradient_scale * sqrt(squares);
+    struct backend_update clipped = *update;
+
+    if (norm > update->clip_norm)
+        clipped.gradient_scale *= update->clip_norm / norm;
+    return clipped;
 }
 
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,

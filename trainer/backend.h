@@ -95,6 +95,9 @@ struct backend_update {
     double momentum, decay, eta;
     double gradient_scale; /* 1 / ranks after a sum over ranks */
     bool decays_fc_bias;   /* weight decay also applies to biases of fully connected layers */
+    /* Gradients, so scaled, whose norm over all parameters is larger are shortened to this one; 0:
+     * never. */
+    double clip_norm;
 };
 
 struct backend_memory {
@@ -220,6 +223,9 @@ uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t ba
 
 struct kernel_loss;
 struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss);
+/* For one with clip_norm: the update with a gradient_scale that clips, from the sum of the squares
+ * of all gradients. */
+struct backend_update backend_clip(const struct backend_update *update, double squares);
 /* Update floats [first, end) of arenas in host memory; LARS needs whole parameters and updates
  * those that begin in the range. */
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,

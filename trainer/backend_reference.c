@@ -231,10 +231,14 @@ static void reference_memory(void *state, struct backend_memory *memory)
 static int reference_update(void *state, const struct backend_update *update)
 {
     struct reference *reference = state;
+    const uint64_t floats = reference->graph->parameter_floats;
+    struct backend_update wanted = *update;
     struct backend_memory arenas;
 
     reference_memory(reference, &arenas);
-    backend_update_host(reference->graph, &arenas, update, 0, reference->graph->parameter_floats);
+    if (update->clip_norm > 0)
+        wanted = backend_clip(update, kernel_squares(floats, arenas.gradients));
+    backend_update_host(reference->graph, &arenas, &wanted, 0, floats);
     return 0;
 }
 

@@ -195,6 +195,8 @@ struct network {
     /* Networks without batch norm diverge at ResNet's rates: the batch size that the authors, or
      * Caffe, use with rate 0.01. 0: has batch norm. */
     uint32_t plain_batch;
+    /* The authors shorten gradients, of all parameters together, to this norm; 0: they do not. */
+    double clip_norm;
 };
 
 extern const struct network *const network_registry[]; /* NULL-terminated */

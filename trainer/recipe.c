@@ -36,7 +36,7 @@ static struct lars_point lars_at(double batch_size)
     return point;
 }
 
-struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
+struct recipe recipe_choose(enum backend_recipe kind, const struct network *network,
                             uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch)
 {
     const double batch_size = (double)global_batch_size, most = 5;
@@ -57,8 +57,9 @@ struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
         warmup_epochs = fmin(point.warmup_epochs, (double)epochs / 2);
     } else {
         recipe.decay_shape = RECIPE_COSINE;
-        recipe.rate =
-            plain_batch ? 0.01 * sqrt(fmin(1, batch_size / plain_batch)) : 0.256 * batch_size / 256;
+        recipe.rate = network->plain_batch ? 0.01 * sqrt(fmin(1, batch_size / network->plain_batch))
+                                           : 0.256 * batch_size / 256;
+        recipe.clip_norm = network->clip_norm;
         recipe.momentum = 0.875;
         recipe.weight_decay = 1.0 / 32768;
     }

@@ -9,6 +9,7 @@
 #define IOBENCH_TRAINER_RECIPE_H
 
 #include "trainer/backend.h"
+#include "trainer/graph.h"
 
 enum recipe_decay { RECIPE_CONSTANT, RECIPE_COSINE, RECIPE_SQUARE };
 
@@ -18,15 +19,16 @@ struct recipe {
     double rate;                   /* peak */
     uint64_t steps, warmup_steps;  /* total, and those of linear warm-up */
     double momentum, weight_decay, eta, label_smoothing;
+    double clip_norm;    /* of the gradients of all parameters; 0: any */
     bool zero_gammas;    /* blocks of residual networks start as identities: Goyal et al. 2017,
                             section 5.1, and MLPerf's reference model */
     bool decays_fc_bias; /* biases of fully connected layers decay like weights (LARS in NVIDIA's
                             MXNet submissions to MLPerf: set_wd_mult() of sgdwlars) */
 };
 
-/* Recipe for a global batch size. plain_batch: of a network without batch norm (see struct
- * network), else 0; its SGD rate is 0.01, scaled with the square root of smaller batches. */
-struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
+/* Recipe for a global batch size. SGD's rate of a network without batch norm is 0.01, scaled with
+ * the square root of smaller batches; SGD clips gradients where the network's authors did. */
+struct recipe recipe_choose(enum backend_recipe kind, const struct network *network,
                             uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch);
 
 /* Rate at step 0, 1, ...; positive for each step of the recipe, constant after the last. */

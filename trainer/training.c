@@ -268,6 +268,7 @@ static int update(struct training *training)
                                           .decay = recipe->weight_decay,
                                           .eta = recipe->eta,
                                           .decays_fc_bias = recipe->decays_fc_bias,
+                                          .clip_norm = recipe->clip_norm,
                                           .gradient_scale = 1.0 / rank_count(&training->config)};
 
     training->rate_before = update.rate;

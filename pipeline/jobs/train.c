@@ -191,7 +191,7 @@ static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_p
 {
     const uint64_t samples =
         job->job.batch_size * job->training.accumulate * job->ranks->place.ranks;
-    struct recipe recipe = recipe_choose(job->recipe, job->training.network->plain_batch, samples,
+    struct recipe recipe = recipe_choose(job->recipe, job->training.network, samples,
                                          job->job.epochs, steps_per_epoch);
 
     if (job->rate >= 0)
@@ -202,6 +202,8 @@ static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_p
         recipe.weight_decay = job->weight_decay;
     if (job->label_smoothing >= 0)
         recipe.label_smoothing = job->label_smoothing;
+    if (job->clip_norm >= 0)
+        recipe.clip_norm = job->clip_norm;
     if (job->warmup_epochs >= 0)
         recipe.warmup_steps = (uint64_t)(job->warmup_epochs * (double)steps_per_epoch);
     return recipe;

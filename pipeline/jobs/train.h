@@ -20,7 +20,7 @@ struct train_job {
     struct training_config training;
     enum backend_recipe recipe;
     /* Negative: taken from the recipe. */
-    double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
+    double rate, momentum, weight_decay, label_smoothing, warmup_epochs, clip_norm;
     double target;          /* stop at this top-1 accuracy; 0: never */
     const char *checkpoint; /* folder; NULL: none */
     bool resume;            /* from the checkpoint in that folder */

@@ -40,10 +40,15 @@ for options in "10 --accumulate 2" "5 --accumulate 4" 28 "14 --accumulate 2" "7 
     # shellcheck disable=SC2086
     expect 0 train --epochs 3 --batch-size $options --profile shared.ini --json "shared ${options%% *}.json"
 done
+# Clipping takes the norm of what they share.
+expect 0 train --epochs 3 --clip-norm 0.01 --json clipped.json
+expect 0 train --epochs 3 --clip-norm 0.01 --batch-size 10 --accumulate 2 --json "clipped 10.json"
 python3 - <<'END' || die "batches that share an update"
-import json
-docs = {name: json.load(open(name + ".json")) for name in ("whole", "shared 10", "shared 5", "shared 28", "shared 14", "shared 7")}
-for one, other in (("whole", "shared 10"), ("whole", "shared 5"), ("shared 28", "shared 14"), ("shared 28", "shared 7")):
+import json, math
+docs = {name: json.load(open(name + ".json")) for name in
+        ("whole", "shared 10", "shared 5", "shared 28", "shared 14", "shared 7", "clipped", "clipped 10")}
+for one, other in (("whole", "shared 10"), ("whole", "shared 5"), ("shared 28", "shared 14"), ("shared 28", "shared 7"),
+                   ("clipped", "clipped 10")):
     a, b = docs[one], docs[other]
     assert a["recipe"] == b["recipe"], (a["recipe"], b["recipe"])
     assert a["batch_size"] * a["accumulate"] == b["batch_size"] * b["accumulate"], (a["batch_size"], b["batch_size"])
@@ -51,6 +56,19 @@ for one, other in (("whole", "shared 10"), ("whole", "shared 5"), ("shared 28", 
         assert abs(x["loss"] - y["loss"]) < 1e-5 * x["loss"] and x["rate"] == y["rate"], (x, y)
 assert docs["whole"]["accumulate"] == 1 and docs["whole"]["recipe"]["steps"] == 9, docs["whole"]
 assert docs["shared 14"]["recipe"]["steps"] == 9, docs["shared 14"]["recipe"]
+assert docs["whole"]["recipe"]["clip_norm"] is None and docs["clipped"]["recipe"]["clip_norm"] == 0.01, docs["clipped"]["recipe"]
+for doc in docs.values(): # each image counts once, whatever shares an update
+    epochs = doc["jobs"][0]["runs"][0]["epochs"]
+    assert [epoch["samples"] for epoch in epochs] == [60, 60, 60], epochs
+    recipe = doc["recipe"]
+    for i, (row, epoch) in enumerate(zip(doc["epochs"], epochs)):
+        done = (recipe["steps"] // 3 * (i + 1) - 1 - recipe["warmup_steps"]) / (recipe["steps"] - recipe["warmup_steps"])
+        assert abs(row["rate"] - recipe["rate"] * (1 + math.cos(math.pi * done)) / 2) < 1e-9, (i, row["rate"]) # of the last step
+        assert abs(row["samples_per_s"] * epoch["wall_s"] - 60) < 0.01, (row["samples_per_s"], epoch["wall_s"])
+        parts = epoch["wait_s"] + epoch["compute_s"] + epoch["upload_s"] + epoch["exchange_s"] + epoch["update_s"]
+        assert parts <= 1.001 * epoch["wall_s"], epoch # all of them are in the rate
+last, clipped = (docs[name]["epochs"][-1]["loss"] for name in ("whole", "clipped"))
+assert abs(clipped - last) > 1e-3 * last, (clipped, last)
 END
 grep -qx "batch=28" shared.ini || die "the profile's batch is not that of an update: $(cat shared.ini)"
 expect 1 train --epochs 4 --checkpoint whole --resume --accumulate 2

@@ -22,6 +22,7 @@
 
 enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
 
+static const double clip_norm = 0.1;  /* of the ranks' mean gradients, which are always clipped */
 static const double few_steps = 1e-5; /* tolerance after fewer than ten, for any network */
 static uint64_t steps = 20;
 static const char *exchange = "auto", *backend = "auto", *backend_alone = "auto";
@@ -60,22 +61,24 @@ static float *make_results(const struct graph *graph)
 static struct training_config config_of(const char *network, uint32_t batch, struct ranks *together,
                                         uint32_t buckets)
 {
-    return (struct training_config){
-        .network = network_find(network),
-        .backend = together ? backend : backend_alone,
-        .side = SIDE,
-        .classes = CLASSES,
-        .batch_size = batch,
-        .seed = 4,
-        .threads = 1,
-        .learns = true,
-        .ranks = together,
-        .exchange = exchange,
-        .buckets = buckets,
-        .silence_ns = 60000000000,
-        .late = true,
-        .recipe = {
-            .decay_shape = RECIPE_CONSTANT, .rate = 0.002, .momentum = 0.9, .weight_decay = 1e-4}};
+    return (struct training_config){.network = network_find(network),
+                                    .backend = together ? backend : backend_alone,
+                                    .side = SIDE,
+                                    .classes = CLASSES,
+                                    .batch_size = batch,
+                                    .seed = 4,
+                                    .threads = 1,
+                                    .learns = true,
+                                    .ranks = together,
+                                    .exchange = exchange,
+                                    .buckets = buckets,
+                                    .silence_ns = 60000000000,
+                                    .late = true,
+                                    .recipe = {.decay_shape = RECIPE_CONSTANT,
+                                               .rate = 0.002,
+                                               .momentum = 0.9,
+                                               .weight_decay = 1e-4,
+                                               .clip_norm = clip_norm}};
 }
 
 static struct trainer_batch share_of(uint32_t rank, uint32_t ranks)
@@ -121,7 +124,8 @@ static void update_all(struct training *shares, uint32_t ranks)
                                           .rate = 0.002,
                                           .momentum = 0.9,
                                           .decay = 1e-4,
-                                          .gradient_scale = 1.0 / ranks};
+                                          .gradient_scale = 1.0 / ranks,
+                                          .clip_norm = clip_norm};
     const uint64_t floats = shares[0].graph->parameter_floats;
     struct backend_memory memory[GLOBAL_BATCH];
 

@@ -542,14 +542,14 @@ static void update_on_host(const struct device_update *update, uint64_t at, uint
                            const float *g, float *w, float *m)
 {
     const double decay = at && !update->decays_fc_bias ? 0 : update->decay;
-    const double eta = at ? 0 : update->eta;
+    const double eta = at ? 0 : update->eta, cap = update->clip_norm / sqrt(kernel_squares(ALL, g));
+    const double scale = cap > 0 ? fmin(update->gradient_scale, cap) : update->gradient_scale;
 
     if (update->adapts)
-        kernel_lars(count, update->rate, update->rate_before, update->momentum, decay, eta,
-                    update->gradient_scale, g + at, w + at, m + at);
+        kernel_lars(count, update->rate, update->rate_before, update->momentum, decay, eta, scale,
+                    g + at, w + at, m + at);
     else
-        kernel_sgd(count, update->rate, update->momentum, decay, update->gradient_scale, g + at,
-                   w + at, m + at);
+        kernel_sgd(count, update->rate, update->momentum, decay, scale, g + at, w + at, m + at);
 }
 
 /* Two parameters: a weight of the first layer, whose rows of 3 are padded, and the bias of a fully
@@ -580,7 +580,7 @@ static void optimised(enum device_type type, const struct device_update *update)
                                       .weights = all[W].device,
                                       .gradients = all[G].device,
                                       .momenta = all[M].device,
-                                      .norms = place_bytes(NULL, 10 * sizeof(float)),
+                                      .norms = place_bytes(NULL, 11 * sizeof(float)),
                                       .unscale = place_bytes(&unscale, sizeof unscale)};
 
     put(&all[COPY]); /* zero, as the padding stays */
@@ -614,9 +614,9 @@ static void optimised(enum device_type type, const struct device_update *update)
 
 static void parameters_are_updated_all_at_once(void **unused)
 {
-    const struct device_update updates[] = {{false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
-                                            {true, true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
-                                            {true, false, 0.5, 0, 0.8, 0.3, 0.2, 0.5}};
+    const struct device_update updates[] = {{false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5, 2},
+                                            {true, true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, 2},
+                                            {true, false, 0.5, 0, 0.8, 0.3, 0.2, 0.5, 1e6}};
 
     (void)unused;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

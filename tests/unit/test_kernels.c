@@ -576,6 +576,20 @@ static void sgd_is_as_defined(void **unused)
     assert_true(fabs(weight - (3 - 0.5 * 4.1)) < 1e-12);
 }
 
+static void squares_are_added_up(void **unused)
+{
+    real values[67];
+    double sum = 0;
+
+    (void)unused;
+    for (size_t i = 0; i < 67; i++) {
+        values[i] = (real)(i + 1);
+        sum += (double)((i + 1) * (i + 1));
+        assert_true(kernel_squares(i + 1, values) == sum);
+    }
+    assert_true(kernel_squares(0, values) == 0);
+}
+
 static void lars_is_as_defined(void **unused)
 {
     const real gradient[] = {6, 8};
@@ -613,6 +627,7 @@ int main(void)
         cmocka_unit_test(the_loss_differentiates),
         cmocka_unit_test(the_loss_is_as_defined_and_counts_ranks),
         cmocka_unit_test(sgd_is_as_defined),
+        cmocka_unit_test(squares_are_added_up),
         cmocka_unit_test(lars_is_as_defined),
     };
 

@@ -42,7 +42,7 @@ static void make_batch(struct training *training, uint32_t batch)
 static void course(const char *network, uint32_t side, uint32_t batch)
 {
     const struct recipe recipe =
-        recipe_choose(BACKEND_SGD, network_find(network)->plain_batch, batch, 90, STEPS);
+        recipe_choose(BACKEND_SGD, network_find(network), batch, 90, STEPS);
     struct graph *graph = training_graph(network, side, CLASSES);
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
     double first = 0, last = 0;
@@ -64,6 +64,7 @@ static void course(const char *network, uint32_t side, uint32_t batch)
         training_update(&training, &(struct backend_update){.recipe = BACKEND_SGD,
                                                             .rate = recipe.rate,
                                                             .momentum = recipe.momentum,
+                                                            .clip_norm = recipe.clip_norm,
                                                             .gradient_scale = 1});
     }
     print_message("%s at %u pixels, %u images at %.4f: loss %.3f, after %d steps %.3f\n", network,

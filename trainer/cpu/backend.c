@@ -343,25 +343,60 @@ static void cpu_memory(void *state, struct backend_memory *memory)
 
 struct update_work {
     const struct graph *graph;
-    const struct backend_update *update;
+    struct backend_update update;
     struct backend_memory arenas;
 };
+
+/* Of all gradients, added up in the same order by any number of threads: ranks that have the same
+ * gradients must make the same update. */
+enum { SQUARES_PARTS = 256 };
+
+struct squares_work {
+    const float *gradients;
+    uint64_t count;
+    double *sums;
+};
+
+static void square_part(const void *context, uint64_t first, uint64_t end)
+{
+    const struct squares_work *work = context;
+
+    for (uint64_t part = first; part < end; part++) {
+        const uint64_t from = work->count * part / SQUARES_PARTS;
+        const uint64_t to = work->count * (part + 1) / SQUARES_PARTS;
+        work->sums[part] = kernel_squares(to - from, work->gradients + from);
+    }
+}
+
+static double gradient_squares(const struct backend_memory *arenas, uint64_t count)
+{
+    double sums[SQUARES_PARTS], squares = 0;
+    const struct squares_work work = {arenas->gradients, count, sums};
+
+    cpu_share(SQUARES_PARTS, 1, square_part, &work);
+    for (int i = 0; i < SQUARES_PARTS; i++)
+        squares += sums[i];
+    return squares;
+}
 
 static void update_part(const void *context, uint64_t first, uint64_t end)
 {
     const struct update_work *work = context;
 
-    backend_update_host(work->graph, &work->arenas, work->update, first, end);
+    backend_update_host(work->graph, &work->arenas, &work->update, first, end);
 }
 
 static int cpu_update(void *state, const struct backend_update *update)
 {
     struct cpu_state *cpu = state;
-    struct update_work work = {.graph = cpu->config.graph, .update = update};
+    struct update_work work = {.graph = cpu->config.graph, .update = *update};
+    const uint64_t floats = work.graph->parameter_floats;
 
     cpu_memory(state, &work.arenas);
     omp_set_num_threads((int)cpu->config.threads);
-    cpu_share(work.graph->parameter_floats, LINE_FLOATS, update_part, &work);
+    if (update->clip_norm > 0)
+        work.update = backend_clip(update, gradient_squares(&work.arenas, floats));
+    cpu_share(floats, LINE_FLOATS, update_part, &work);
     cpu->model.parameter_version++;
     return 0;
 }

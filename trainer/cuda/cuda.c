@@ -278,7 +278,8 @@ static int cuda_update(void *state, const struct backend_update *update)
                                          .momentum = update->momentum,
                                          .decay = update->decay,
                                          .eta = update->eta,
-                                         .gradient_scale = update->gradient_scale};
+                                         .gradient_scale = update->gradient_scale,
+                                         .clip_norm = update->clip_norm};
     int code = cuda_flight_updated(&cuda->flights, false);
 
     if (code == 0 && model->host_gradients)

@@ -255,7 +255,7 @@ static void make_tables(struct cuda_model *model)
         .weights = model->parameters,
         .gradients = model->gradients,
         .momenta = model->momenta,
-        .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count) * sizeof(float)),
+        .norms = cuda_allocate(model, (2 * (uint64_t)chunk_count + count + 1) * sizeof(float)),
         .unscale = model->type == DEVICE_FP16 ? &model->header->unscale : NULL,
         .sum = model->config.accumulates ? model->header->sum : NULL,
         .collected = model->config.accumulates || model->config.enqueue ||
