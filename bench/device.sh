@@ -89,6 +89,15 @@ fused() {
     run 200 env IOBENCH_SHOW="${1:-}" "$(tool tests/cuda/test_device_fused)"
 }
 
+KILL=5 # seconds after the limit, for what does not end when it is told to
+
+# What a killed mpirun leaves would compute beside what is measured next.
+end_leftovers() { # MARK
+    grep -lzx "DEVICE_RUN=$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3 | while read -r pid; do
+        kill -KILL "$pid" 2>/dev/null && echo "ended what was left: process $pid"
+    done
+}
+
 # run SECONDS COMMAND...: report the command, how it ended, and how long it took.
 run() {
     limit=$1
@@ -96,15 +105,16 @@ run() {
     begun=$(date +%s) status=0
     echo "== $*"
     if [ -n "$DEADLINE" ]; then
-        [ "$begun" -lt "$DEADLINE" ] || { echo "-- skipped: no time is left" && return; }
-        [ "$begun" -lt "$part_end" ] || { echo "-- skipped: $part has used half of the time" && return; }
-        [ "$limit" -le $((part_end - begun)) ] || limit=$((part_end - begun))
+        [ $((begun + KILL)) -lt "$DEADLINE" ] || { echo "-- skipped: no time is left" && return; }
+        [ $((begun + KILL)) -lt "$part_end" ] || { echo "-- skipped: $part has used half of the time" && return; }
+        [ "$limit" -le $((part_end - begun - KILL)) ] || limit=$((part_end - begun - KILL))
     fi
-    timeout -k 5 "$limit" "$@" 2>&1 || status=$?
+    mark=$(od -A n -N 8 -t x8 /dev/urandom)
+    timeout -k $KILL "$limit" env "DEVICE_RUN=$mark" "$@" 2>&1 || status=$?
     case $status in
     0) end=ok ;;
     77) end="skipped: see above" ;;
-    124 | 137) end="FAILED: not done after $limit s" ;;
+    124 | 137) end="FAILED: not done after $limit s" && end_leftovers "$mark" ;;
     *) end="FAILED: exit status $status" ;;
     esac
     echo "-- $end, $(($(date +%s) - begun)) s"
@@ -124,8 +134,8 @@ steps() {
 # brief COMMAND...: a question, answered at once unless a driver hangs.
 brief() {
     left=20
-    [ -z "$DEADLINE" ] || left=$((DEADLINE - $(date +%s)))
-    [ "$left" -gt 0 ] && timeout -k 5 $((left < 20 ? left : 20)) "$@" 2>&1
+    [ -z "$DEADLINE" ] || left=$((DEADLINE - $(date +%s) - KILL))
+    [ "$left" -gt 0 ] && timeout -k $KILL $((left < 20 ? left : 20)) "$@" 2>&1
 }
 
 machine() {
@@ -295,7 +305,15 @@ if command -v nvidia-smi >/dev/null; then
     nvidia-smi dmon -s pucm -o T >"$OUT/dmon.txt" 2>&1 &
     dmon=$!
 fi
-machine 2>&1 | tee -a "$OUT/results.txt"
+# Not by tee: a process that does not end would hold its pipe open, and the script would wait for it.
+told=$begun_at
+tell() { # what is new in the results
+    lines=$(wc -l <"$OUT/results.txt")
+    tail -n +$((told + 1)) "$OUT/results.txt" | head -n $((lines - told))
+    told=$lines
+}
+machine >>"$OUT/results.txt" 2>&1
+tell
 # shellcheck disable=SC2086 # names
 set -- ${PARTS:-check losses rates layers torch feed nvjpeg fusion precisions networks learn sanitize ranks}
 for part; do
@@ -305,7 +323,8 @@ for part; do
         part_end=$DEADLINE
         [ $# = 0 ] || part_end=$((now + (DEADLINE - now) / 2))
     fi
-    { echo "==== $part"; $part; } 2>&1 | tee -a "$OUT/results.txt"
+    (echo "==== $part" && $part) >>"$OUT/results.txt" 2>&1
+    tell
     cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done
 [ -z "$dmon" ] || kill "$dmon" 2>/dev/null
