@@ -145,12 +145,22 @@ static void add_hint(struct worker *worker, const struct fetch *fetch, const str
     const struct engine_config *config = worker->decoders->config;
     const struct hints *hints = config->catalog->hints;
 
-    if (hinting_wants(config->hinting, fetch->epoch)) {
-        want_hint(worker, sample, source);
-    } else if (hints) {
+    if (hints && hints->rows[fetch->record].count > 0) {
         source->hint = hints->rows[fetch->record].bytes;
         source->hint_bytes = hints->rows[fetch->record].count;
+    } else if (hinting_wants(config->hinting, fetch->epoch)) {
+        want_hint(worker, sample, source);
     }
+}
+
+/* Make a hint, also in place of a stale one, which decoding has shown. */
+static void renew_hint(struct worker *worker, const struct fetch *fetch,
+                       const struct sample *sample, struct decode_source *source, bool is_stale)
+{
+    if (is_stale && hinting_wants(worker->decoders->config->hinting, fetch->epoch))
+        want_hint(worker, sample, source);
+    if (source->wants_hint)
+        make_hint(worker, source);
 }
 
 /* Returns what decoder_begin() returns; failures set a reason. */
@@ -171,13 +181,14 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     struct decode_source source = decoders_source(&sample);
     add_hint(worker, fetch, &sample, &source);
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
+    const uint64_t stale = worker->decoder.figures.stale;
     code = decoder_begin(&worker->decoder, &source, &view, row);
     if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
     if (code == DECODE_DAMAGED || code < 0)
         return fail_image(&sample, shard, code);
-    if (code == 0 && source.wants_hint)
-        make_hint(worker, &source);
+    if (code == 0)
+        renew_hint(worker, fetch, &sample, &source, worker->decoder.figures.stale > stale);
     return code;
 }
 

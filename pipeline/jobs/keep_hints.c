@@ -123,7 +123,7 @@ static int collect_and_save(struct session *session, struct keeping *keeping,
     struct ranks *ranks = session->ranks;
     int code = collect(ranks, hinting, keeping->told);
 
-    if (code == 0 && ranks->place.rank == 0)
+    if (code == 0 && ranks->place.rank == 0 && keeping->told->records > 0)
         code = ranks_do(ranks, "entry points are being written", save, keeping);
     return code;
 }
@@ -135,10 +135,14 @@ static int tell(struct result *result, int code, const char *reason)
 {
     const struct result_hints *told = &result->hints;
 
-    if (code == 0 && told->path[0] == '\0')
+    if (code == 0 && !told->were_made)
+        result_notice(result, "entry points of all images drawn were there: none were made");
+    else if (code == 0 && told->path[0] == '\0')
         result_notice(result, "entry points were not kept: %s", told->reason);
     if (code == 0)
         return 0;
+    if (!told->were_made)
+        return fail(code, "%s", reason);
     if (told->path[0])
         return fail(code, "%s; entry points of %llu images are in %s", reason,
                     (unsigned long long)told->kept_images, told->path);
@@ -158,7 +162,6 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
         return code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
     *told = (struct result_hints){.memory_bytes = told->memory_bytes,
-                                  .were_made = true,
                                   .records = hinting->records,
                                   .images = hinting->images,
                                   .decode_ns = counter_get(&hinting->ns)};
@@ -168,6 +171,7 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
         snprintf(told->reason, sizeof told->reason, "the epoch did not end");
     else if (collect_and_save(session, &keeping, hinting))
         snprintf(told->reason, sizeof told->reason, "%.255s", fail_reason());
+    told->were_made = told->records > 0;
     hinting_close(hinting);
     if (code == 0) {
         code = ranks_meet(session->ranks, 0, NULL); /* it is written */

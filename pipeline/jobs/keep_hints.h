@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * keep_hints: writes the hints that an epoch made (pipeline/engine/hinting.h) where those of the
- * data set are (dataset/hints_file.h). Those of records that were not drawn stay as they are there.
- * Main thread only.
+ * data set are (dataset/hints_file.h). Those of records that were not drawn, or have good ones,
+ * stay as they are there. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_JOBS_KEEP_HINTS_H
 #define IOBENCH_PIPELINE_JOBS_KEEP_HINTS_H

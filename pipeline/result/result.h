@@ -181,7 +181,7 @@ struct result_sitting {
 /* --entry-points: hints that the first epoch of the first run made. Of all ranks. */
 struct result_hints {
     uint64_t memory_bytes;    /* they take at most */
-    bool were_made;           /* that epoch has ended, or was interrupted */
+    bool were_made;           /* some, in an epoch that has ended or was interrupted */
     uint64_t records, images; /* looked at, and of them those with a hint */
     uint64_t decode_ns;       /* decode threads took to make them */
     uint64_t keep_ns;         /* took to write them, after that epoch */
