@@ -96,7 +96,7 @@ BASELINE_NAME(by_the_book)(const struct huffman_book *book, uint64_t bits, uint3
     return (struct entropy_symbol){length + size, run + 1};
 }
 
-/* Three look-ups use at most 3 x HUFFMAN_MOST of the 56 bits of a refill. */
+/* Three look-ups use at most 3 x HUFFMAN_USED_MAX of the 56 bits of a refill. */
 BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
                                                const struct entropy_block *block, int16_t *out,
                                                const int16_t *end)

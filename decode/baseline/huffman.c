@@ -97,7 +97,7 @@ static struct huffman_entry single_entry(const struct huffman_symbol *symbol, ui
     if (used <= known)
         return pack(used, 0, symbol->run, symbol->run + 1, value_of(value, symbol->size), 0);
     const uint32_t inside = known - symbol->code_bits, rest = used - known;
-    if (inside == 0 || used > HUFFMAN_MOST)
+    if (inside == 0 || used > HUFFMAN_USED_MAX)
         return rare;
     const int32_t high = (int32_t)(value >> (HUFFMAN_BITS_MAX - inside));
     const int32_t offset = high >> (inside - 1) ? 0 : (1 << symbol->size) - 1;
@@ -162,7 +162,7 @@ static struct huffman_entry flat_more(const struct huffman_singles *ac, uint32_t
             return pack((used + symbol.code_bits) | HUFFMAN_BLOCK_ENDS, 0, 0, advance ? advance : 1,
                         value1, 0);
         const uint32_t more = used + symbol.code_bits + symbol.size;
-        if (advance + symbol.run + 1 > ADVANCE_MAX || more > HUFFMAN_MOST)
+        if (advance + symbol.run + 1 > ADVANCE_MAX || more > HUFFMAN_USED_MAX)
             break;
         used = more;
         advance += symbol.run + 1;

@@ -24,12 +24,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HUFFMAN_MOST = 18, HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
+enum { HUFFMAN_USED_MAX = 18 }; /* bits of an entry: a refill has three times as many */
+enum { HUFFMAN_RARE = 64, HUFFMAN_CACHE = 8 };
 enum { HUFFMAN_DC_BITS = 8, HUFFMAN_AC_BITS = 10, HUFFMAN_SKIP_BITS = 11, HUFFMAN_BITS_MAX = 12 };
 enum { HUFFMAN_BLOCK_ENDS = 0x80 }; /* the sign of huffman_entry.bits */
 
 /* An advance of HUFFMAN_RARE, which leaves any block, marks what must be decoded symbol by symbol:
- * long or invalid codes, and values that need more than HUFFMAN_MOST bits in all. */
+ * long or invalid codes, and values that need more than HUFFMAN_USED_MAX bits in all. */
 struct huffman_entry {
     uint8_t bits;     /* consumed, magnitude bits after the index included; HUFFMAN_BLOCK_ENDS */
     uint8_t position; /* of value 1, relative to the current one */

@@ -62,7 +62,8 @@ enum {
     IDCT_3_624 = 29692,
 };
 
-enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 }; /* of the two passes */
+enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 };           /* of the two passes */
+enum { IDCT_FOUR_SHIFT_1 = 12, IDCT_FOUR_SHIFT_2 = 19 }; /* to 4 x 4 samples */
 
 /* A dequantised DC beyond this may overflow where the two forms of pass 1 differ. */
 enum { IDCT_SANE = 8191 };

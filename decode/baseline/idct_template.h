@@ -229,8 +229,8 @@ BASELINE_TARGET static inline void BASELINE_NAME(transpose_four)(const IDCT_VECT
 /* Columns of four sums to four rows of four bytes. */
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(pack_four)(const IDCT_VECTOR sums[4])
 {
-    const IDCT_VECTOR c02 = BASELINE_NAME(descale)(sums[0], sums[2], 19);
-    const IDCT_VECTOR c13 = BASELINE_NAME(descale)(sums[1], sums[3], 19);
+    const IDCT_VECTOR c02 = BASELINE_NAME(descale)(sums[0], sums[2], IDCT_FOUR_SHIFT_2);
+    const IDCT_VECTOR c13 = BASELINE_NAME(descale)(sums[1], sums[3], IDCT_FOUR_SHIFT_2);
     const IDCT_VECTOR left = IDCT_OP(unpacklo_epi16)(c02, c13);
     const IDCT_VECTOR right = IDCT_OP(unpackhi_epi16)(c02, c13);
 
@@ -250,12 +250,12 @@ BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_blocks *blo
             in[j] = IDCT_OP(mullo_epi16)(in[j], IDCT_SPREAD(quantisers + 8 * j));
         if (IDCT_EXTREME(in[0]))
             return false;
-        IDCT_FOUR_HALF(lo, in, 12, low);
-        IDCT_FOUR_HALF(hi, in, 12, high);
+        IDCT_FOUR_HALF(lo, in, IDCT_FOUR_SHIFT_1, low);
+        IDCT_FOUR_HALF(hi, in, IDCT_FOUR_SHIFT_1, high);
         for (int j = 0; j < 4; j++)
-            rows[j] = BASELINE_NAME(descale)(low[j], high[j], 12);
+            rows[j] = BASELINE_NAME(descale)(low[j], high[j], IDCT_FOUR_SHIFT_1);
         BASELINE_NAME(transpose_four)(rows, in);
-        IDCT_FOUR_HALF(lo, in, 19, low);
+        IDCT_FOUR_HALF(lo, in, IDCT_FOUR_SHIFT_2, low);
         const IDCT_VECTOR packed = BASELINE_NAME(pack_four)(low);
         memcpy(bytes, &packed, sizeof packed);
         for (int j = 0; j < IDCT_LANES; j++)

@@ -58,7 +58,7 @@ const uint8_t *baseline_plane_upsample(const struct baseline_plane *plane,
         kernels->blend(near + region->x, far_row(plane, y) + region->x, region->width, blend);
         kernels->quarter(blend, region->width, 1 + y % 2, plane->line);
         return plane->line;
-    case REPLICATE:
+    case UPSAMPLE_REPLICATE:
         break;
     }
     return replicate(plane, region, near);

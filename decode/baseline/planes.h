@@ -9,7 +9,13 @@
 #include "decode/baseline/baseline.h"
 #include "decode/baseline/kernels.h"
 
-enum baseline_upsampling { UPSAMPLE_NONE, UPSAMPLE_H2V1, UPSAMPLE_H2V2, UPSAMPLE_H1V2, REPLICATE };
+enum baseline_upsampling {
+    UPSAMPLE_NONE,
+    UPSAMPLE_H2V1,
+    UPSAMPLE_H2V2,
+    UPSAMPLE_H1V2,
+    UPSAMPLE_REPLICATE
+};
 
 struct baseline_plane {
     uint32_t h, v;             /* blocks in an MCU */

@@ -75,12 +75,12 @@ BASELINE_TARGET static bool BASELINE_NAME(four)(const int16_t *coefficients,
         return false;
     for (int x = 0; x < 8; x++) {
         int32_t column[4];
-        BASELINE_NAME(pass_of_four)(values + x, 8, 12, INT16_MIN, INT16_MAX, column);
+        BASELINE_NAME(pass_of_four)(values + x, 8, IDCT_FOUR_SHIFT_1, INT16_MIN, INT16_MAX, column);
         for (int y = 0; y < 4; y++)
             rows[8 * y + x] = column[y];
     }
     for (int y = 0; y < 4; y++) {
-        BASELINE_NAME(pass_of_four)(rows + 8 * y, 1, 19, -128, 127, samples);
+        BASELINE_NAME(pass_of_four)(rows + 8 * y, 1, IDCT_FOUR_SHIFT_2, -128, 127, samples);
         for (int x = 0; x < 4; x++)
             output[(size_t)y * stride + (size_t)x] = (uint8_t)(samples[x] + 128);
     }
