@@ -49,8 +49,9 @@ void *bump_alloc_array(struct bump *bump, size_t count, size_t size); /* checks 
 void bump_reset(struct bump *bump);
 
 /* Call after jpeg_create_decompress() or _compress(): image memory then comes from the allocator,
- * which is reset when libjpeg finishes or aborts an image. Sets client_data. Close the allocator
- * after jpeg_destroy(); one libjpeg object each. Returns 0 or -ENOMEM. */
+ * which is reset when libjpeg finishes or aborts an image. So do the tables of a decompressor: set
+ * the pointers to them to NULL before the next image. Sets client_data. Close the allocator after
+ * jpeg_destroy(); one libjpeg object each. Returns 0 or -ENOMEM. */
 int bump_serve_jpeg(struct bump *bump, struct jpeg_common_struct *jpeg);
 
 #endif

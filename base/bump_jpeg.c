@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libjpeg's memory manager on a bump allocator (libjpeg.txt, "Memory management"; jmemsys.h).
- * - libjpeg's own manager stays in place for JPOOL_PERMANENT (tables that live as long as the
- *   object); only its calls for JPOOL_IMAGE are replaced.
+ * - libjpeg's own manager stays in place for JPOOL_PERMANENT of a compressor (tables that live as
+ *   long as the object); its calls for JPOOL_IMAGE are replaced, and all of a decompressor, whose
+ *   tables then are of one image.
  * - A virtual array is entirely in memory from its request on.
  * - Sample rows are padded to 64 bytes, since libjpeg-turbo's SIMD code works on whole vectors.
  */
@@ -44,23 +45,28 @@ static void *alloc(j_common_ptr jpeg, size_t count, size_t size)
     return piece;
 }
 
+static bool is_of_image(j_common_ptr jpeg, int pool_id)
+{
+    return pool_id == JPOOL_IMAGE || jpeg->is_decompressor;
+}
+
 static void *alloc_small(j_common_ptr jpeg, int pool_id, size_t bytes)
 {
-    if (pool_id != JPOOL_IMAGE)
+    if (!is_of_image(jpeg, pool_id))
         return bump_of(jpeg)->jpeg_original->alloc_small(jpeg, pool_id, bytes);
     return alloc(jpeg, 1, bytes);
 }
 
 static void *alloc_large(j_common_ptr jpeg, int pool_id, size_t bytes)
 {
-    if (pool_id != JPOOL_IMAGE)
+    if (!is_of_image(jpeg, pool_id))
         return bump_of(jpeg)->jpeg_original->alloc_large(jpeg, pool_id, bytes);
     return alloc(jpeg, 1, bytes);
 }
 
 static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
 {
-    if (pool_id != JPOOL_IMAGE)
+    if (!is_of_image(jpeg, pool_id))
         return bump_of(jpeg)->jpeg_original->alloc_sarray(jpeg, pool_id, width, count);
     size_t stride = bytes_align_up((size_t)width * sizeof(JSAMPLE), BUMP_ALIGNMENT);
     JSAMPARRAY rows = alloc(jpeg, count, sizeof *rows);
@@ -72,7 +78,7 @@ static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int pool_id, JDIMENSION width
 
 static JBLOCKARRAY alloc_blocks(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
 {
-    if (pool_id != JPOOL_IMAGE)
+    if (!is_of_image(jpeg, pool_id))
         return bump_of(jpeg)->jpeg_original->alloc_barray(jpeg, pool_id, width, count);
     JBLOCKARRAY rows = alloc(jpeg, count, sizeof *rows);
     JBLOCKROW blocks = alloc(jpeg, (size_t)width * count, sizeof *blocks);

@@ -302,11 +302,22 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
     return read_rows(state, columns);
 }
 
+/* libjpeg keeps the tables of one image for the next, which may lack them. Here each image stands
+ * alone: the bump allocator has their memory again. */
+static void forget_tables(struct jpeg_decompress_struct *jpeg)
+{
+    for (int i = 0; i < NUM_QUANT_TBLS; i++)
+        jpeg->quant_tbl_ptrs[i] = NULL;
+    for (int i = 0; i < NUM_HUFF_TBLS; i++)
+        jpeg->dc_huff_tbl_ptrs[i] = jpeg->ac_huff_tbl_ptrs[i] = NULL;
+}
+
 static int decode_jpeg(struct jpeg_state *state, const struct image_request *request)
 {
     const struct decode_source *source = request->source;
     int code;
 
+    forget_tables(&state->jpeg);
     state->truncated = false;
     state->errors.num_warnings = 0;
     state->source.next_input_byte = source->bytes;

@@ -237,6 +237,59 @@ static void corrupt_images_are_told(void **unused)
     drop(&image);
 }
 
+/* Remove the segments with this marker. */
+static struct decode_source without(const struct decode_source *image, uint8_t marker)
+{
+    const uint8_t *from = image->bytes;
+    uint8_t *to = malloc(image->length);
+    size_t at = 2, count = 2;
+
+    memcpy(to, from, 2);
+    while (from[at + 1] != 0xda) {
+        const size_t bytes = 2 + (size_t)(from[at + 2] << 8 | from[at + 3]);
+        if (from[at + 1] != marker) {
+            memcpy(to + count, from + at, bytes);
+            count += bytes;
+        }
+        at += bytes;
+    }
+    memcpy(to + count, from + at, image->length - at);
+    return (struct decode_source){.bytes = to, .length = count + image->length - at};
+}
+
+/* Files without tables: those of quantisers are not, those of Huffman codes are the standard's. */
+static void tables_are_not_those_of_the_image_before(void **unused)
+{
+    static const char *const engines[] = {"jpeg:size=16,view=evaluate,engine=own",
+                                          "jpeg:size=16,view=evaluate,engine=turbo"};
+    struct decode_source image = load("yuv420.jpg"), before = load("large.jpg"),
+                         progressive = load("progressive.jpg"),
+                         no_quantisers = without(&image, 0xdb), no_codes = without(&image, 0xc4);
+    struct bench bench;
+    uint8_t row[16 * 16 * 3];
+
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        start(&bench, engines[i]);
+        assert_int_equal(decode(&bench, &image, 0), 0);
+        memcpy(row, bench.row, sizeof row);
+        for (int j = 0; j < 2; j++) {
+            assert_int_equal(decode(&bench, &no_quantisers, 0), -EBADMSG);
+            assert_non_null(strstr(fail_reason(), "Quantization table"));
+            assert_int_equal(decode(&bench, &no_codes, 0), 0);
+            assert_memory_equal(bench.row, row, sizeof row);
+            assert_int_equal(decode(&bench, &before, 0), 0);
+            assert_int_equal(decode(&bench, &progressive, 0), 0);
+        }
+        stop(&bench);
+    }
+    drop(&image);
+    drop(&before);
+    drop(&progressive);
+    free((void *)(uintptr_t)no_quantisers.bytes);
+    free((void *)(uintptr_t)no_codes.bytes);
+}
+
 /* YCCK, which Pillow cannot write: inks of a plain colour, and the expected colours. */
 static void ycck_and_inks_without_adobe_marker(void **unused)
 {
@@ -565,6 +618,7 @@ int main(void)
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
         cmocka_unit_test(cut_images_are_told),
         cmocka_unit_test(corrupt_images_are_told),
+        cmocka_unit_test(tables_are_not_those_of_the_image_before),
         cmocka_unit_test(damaged_images_end_well),
         cmocka_unit_test(huge_images_share_what_memory_there_is),
         cmocka_unit_test(fashion_mnist_comes_back),
