@@ -2,7 +2,8 @@
  *
  * Networks compiled for a described A100 and H200: cuDNN has an engine for each of their layers in
  * each precision, forward and backward; plans are read back from their file; and ResNet-50 fits
- * with a batch of 1024. IOBENCH_LONG=1: every network of the zoo.
+ * with a batch of 1024, and has the same plans on an H100. IOBENCH_LONG=1: every network of the
+ * zoo, and ResNet-50 with smaller batches, too.
  */
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -134,19 +135,11 @@ static void every_layer_has_an_engine(void **unused)
     }
 }
 
-static void resnet50_has_engines_and_room(void **unused)
+/* In FP16. 53 convolutions and the classifier: forward, weight gradient, and all input gradients
+ * but the first. */
+static void plan_resnet50(struct dnn *dnn, uint32_t batch, uint64_t *bytes)
 {
-    struct dnn *dnn = open_for(90, NULL);
-    const struct network *network = network_find("resnet50");
-    uint64_t bytes = 0;
-
-    (void)unused;
-    /* 53 convolutions and the classifier: forward, weight gradient, and all input gradients but the
-     * first. */
-    for (int precision = CUDA_FP32; precision <= CUDA_BF16; precision++)
-        if (precision != CUDA_FP16 && getenv("IOBENCH_LONG"))
-            assert_int_equal(compile(dnn, network, precision, 1024, NULL), 54 * 3 - 1);
-    assert_int_equal(compile(dnn, network, CUDA_FP16, 1024, &bytes), 54 * 3 - 1);
+    assert_int_equal(compile(dnn, network_find("resnet50"), CUDA_FP16, batch, bytes), 54 * 3 - 1);
     /* All but the stem, and what follows the last sum. */
     assert_int_equal(fused.statistics, 52);
     assert_int_equal(fused.prologue, 32 + 15);
@@ -156,9 +149,39 @@ static void resnet50_has_engines_and_room(void **unused)
     assert_int_equal(fused.back, 32 + 15);
     assert_int_equal(fused.back_sum, 15);
     assert_int_equal(fused.back_dual, 4);
+}
+
+static void resnet50_has_engines_and_room(void **unused)
+{
+    struct dnn *dnn = open_for(90, NULL);
+    const struct network *network = network_find("resnet50");
+    uint64_t bytes = 0;
+
+    (void)unused;
+    for (int precision = CUDA_FP32; precision <= CUDA_BF16; precision++)
+        if (precision != CUDA_FP16 && getenv("IOBENCH_LONG"))
+            assert_int_equal(compile(dnn, network, precision, 1024, NULL), 54 * 3 - 1);
+    for (uint32_t batch = getenv("IOBENCH_LONG") ? 256 : 1024; batch <= 1024; batch *= 2)
+        plan_resnet50(dnn, batch, &bytes);
     print_message("resnet50, batch 1024: %.1f GB of activations and gradients\n",
                   (double)bytes * 1e-9);
     assert_true(bytes < 110000000000);
+    dnn_close(dnn);
+}
+
+static void an_h100_has_the_same_engines(void **unused)
+{
+    struct dnn *dnn;
+
+    (void)unused;
+    if (dnn_open(&dnn, &(struct dnn_config){.described = 90,
+                                            .described_part = "H100",
+                                            .deterministic = true,
+                                            .tournament = 1}))
+        fail_msg("%s", fail_reason());
+    for (uint32_t batch = 256; batch <= 1024; batch *= 2)
+        if (batch == 256 || getenv("IOBENCH_LONG"))
+            plan_resnet50(dnn, batch, NULL);
     dnn_close(dnn);
 }
 
@@ -479,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_has_an_engine),
         cmocka_unit_test(resnet50_has_engines_and_room),
+        cmocka_unit_test(an_h100_has_the_same_engines),
         cmocka_unit_test(fusions_that_save_nothing_are_left_out),
         cmocka_unit_test(a_schedule_counts_what_is_moved),
         cmocka_unit_test(nothing_is_fused_unasked),

@@ -73,7 +73,7 @@ int dnn_open(struct dnn **made, const struct dnn_config *config)
     if (!dnn->kept || (config->plans && !dnn->file))
         return -ENOMEM;
     if (!config->runtime)
-        return dnn_describe_device(config->described, &dnn->described);
+        return dnn_describe_device(config->described, config->described_part, &dnn->described);
     int code = dnn_check(cudnnCreate(&dnn->handle), "start");
     return code ? code
                 : dnn_check(cudnnSetStream(dnn->handle, config->runtime->stream), "take a stream");

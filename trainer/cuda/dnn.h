@@ -14,7 +14,8 @@ struct dnn;
 
 struct dnn_config {
     const struct runtime *runtime; /* with a stream; NULL: no device, see `described` */
-    uint32_t described;            /* 80 or 90: plan for an absent A100 or H200 */
+    uint32_t described;            /* 80 or 90: plan for an absent A100 or H200, */
+    const char *described_part;    /* or for that whose name has this part; NULL: any */
     bool deterministic;
     uint32_t tournament; /* time at most this many engines; 1: take the first, untimed */
     const char *plans;   /* file of chosen plans; NULL: none */

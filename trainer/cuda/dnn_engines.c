@@ -235,10 +235,32 @@ int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)
 
 /* ---- absent devices ---- */
 
-int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device)
+/* As NVIDIA's tools report them. */
+static const struct described_device {
+    const char *name;
+    uint32_t capability;
+    int processors, clock_khz, memory_khz, l2_bytes, shared_bytes;
+    long long memory_bytes;
+} described_devices[] = {
+    {"NVIDIA H200", 90, 132, 1980000, 3201000, 62914560, 232448, 150754820096},
+    {"NVIDIA H100 80GB HBM3", 90, 132, 1980000, 2619000, 52428800, 232448, 85028765696},
+    {"NVIDIA A100-SXM4-80GB", 80, 108, 1410000, 1593000, 41943040, 166912, 85097971712},
+};
+
+static const struct described_device *find_described(uint32_t capability, const char *part)
 {
-    /* NVIDIA A100-SXM4-80GB and H200, as reported by NVIDIA's tools. */
-    const bool hopper = capability >= 90;
+    const size_t count = sizeof described_devices / sizeof *described_devices;
+    const struct described_device *device = described_devices;
+
+    while (device < described_devices + count - 1 &&
+           (device->capability > capability || (part && !strstr(device->name, part))))
+        device++;
+    return device;
+}
+
+int dnn_describe_device(uint32_t capability, const char *part, cudnnBackendDescriptor_t *device)
+{
+    const struct described_device *like = find_described(capability, part);
     char text[2048];
     int bytes = snprintf(
         text, sizeof text,
@@ -250,9 +272,8 @@ int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device)
         "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"
         "\"isTccDriver\":0,\"supportCoopLaunch\":1,\"deviceVer\":%u,\"driverVer\":13000,"
         "\"deviceName\":\"%s\",\"cudaDeviceId\":0,\"totalGlobalMem\":%lld}",
-        hopper ? 132 : 108, hopper ? 1980000 : 1410000, hopper ? 3201000 : 1593000,
-        hopper ? 62914560 : 41943040, hopper ? 232448 : 166912, capability * 10,
-        hopper ? "NVIDIA H200" : "NVIDIA A100-SXM4-80GB", hopper ? 150754820096LL : 85097971712LL);
+        like->processors, like->clock_khz, like->memory_khz, like->l2_bytes, like->shared_bytes,
+        capability * 10, like->name, like->memory_bytes);
 
     *device = NULL;
     cudnnStatus_t status =

@@ -9,9 +9,9 @@
 #include "trainer/cuda/dnn_choices.h"
 #include "trainer/cuda/dnn_operations.h"
 
-/* Describe a device that need not be present. capability: 80 (A100) or 90 (H200). Destroy it with
- * dnn_destroy(). */
-int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
+/* Describe a device that need not be present. capability: 80 (A100) or 90 (H200, or the one whose
+ * name has `part`, if not NULL: "H100"). Destroy it with dnn_destroy(). */
+int dnn_describe_device(uint32_t capability, const char *part, cudnnBackendDescriptor_t *device);
 
 /* Find engine configurations for the shape: of its precision only, and deterministic if wanted;
  * cuDNN's favourites, likely fastest first, or its fallbacks. Destroy each of the `count`. -ENOTSUP
