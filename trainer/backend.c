@@ -27,6 +27,15 @@ static const struct backend_ops *ops_of(const struct plugin_choice *choice)
     return backend_ops_of(module_plugin(&backend_ops_of(choice->plugin)->place, choice->plugin));
 }
 
+int backend_check(const struct plugin_choice *choice)
+{
+    const struct backend_ops *ops = ops_of(choice);
+
+    if (!ops)
+        return -ENODEV;
+    return ops->check ? ops->check(choice->settings) : 0;
+}
+
 int backend_open(struct backend *backend, const struct plugin_choice *choice,
                  const struct backend_config *config)
 {
@@ -41,6 +50,9 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
     backend->ops = ops_of(choice);
     if (!backend->ops)
         return -ENODEV;
+    code = backend_check(choice);
+    if (code)
+        return code;
     backend->state = memory_zeroed(backend->ops->plugin.state_size);
     if (!backend->state)
         return -ENOMEM;
@@ -392,19 +404,17 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,
                      struct schedule *schedule)
 {
-    const struct backend_ops *ops = ops_of(choice);
-
     const uint32_t nodes = request->graph->node_count;
     float *ranges = memory_array(nodes, sizeof *ranges);
     struct schedule_request wanted = *request;
-    int code = !ops ? -ENODEV : ranges ? 0 : -ENOMEM;
+    int code = ranges ? backend_check(choice) : -ENOMEM;
 
     *schedule = (struct schedule){0};
     for (uint32_t i = 0; code == 0 && i < nodes; i++)
         ranges[i] = 1; /* the steps do not depend on the weights */
     wanted.ranges = request->int8 ? ranges : NULL;
     if (code == 0)
-        code = ops->schedule(choice->settings, &wanted, schedule);
+        code = ops_of(choice)->schedule(choice->settings, &wanted, schedule);
     free(ranges);
     return code;
 }

@@ -126,8 +126,9 @@ struct backend_pass {
 
 struct backend_ops {
     struct plugin plugin;
-    struct module_place place; /* of one that needs a rare library: the rest is there */
-    bool on_device;            /* computes, and keeps almost all of its memory, on a device */
+    struct module_place place;          /* of one that needs a rare library: the rest is there */
+    int (*check)(const void *settings); /* whether this machine computes so; NULL: it does */
+    bool on_device; /* computes, and keeps almost all of its memory, on a device */
     /* run() adds up the gradients of batches that share an update, and calls ready() for the last
      * alone. Otherwise the wrapper does so, in host memory: run() is then never late. */
     bool accumulates;
@@ -243,6 +244,8 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
  * backend's default. Returns 0, or -EINVAL with a reason. Call plugin_release() in either case. */
 int backend_choose(const char *text, const char *precision, struct plugin_choice *choice);
 const char *backend_precision(const struct plugin_choice *choice);
+/* Return 0 if this machine can compute as chosen, or a negative errno with a reason. */
+int backend_check(const struct plugin_choice *choice);
 
 /* List the steps of one batch; no backend need be open. Returns -ENOTSUP with a reason if the
  * backend cannot. Call schedule_free() in either case. */

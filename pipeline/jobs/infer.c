@@ -260,6 +260,22 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
     return 0;
 }
 
+/* Before the first of them is measured. */
+static int check_precisions(const struct infer_job *job)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; i < job->precision_count && code == 0; i++) {
+        struct plugin_choice choice;
+        const char *precision = is_int8(job->precisions[i]) ? NULL : job->precisions[i];
+        code = backend_choose(job->training.backend, precision, &choice);
+        if (code == 0)
+            code = backend_check(&choice);
+        plugin_release(&choice);
+    }
+    return code;
+}
+
 int infer_run(const struct infer_job *job, const struct infer_observer *observer,
               struct infer_result *result)
 {
@@ -269,7 +285,9 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
     inference.session =
         (struct session){.job = &job->job, .ranks = &inference.alone, .result = &result->result};
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
-    int code = find_weights(job, result);
+    int code = check_precisions(job);
+    if (code == 0)
+        code = find_weights(job, result);
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
         if (is_int8(job->precisions[i]) && !inference.ranges)
             code = calibrate(&inference);

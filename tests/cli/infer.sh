@@ -57,6 +57,12 @@ says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: noth
 case $out in *"int8 vs"*) die "a ratio of nothing" ;; esac
 [ "$(column int8_layers)" = "null 0 " ] || die "int8_layers: $(column int8_layers)"
 [ "$(column weight_layers)" = "null 4 " ] || die "weight_layers: $(column weight_layers)"
+if built_with DNNL; then # refused before FP32 is measured
+    # shellcheck disable=SC2086
+    expect 1 env ONEDNN_MAX_CPU_ISA=AVX512_CORE "$IOBENCH" infer $TINY --precision fp32,bf16 --backend cpu
+    says "bf16 needs a CPU with AVX512-BF16 or AMX, and this one has neither; use fp32"
+    printf '%s\n' "$out" | grep -q "^fp32" && die "FP32 was measured first: $out"
+fi
 if built_with DNNL && grep -q avx512_bf16 /proc/cpuinfo; then
     # shellcheck disable=SC2086 # words without blanks
     expect 0 "$IOBENCH" infer $TINY --precision fp32,bf16 --batch-size 16 --backend cpu --json infer.json

@@ -98,17 +98,16 @@ static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const st
 
 /* oneDNN computes BF16 on any CPU with AVX-512, but without instructions for it slower than FP32.
  */
-static int check_precision(dnnl_data_type_t type, bool is_fp32)
+static int check_settings(const void *settings)
 {
+    const struct cpu_settings *wanted = settings;
     const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
 
-    if (type == dnnl_f32)
+    if (types[wanted->precision] == dnnl_f32 ||
+        (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16)
         return 0;
-    if ((isa & dnnl_cpu_isa_avx512_core_bf16) != dnnl_cpu_isa_avx512_core_bf16)
-        return fail(ENOTSUP, "backend cpu: bf16 needs a CPU with AVX512-BF16 or AMX; use fp32");
-    return is_fp32 ? fail(EINVAL, "backend cpu: in INT8 inference the other layers are computed in "
-                                  "fp32; leave out precision=bf16")
-                   : 0;
+    return fail(ENOTSUP, "backend cpu: bf16 needs a CPU with AVX512-BF16 or AMX, and this one has "
+                         "neither; use fp32");
 }
 
 static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings)
@@ -117,9 +116,9 @@ static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings
     struct cpu_model *model = &cpu->model;
 
     model->type = types[settings->precision];
-    int code = check_precision(model->type, cpu->config.ranges || cpu->config.calibration);
-    if (code)
-        return code;
+    if (model->type != dnnl_f32 && (cpu->config.ranges || cpu->config.calibration))
+        return fail(EINVAL, "backend cpu: in INT8 inference the other layers are computed in fp32; "
+                            "leave out precision=bf16");
     model->graph = graph;
     model->seed = cpu->config.seed;
     model->calibration = cpu->config.calibration;
@@ -135,7 +134,7 @@ static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings
     if (!model->parameters || (cpu->config.training && (!model->gradients || !model->momenta)) ||
         !model->statistics || !model->canonical || !model->home)
         return -ENOMEM;
-    code = cpu_dnnl_open(&model->dnnl);
+    int code = cpu_dnnl_open(&model->dnnl);
     if (code)
         return code;
     for (uint32_t i = 0; i < graph->parameter_count; i++)
@@ -445,6 +444,7 @@ const struct backend_ops iobench_backend_cpu = {
     .plugin = {.name = "cpu",
                .settings_size = sizeof(struct cpu_settings),
                .state_size = sizeof(struct cpu_state)},
+    .check = check_settings,
     .open = cpu_open,
     .close = cpu_close,
     .load = cpu_load,
