@@ -6,13 +6,12 @@
  *     bench/decode --round N [FOLDER]    only round N, to take turns with other programs
  *     bench/decode --write FOLDER        keep the made images, for other programs to decode
  *
- * Variants take turns image set by image set; CPU time of this thread; medians over the rounds.
- *   bound   Huffman decoding of the scan up to the crop's last row (libjpeg-turbo, coefficients
- *           dropped): a baseline JPEG cannot be cropped for less
- *   scan    the same for the whole scan
- *   plain   the whole image decoded with libjpeg's defaults, then crop and resize (with our resize)
- *   whole   the whole image decoded with libjpeg's defaults, rows dropped
- *   half    whole, shrunk by 1/2 in the inverse DCT; quarter: by 1/4
+ * Variants take turns every TURN images, so that all have the same share of a machine's slow
+ * moments; CPU time of this thread; medians over the rounds. bound   Huffman decoding of the scan
+ * up to the crop's last row (libjpeg-turbo, coefficients dropped): a baseline JPEG cannot be
+ * cropped for less scan    the same for the whole scan plain   the whole image decoded with
+ * libjpeg's defaults, then crop and resize (with our resize) whole   the whole image decoded with
+ * libjpeg's defaults, rows dropped half    whole, shrunk by 1/2 in the inverse DCT; quarter: by 1/4
  *   own scan, own whole, ...: the same by decode/baseline; images that it leaves to libjpeg count
  * as libjpeg decodes them
  *   entered  random crops like jpeg, with entry points noted before
@@ -41,7 +40,7 @@
 
 #include <jpeglib.h>
 
-enum { IMAGES_MAX = 1000, ROUNDS_MAX = 25, SIDE = 224 };
+enum { IMAGES_MAX = 1000, ROUNDS_MAX = 25, TURN = 10, SIDE = 224 };
 
 enum {
     BOUND,
@@ -306,12 +305,13 @@ static int decode(struct workplace *place, const struct images *images, int vari
     return code;
 }
 
-/* Nanoseconds of CPU per image. */
-static double run_once(struct workplace *place, const struct images *images, int variant, int round)
+/* Decode images [from, to). Returns nanoseconds of CPU. */
+static uint64_t take_turn(struct workplace *place, const struct images *images, int variant,
+                          int round, int from, int to)
 {
-    uint64_t start = clock_cpu_ns();
+    const uint64_t start = clock_cpu_ns();
 
-    for (int i = 0; i < images->count; i++) {
+    for (int i = from; i < to; i++) {
         const struct decode_source *source = &images->source[i];
         const struct view view = {.kind = VIEW_TRAIN,
                                   .seed = random_hash(1, (uint64_t)round, (uint64_t)i)};
@@ -328,7 +328,22 @@ static double run_once(struct workplace *place, const struct images *images, int
         else if (decode(place, images, variant, i, &view))
             fprintf(stderr, "%s\n", fail_reason());
     }
-    return (double)(clock_cpu_ns() - start) / images->count;
+    return clock_cpu_ns() - start;
+}
+
+/* Nanoseconds of CPU per image. */
+static void run_round(struct workplace *place, const struct images *images, int round,
+                      double time[VARIANTS])
+{
+    uint64_t ns[VARIANTS] = {0};
+
+    for (int from = 0; from < images->count; from += TURN) {
+        const int to = from + TURN < images->count ? from + TURN : images->count;
+        for (int variant = 0; variant < VARIANTS; variant++)
+            ns[variant] += take_turn(place, images, variant, round, from, to);
+    }
+    for (int variant = 0; variant < VARIANTS; variant++)
+        time[variant] = (double)ns[variant] / images->count;
 }
 
 static void claim(const char *name, double value, double goal)
@@ -432,16 +447,18 @@ static int report_threads(const struct workplace *place, const struct images *im
     return 0;
 }
 
-static void report(const struct images *images, const double time[VARIANTS][ROUNDS_MAX], int rounds)
+static void report(const struct images *images, double time[ROUNDS_MAX][VARIANTS], int rounds)
 {
-    double median[VARIANTS];
+    double median[VARIANTS], values[ROUNDS_MAX];
     const double mean_bytes = (double)images->bytes / images->count;
 
     printf("%d images, %.0f bytes on average; CPU time of one core, %d rounds\n", images->count,
            mean_bytes, rounds);
     printf("%-24s %10s %10s %8s %10s\n", "", "us/image", "images/s", "MB/s", "spread");
     for (int i = 0; i < VARIANTS; i++) {
-        struct stats_summary summary = stats_summarise(time[i], (size_t)rounds);
+        for (int round = 0; round < rounds; round++)
+            values[round] = time[round][i];
+        struct stats_summary summary = stats_summarise(values, (size_t)rounds);
         median[i] = summary.median;
         printf("%-24s %10.0f %10.0f %8.1f %9.1f%%\n", variants[i], median[i] / 1e3, 1e9 / median[i],
                mean_bytes * 1e3 / median[i],
@@ -466,7 +483,7 @@ int main(int argc, char **argv)
 {
     static struct images images;
     static struct workplace place;
-    static double time[VARIANTS][ROUNDS_MAX];
+    static double time[ROUNDS_MAX][VARIANTS];
     const char *folder = NULL, *write = NULL;
     int first = 0, rounds = 7, count = 150;
 
@@ -489,8 +506,7 @@ int main(int argc, char **argv)
         return give_up();
     note_points(&place, &images);
     for (int round = 0; round < rounds; round++)
-        for (int variant = 0; variant < VARIANTS; variant++)
-            time[variant][round] = run_once(&place, &images, variant, first + round);
+        run_round(&place, &images, first + round, time[round]);
     report(&images, time, rounds);
     return report_threads(&place, &images, rounds) ? give_up() : 0;
 }
