@@ -98,10 +98,12 @@ near "the interface against the bridge's port outside" "$received" "$wire" 2
 
 echo "== monitor, live, while another program reads"
 forget node1
-must node1 "$IOBENCH monitor --interval=500ms --count=10 /mnt/nfs >/run/table 2>/run/said &
-    watching=\$!; sleep 1; cat /mnt/nfs/set/* >/dev/null; wait \$watching"
+must node1 "$IOBENCH monitor --interval=500ms /mnt/nfs >/run/table 2>/run/said & watching=\$!
+    lines() { grep -c '^ *[0-9]' /run/table; }
+    until_more() { until [ \$(lines) -gt \$1 ]; do kill -0 \$watching || exit 1; sleep 0.1; done; }
+    until_more 0; cat /mnt/nfs/set/* >/dev/null; until_more \$((\$(lines) + 1)); kill \$watching; wait \$watching"
 on node1 "cat /run/table" | tee table | cut -c 1-80
-seen=$(awk '$1 == "time" { for (i = NF; i; i--) if ($i == "nfs") at = i } $1 + 0 { sum += $at * 0.5 }
+seen=$(awk '$1 == "time" { for (i = NF; i; i--) if ($i == "nfs") at = i } $1 + 0 { sum += $at * ($1 - last); last = $1 }
     END { print sum }' table)
-# Lines are 0.5 s apart, give or take milliseconds that the table does not show.
+# Lines are as far apart as their times say, give or take milliseconds that the table does not show.
 near "NFS, MB of all lines" "$seen" "$(awk -v bytes="$file_bytes" 'BEGIN { print bytes / 1e6 }')" 10
