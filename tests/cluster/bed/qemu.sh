@@ -6,8 +6,8 @@
 # shellcheck source=tests/cluster/bed/bed.sh
 . "$(dirname "$0")/bed/bed.sh"
 
-LINUX=$IOBENCH_GUESTS/linux
-[ -d "$LINUX" ] || skip "no kernel in $IOBENCH_GUESTS; './bootstrap cluster' fetches it"
+LINUX=$IOBENCH_GUESTS/${BED_LINUX:-linux}
+[ -d "$LINUX" ] || skip "no kernel in $LINUX; './bootstrap cluster' fetches it"
 for bed_tool in qemu-system-x86_64 cpio busybox; do
     command -v $bed_tool >/dev/null || skip "$bed_tool is not installed; './bootstrap cluster' does it"
 done
