@@ -457,6 +457,20 @@ static int write_while_others_wait(const struct training *training, struct writi
     return ranks_do(training->config.ranks, what, write_checkpoint, writing);
 }
 
+/* A checkpoint from which nothing can go on must not replace a good one. */
+static int check_finite(const struct training *training, const float *floats, const char *path)
+{
+    const uint64_t count = training->graph->parameter_floats;
+
+    for (uint64_t i = 0; i < count; i++)
+        if (!isfinite(floats[i]))
+            return fail(ERANGE,
+                        "%s: not written: weights are NaN or infinite after step %llu: use a lower "
+                        "rate (or loss-scale)",
+                        path, (unsigned long long)training->step);
+    return 0;
+}
+
 int training_save(struct training *training, const char *path,
                   const struct training_position *position)
 {
@@ -467,6 +481,8 @@ int training_save(struct training *training, const char *path,
     writing.checkpoint.samples = position->samples;
     writing.floats = memory_array(checkpoint_floats(&writing.checkpoint), sizeof(float));
     int code = writing.floats ? pass_weights(training, writing.floats, true) : -ENOMEM;
+    if (code == 0)
+        code = check_finite(training, writing.floats, path);
     if (code == 0)
         code = write_while_others_wait(training, &writing);
     free(writing.floats);

@@ -14,6 +14,7 @@
 #include "pipeline/result/gather.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,6 +294,14 @@ static int resume(struct training_run *training)
     code = training_load(&training->network, training->checkpoint_path, &position);
     if (code)
         return code;
+    const uint64_t steps_per_epoch = training->result->recipe.steps / job->job.epochs;
+    if (training->network.step != position.epoch * steps_per_epoch)
+        return fail(EINVAL,
+                    "%s: made with %llu updates in %llu epochs, and this data set gives %llu per "
+                    "epoch: the learning rate would not go on where it was; resume with the same "
+                    "data set and limits",
+                    training->checkpoint_path, (unsigned long long)training->network.step,
+                    (unsigned long long)position.epoch, (unsigned long long)steps_per_epoch);
     training->result->first_epoch = position.epoch;
     training->samples = position.samples;
     training->start_ns = clock_now_ns() - position.elapsed_ns;
@@ -316,6 +325,15 @@ static int open_inputs(struct training_run *training)
     return code || result->epochs ? code : -ENOMEM;
 }
 
+/* Or a copy with its times. */
+static bool is_same_set(const struct catalog *one, const struct catalog *other)
+{
+    return one->record_count == other->record_count && one->shard_count == other->shard_count &&
+           one->shard_count > 0 && one->shards[0].bytes == other->shards[0].bytes &&
+           one->shards[0].mtime_ns == other->shards[0].mtime_ns &&
+           memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0;
+}
+
 static int find_sets(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -335,6 +353,9 @@ static int find_sets(struct training_run *training)
                           job->training.side, job->ranks, result);
         if (code == 0)
             training->result->evaluation_records = training->evaluate.catalog->record_count;
+        if (code == 0 && is_same_set(training->learn.catalog, training->evaluate.catalog))
+            result_notice(result, "evaluated on the training set: its accuracy says nothing about "
+                                  "other images");
     }
     recorder_mark(training->session.recorder, "index", 0, start_ns);
     training->learn.meter = training->evaluate.meter = recorder_meter(training->session.recorder);
@@ -411,6 +432,20 @@ static int export_weights(struct training_run *training)
     return ranks_do(training->job->ranks, what, write_weights, training);
 }
 
+/* A network that has diverged computes as fast as one that learns. */
+static void note_divergence(struct training_run *training)
+{
+    struct train_result *result = training->result;
+    const double guessing = log(training->job->training.classes);
+    const double loss = result->epochs[result->epoch_count - 1].loss;
+
+    if (loss > 2 * guessing)
+        result_notice(&result->result,
+                      "the training diverged: the loss of the last epoch is %.4g, that of guessing "
+                      "%.2g: use a lower rate",
+                      loss, guessing);
+}
+
 /* Gather the epochs of all ranks into the only run of the result. */
 static int conclude(struct training_run *training)
 {
@@ -424,6 +459,8 @@ static int conclude(struct training_run *training)
     if (code)
         return code;
     result->job.epochs = run->epochs_run;
+    if (result->epoch_count > 0)
+        note_divergence(training);
     session_judge(&training->session, &training->learn.plugins, run);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);

@@ -90,6 +90,30 @@ expect 0 train --epochs 3 --checkpoint other --restart
 [ "$(bits other)" = "$(bits whole)" ] || die "--restart continued"
 expect 2 train --checkpoint other --restart --resume
 
+# A training that diverges is told, or ends where its loss is no number.
+expect 0 train --epochs 3 --lr 1e6
+says "the training diverged: the loss of the last epoch is" "that of guessing 1.1"
+expect 1 train --epochs 3 --lr 1e6 --weight-decay 1e6
+says "the loss is NaN or infinite at step " "use a lower rate"
+before=$(cksum <whole/last.checkpoint)
+
+# An evaluation is of the whole set, however little is trained on.
+expect 0 train --epochs 1 --limit-samples 20 --eval-data set --export little.safetensors --json little.json
+says "evaluated on the training set: its accuracy says nothing about other images"
+expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --init little.safetensors --decode-threads 1 \
+    --compute-threads 1 --batch-size 60 --json infer.json
+python3 - <<'END' || die "an evaluation and an inference differ"
+import json
+train, infer = json.load(open("little.json"))["epochs"][0], json.load(open("infer.json"))["batch_sizes"][0]
+assert infer["samples"] == 60 and train["top1"] == infer["top1"] and train["top5"] == infer["top5"], (train, infer)
+END
+expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=6k,seed=6 unseen
+expect 0 train --epochs 1 --eval-data unseen --json unseen.json
+grep -q "evaluated on the training set" unseen.json && die "another set is taken for the training set"
+expect 1 train --epochs 4 --checkpoint whole --resume --limit-samples 20
+says "made with 9 updates in 3 epochs, and this data set gives 1 per epoch"
+[ "$(cksum <whole/last.checkpoint)" = "$before" ] || die "the checkpoint was changed"
+
 # A profile for iobench size: figures of the network and of its steps, none of a storage that did not limit.
 expect 0 train --epochs 3 --profile own.ini
 for line in "title=lenet" "batch=20" "samples=60" "gradient-bytes=" "samples-per-s=" "decode-core-s="; do

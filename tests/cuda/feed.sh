@@ -50,6 +50,11 @@ expect 0 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,los
 says "loss-scale=1024: 0.0"
 expect 1 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=32768
 says "loss-scale=32768: " ": FAILED"
+# Gradients may overflow where the loss does not: no checkpoint is left of such weights.
+expect 1 "$IOBENCH" train --network lenet --size 28 --classes 3 --data set --batch-size 8 --limit-samples 8 --threads 2 \
+    --memory 16m --checkpoint never --backend cuda:fp16,plans=none,loss-scale=32768
+says "never/last.checkpoint: not written: weights are NaN or infinite after step 1"
+[ ! -e never/last.checkpoint ] || die "a checkpoint of no use was written"
 expect 0 "$steps" --side 8 --loss 2 tiny 8 reference cuda:fp16,plans=none,fusion=all # gradients of fused BN
 says "fusion=all: 0.0"
 expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" cuda:fp16,plans=none lenet 2 0
