@@ -195,7 +195,7 @@ struct network {
     /* Networks without batch norm diverge at ResNet's rates: the batch size that the authors, or
      * Caffe, use with rate 0.01. 0: has batch norm. */
     uint32_t plain_batch;
-    /* The authors shorten gradients, of all parameters together, to this norm; 0: they do not. */
+    /* SGD shortens gradients, of all parameters together, to this norm; 0: it does not. */
     double clip_norm;
 };
 

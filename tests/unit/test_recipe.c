@@ -103,13 +103,13 @@ static void plain_networks_learn_slowly(void **unused)
     }
 }
 
-/* As its authors did; the others' did not. */
+/* As its authors did, by another recipe; the others' did not. */
 static void inception_v3_clips_gradients(void **unused)
 {
     (void)unused;
     for (const struct network *const *network = network_registry; *network; network++)
         near(recipe_choose(BACKEND_SGD, *network, 32, 90, 10).clip_norm,
-             strcmp((*network)->name, "inception-v3") == 0 ? 2 : 0);
+             strcmp((*network)->name, "inception-v3") == 0 ? 4 : 0);
 }
 
 static void short_courses_have_rates_too(void **unused)
