@@ -20,7 +20,6 @@
 enum { PROBES_MAX = 16, MARKS_MAX = 4096, ROWS_MAX = 16384, REASON_BYTES = 160 };
 
 static const uint64_t interval_usual_ns = 100000000, memory_usual_bytes = UINT64_C(64) << 20;
-static const uint64_t nap_ns = 50000000;  /* a stop takes effect within this time */
 static const uint64_t least_ns = 2000000; /* a sample faster than this was not preempted */
 
 struct watched {
@@ -42,9 +41,10 @@ struct sampler {
     uint64_t *values; /* one row */
     struct series series;
     struct thread thread;
-    struct flag stop;
     bool running;
     pthread_mutex_t lock, sampling;
+    pthread_cond_t stopping; /* is_stopped, under the first lock */
+    bool is_stopped;
     struct sampler_figures figures;
     struct counter slow_cpu_ns;
 };
@@ -140,6 +140,7 @@ struct sampler *sampler_open(const struct sampler_site *site)
         return NULL;
     pthread_mutex_init(&sampler->lock, NULL);
     pthread_mutex_init(&sampler->sampling, NULL);
+    thread_condition_init(&sampler->stopping);
     sampler->interval_ns = site->interval_ns ? site->interval_ns : interval_usual_ns;
     int code = site->own ? add_probe(sampler, site->own, &site->probes) : 0;
     if (code == 0)
@@ -165,17 +166,22 @@ void sampler_close(struct sampler *sampler)
     free(sampler->values);
     pthread_mutex_destroy(&sampler->lock);
     pthread_mutex_destroy(&sampler->sampling);
+    pthread_cond_destroy(&sampler->stopping);
     free(sampler);
 }
 
 /* ---- on the sampler's threads ---- */
 
-/* Sleep until the deadline or a stop. */
-static void sleep_until(struct sampler *sampler, uint64_t deadline_ns)
+/* Sleep until the deadline. Returns false on a stop, at once: short runs would wait for it. */
+static bool sleep_until(struct sampler *sampler, uint64_t deadline_ns)
 {
-    for (uint64_t now_ns = clock_now_ns(); now_ns < deadline_ns && !flag_get(&sampler->stop);
-         now_ns = clock_now_ns())
-        clock_sleep_until_ns(deadline_ns - now_ns > nap_ns ? now_ns + nap_ns : deadline_ns);
+    pthread_mutex_lock(&sampler->lock);
+    while (!sampler->is_stopped &&
+           thread_condition_wait(&sampler->stopping, &sampler->lock, deadline_ns))
+        ;
+    const bool goes_on = !sampler->is_stopped;
+    pthread_mutex_unlock(&sampler->lock);
+    return goes_on;
 }
 
 static void take_slow(struct watched *watched, uint64_t *values)
@@ -231,12 +237,8 @@ static int run(void *argument)
     struct sampler *sampler = argument;
     uint64_t deadline_ns = sampler->start_ns;
 
-    while (!flag_get(&sampler->stop)) {
-        deadline_ns += sampler->interval_ns;
-        sleep_until(sampler, deadline_ns);
+    while (sleep_until(sampler, deadline_ns += sampler->interval_ns)) {
         uint64_t now_ns = clock_now_ns();
-        if (flag_get(&sampler->stop))
-            break;
         sampler_sample(sampler);
         if (now_ns > deadline_ns + sampler->interval_ns / 2) {
             sampler->figures.late++;
@@ -256,15 +258,15 @@ static int run_slow(void *argument)
 
     if (!values)
         return -ENOMEM;
+    uint64_t start_ns;
     do {
-        uint64_t start_ns = clock_now_ns();
+        start_ns = clock_now_ns();
         probe_sample(&watched->probe, values);
         pthread_mutex_lock(&sampler->lock);
         memcpy(watched->fresh, values, count * sizeof *values);
         watched->is_fresh = true;
         pthread_mutex_unlock(&sampler->lock);
-        sleep_until(sampler, start_ns + watched->probe.traits.slow_interval_ns);
-    } while (!flag_get(&sampler->stop));
+    } while (sleep_until(sampler, start_ns + watched->probe.traits.slow_interval_ns));
     counter_add(&sampler->slow_cpu_ns, clock_cpu_ns());
     free(values);
     return 0;
@@ -276,7 +278,7 @@ int sampler_start(struct sampler *sampler)
 {
     int code = 0;
 
-    sampler->stop = (struct flag){0};
+    sampler->is_stopped = false;
     sampler->running = true;
     sampler->start_ns = clock_now_ns();
     sampler_sample(sampler);
@@ -295,7 +297,10 @@ void sampler_stop(struct sampler *sampler)
 {
     if (!sampler->running)
         return;
-    flag_set(&sampler->stop);
+    pthread_mutex_lock(&sampler->lock);
+    sampler->is_stopped = true;
+    pthread_cond_broadcast(&sampler->stopping);
+    pthread_mutex_unlock(&sampler->lock);
     thread_join(&sampler->thread);
     for (uint32_t i = 0; i < sampler->watched_count; i++)
         thread_join(&sampler->watched[i].thread);

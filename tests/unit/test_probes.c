@@ -456,6 +456,26 @@ static bool hold_up_the_second_sample(void)
     return as_planned;
 }
 
+/* An hour between samples delays the end of a run by nothing. */
+static void a_stop_does_not_wait_for_the_next_sample(void **unused)
+{
+    (void)unused;
+    const struct sampler_site site = {.probes = {.roots = &telemetry_roots_usual},
+                                      .names = "memory",
+                                      .interval_ns = UINT64_C(3600000000000)};
+    struct sampler *sampler = sampler_open(&site);
+
+    assert_non_null(sampler);
+    alarm(60);
+    for (int i = 0; i < 100; i++) { /* the thread sleeps already, or does not yet */
+        assert_int_equal(sampler_start(sampler), 0);
+        sampler_stop(sampler);
+    }
+    alarm(0);
+    assert_int_equal(sampler_series(sampler)->row_count, 200);
+    sampler_close(sampler);
+}
+
 /* Readings before such a stop do not count for the time after it, or vice versa. */
 static void a_sample_that_was_held_up_is_taken_again(void **unused)
 {
@@ -549,6 +569,7 @@ int main(void)
         cmocka_unit_test(rates_of_links),
         cmocka_unit_test(gpus_by_a_library),
         cmocka_unit_test(samples_come_in_time),
+        cmocka_unit_test(a_stop_does_not_wait_for_the_next_sample),
         cmocka_unit_test(asked_for_probes_must_be_there),
         cmocka_unit_test(a_sample_that_was_held_up_is_taken_again),
     };
