@@ -31,9 +31,11 @@ struct pending_sample {
 struct shard_writer {
     struct shard_writer_common *common;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t filled; /* the writer waits for the slot of the place `written` */
+    pthread_cond_t freed;  /* producers wait for slots */
     uint64_t claimed, written, end;
-    bool cancelled; /* by either side */
+    uint32_t waiting; /* producers */
+    bool cancelled;   /* by either side */
     struct pending_sample slots[PENDING_MOST];
 };
 
@@ -41,7 +43,8 @@ static void cancel(struct shard_writer *writer)
 {
     pthread_mutex_lock(&writer->lock);
     writer->cancelled = true;
-    pthread_cond_broadcast(&writer->changed);
+    pthread_cond_broadcast(&writer->filled);
+    pthread_cond_broadcast(&writer->freed);
     pthread_mutex_unlock(&writer->lock);
 }
 
@@ -51,8 +54,11 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
 {
     pthread_mutex_lock(&writer->lock);
     while (!writer->cancelled && writer->claimed < writer->end &&
-           writer->claimed >= writer->written + PENDING_MOST)
-        pthread_cond_wait(&writer->changed, &writer->lock);
+           writer->claimed >= writer->written + PENDING_MOST) {
+        writer->waiting++;
+        pthread_cond_wait(&writer->freed, &writer->lock);
+        writer->waiting--;
+    }
     bool got = !writer->cancelled && writer->claimed < writer->end;
     if (got)
         *place = writer->claimed++;
@@ -159,7 +165,8 @@ static int produce(void *argument)
             break;
         pthread_mutex_lock(&writer->lock);
         slot->ready = true;
-        pthread_cond_broadcast(&writer->changed);
+        if (place == writer->written)
+            pthread_cond_signal(&writer->filled);
         pthread_mutex_unlock(&writer->lock);
     }
     if (code)
@@ -180,7 +187,7 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
         struct pending_sample *slot = &writer->slots[writer->written % PENDING_MOST];
         pthread_mutex_lock(&writer->lock);
         while (!slot->ready && !writer->cancelled)
-            pthread_cond_wait(&writer->changed, &writer->lock);
+            pthread_cond_wait(&writer->filled, &writer->lock);
         bool ready = slot->ready && !writer->cancelled;
         pthread_mutex_unlock(&writer->lock);
         if (!ready || flag_get(&writer->common->stop))
@@ -193,7 +200,9 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
         pthread_mutex_lock(&writer->lock);
         slot->ready = false;
         writer->written++;
-        pthread_cond_broadcast(&writer->changed);
+        /* A wake-up costs more than a small sample: one for many slots. */
+        if (writer->waiting && writer->claimed - writer->written <= PENDING_MOST / 2)
+            pthread_cond_broadcast(&writer->freed);
         pthread_mutex_unlock(&writer->lock);
     }
     return code;
@@ -240,13 +249,15 @@ int shard_writer_run(struct shard_writer_common *common, const char *path, uint6
         writer->claimed = writer->written = begin;
         writer->end = end;
         pthread_mutex_init(&writer->lock, NULL);
-        pthread_cond_init(&writer->changed, NULL);
+        pthread_cond_init(&writer->filled, NULL);
+        pthread_cond_init(&writer->freed, NULL);
         code = write_shard(writer, producers, path);
         for (int i = 0; i < PENDING_MOST; i++) {
             source_buffer_release(&writer->slots[i].memory);
             free(writer->slots[i].encoded);
         }
-        pthread_cond_destroy(&writer->changed);
+        pthread_cond_destroy(&writer->filled);
+        pthread_cond_destroy(&writer->freed);
         pthread_mutex_destroy(&writer->lock);
     }
     free(producers);
