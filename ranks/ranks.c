@@ -16,9 +16,7 @@
 
 enum { SUMS_MAX = 8 };
 
-/* A wait spins first, for ranks that arrive together, then naps: CPUs belong to ranks that still
- * work. */
-static const uint64_t awake_ns = 1000000, nap_ns = 50000;
+static const uint64_t awake_ns = 1000000, nap_least_ns = 50000, nap_most_ns = 500000;
 /* Time before reporting which ranks are missing; doubled after each report. */
 static const uint64_t tell_ns = UINT64_C(5000000000);
 /* For a rank that is stuck; a rank that knows the cause reports first. */
@@ -332,6 +330,18 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns)
     return check_silence(ranks, start_ns, clock_now_ns());
 }
 
+void ranks_pause(uint64_t waited_ns)
+{
+    const uint64_t part_ns = waited_ns / 64;
+
+    if (waited_ns < awake_ns)
+        sched_yield(); /* ranks may share CPUs */
+    else
+        clock_sleep_ns(part_ns < nap_least_ns  ? nap_least_ns
+                       : part_ns > nap_most_ns ? nap_most_ns
+                                               : part_ns);
+}
+
 static int wait_done(struct ranks *ranks)
 {
     const uint64_t start_ns = clock_now_ns();
@@ -350,10 +360,7 @@ static int wait_done(struct ranks *ranks)
             tell_waiting(ranks, waited_ns);
             next_tell_ns *= 2;
         }
-        if (waited_ns < awake_ns)
-            sched_yield(); /* ranks may share CPUs */
-        else
-            clock_sleep_ns(nap_ns);
+        ranks_pause(waited_ns);
     }
 }
 
@@ -619,7 +626,7 @@ int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), v
             tell_doing(ranks, what, since_ns);
             next_tell_ns *= 2;
         }
-        clock_sleep_ns(nap_ns);
+        ranks_pause(since_ns);
     }
     return code ? code : thread_join(&thread);
 }

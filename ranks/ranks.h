@@ -118,6 +118,9 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
 void ranks_call_off(struct ranks *ranks);
 /* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
+/* Let others have the CPU while waiting for another rank: at first it yields, as ranks arrive
+ * together; after a millisecond it naps, a 64th of the wait so far, 50 to 500 us. */
+void ranks_pause(uint64_t waited_ns);
 
 /* For waits outside this module, which began at start_ns: call it now and then. Returns 0;
  * -ECANCELED if another rank failed; or -ETIMEDOUT if rank 0, or on rank 0 any rank, has been

@@ -142,7 +142,7 @@ expect 2 train --epochs 1 --profile precious
 # comes before the end: an epoch takes at least half a second, or three with the second rate.
 cut_short() {
     for rate in 700k 120k; do
-        epochs=24
+        epochs=8
         rm -rf cut
         # shellcheck disable=SC2086 # words without blanks
         "$IOBENCH" $LENET --batch-size 7 --accumulate 2 --epochs $epochs --limit-rate $rate --checkpoint cut >log 2>&1 &

@@ -138,20 +138,29 @@ static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
         ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
 }
 
+/* A sum takes many rounds, each of which waits for progress(): longer naps only for a straggler. */
+static const uint64_t awake_ns = 100000000;
+
 static int mpi_finish(void *state)
 {
     struct exchange_mpi_state *mpi = state;
     const uint64_t start_ns = clock_now_ns();
     int done = 0;
 
-    while (!done) {
+    for (;;) {
         int code = progress(mpi, &done);
-        if (code == 0 && !done)
-            code = give_up(mpi, clock_now_ns() - start_ns);
         if (code)
             return code;
-        if (!done)
+        if (done)
+            break;
+        const uint64_t waited_ns = clock_now_ns() - start_ns;
+        code = give_up(mpi, waited_ns);
+        if (code)
+            return code;
+        if (waited_ns < awake_ns)
             sched_yield(); /* ranks may share CPUs */
+        else
+            ranks_pause(waited_ns);
     }
     mpi->buckets.started = 0;
     return 0;
