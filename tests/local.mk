@@ -1,31 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The longest tests first: short ones fill the end of a parallel run.
-include tests/cuda/local.mk
-include tests/hostile/local.mk
-
-# Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault.
-LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
-	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
-	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
-	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
-TESTS += $(LINTS)
-EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
-.PHONY: lint
-lint: all
-	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LINTS)'
-include tests/cluster/local.mk
-include tests/liars/local.mk
-include tests/stress/local.mk
-include tests/fault/local.mk
-include tests/cli/local.mk
-include tests/golden/local.mk
-include tests/fuzz/local.mk
-include tests/mutants/local.mk
+# Tests run in this order, several at a time: long ones that compute, beside those of ranks, which mostly wait; short ones
+# fill the end.
 
 # One unit test program per module: tests/unit/test_MODULE.c, linked against libiobench.a and
 # cmocka. Each folder's programs are listed in tests/unit/FOLDER.mk.
 UNIT_LIBS = $(LIBIOBENCH_LIBS) $(CMOCKA_LIBS)
 if HAVE_CMOCKA
+UNIT_LONG =
 UNIT_TESTS =
 include tests/unit/base.mk
 include tests/unit/dataset.mk
@@ -41,7 +22,32 @@ include tests/unit/checkpoint.mk
 include tests/unit/pipeline.mk
 include tests/unit/report.mk
 include tests/unit/sizing.mk
-check_PROGRAMS += $(UNIT_TESTS)
+check_PROGRAMS += $(UNIT_LONG) $(UNIT_TESTS)
+TESTS += $(UNIT_LONG)
+endif
+
+include tests/cluster/local.mk
+include tests/cuda/local.mk
+include tests/hostile/local.mk
+
+# Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault.
+LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
+	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
+	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
+	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
+TESTS += $(LINTS)
+EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
+.PHONY: lint
+lint: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LINTS)'
+include tests/liars/local.mk
+include tests/stress/local.mk
+include tests/fault/local.mk
+include tests/cli/local.mk
+include tests/golden/local.mk
+include tests/fuzz/local.mk
+include tests/mutants/local.mk
+if HAVE_CMOCKA
 TESTS += $(UNIT_TESTS)
 endif
 

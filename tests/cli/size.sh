@@ -7,8 +7,8 @@
 "$IOBENCH" size --simulate --gpus 64 >page || die "no page"
 grep -q "Limit    GPUs; next CPU cores" page || die "64 H200 on a K3000: $(cat page)"
 grep -q "Twice as much of" page || die "no upgrades"
-"$IOBENCH" size --simulate --gpus 1024 --network llama3.1-70b --rate 1 >saving || die "no page with checkpoints"
-"$IOBENCH" size --simulate --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g >table || die "no table"
+"$IOBENCH" size --simulate --gpus 1024 --network llama3.1-70b --rate 1 --draws 20 >saving || die "no page with checkpoints"
+"$IOBENCH" size --simulate --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g --draws 20 >table || die "no table"
 for text in page saving table; do
     ! grep -E '.{81}' $text || die "a line of $text is wider than 80 columns"
 done
@@ -21,7 +21,7 @@ for line in "storage, bytes" "storage, reads/s" "each node from storage" "each n
     grep -Eq "^    $line.* [0-9]" saving || die "no need of $line: $(cat saving)"
 done
 
-"$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --json=table.json || die "no table"
+"$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --draws 20 --json=table.json || die "no table"
 python3 - <<'END' || die "the table is wrong"
 import json
 cases = json.load(open("table.json"))["cases"]

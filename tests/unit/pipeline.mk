@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-UNIT_TESTS += tests/unit/test_loader
+UNIT_LONG += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
@@ -25,7 +25,7 @@ tests_unit_test_memory_limit_SOURCES = tests/unit/test_memory_limit.c tests/unit
 	tests/unit/unit.h
 tests_unit_test_memory_limit_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_matrix
+UNIT_LONG += tests/unit/test_matrix
 tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS)
 

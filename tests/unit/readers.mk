@@ -25,7 +25,7 @@ UNIT_TESTS += tests/unit/test_inflate
 tests_unit_test_inflate_SOURCES = tests/unit/test_inflate.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_inflate_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_depth
+UNIT_LONG += tests/unit/test_depth
 tests_unit_test_depth_SOURCES = tests/unit/test_depth.c tests/unit/unit.h
 tests_unit_test_depth_LDADD = $(UNIT_LIBS)
 

@@ -13,7 +13,7 @@ UNIT_TESTS += tests/unit/test_weights
 tests_unit_test_weights_SOURCES = tests/unit/test_weights.c tests/unit/unit.h
 tests_unit_test_weights_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_networks
+UNIT_LONG += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
 tests_unit_test_networks_LDADD = $(UNIT_LIBS)
 
@@ -40,7 +40,7 @@ UNIT_TESTS += tests/unit/test_bf16
 tests_unit_test_bf16_SOURCES = tests/unit/test_bf16.c tests/unit/training.h tests/unit/unit.h
 tests_unit_test_bf16_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_learning
+UNIT_LONG += tests/unit/test_learning
 tests_unit_test_learning_SOURCES = tests/unit/test_learning.c \
 	tests/unit/training.h tests/unit/unit.h
 tests_unit_test_learning_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
@@ -52,7 +52,7 @@ tests_unit_test_backend_SOURCES = tests/unit/test_backend.c \
 	tests/unit/training.h tests/unit/unit.h
 tests_unit_test_backend_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_trainer_golden
+UNIT_LONG += tests/unit/test_trainer_golden
 tests_unit_test_trainer_golden_SOURCES = tests/unit/test_trainer_golden.c \
 	tests/unit/training.h tests/unit/unit.h
 tests_unit_test_trainer_golden_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
