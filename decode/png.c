@@ -144,10 +144,13 @@ int image_decode_png(const struct image_request *request)
     if (!reader)
         return -ENOMEM;
     *reader = (struct png_reader){.request = request};
-    if (setjmp(reader->escape))
-        return request->bump->refused
-                   ? -ENOMEM
-                   : fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
+    const bool whole = image_end_png(request->source->bytes, request->source->length);
+    if (setjmp(reader->escape)) {
+        if (request->bump->refused)
+            return -ENOMEM;
+        request->figures->truncated += !whole;
+        return fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
+    }
     reader->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning,
                                            request->bump, alloc_memory, free_memory);
     if (reader->png)
@@ -155,7 +158,6 @@ int image_decode_png(const struct image_request *request)
     if (!reader->header)
         return fail(ENOMEM, "libpng: out of memory");
     /* The rows of the box may still be complete. */
-    const bool whole = image_end_png(request->source->bytes, request->source->length);
     int code = whole || request->accepts_damaged ? read_png(reader) : 0;
     return code || whole ? code : image_judge(request, true, "the PNG is cut short");
 }
