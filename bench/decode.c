@@ -3,15 +3,21 @@
  * bench/decode: what one core decodes, against the plain way and against what cannot be avoided.
  *
  *     bench/decode [--long] [FOLDER]     JPEG files of FOLDER, else made images
- *     bench/decode --round N [FOLDER]    only round N, to take turns with other programs
+ *     bench/decode --round N [FOLDER]    only round N
  *     bench/decode --write FOLDER        keep the made images, for other programs to decode
+ *     bench/decode --serve FOLDER        take turns with other programs: for each "ROUND VARIANT"
+ *                                        on standard input, the microseconds of CPU of an image
+ *                                        and the mean of the last row's upper left quarter; for
+ *                                        "ROUND boxes" the box and the mirroring of each image
  *
  * Variants take turns every TURN images, so that all have the same share of a machine's slow
- * moments; CPU time of this thread; medians over the rounds. bound   Huffman decoding of the scan
- * up to the crop's last row (libjpeg-turbo, coefficients dropped): a baseline JPEG cannot be
- * cropped for less scan    the same for the whole scan plain   the whole image decoded with
- * libjpeg's defaults, then crop and resize (with our resize) whole   the whole image decoded with
- * libjpeg's defaults, rows dropped half    whole, shrunk by 1/2 in the inverse DCT; quarter: by 1/4
+ * moments; CPU time of this thread; medians over the rounds.
+ *   bound   Huffman decoding of the scan up to the crop's last row (libjpeg-turbo, coefficients
+ *           dropped): a baseline JPEG cannot be cropped for less
+ *   scan    the same for the whole scan
+ *   plain   the whole image decoded with libjpeg's defaults, then crop and resize (with our resize)
+ *   whole   the whole image decoded with libjpeg's defaults, rows dropped
+ *   half    whole, shrunk by 1/2 in the inverse DCT; quarter: by 1/4
  *   own scan, own whole, ...: the same by decode/baseline; images that it leaves to libjpeg count
  * as libjpeg decodes them
  *   entered  random crops like jpeg, with entry points noted before
@@ -95,29 +101,34 @@ static int give_up(void)
     return 1;
 }
 
+static int is_jpeg(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+
+    return dot && (strcmp(dot, ".jpg") == 0 || strcmp(dot, ".JPEG") == 0);
+}
+
+/* In the order of their names, as other programs sort them. */
 static int load_folder(struct images *images, const char *folder)
 {
-    DIR *directory = opendir(folder);
-    struct dirent *entry;
+    struct dirent **entries;
+    const int count = scandir(folder, &entries, is_jpeg, alphasort);
 
-    if (!directory)
-        return fail(2, "%s: cannot open", folder);
-    while ((entry = readdir(directory)) && images->count < IMAGES_MAX) {
-        struct decode_source *source = &images->source[images->count];
-        const char *dot = strrchr(entry->d_name, '.');
-        char *path, *bytes;
-        if (!dot || (strcmp(dot, ".jpg") && strcmp(dot, ".JPEG")))
-            continue;
-        path = file_join(folder, entry->d_name);
+    if (count <= 0 || count > IMAGES_MAX)
+        return fail(2, "%s: %d JPEG files, not 1 to %d", folder, count, IMAGES_MAX);
+    for (int i = 0; i < count; i++) {
+        struct decode_source *source = &images->source[i];
+        char *path = file_join(folder, entries[i]->d_name), *bytes;
         if (!path || file_load(path, 64 << 20, &bytes, &source->length))
-            break;
+            return -1;
         free(path);
+        free(entries[i]);
         source->bytes = bytes;
         images->bytes += source->length;
-        images->count++;
     }
-    closedir(directory);
-    return images->count ? 0 : fail(2, "%s: holds no JPEG file", folder);
+    free(entries);
+    images->count = count;
+    return 0;
 }
 
 static int make_images(struct images *images, int count, const char *folder)
@@ -305,6 +316,11 @@ static int decode(struct workplace *place, const struct images *images, int vari
     return code;
 }
 
+static struct view view_of(int round, int i)
+{
+    return (struct view){.kind = VIEW_TRAIN, .seed = random_hash(1, (uint64_t)round, (uint64_t)i)};
+}
+
 /* Decode images [from, to). Returns nanoseconds of CPU. */
 static uint64_t take_turn(struct workplace *place, const struct images *images, int variant,
                           int round, int from, int to)
@@ -313,8 +329,7 @@ static uint64_t take_turn(struct workplace *place, const struct images *images, 
 
     for (int i = from; i < to; i++) {
         const struct decode_source *source = &images->source[i];
-        const struct view view = {.kind = VIEW_TRAIN,
-                                  .seed = random_hash(1, (uint64_t)round, (uint64_t)i)};
+        const struct view view = view_of(round, i);
         if (variant == BOUND || variant == SCAN)
             huffman(&place->jpeg, source, &view, variant == SCAN);
         else if (variant == PLAIN)
@@ -344,6 +359,56 @@ static void run_round(struct workplace *place, const struct images *images, int 
     }
     for (int variant = 0; variant < VARIANTS; variant++)
         time[variant] = (double)ns[variant] / images->count;
+}
+
+/* ---- turns with other programs ---- */
+
+/* As [x, y, width, height, mirror] of each image. */
+static void print_boxes(struct workplace *place, const struct images *images, int round)
+{
+    for (int i = 0; i < images->count; i++) {
+        const struct view view = view_of(round, i);
+        jpeg_mem_src(&place->jpeg, images->source[i].bytes, images->source[i].length);
+        jpeg_read_header(&place->jpeg, TRUE);
+        const struct view_box box = view_box(&view, &view_rules_imagenet, place->jpeg.image_width,
+                                             place->jpeg.image_height);
+        jpeg_abort_decompress(&place->jpeg);
+        printf("%s[%.0f, %.0f, %.0f, %.0f, %d]", i ? ", " : "[", box.x, box.y, box.width,
+               box.height, box.mirror);
+    }
+    printf("]\n");
+}
+
+/* Of the upper left quarter of a row: by it other programs see that they show the same. */
+static double mean_of_corner(const uint8_t *row)
+{
+    uint64_t sum = 0;
+
+    for (int y = 0; y < SIDE / 2; y++)
+        for (int x = 0; x < SIDE / 2 * 3; x++)
+            sum += row[y * SIDE * 3 + x];
+    return (double)sum / (SIDE / 2 * (SIDE / 2) * 3);
+}
+
+static int serve(struct workplace *place, const struct images *images)
+{
+    char name[64];
+    int round, variant;
+
+    while (scanf("%d %63[^\n]", &round, name) == 2) {
+        for (variant = 0; variant < VARIANTS && strcmp(variants[variant], name); variant++)
+            ;
+        if (variant < VARIANTS) {
+            const uint64_t ns = take_turn(place, images, variant, round, 0, images->count);
+            printf("%.1f %.2f\n", (double)ns / images->count / 1e3, mean_of_corner(place->row));
+        } else if (strcmp(name, "boxes") == 0) {
+            print_boxes(place, images, round);
+        } else {
+            return fail(2, "'%s' is no variant", name);
+        }
+        fflush(stdout);
+    }
+    return 0;
 }
 
 static void claim(const char *name, double value, double goal)
@@ -486,6 +551,7 @@ int main(int argc, char **argv)
     static double time[ROUNDS_MAX][VARIANTS];
     const char *folder = NULL, *write = NULL;
     int first = 0, rounds = 7, count = 150;
+    bool serves = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--long") == 0) {
@@ -494,6 +560,8 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--round") == 0 && i + 1 < argc) {
             first = atoi(argv[++i]);
             rounds = 1;
+        } else if (strcmp(argv[i], "--serve") == 0) {
+            serves = true;
         } else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc) {
             write = argv[++i];
         } else {
@@ -505,6 +573,8 @@ int main(int argc, char **argv)
     if (prepare(&place))
         return give_up();
     note_points(&place, &images);
+    if (serves)
+        return serve(&place, &images) ? give_up() : 0;
     for (int round = 0; round < rounds; round++)
         run_round(&place, &images, first + round, time[round]);
     report(&images, time, rounds);

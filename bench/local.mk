@@ -48,7 +48,7 @@ noinst_PROGRAMS += bench/synthesis
 bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
 
-EXTRA_DIST += bench/all.py bench/against.py bench/buffer.py bench/files.py bench/decode_peers.py bench/decode_pixels.py bench/knee.py bench/lmdb-map.py bench/loaders.py bench/pack_quality.py bench/ramp.py
+EXTRA_DIST += bench/all.py bench/against.py bench/buffer.py bench/files.py bench/decode_peers.py bench/photographs.py bench/decode_pixels.py bench/knee.py bench/lmdb-map.py bench/loaders.py bench/pack_quality.py bench/ramp.py
 EXTRA_DIST += bench/checkpoint.py
 
 noinst_PROGRAMS += bench/telemetry
