@@ -4,10 +4,12 @@
  * and depth: 1 MiB in order and extents as large as ImageNet's in random order, direct and
  * through a cold page cache.
  *
- * Each run is a process of its own, so that the CPU time of both sides holds everything, the
- * kernel's workers included; what a run of one block costs (start, allocation) is subtracted.
- * The page cache is emptied of the file before each run and proven to be so. Memory is touched
- * before: on a virtual machine the first use of it is slow.
+ * Each run is a process of its own. CPU time is that of the reads alone: ours of the whole process,
+ * the kernel's workers included, and fio's of its reading thread, which needs no worker for these
+ * files. Past the page cache a read costs so little that each run reads the file twice.
+ * The page cache is emptied of the file before each run and proven to be so. Then as much memory as
+ * the file is touched and freed: a virtual machine may have reported free memory to its host
+ * (page_reporting), which takes it away, and whoever uses it first waits for new pages of the host.
  *
  *   bench/io [--long] [--rounds N] [--case NAME] [--reader NAME[:...]] [FOLDER]
  * makes FOLDER/io.bench and removes it
@@ -30,12 +32,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEPTH = 32, BLOCK = 1 << 20, ROUNDS_MOST = 15 };
+enum { DEPTH = 32, BLOCK = 1 << 20, ROUNDS_MOST = 15, DIRECT_PASSES = 2 };
 
 /* Mean 115 KiB, distributed like ImageNet's files; shares in percent. fio gets the same text. */
 static const struct {
@@ -66,10 +67,19 @@ struct bench {
     struct residency_probe *probe;
 };
 
-/* Cost of one process. */
+/* Cost of the reads of one process. */
 struct outcome {
     double seconds, bytes, cpu_seconds;
 };
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
 
 /* ---- our side ---- */
 
@@ -96,7 +106,7 @@ static uint32_t plan(const struct bench *bench, const struct io_case *way, uint6
         extent->bytes = way->random ? draw_size(&random) : BLOCK;
         extent->offset = way->random
                              ? random_below(&random, (bench->bytes - extent->bytes) / 4096) * 4096
-                             : done;
+                             : done % bench->bytes;
         done += extent->bytes;
     }
     return count;
@@ -107,7 +117,8 @@ static int read_all(struct reader *reader, const struct extent *extents, uint32_
 {
     struct read_request requests[DEPTH], *idle[DEPTH], *done[DEPTH];
     uint32_t idle_count = DEPTH, next = 0, finished = 0;
-    uint64_t start_ns = clock_now_ns();
+    const uint64_t start_ns = clock_now_ns();
+    const double start_cpu = cpu_seconds();
 
     for (uint32_t i = 0; i < DEPTH; i++)
         idle[i] = &requests[i];
@@ -138,6 +149,7 @@ static int read_all(struct reader *reader, const struct extent *extents, uint32_
         finished += (uint32_t)got;
     }
     outcome->seconds = (double)(clock_now_ns() - start_ns) * 1e-9;
+    outcome->cpu_seconds = cpu_seconds() - start_cpu;
     return 0;
 }
 
@@ -228,15 +240,32 @@ static int parse_fio(FILE *stream, struct outcome *outcome)
 {
     json_error_t error;
     json_t *root = json_loadf(stream, 0, &error);
-    json_t *read = json_object_get(json_array_get(json_object_get(root, "jobs"), 0), "read");
+    json_t *job = json_array_get(json_object_get(root, "jobs"), 0);
+    json_t *read = json_object_get(job, "read");
+    const double percent = json_number_value(json_object_get(job, "usr_cpu")) +
+                           json_number_value(json_object_get(job, "sys_cpu"));
 
     outcome->bytes = json_number_value(json_object_get(read, "io_bytes"));
     outcome->seconds = outcome->bytes / json_number_value(json_object_get(read, "bw_bytes"));
+    outcome->cpu_seconds =
+        percent / 100 * json_number_value(json_object_get(job, "job_runtime")) / 1000;
     json_decref(root);
     return outcome->bytes > 0 ? 0 : fail(EIO, "cannot parse fio's output: %s", error.text);
 }
 
 /* ---- one run of either ---- */
+
+/* In huge pages, as only such free memory is reported. */
+static int touch_memory(uint64_t bytes)
+{
+    void *memory = memory_pages(bytes);
+    volatile uint8_t *touched = memory; /* or the compiler leaves out stores before free() */
+
+    for (uint64_t at = 0; memory && at < bytes; at += 4096)
+        touched[at] = 1;
+    free(memory);
+    return memory ? 0 : -ENOMEM;
+}
 
 static int make_cold(const struct bench *bench)
 {
@@ -250,13 +279,7 @@ static int make_cold(const struct bench *bench)
     residency_file(bench->probe, bench->path, &residency);
     if (residency.state == RESIDENCY_WARM)
         return fail(EBUSY, "%s: %.1f%% still in the page cache", bench->path, residency.percent);
-    return 0;
-}
-
-static double cpu_of(const struct rusage *usage)
-{
-    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1e-6;
+    return touch_memory(bench->bytes + bench->bytes / 4);
 }
 
 static void child(const struct bench *bench, const struct io_case *way, bool fio, uint64_t total,
@@ -280,7 +303,6 @@ static int run_once(const struct bench *bench, const struct io_case *way, bool f
                     struct outcome *outcome)
 {
     int ends[2], status;
-    struct rusage usage;
     int code = make_cold(bench);
 
     if (code)
@@ -299,16 +321,14 @@ static int run_once(const struct bench *bench, const struct io_case *way, bool f
     else if (fread(outcome, sizeof *outcome, 1, stream) != 1)
         code = fail(EIO, "our own run failed");
     fclose(stream);
-    if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
         return code ? code : fail(EIO, "%s failed", fio ? "fio" : "our own run");
-    outcome->cpu_seconds = cpu_of(&usage);
     return code;
 }
 
-/* CPU seconds per GiB read, minus startup. */
-static double cpu_per_gib(const struct outcome *outcome, double start_cpu)
+static double cpu_per_gib(const struct outcome *outcome)
 {
-    return (outcome->cpu_seconds - start_cpu) / (outcome->bytes / (double)(1U << 30));
+    return outcome->cpu_seconds / (outcome->bytes / (double)(1U << 30));
 }
 
 static double median(double *values, uint32_t count)
@@ -316,37 +336,21 @@ static double median(double *values, uint32_t count)
     return stats_summarise(values, count).median;
 }
 
-static int start_cost(const struct bench *bench, const struct io_case *way, bool fio, double *cpu)
-{
-    double costs[3];
-
-    for (int i = 0; i < 3; i++) {
-        struct outcome outcome;
-        int code = run_once(bench, way, fio, BLOCK, &outcome);
-        if (code)
-            return code;
-        costs[i] = outcome.cpu_seconds;
-    }
-    *cpu = median(costs, 3);
-    return 0;
-}
-
 static int run_case(const struct bench *bench, const struct io_case *way)
 {
-    double start_ours, start_fio, speed[ROUNDS_MOST], cpu[ROUNDS_MOST];
-    int code = start_cost(bench, way, false, &start_ours);
+    const uint64_t total = bench->bytes * (way->direct ? DIRECT_PASSES : 1);
+    double speed[ROUNDS_MOST], cpu[ROUNDS_MOST];
+    int code = 0;
 
-    if (code == 0)
-        code = start_cost(bench, way, true, &start_fio);
     for (uint32_t round = 0; code == 0 && round < bench->rounds; round++) {
         struct outcome ours, theirs;
         bool first = round % 2; /* sides alternate in going first */
-        code = run_once(bench, way, first, bench->bytes, first ? &theirs : &ours);
+        code = run_once(bench, way, first, total, first ? &theirs : &ours);
         if (code == 0)
-            code = run_once(bench, way, !first, bench->bytes, first ? &ours : &theirs);
+            code = run_once(bench, way, !first, total, first ? &ours : &theirs);
         if (code)
             break;
-        double our_cpu = cpu_per_gib(&ours, start_ours), fio_cpu = cpu_per_gib(&theirs, start_fio);
+        const double our_cpu = cpu_per_gib(&ours), fio_cpu = cpu_per_gib(&theirs);
         speed[round] = ours.bytes / ours.seconds / (theirs.bytes / theirs.seconds);
         cpu[round] = fio_cpu / our_cpu;
         printf("%-21s round %2u  ours %7.0f MiB/s %6.3f CPU s/GiB   fio %7.0f MiB/s %6.3f CPU "
@@ -397,20 +401,10 @@ static int make_file(struct bench *bench)
     return code ? code : catalog_add(bench->catalog, 0, BLOCK);
 }
 
-static void touch_memory(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-    if (memory != MAP_FAILED)
-        munmap(memory, bytes);
-}
-
 static int run_all(struct bench *bench)
 {
     int code = make_file(bench);
 
-    touch_memory(2 * bench->bytes);
     for (size_t i = 0; code == 0 && i < sizeof cases / sizeof *cases; i++)
         if (!bench->only || strcmp(bench->only, cases[i].name) == 0)
             code = run_case(bench, &cases[i]);

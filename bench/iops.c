@@ -5,16 +5,18 @@
  * around a ring (batches of 32, depth 64, registered file: what fio's t/io_uring does, which few
  * distributions package). All take turns, each in a process on the same core, and rates are per
  * second of CPU time, all threads and the kernel's work for them included: the core is the limit,
- * so on an idle machine that is time. The last figure is the ring alone: NOPs in place of reads, a
- * bound that no read reaches.
+ * so on an idle machine that is time. All read every record once before any twice, since a record
+ * that was just read is still in the processor's cache. The last figure is the ring alone: NOPs in
+ * place of reads, a bound that no read reaches.
  *
- *   bench/iops [--rounds N] [--seconds S] [--window N] [FOLDER]
- * makes FOLDER/iops.bench and removes it
+ *   bench/iops [--rounds N] [--seconds S] [--window N] [--kib 4|16|64] [--side NAME] [FOLDER]
+ * makes FOLDER/iops.bench and removes it; --side: only ours, fio, bare or nops, as for a profile
  */
 #include "bench/job.h"
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "pipeline/engine/engine.h"
@@ -31,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEPTH = 64, BATCH = 32, ROUNDS_MOST = 31, BUFFER = 64 * 1024 };
+enum { DEPTH = 64, BATCH = 32, ROUNDS_MOST = 31, RECORD_MOST = 64 * 1024 };
 /* Buffers of fio and of the bare loop are aligned to it. malloc() places large memory 16 bytes
  * after a page's start, and Zen 3's `rep movsb`, which the kernel copies by, is three times slower
  * if the target lies 1 to 31 bytes behind the source, counted within a page. */
@@ -45,6 +47,7 @@ static const char *const side_names[SIDES] = {"ours", "fio", "bare", "nops"};
 struct bench {
     char *path;
     const char *window;
+    const char *only; /* the only side to measure; NULL: all */
     uint32_t rounds, record_bytes;
     double seconds; /* of each measurement, about */
 };
@@ -113,16 +116,27 @@ static int run_ours(const struct bench *bench, double *per_s)
 
 /* ---- a bare ring ---- */
 
+/* The records of a file, of which there is a power of two, each once a turn: two odd factors and a
+ * shift are the least that scatters them. */
+static uint64_t scatter(uint64_t number, uint64_t count)
+{
+    const uint64_t mask = count - 1;
+
+    number = number * UINT64_C(0x9e3779b97f4a7c15) & mask;
+    number ^= number >> 7;
+    return number * UINT64_C(0xd1342543de82ef95) & mask;
+}
+
 static void prepare(struct io_uring *ring, const struct bench *bench, bool nops, uint8_t *memory,
-                    uint32_t slot, struct random *random)
+                    uint32_t slot, uint64_t number)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
     if (nops) {
         io_uring_prep_nop(sqe);
     } else {
-        const uint64_t record = random_below(random, FILE_BYTES / bench->record_bytes);
-        io_uring_prep_read(sqe, 0, memory + (size_t)slot * BUFFER, bench->record_bytes,
+        const uint64_t record = scatter(number, FILE_BYTES / bench->record_bytes);
+        io_uring_prep_read(sqe, 0, memory + (size_t)slot * bench->record_bytes, bench->record_bytes,
                            record * bench->record_bytes);
         sqe->flags = IOSQE_FIXED_FILE;
     }
@@ -133,15 +147,15 @@ static int run_ring(const struct bench *bench, bool nops, double *per_s)
 {
     struct io_uring ring;
     struct io_uring_cqe *cqe;
-    struct random random = random_start((uint64_t)getpid());
-    uint8_t *memory = aligned_alloc(PAGE, (size_t)DEPTH * BUFFER);
+    const size_t bytes = (size_t)DEPTH * RECORD_MOST;
+    uint8_t *memory = memory_pages(bytes); /* on huge pages, as ours */
     unsigned flags, head;
-    uint64_t finished = 0;
+    uint64_t finished = 0, number = 0;
     double seconds = 0;
     int fd = open(bench->path, O_RDONLY | O_CLOEXEC), code = -ENOMEM;
 
     if (memory)
-        memset(memory, 0, (size_t)DEPTH * BUFFER);
+        memset(memory, 0, bytes);
     if (fd >= 0 && memory)
         code = uring_make_ring(&ring, DEPTH, 0, &flags);
     if (code == 0)
@@ -150,7 +164,7 @@ static int run_ring(const struct bench *bench, bool nops, double *per_s)
         return fail(-code, "io_uring: %s", fail_errno_text(code));
     const double start = cpu_seconds();
     for (uint32_t slot = 0; slot < DEPTH; slot++)
-        prepare(&ring, bench, nops, memory, slot, &random);
+        prepare(&ring, bench, nops, memory, slot, number++);
     for (int turn = 1; seconds < bench->seconds; turn++) {
         unsigned count = 0;
         code = io_uring_submit_and_wait(&ring, BATCH);
@@ -160,7 +174,7 @@ static int run_ring(const struct bench *bench, bool nops, double *per_s)
         {
             if (cqe->res < (nops ? 0 : (int)bench->record_bytes))
                 return fail(EIO, "a read of the bare ring failed or was short");
-            prepare(&ring, bench, nops, memory, (uint32_t)cqe->user_data, &random);
+            prepare(&ring, bench, nops, memory, (uint32_t)cqe->user_data, number++);
             count++;
         }
         io_uring_cq_advance(&ring, count);
@@ -186,7 +200,7 @@ static int run_fio(const struct bench *bench, double *per_s)
         command, sizeof command,
         "fio --name=iops --ioengine=io_uring --output-format=json --thread --registerfiles=1 "
         "--iomem_align=%d --iodepth=%d --iodepth_batch_submit=%d --iodepth_batch_complete_max=%d "
-        "--gtod_reduce=1 --rw=randread --norandommap --randrepeat=0 --bs=%u --size=%llu "
+        "--gtod_reduce=1 --rw=randread --random_generator=lfsr --randrepeat=0 --bs=%u --size=%llu "
         "--invalidate=0 --time_based --runtime=%.0fms --filename='%s'",
         PAGE, DEPTH, BATCH, BATCH, bench->record_bytes, (unsigned long long)FILE_BYTES,
         bench->seconds * 1000, bench->path);
@@ -195,8 +209,9 @@ static int run_fio(const struct bench *bench, double *per_s)
     json_t *job = json_array_get(json_object_get(root, "jobs"), 0);
     const double percent = json_number_value(json_object_get(job, "usr_cpu")) +
                            json_number_value(json_object_get(job, "sys_cpu"));
-    *per_s = json_number_value(json_object_get(json_object_get(job, "read"), "iops")) /
-             (percent / 100 + 1e-9);
+    /* The percentage is of the whole job's time, `iops` of the reads' alone. */
+    *per_s = json_number_value(json_object_get(json_object_get(job, "read"), "total_ios")) * 1e3 /
+             (percent / 100 * json_number_value(json_object_get(job, "job_runtime")) + 1e-9);
     json_decref(root);
     if (stream)
         pclose(stream);
@@ -204,6 +219,20 @@ static int run_fio(const struct bench *bench, double *per_s)
 }
 
 /* ---- one measurement: a process on one core ---- */
+
+/* Read the file, as others may have emptied the page cache. */
+static int fill_cache(const struct bench *bench)
+{
+    static uint8_t block[1 << 20];
+    const int fd = open(bench->path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = -1;
+
+    while (fd >= 0 && (got = read(fd, block, sizeof block)) > 0)
+        ;
+    if (fd >= 0)
+        close(fd);
+    return got == 0 ? 0 : fail(EIO, "%s: cannot be read", bench->path);
+}
 
 static void child(const struct bench *bench, enum side side, int fd)
 {
@@ -229,6 +258,8 @@ static int measure(const struct bench *bench, enum side side, double *per_s)
 {
     int ends[2], status;
 
+    if (fill_cache(bench))
+        return -EIO;
     if (pipe(ends))
         return fail(errno, "pipe: %s", fail_errno_text(errno));
     fflush(stdout);
@@ -245,13 +276,18 @@ static int measure(const struct bench *bench, enum side side, double *per_s)
     return 0;
 }
 
-static void claim(const struct bench *bench, enum side side, double ratios[SIDES][ROUNDS_MOST])
+static void claim(const struct bench *bench, unsigned side, double ratios[SIDES][ROUNDS_MOST])
 {
     const struct stats_summary summary = stats_summarise(ratios[side], bench->rounds);
 
     printf("claim iops_%uk_over_%s %.3f x (%.3f .. %.3f) goal >=%.1f %s\n",
            bench->record_bytes / 1024, side_names[side], summary.median, summary.low, summary.high,
            GOAL, summary.median >= GOAL ? "ok" : "short");
+}
+
+static bool is_wanted(const struct bench *bench, unsigned side)
+{
+    return !bench->only || strcmp(bench->only, side_names[side]) == 0;
 }
 
 static int run_size(const struct bench *bench, bool has_fio)
@@ -261,7 +297,7 @@ static int run_size(const struct bench *bench, bool has_fio)
     for (uint32_t round = 0; round < bench->rounds; round++) {
         for (unsigned turn = 0; turn < SIDES; turn++) { /* each goes first in turn */
             const unsigned side = (turn + round) % SIDES;
-            if (side == FIO && !has_fio)
+            if ((side == FIO && !has_fio) || !is_wanted(bench, side))
                 continue;
             int code = measure(bench, side, &figures[side][round]);
             if (code)
@@ -276,9 +312,9 @@ static int run_size(const struct bench *bench, bool has_fio)
             printf("%2u KiB %-5s %9.0f/s of CPU, %7.1f ns each\n", bench->record_bytes / 1024,
                    side_names[side], median, 1e9 / median);
     }
-    if (has_fio)
-        claim(bench, FIO, ratios);
-    claim(bench, BARE, ratios);
+    for (unsigned side = FIO; side <= BARE && !bench->only; side++)
+        if (side != FIO || has_fio)
+            claim(bench, side, ratios);
     return 0;
 }
 
@@ -307,6 +343,7 @@ int main(int argc, char **argv)
     static const uint32_t sizes[] = {4096, 16384, 65536};
     struct bench bench = {.window = "1", .rounds = 5, .seconds = 1};
     const char *folder = ".";
+    unsigned long kib = 0;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
@@ -316,6 +353,10 @@ int main(int argc, char **argv)
             bench.seconds = strtod(argv[++i], NULL);
         } else if (strcmp(argv[i], "--window") == 0 && i + 1 < argc) {
             bench.window = argv[++i];
+        } else if (strcmp(argv[i], "--side") == 0 && i + 1 < argc) {
+            bench.only = argv[++i];
+        } else if (strcmp(argv[i], "--kib") == 0 && i + 1 < argc) {
+            kib = strtoul(argv[++i], NULL, 10);
         } else {
             folder = argv[i];
         }
@@ -325,7 +366,7 @@ int main(int argc, char **argv)
     int code = bench.path ? make_file(&bench) : -ENOMEM;
     for (size_t i = 0; code == 0 && i < sizeof sizes / sizeof *sizes; i++) {
         bench.record_bytes = sizes[i];
-        code = run_size(&bench, has_fio);
+        code = kib && kib * 1024 != sizes[i] ? 0 : run_size(&bench, has_fio);
     }
     if (code)
         fprintf(stderr, "iops: %s\n", fail_reason());
