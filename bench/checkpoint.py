@@ -98,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iobench", default="build/iobench")
-    parser.add_argument("--folder", default="checkpoint-bench")
+    parser.add_argument("--folder", default=".", help="where checkpoint-bench is made and removed")
     parser.add_argument("--mib", type=int, default=2048)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--chunk", type=int, default=4)
@@ -107,6 +107,7 @@ def main():
     parser.add_argument("--only", choices=["buffered", "direct"])
     args = parser.parse_args()
     random.seed(1)
+    args.folder = os.path.join(args.folder, "checkpoint-bench")
     os.makedirs(args.folder)
     try:
         lines = []
