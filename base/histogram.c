@@ -29,13 +29,20 @@ static uint64_t bucket_middle(uint32_t bucket)
 
 void histogram_add(struct histogram *histogram, uint64_t value)
 {
+    histogram_add_many(histogram, value, 1);
+}
+
+void histogram_add_many(struct histogram *histogram, uint64_t value, uint64_t count)
+{
+    if (count == 0)
+        return;
     if (histogram->count == 0 || value < histogram->minimum)
         histogram->minimum = value;
     if (value > histogram->maximum)
         histogram->maximum = value;
-    histogram->count++;
-    histogram->sum += value;
-    histogram->buckets[bucket_of(value)]++;
+    histogram->count += count;
+    histogram->sum += value * count;
+    histogram->buckets[bucket_of(value)] += count;
 }
 
 void histogram_merge(struct histogram *into, const struct histogram *from)

@@ -398,6 +398,7 @@ const struct format_ops format_files = {
                .state_size = sizeof(struct files_writer)},
     .detect = files_detect,
     .index = files_index,
+    .records_are_images = true,
     .parse = files_parse,
     .shard_open = files_shard_open,
     .shard_append = files_shard_append,

@@ -33,7 +33,6 @@ enum {
     SHORT_READS_MOST = 1000, /* per request */
     NONE = -1,
 };
-static const uint64_t RECHECK_NS = 1000000000;
 
 /* Descriptors and mappings promised to all readers of this process, so that I/O threads share the
  * limit. */
@@ -339,7 +338,7 @@ static int open_or_check(const struct handles *handles, struct handle *handle)
         return fd < 0 ? fd : handle_adopt(handles, handle, fd);
     }
     const uint64_t now_ns = clock_coarse_ns();
-    if (now_ns - handle->checked_ns <= RECHECK_NS)
+    if (handle_is_fresh_at(handle, now_ns))
         return 0;
     handle->checked_ns = now_ns;
     return check_file(handle);
@@ -361,7 +360,7 @@ bool handle_is_fresh(struct handle *handle)
 {
     if (pthread_mutex_trylock(&handle->lock))
         return false;
-    bool fresh = handle->opened && clock_coarse_ns() - handle->checked_ns <= RECHECK_NS;
+    const bool fresh = handle_is_fresh_at(handle, clock_coarse_ns());
     pthread_mutex_unlock(&handle->lock);
     return fresh;
 }

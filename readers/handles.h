@@ -47,7 +47,7 @@ enum handles_flags {
     HANDLES_SHARED = 16, /* several threads call handle_open() and handle_is_fresh() */
 };
 
-enum { HANDLES_ALIGNMENT_MOST = 65536 };
+enum { HANDLES_ALIGNMENT_MOST = 65536, HANDLE_RECHECK_NS = 1000000000 };
 
 struct handles {
     const struct catalog *catalog;
@@ -82,6 +82,12 @@ int handle_open(const struct handles *handles, struct handle *handle);
 
 /* Return true if handle_open() would return 0 without blocking. Never blocks. */
 bool handle_is_fresh(struct handle *handle);
+
+/* The same at this time (clock_coarse_ns()), for handles that no other thread opens. */
+static inline bool handle_is_fresh_at(const struct handle *handle, uint64_t now_ns)
+{
+    return handle->opened && now_ns - handle->checked_ns <= HANDLE_RECHECK_NS;
+}
 
 /* A read at offset is short: `got` bytes in total. Returns where to resume, relative to offset and
  * aligned; -ESTALE if the file ends there; -EIO after too many short reads. */

@@ -159,7 +159,8 @@ static void start_prepared(struct reader *reader)
     }
 }
 
-static void account(struct reader *reader, struct read_request *request, uint64_t now_ns)
+static void account(struct reader *reader, struct read_request *request, uint64_t now_ns,
+                    struct histogram_run *latencies)
 {
     struct reader_figures *figures = &reader->figures;
 
@@ -179,11 +180,13 @@ static void account(struct reader *reader, struct read_request *request, uint64_
     figures->bytes += (uint32_t)request->result;
     if (reader->traits.zero_copy)
         reader->borrowed++;
-    histogram_add(&figures->latency_ns, now_ns - request->issue_ns);
+    histogram_run_add(latencies, &figures->latency_ns, now_ns - request->issue_ns);
 }
 
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
+    struct histogram_run latencies = {0};
+
     start_prepared(reader);
     int count = reader->ops->reap(reader->state, done, max, wait_ns);
 
@@ -193,7 +196,8 @@ int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
     assert((uint32_t)count <= reader->in_flight);
     reader->in_flight -= (uint32_t)count;
     for (int i = 0; i < count; i++)
-        account(reader, done[i], now_ns);
+        account(reader, done[i], now_ns, &latencies);
+    histogram_run_end(&latencies);
     return count;
 }
 

@@ -78,6 +78,7 @@ struct uring {
     struct waker waker;
     bool waker_is_polled; /* by the ring; never with iopoll */
     uint64_t look_ns;     /* when to check for late reads next */
+    uint64_t submit_ns;   /* coarse time of the first read since the last reap; 0: none */
 };
 
 /* Set up the ring without the features that this kernel or container refuses. Fills traits' engine

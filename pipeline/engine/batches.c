@@ -151,9 +151,8 @@ int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws)
     return code;
 }
 
-int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waited_ns)
+int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_ns)
 {
-    uint64_t batch = address / batches->config.batch_size;
     int code = 0;
 
     if (batch < gate_value(&batches->opened))

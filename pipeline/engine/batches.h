@@ -61,9 +61,9 @@ struct loader_sink batches_sink(struct batches *batches);
  * -ECANCELED. */
 int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws);
 
-/* Decode threads: wait until the batch of this address is open, adding the time to *waited_ns.
- * Returns 0 or -ECANCELED. */
-int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waited_ns);
+/* Decode threads: wait until this batch is open, adding the time to *waited_ns. Returns 0 or
+ * -ECANCELED. */
+int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_ns);
 void *batches_row(struct batches *batches, uint64_t address);
 int32_t *batches_label(struct batches *batches, uint64_t address);
 /* Decode threads: report that this many rows of the batch are written; account: what they hold. */

@@ -361,17 +361,20 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
     const struct decoders *decoders = worker->decoders;
     const uint64_t batch_size = decoders->config->job->batch_size;
 
-    *written = (struct written){.batch = fetches[0]->address / batch_size};
-    int code = 0;
+    uint64_t batch = fetches[0]->address / batch_size, first = batch * batch_size;
+    int code = batches_wait_open(decoders->batches, batch, waited_ns);
+
+    *written = (struct written){.batch = batch};
     for (uint32_t i = 0; code == 0 && i < count; i++) {
-        uint64_t own = fetches[i]->address / batch_size;
-        if (own != written->batch) {
+        if (fetches[i]->address - first >= batch_size) {
             if ((code = finish_rows(worker, &written->account)))
                 break;
             announce(worker, written);
-            *written = (struct written){.batch = own};
+            batch = fetches[i]->address / batch_size;
+            first = batch * batch_size;
+            *written = (struct written){.batch = batch};
+            code = batches_wait_open(decoders->batches, batch, waited_ns);
         }
-        code = batches_wait_open(decoders->batches, fetches[i]->address, waited_ns);
         if (code == 0)
             code = work_on(worker, fetches[i], &written->account);
         written->rows++;
@@ -476,9 +479,11 @@ const char *decoders_engine(const struct decoders *decoders)
 int decoders_start(struct decoders *decoders, bool no_bytes)
 {
     const struct decode_settings *decode = &decoders->config->job->decode;
+    const struct plugin *format = decoders->config->plugins->format.plugin; /* NULL: no bytes */
 
-    decoders->parses = !no_bytes && (decode->check_crc || decode->digest ||
-                                     decoders->workers[0].decoder.traits.reads_image);
+    decoders->parses =
+        !no_bytes && (decode->digest || decoders->workers[0].decoder.traits.reads_image ||
+                      (decode->check_crc && !format_of(format)->records_are_images));
     for (uint32_t i = 0; i < decoders->count; i++) {
         struct worker *worker = &decoders->workers[i];
         char name[16];

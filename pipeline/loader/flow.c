@@ -130,7 +130,8 @@ static int submit(struct flow *flow, bool *blocked)
 }
 
 /* Epochs that overlap are told apart by the fetches of the read, not by the time. */
-static void note_latency(struct flow *flow, const struct read_request *request)
+static void note_latency(struct flow *flow, const struct read_request *request,
+                         struct histogram_run *latencies)
 {
     const struct block *block = request->owner;
     const enum result_epoch_kind kind = block->fetches->epoch == flow->config->resume_epoch
@@ -138,17 +139,21 @@ static void note_latency(struct flow *flow, const struct read_request *request)
                                             : RESULT_EPOCH_LATER;
 
     if (request->result >= 0)
-        histogram_add(&flow->latency_ns[kind], request->complete_ns - request->issue_ns);
+        histogram_run_add(latencies, &flow->latency_ns[kind],
+                          request->complete_ns - request->issue_ns);
 }
 
 static int reap(struct flow *flow, uint64_t wait_ns)
 {
     struct read_request *done[INFLIGHT_GROUP];
     struct placed_fetch retry[COALESCE_RECORDS_MAX];
+    struct histogram_run latencies = {0};
     int count = inflight_reap(&flow->inflight, done, wait_ns);
 
+    for (int i = 0; i < count; i++)
+        note_latency(flow, done[i], &latencies);
+    histogram_run_end(&latencies);
     for (int i = 0; i < count; i++) {
-        note_latency(flow, done[i]);
         flow->blocks.saving = window_repeats(&flow->window);
         int retries = blocks_complete(&flow->blocks, done[i], retry, window_room(&flow->window));
         if (retries < 0)

@@ -120,6 +120,8 @@ grep -q '"valid": false' "$tmp/hurt.json" || fault "the JSON does not say that i
 try 1 "$@" --on-error skip --json "$tmp/hurt.json"
 out "DEGRADED: 1 record was skipped"
 grep -q '"degraded": true' "$tmp/hurt.json" || fault "the JSON does not say that it is degraded"
+try 1 "$@" --decode none
+err "$shard: "
 try 0 "$@" --no-crc --decode none
 
 # A failed job does not stop the next one.

@@ -97,6 +97,24 @@ static void nothing_is_0(void **unused)
     assert_int_equal(histogram_quantile(&empty, 0.5), 0);
 }
 
+/* Runs of equal values, in two histograms by turns, against one value at a time. */
+static void runs_add_up(void **unused)
+{
+    static const uint64_t values[] = {7, 7, 7, 900, 900, 7, 40000, 40000, 900};
+    struct histogram single[2] = {0}, runs[2] = {0};
+    struct histogram_run run = {0};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        histogram_add(&single[i / 2 % 2], values[i]);
+        histogram_run_add(&run, &runs[i / 2 % 2], values[i]);
+    }
+    histogram_run_end(&run);
+    histogram_run_end(&run);
+    histogram_add_many(&runs[0], 1, 0);
+    assert_memory_equal(runs, single, sizeof runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +122,7 @@ int main(void)
         cmocka_unit_test(ranks_are_not_off_by_one),
         cmocka_unit_test(large_values_within_their_bucket),
         cmocka_unit_test(nothing_is_0),
+        cmocka_unit_test(runs_add_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,8 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
                 errors++;
             else
                 check_bytes(bench->catalog, fetch);
-            assert_int_equal(batches_wait_open(bench->batches, fetch->address, &waited_ns), 0);
+            assert_int_equal(batches_wait_open(bench->batches, fetch->address / BATCH, &waited_ns),
+                             0);
             *batches_label(bench->batches, fetch->address) = (int32_t)fetch->record;
             uint64_t address = fetch->address;
             loader_release(bench->loader, &fetch, 1);
