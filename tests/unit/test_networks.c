@@ -105,25 +105,21 @@ static void starting_values_are_as_asked(void **unused)
     graph_destroy(graph);
 }
 
-/* How many gammas start with 0; the rest, all with 1. */
+/* How many gammas start with 0; the rest with 1. Values start as parameters say: shown above. */
 static uint32_t zero_gammas(const struct graph *graph, const char *part)
 {
-    float *values = calloc(graph->parameter_floats, sizeof *values);
     uint32_t zero = 0;
 
-    graph_initialise(graph, 1, values);
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         if (parameter->kind != GRAPH_GAMMA)
             continue;
         const bool ends =
             part && strstr(parameter->name, ".block") && strstr(parameter->name, part);
-        for (uint64_t j = 0; j < parameter->count; j++)
-            if (values[parameter->offset + j] != (ends ? 0 : 1))
-                fail_msg("%s starts with %g", parameter->name, values[parameter->offset + j]);
+        if (parameter->deviation != 0 || parameter->start != (ends ? 0 : 1))
+            fail_msg("%s starts with %g", parameter->name, parameter->start);
         zero += ends;
     }
-    free(values);
     return zero;
 }
 
