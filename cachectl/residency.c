@@ -276,6 +276,9 @@ static bool any_pages(const struct answers *answers)
            (answers->code[MINCORE] == 0 && answers->pages[MINCORE]);
 }
 
+/* A page that was just read may be gone: other processes drop caches, too. */
+enum { CONTROLS_MOST = 16 };
+
 /* Find out which probes work. If one sees a page that another does not, the other is blind. If none
  * sees any, read a page for them to see and evict it again: the file had none cached. */
 static void learn(const struct residency_probe *probe, const struct subject *subject,
@@ -288,9 +291,11 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
     ask(probe, subject, subject->bytes, &answers);
     if (!any_pages(&answers)) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
-        if (pread(subject->fd, &byte, 1, 0) != 1)
-            return;
-        ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);
+        for (int turn = 0; turn < CONTROLS_MOST && !any_pages(&answers); turn++) {
+            if (pread(subject->fd, &byte, 1, 0) != 1)
+                return;
+            ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);
+        }
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     for (int i = 0; i < PROBES; i++)

@@ -17,12 +17,27 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, FILE_PAGES = 512, NOBODY = 65534 };
 
 static struct residency_probe *probe;
+
+/* Reads left whose page another process drops before anybody looks. */
+static unsigned drops;
+
+ssize_t pread(int fd, void *bytes, size_t count, off_t at)
+{
+    const ssize_t got = syscall(SYS_pread64, fd, bytes, count, at);
+
+    if (drops) {
+        drops--;
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    return got;
+}
 
 static const char *make_file(const char *name, unsigned pages)
 {
@@ -168,6 +183,24 @@ static void looking_leaves_no_trace(void **unused)
         residency_probe_destroy(fresh);
     }
     assert_int_equal(look(path).resident_bytes, 0);
+}
+
+/* The page that a new probe reads to test itself may be dropped by others at once. */
+static void drops_by_others_do_not_blind(void **unused)
+{
+    const char *path = make_file("dropped", FILE_PAGES);
+    struct residency_probe *own = residency_probe_create();
+    struct residency residency;
+
+    (void)unused;
+    assert_non_null(own);
+    evict(path);
+    drops = 8;
+    residency_file(own, path, &residency);
+    assert_int_equal(drops, 0);
+    assert_string_equal(residency.reason, "");
+    assert_true(residency.state == RESIDENCY_COLD);
+    residency_probe_destroy(own);
 }
 
 static void odd_files(void **unused)
@@ -521,6 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warm_partly_warm_and_cold),
         cmocka_unit_test(looking_leaves_no_trace),
+        cmocka_unit_test(drops_by_others_do_not_blind),
         cmocka_unit_test(odd_files),
         cmocka_unit_test(overlay_is_looked_through),
         cmocka_unit_test(many_files_are_added_up),
