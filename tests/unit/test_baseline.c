@@ -415,24 +415,28 @@ static void put(struct writer *writer, const uint8_t *bytes, size_t count)
 }
 
 /* A column of blocks full of values of 10 bits, each with a code of 10 bits: by tables of so many
- * bits, three look-ups could take more than a refill has. */
+ * bits, three look-ups could take more than a refill has. Their DC codes, of 9 bits, differ in the
+ * last one. */
 static struct made make_long_values(struct writer *writer)
 {
     enum { BLOCKS = 20, SIZE = 10, CODE = 1 << 8 };
     static const uint8_t quantisers[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
     static const uint8_t header[] = {
         0xff, 0xc0, 0, 11, 8, 0, BLOCKS * 8, 0, 8, 1, 1, 0x11, 0, /* gray */
-        /* DC: 0. AC: 00 ends the block, 0100000000 is followed by a value. */
-        0xff, 0xc4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xc4, 0,
-        21, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, SIZE, 0xff, 0xda, 0, 8, 1, 1,
-        0x00, 0, 63, 0};
+        /* DC: 111111100 is followed by 3 bits, the next two codes by 2 and 1. AC: 00 ends the
+         * block, 0100000000 is followed by a value. */
+        0xff, 0xc4, 0, 29, 0x00, 1, 1, 1, 1, 1, 1, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 7, 8,
+        9, 3, 2, 1, 0xff, 0xc4, 0, 21, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+        SIZE, 0xff, 0xda, 0, 8, 1, 1, 0x00, 0, 63, 0};
 
     put(writer, quantisers, sizeof quantisers);
     memset(writer->bytes + writer->count, 1, 64);
     writer->count += 64;
     put(writer, header, sizeof header);
     for (int i = 0; i < BLOCKS; i++) {
-        put_bits(writer, 0, 1);
+        const uint32_t dc_size = 1 + below(3);
+        put_bits(writer, 0x1fc + 3 - dc_size, 9);
+        put_bits(writer, below(1 << dc_size), dc_size);
         for (int k = 1; k < 64; k++) {
             put_bits(writer, CODE, SIZE);
             put_bits(writer, below(1 << SIZE), SIZE);
