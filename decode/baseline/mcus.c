@@ -15,15 +15,18 @@ static const uint8_t *segment_limit(const struct baseline *decoder)
     return decoder->bytes + route->next->bit / 8 + 2;
 }
 
-/* Without a marker at its end, the file is cut. */
+/* It ends at a marker, before which any 0xff are filling; without one, the file is cut. */
 int baseline_mcus_begin_segment(struct baseline *decoder)
 {
+    const uint8_t *const limit = segment_limit(decoder);
+    const uint8_t *const file_end = decoder->bytes + decoder->count;
     uint8_t *end;
 
     decoder->segment = decoder->next;
-    decoder->next =
-        baseline_entropy_unstuff(decoder->next, segment_limit(decoder), decoder->unstuffed, &end);
-    if (decoder->bytes + decoder->count - decoder->next < 2)
+    decoder->next = baseline_entropy_unstuff(decoder->next, limit, decoder->unstuffed, &end);
+    while (file_end - decoder->next > 1 && decoder->next[0] == 0xff && decoder->next[1] == 0xff)
+        decoder->next++;
+    if (file_end - decoder->next < 2 || (limit == file_end && decoder->next[1] == 0))
         return BASELINE_OTHER;
     baseline_entropy_begin(&decoder->stream, decoder->unstuffed, end);
     decoder->interval_left = decoder->markers.restart_interval;

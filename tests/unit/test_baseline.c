@@ -469,6 +469,37 @@ static void long_values_are_stepped_over(void **unused)
     }
 }
 
+/* Any 0xff before a marker are filling; they are none at the end of the file, nor before a zero. */
+static void filling_is_no_marker(void **unused)
+{
+    static const struct {
+        uint8_t bytes[4];
+        uint32_t count;
+        bool ends;
+    } ends[] = {{{0xff, 0xd9}, 2, true},
+                {{0xff, 0xff, 0xff, 0xd9}, 4, true},
+                {{0xff, 0xff}, 2, false},
+                {{0xff, 0xff, 0xff}, 3, false},
+                {{0xff, 0xff, 0x00}, 3, false}};
+    static struct judge judge;
+    static struct writer writer;
+    static uint8_t pixels[SIDE_MAX * 8 * 4];
+    struct baseline_region region;
+
+    (void)unused;
+    dice = random_start(4);
+    struct made made = make_long_values(&writer);
+    const size_t data = made.count - 2;
+    struct baseline *decoder = baseline_create();
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        memcpy(writer.bytes + data, ends[i].bytes, ends[i].count);
+        made.count = data + ends[i].count;
+        assert_int_equal(decode(decoder, &made, 8, &region, pixels) == 0, ends[i].ends);
+        assert_true(judge_decode(&judge, &made, 8, made.height) || !ends[i].ends);
+    }
+    baseline_destroy(decoder);
+}
+
 static void other_scales_are_refused(void **unused)
 {
     struct baseline *decoder = baseline_create();
@@ -490,6 +521,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_scales_are_refused),
         cmocka_unit_test(long_values_are_stepped_over),
+        cmocka_unit_test(filling_is_no_marker),
         cmocka_unit_test(pixels_equal_those_of_libjpeg),
         cmocka_unit_test(mutated_images_equal_or_are_left_to_libjpeg),
         cmocka_unit_test(wrong_points_do_no_harm),
