@@ -37,6 +37,7 @@ LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/
 	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
+CLEANFILES += tests/lint/mutants.seen
 .PHONY: lint
 lint: all
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LINTS)'
@@ -58,4 +59,4 @@ EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format
 format:
-	cd $(srcdir) && clang-format -i $$(ls */*.[ch] tests/*/*.[ch])
+	cd $(srcdir) && . tests/lint/lint.sh && clang-format -i $$(sources '*.c' '*.h')
