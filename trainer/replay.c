@@ -29,7 +29,7 @@
 
 enum { OPEN_WARMUP_STEPS = 10 };
 
-/* A longer step is a mistake, and the first signal does not end its sleep. */
+/* A longer step is a mistake. */
 static const double step_most_ns = 3600e9;
 
 enum replay_precision { REPLAY_MIXED, REPLAY_FP32 };
@@ -157,6 +157,20 @@ static uint64_t next_step_ns(struct replay_state *replay, uint32_t count)
     return (uint64_t)llround((double)whole * replay->scale * count / replay->batch_size);
 }
 
+static int wait_until(uint64_t deadline_ns, const struct trainer_batch *batch)
+{
+    const uint64_t tick_ns = 100000000;
+    int code = 0;
+
+    for (uint64_t now = clock_now_ns(); code == 0 && now < deadline_ns; now = clock_now_ns()) {
+        const bool is_last = deadline_ns - now <= tick_ns;
+        clock_sleep_until_ns(is_last ? deadline_ns : now + tick_ns);
+        if (!is_last && batch->tick)
+            code = batch->tick(batch->tick_context);
+    }
+    return code;
+}
+
 /* Hold the batch until the next one is due. */
 static int open_step(struct replay_state *replay, const struct trainer_batch *batch,
                      struct trainer_times *times)
@@ -171,10 +185,9 @@ static int open_step(struct replay_state *replay, const struct trainer_batch *ba
     if (batch->ready_ns > replay->due_ns)
         times->late_ns = batch->ready_ns - replay->due_ns;
     replay->due_ns += times->nominal_ns;
-    if (replay->due_ns > start)
-        clock_sleep_until_ns(replay->due_ns);
+    const int code = wait_until(replay->due_ns, batch);
     times->compute_ns = clock_now_ns() - start;
-    return 0;
+    return code;
 }
 
 /* Return when a GPU would begin the step, at most one step ago. */
@@ -198,8 +211,7 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
     const int64_t wanted = nominal - replay->overslept_ns;
     const uint64_t now = clock_now_ns(), start = begin_ns(replay, batch, now, (uint64_t)nominal);
 
-    if (wanted > 0 && start + (uint64_t)wanted > now)
-        clock_sleep_until_ns(start + (uint64_t)wanted);
+    const int code = wanted > 0 ? wait_until(start + (uint64_t)wanted, batch) : 0;
     replay->end_ns = clock_now_ns();
     times->compute_ns = replay->end_ns - start;
     times->wait_ns -= now - start < times->wait_ns ? now - start : times->wait_ns;
@@ -207,7 +219,7 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
     times->nominal_ns = (uint64_t)nominal;
     if (replay->overslept_ns > nominal) /* do not catch up after the machine stalled */
         replay->overslept_ns = nominal;
-    return 0;
+    return code;
 }
 
 const struct trainer_ops trainer_replay = {

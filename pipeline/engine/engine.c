@@ -239,9 +239,34 @@ static void cancel(struct engine *engine)
     batches_cancel(engine->batches);
 }
 
-/* Run one step, or wait for its batch for a limited time. */
-static int take_and_train(struct engine *engine, struct result_epoch *epoch, uint64_t batches)
+/* ---- the ticks of an epoch ---- */
+
+static const uint64_t tick_ns = 100000000;
+
+struct ticking {
+    const struct engine_hooks *hooks;
+    struct result_epoch *epoch;
+    uint64_t draws, next_ns;
+};
+
+/* Bring the epoch's time up to date; call the hook if a tick is due. */
+static int tick(void *context)
 {
+    struct ticking *ticking = context;
+    const uint64_t now_ns = clock_now_ns();
+
+    ticking->epoch->wall_ns = now_ns - ticking->epoch->start_ns;
+    if (now_ns < ticking->next_ns)
+        return 0;
+    ticking->next_ns = now_ns + tick_ns;
+    const struct engine_hooks *hooks = ticking->hooks;
+    return hooks->tick ? hooks->tick(hooks->context, ticking->epoch, ticking->draws) : 0;
+}
+
+/* Run one step, or wait for its batch for a limited time. */
+static int take_and_train(struct engine *engine, struct ticking *ticking, uint64_t batches)
+{
+    const struct result_epoch *epoch = ticking->epoch;
     struct batch batch;
     struct trainer_times times;
     uint64_t start_ns = clock_now_ns();
@@ -259,7 +284,9 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch, uin
                                   .step = batch.step,
                                   .last = epoch->batches + 1 == batches,
                                   .waited_ns = engine->waited_ns,
-                                  .ready_ns = batch.ready_ns};
+                                  .ready_ns = batch.ready_ns,
+                                  .tick = tick,
+                                  .tick_context = ticking};
     engine->waited_ns = 0;
     code = trainer_step(&engine->trainer, &given, &times);
     batches_give(engine->batches);
@@ -299,18 +326,16 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
 static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
                         struct result_epoch *epoch, uint64_t draws)
 {
-    const uint64_t tick_ns = 100000000, batch_size = engine->config.job->batch_size;
+    const uint64_t batch_size = engine->config.job->batch_size;
     const uint64_t batches = (draws + batch_size - 1) / batch_size;
-    uint64_t next_tick_ns = epoch->start_ns + tick_ns;
+    struct ticking ticking = {
+        .hooks = hooks, .epoch = epoch, .draws = draws, .next_ns = epoch->start_ns + tick_ns};
     int code = 0;
 
     while (code == 0 && epoch->batches < batches) {
-        code = take_and_train(engine, epoch, batches);
-        epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-        if (code == 0 && epoch->start_ns + epoch->wall_ns >= next_tick_ns) {
-            code = hooks->tick ? hooks->tick(hooks->context, epoch, draws) : 0;
-            next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
-        }
+        code = take_and_train(engine, &ticking, batches);
+        if (code == 0)
+            code = tick(&ticking);
     }
     return code ? code : finish_steps(engine);
 }

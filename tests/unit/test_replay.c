@@ -137,6 +137,38 @@ static void a_step_begins_when_its_batch_is_ready(void **unused)
     plugin_release(&choice);
 }
 
+static int stop_at_third(void *context)
+{
+    return ++*(int *)context == 3 ? -EINTR : 0;
+}
+
+/* A step of ten seconds asks ten times a second whether to end. */
+static void a_long_step_can_be_stopped(double load)
+{
+    struct plugin_choice choice;
+    struct trainer trainer;
+    struct trainer_config config = {.batch_size = 10, .open_load = load};
+    struct trainer_times times;
+    int ticks = 0;
+
+    assert_int_equal(plugin_choose("trainer", trainer_registry, "replay:rate=1", &choice), 0);
+    assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
+    const uint64_t start_ns = clock_now_ns();
+    struct trainer_batch batch = {
+        .count = 10, .ready_ns = start_ns, .tick = stop_at_third, .tick_context = &ticks};
+    assert_int_equal(trainer_step(&trainer, &batch, &times), -EINTR);
+    assert_int_equal(clock_now_ns() - start_ns, 300000000);
+    trainer_close(&trainer);
+    plugin_release(&choice);
+}
+
+static void long_steps_can_be_stopped(void **unused)
+{
+    (void)unused;
+    a_long_step_can_be_stopped(0);
+    a_long_step_can_be_stopped(1);
+}
+
 static void rate_gpus_and_scale(void **unused)
 {
     (void)unused;
@@ -305,6 +337,7 @@ int main(void)
         cmocka_unit_test(steps_add_up),
         cmocka_unit_test(a_long_stop_is_not_made_up_for),
         cmocka_unit_test(a_step_begins_when_its_batch_is_ready),
+        cmocka_unit_test(long_steps_can_be_stopped),
         cmocka_unit_test(rate_gpus_and_scale),
         cmocka_unit_test(an_open_loop_keeps_its_schedule),
         cmocka_unit_test(an_open_loop_recovers),
