@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/stream.h"
+#include "report/picture_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,7 @@ static const char *const shape_names[] = {
 };
 
 const char report_acceptance_mark[] = "# Made by iobench size: acceptance\n";
+const char report_script_mark[] = "# Made by iobench plot\n";
 const char report_page_mark[] = "<!-- iobench study -->\n";
 
 enum { SHAPE_BYTES = 8192 }; /* first bytes to examine: a path and a key are within them */
@@ -99,22 +101,20 @@ static enum shape shape_of(const char *text, size_t bytes)
             ;
         return at < seen && strchr("{]\"", text[at]) ? SHAPE_JSON : SHAPE_OTHER;
     }
-    if (begins(text, seen, "set "))
+    if (begins(text, seen, report_script_mark))
         return SHAPE_SCRIPT;
     return is_csv(text, seen) ? SHAPE_CSV : SHAPE_OTHER;
 }
 
-/* Return the first name in a CSV text, with its length: a column. */
-static const char *first_column(const char *text, size_t bytes, size_t *length)
+/* Return how many bytes the first two columns of a CSV heading take. */
+static size_t first_columns(const char *text, size_t bytes)
 {
-    size_t begin = 0, end;
+    size_t end = 0, columns = 0;
 
-    while (begin < bytes && strchr(" \n\r\t\"", text[begin]))
-        begin++;
-    for (end = begin; end < bytes && !strchr("\",\n", text[end]); end++)
-        ;
-    *length = end - begin;
-    return text + begin;
+    for (; end < bytes && text[end] != '\n' && text[end] != '\r'; end++)
+        if (text[end] == ',' && ++columns == 2)
+            break;
+    return end;
 }
 
 /* A text of JSON, without its quotes. */
@@ -188,14 +188,27 @@ static bool is_same_json(const char *one, size_t one_bytes, const char *other, s
 static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, const char *other,
                          size_t other_bytes)
 {
-    size_t one_length, other_length;
-
     if (shape == SHAPE_JSON)
         return is_same_json(one, one_bytes, other, other_bytes);
-    const char *one_name = first_column(one, one_bytes, &one_length);
-    const char *other_name = first_column(other, other_bytes, &other_length);
-    return shape != SHAPE_CSV || (one[0] == other[0] && one_length == other_length &&
-                                  memcmp(one_name, other_name, one_length) == 0);
+    const size_t length = first_columns(one, one_bytes);
+    return shape != SHAPE_CSV ||
+           (first_columns(other, other_bytes) == length && memcmp(one, other, length) == 0);
+}
+
+static bool is_picture(enum shape shape)
+{
+    return shape == SHAPE_SVG || shape == SHAPE_PNG || shape == SHAPE_PDF;
+}
+
+/* Return 1 if the file's end has the mark of our pictures, else 0, or a negative errno. */
+static int is_our_picture(int fd, const struct stat *status, const char *path)
+{
+    char end[PICTURE_MARK_REACH];
+    const uint64_t bytes = (uint64_t)status->st_size;
+    const ssize_t count =
+        file_read_at(fd, end, sizeof end, bytes > sizeof end ? bytes - sizeof end : 0, path);
+
+    return count < 0 ? (int)count : picture_mark_is_in(end, (size_t)count);
 }
 
 int report_check_replaced(const char *path, const char *text, size_t bytes)
@@ -203,6 +216,7 @@ int report_check_replaced(const char *path, const char *text, size_t bytes)
     const enum shape shape = shape_of(text, bytes);
     char there[SHAPE_BYTES];
     struct stat status;
+    int is_ours = 1;
 
     if (!file_exists(path))
         return 0;
@@ -210,13 +224,15 @@ int report_check_replaced(const char *path, const char *text, size_t bytes)
     if (fd < 0)
         return fd;
     ssize_t count = file_read_at(fd, there, sizeof there, 0, path);
+    if (count >= 0 && is_picture(shape))
+        is_ours = is_our_picture(fd, &status, path);
     close(fd);
-    if (count < 0)
-        return (int)count;
+    if (count < 0 || is_ours < 0)
+        return count < 0 ? (int)count : is_ours;
     const enum shape old = shape_of(there, (size_t)count);
     if (old == SHAPE_EMPTY)
         return 0;
-    if (old == shape && is_same_kind(shape, text, bytes, there, (size_t)count))
+    if (old == shape && is_ours && is_same_kind(shape, text, bytes, there, (size_t)count))
         return 0;
     return fail(EEXIST,
                 "%s: file exists and is not %s of the same kind, so not an older result: not "
@@ -243,6 +259,8 @@ static int write_through(const char *path, const char *text, size_t bytes)
 
 int report_write_file(const char *path, const char *text, size_t bytes)
 {
+    const struct picture_mark mark = picture_mark_for(text, bytes);
+    const size_t before = bytes - mark.tail;
     struct file_draft draft;
 
     if (file_is_stream(path))
@@ -251,7 +269,11 @@ int report_write_file(const char *path, const char *text, size_t bytes)
     if (code == 0)
         code = report_check_replaced(path, text, bytes);
     if (code == 0)
-        code = file_write_at(draft.fd, text, bytes, 0, path);
+        code = file_write_at(draft.fd, text, before, 0, path);
+    if (code == 0)
+        code = file_write_at(draft.fd, mark.bytes, mark.length, before, path);
+    if (code == 0)
+        code = file_write_at(draft.fd, text + before, mark.tail, before + mark.length, path);
     if (code == 0)
         code = file_draft_commit(&draft);
     file_draft_abandon(&draft);

@@ -44,6 +44,7 @@ int gnuplot_kind_of(const char *path)
 /* A pixel is 1/96 inch, as in CSS. */
 void gnuplot_begin(FILE *script, unsigned width, unsigned height)
 {
+    fputs(report_script_mark, script);
     fprintf(script,
             "set encoding utf8\n"
             "if (!exists('kind')) kind = 'svg'\n"

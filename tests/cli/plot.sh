@@ -112,10 +112,14 @@ for text in 'all nodes' 'Fabric of series.csv' 'series.csv'; do
     grep -q "$text" both.svg || die "no '$text' in the picture of two nodes"
 done
 
-# The suffix selects the output format, and only an older picture of that format is replaced.
+# The suffix selects the output format, and only an older picture of ours of that format is replaced.
 for kind in png pdf; do
     expect 0 "$IOBENCH" plot -o x.$kind before.json
     expect 0 "$IOBENCH" plot -o x.$kind before.json
+    head -c 500 x.$kind >foreign.$kind
+    cp foreign.$kind kept
+    expect 1 "$IOBENCH" plot -o foreign.$kind before.json
+    cmp foreign.$kind kept || die "somebody else's picture was replaced"
     cp before.json other.$kind
     expect 1 "$IOBENCH" plot -o other.$kind after.json
     says "not replaced"

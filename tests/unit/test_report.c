@@ -556,34 +556,6 @@ static void foreign_files_are_refused(void **unused)
     json_decref(document);
 }
 
-/* Whether a document replaces the one that is there. */
-static bool replaces(const char *text, const char *there)
-{
-    char path[] = "/tmp/iobench-report-XXXXXX";
-    const int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, there, strlen(there)), strlen(there));
-    close(fd);
-    const int code = report_check_replaced(path, text, strlen(text));
-    unlink(path);
-    return code == 0;
-}
-
-static void foreign_json_is_kept(void **unused)
-{
-    static const char result[] = "{\"schema\": \"iobench-result\"}";
-
-    (void)unused;
-    assert_true(replaces("{\"schema\"", result));
-    assert_true(replaces("{\"schema\": \"iobench-train\"}", result));
-    assert_false(replaces(result, "{\"schema\": \"mine\", \"version\": 1}"));
-    assert_false(replaces(result, "{\"name\": \"package\"}"));
-    assert_true(replaces("{\"unix_time_s\"", "{\"unix_time_s\":1,\"interval_s\":2}"));
-    assert_true(replaces("{\"data\": \"a\\\"b\", \"format\"", "{\"data\": \"\", \"format\": 1}"));
-    assert_false(replaces("{\"data\": \"\", \"format\"", "{\"data\": \"mine\", \"v\": 1}"));
-}
-
 static void sizes_are_products(void **unused)
 {
     const struct sizing_basis basis = {
@@ -641,28 +613,6 @@ static void long_names_have_a_line(void **unused)
     free(text);
 }
 
-/* Readers of the file never see a partial one: the old file stays if the new one cannot be
- * written. */
-static void files_appear_whole(void **unused)
-{
-    char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
-    size_t bytes;
-
-    (void)unused;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/x.json", folder);
-    assert_int_equal(report_write_file(path, "one", 3), 0);
-    assert_int_equal(report_write_file(path, "two", 3), 0);
-    assert_int_equal(file_load(path, 100, &text, &bytes), 0);
-    assert_string_equal(text, "two");
-    free(text);
-    unlink(path);
-    rmdir(folder); /* succeeds only if no draft was left */
-    assert_false(file_exists(folder));
-    assert_int_equal(report_write_file(path, "one", 3), -ENOENT);
-    assert_int_equal(report_write_file("/dev/null", "one", 3), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -677,11 +627,9 @@ int main(void)
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(bursts_and_drifts_are_told),
         cmocka_unit_test(foreign_files_are_refused),
-        cmocka_unit_test(foreign_json_is_kept),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),
         cmocka_unit_test(long_names_have_a_line),
-        cmocka_unit_test(files_appear_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

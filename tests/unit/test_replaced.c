@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which files a result replaces, and how. */
+#include "tests/unit/unit.h"
+
+#include "base/file.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether a document replaces the one that is there. */
+static bool replaces(const char *text, const char *there)
+{
+    char path[] = "/tmp/iobench-report-XXXXXX";
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, there, strlen(there)), strlen(there));
+    close(fd);
+    const int code = report_check_replaced(path, text, strlen(text));
+    unlink(path);
+    return code == 0;
+}
+
+/* A picture, a script and a table are other people's too. */
+static void only_our_files_are_replaced(void **unused)
+{
+    static const char svg[] = "<?xml version=\"1.0\"?>\n<svg></svg>\n";
+    static const char page[] = "%PDF-1.4\n";
+
+    (void)unused;
+    assert_false(replaces(svg, "<?xml version=\"1.0\"?>\n<svg><title>my thesis</title></svg>\n"));
+    assert_true(replaces(svg, "<svg></svg>\n<!-- Made by iobench -->\n"));
+    assert_false(replaces(page, "%PDF-1.4\nmy thesis\n%%EOF\n"));
+    assert_true(replaces(page, "%PDF-1.4\n%%EOF\n% Made by iobench\n"));
+    assert_false(replaces(page, "<svg></svg>\n<!-- Made by iobench -->\n"));
+    assert_false(replaces("# Made by iobench plot\nset x\n", "set title 'mine'\n"));
+    assert_true(replaces("# Made by iobench plot\nset x\n", "# Made by iobench plot\nset y\n"));
+    assert_false(replaces("label,valid", "label,name\n0,tench\n"));
+    assert_true(replaces("label,valid", "label,valid,run\n"));
+}
+
+static void foreign_json_is_kept(void **unused)
+{
+    static const char result[] = "{\"schema\": \"iobench-result\"}";
+
+    (void)unused;
+    assert_true(replaces("{\"schema\"", result));
+    assert_true(replaces("{\"schema\": \"iobench-train\"}", result));
+    assert_false(replaces(result, "{\"schema\": \"mine\", \"version\": 1}"));
+    assert_false(replaces(result, "{\"name\": \"package\"}"));
+    assert_true(replaces("{\"unix_time_s\"", "{\"unix_time_s\":1,\"interval_s\":2}"));
+    assert_true(replaces("{\"data\": \"a\\\"b\", \"format\"", "{\"data\": \"\", \"format\": 1}"));
+    assert_false(replaces("{\"data\": \"\", \"format\"", "{\"data\": \"mine\", \"v\": 1}"));
+}
+
+/* Readers of the file never see a partial one: the old file stays if the new one cannot be
+ * written. */
+static void files_appear_whole(void **unused)
+{
+    char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
+    size_t bytes;
+
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.json", folder);
+    assert_int_equal(report_write_file(path, "one", 3), 0);
+    assert_int_equal(report_write_file(path, "two", 3), 0);
+    assert_int_equal(file_load(path, 100, &text, &bytes), 0);
+    assert_string_equal(text, "two");
+    free(text);
+    unlink(path);
+    rmdir(folder); /* succeeds only if no draft was left */
+    assert_false(file_exists(folder));
+    assert_int_equal(report_write_file(path, "one", 3), -ENOENT);
+    assert_int_equal(report_write_file("/dev/null", "one", 3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(foreign_json_is_kept),
+        cmocka_unit_test(only_our_files_are_replaced),
+        cmocka_unit_test(files_appear_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
