@@ -84,6 +84,13 @@ if [ -e "$1" ]; then
         head -c 3000 tree.tar.gz >cut.tar.gz
         expect 1 "$IOBENCH" pack cut.tar.gz cut
         says "cut.tar.gz: offset"
+        # What needs a program, or gigabytes for a few bytes, is no archive.
+        printf 'begin 644 tree.tar\n`\nend\n' >coded.tar.gz
+        printf '$\0\0\0\010\0`\177\343y\0\0\0\0' >asks.tar.gz
+        for archive in coded.tar.gz asks.tar.gz; do
+            expect 1 "$IOBENCH" pack $archive none
+            says "Unrecognized archive format"
+        done
     fi
 fi
 

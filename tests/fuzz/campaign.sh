@@ -64,14 +64,15 @@ done_by() {
 done_by_all() { awk '{ n += $2 } END { print n + 0 }' "$folder/tally"; }
 
 # Run one turn of a target. Adds to the tally: target, executions, edges, findings, build. The
-# quarantine of freed memory is small: a large one takes most of the time.
+# quarantine of freed memory is small: a large one takes most of the time. The time limit of an input
+# is generous: it also runs while the process is stopped.
 fuzz() {
 	local name=$1 log=$folder/log-$1 found=0 build=traced
 	[ "$(done_by "$name" traced)" -lt "$traced" ] || build=fast
 	mkdir -p "$folder/corpus/$name" "$folder/findings"
 	(cd "$folder" && ASAN_OPTIONS=quarantine_size_mb=4:thread_local_quarantine_size_kb=64 \
 		nice -n "$nice" "$build/bin/fuzz_$name" -max_total_time="$turn" \
-		-max_len=16384 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1 \
+		-max_len=16384 -timeout=300 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1 \
 		-artifact_prefix="findings/$name-" "corpus/$name" \
 		"$source/tests/fuzz/corpus/$name" >"$log" 2>&1) || found=1
 	local count edges
