@@ -215,12 +215,24 @@ static bool same_place(const char *a, const char *b)
            store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
 }
 
-/* Is path the folder or inside it? */
+/* Return where a path leads, as far as it exists: that, or a folder above it. NULL without memory.
+ */
+static char *existing_path(const char *path)
+{
+    char *copy = strdup(path), *real = NULL, *slash;
+
+    while (copy && !(real = realpath(copy, NULL)) && (slash = strrchr(copy, '/')) && slash > copy)
+        *slash = '\0';
+    free(copy);
+    return real ? real : realpath(*path == '/' ? "/" : ".", NULL);
+}
+
+/* Is path the folder or inside it? path need not exist. */
 static bool lies_in(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
-    char *above = store_is_local(path) ? realpath(path, NULL) : NULL, *slash;
-    bool inside = same_place(path, folder) ||
+    char *above = store_is_local(path) ? existing_path(path) : NULL, *slash;
+    bool inside = same_place(above ? above : path, folder) ||
                   (!store_is_local(path) && strncmp(path, folder, length) == 0 &&
                    (path[length] == '/' || (length > 0 && folder[length - 1] == '/')));
 
@@ -233,14 +245,26 @@ static bool lies_in(const char *path, const char *folder)
     return inside;
 }
 
-/* The source is never removed: it is not in the target. */
-static int check_apart(const struct pack_job *job)
+/* The source is never removed: it is not in the target. Nor does it grow by images that are written
+ * below it. */
+static int check_apart(const struct pack_job *job, const struct format_ops *format)
 {
-    if (!lies_in(job->source, job->target))
+    struct store_status status;
+
+    if (store_stat(job->source, &status)) { /* generated, or an error to come */
+        fail_clear();
         return 0;
-    return same_place(job->source, job->target)
-               ? fail(EINVAL, "%s: source and target are the same", job->target)
-               : fail(EINVAL, "%s: the source is inside the target", job->source);
+    }
+    if (same_place(job->source, job->target))
+        return fail(EINVAL, "%s: source and target are the same", job->target);
+    if (lies_in(job->source, job->target))
+        return fail(EINVAL, "%s: the source is inside the target", job->source);
+    if (format->records_are_images && lies_in(job->target, job->source))
+        return fail(EINVAL,
+                    "%s: is inside the source, which would then contain each image twice; name a "
+                    "folder outside %s",
+                    job->target, job->source);
+    return 0;
 }
 
 /* Compute what remains to be done, and check the free space. */
@@ -278,7 +302,7 @@ static int prepare(struct pack *pack)
     if (code == 0)
         code = format_check_writable(pack->format.plugin);
     if (code == 0)
-        code = check_apart(job);
+        code = check_apart(job, format_of(pack->format.plugin));
     if (code == 0)
         code = choose_source(pack);
     if (code == 0)

@@ -218,4 +218,19 @@ expect 0 env OMPI_COMM_WORLD_SIZE=1 SLURM_NTASKS=4 "$IOBENCH" pack $SOURCE ranks
 # ---- the source must not be within the replaced target ----
 expect 1 "$IOBENCH" pack ranks/train-00000-of-00001 ranks --force
 says "is inside"
+
+# ---- nor the target within a folder of images, which would then have each twice ----
+expect 0 "$IOBENCH" pack $SOURCE images --format files
+ln -s images link
+for target in images/new images/a/new link/new ./images/../images/new; do
+    expect 1 "$IOBENCH" pack images $target --format files
+    says "twice"
+done
+for path in images/new images/a; do
+    [ ! -e $path ] || die "$path was made in the source"
+done
+expect 0 "$IOBENCH" pack images images/tfrecord
+mkdir here
+(cd here && expect 0 "$IOBENCH" pack synthetic:count=2 . --format files) || exit
+expect 0 "$IOBENCH" pack images images-new --format files
 exit 0
