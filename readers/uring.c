@@ -159,6 +159,21 @@ static void wait_for_open(struct uring *uring, struct uring_op *op)
     }
 }
 
+/* Reads start in the order in which they were submitted: the kernel reads ahead only of a file that
+ * is read from front to back, and into large folios only then. */
+static struct uring_op *oldest_first(struct uring_op *newest)
+{
+    struct uring_op *oldest = NULL;
+
+    while (newest) {
+        struct uring_op *op = newest;
+        newest = op->next;
+        op->next = oldest;
+        oldest = op;
+    }
+    return oldest;
+}
+
 static int register_file(struct uring *uring, const struct handle *handle)
 {
     if (!uring->fixed_files)
@@ -175,7 +190,7 @@ static int check_file(struct uring *uring, struct handle *handle, const char **w
 
 static void opened(struct uring *uring, struct handle *handle, int fd)
 {
-    struct uring_op **waiting = &uring->opening[handle - uring->handles.all], *op;
+    struct uring_op **newest = &uring->opening[handle - uring->handles.all];
     const char *why = NULL;
 
     if (fd == -EINTR || fd == -EAGAIN) {
@@ -188,8 +203,10 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
         code = register_file(uring, handle);
     if (code == 0)
         code = check_file(uring, handle, &why);
-    while ((op = *waiting)) {
-        *waiting = op->next;
+    struct uring_op *waiting = oldest_first(*newest), *op;
+    *newest = NULL;
+    while ((op = waiting)) {
+        waiting = op->next;
         op->request->why = why;
         if (code)
             finish(uring, op, code);

@@ -24,6 +24,12 @@ static struct {
     const struct read_request *request; /* with most: the request whose rest is unread */
 } plan;
 
+/* Offsets of the reads that the kernel was given, in its order. */
+static struct {
+    uint64_t offsets[8];
+    uint32_t count;
+} given;
+
 int __real_uring_enter(struct io_uring *ring, uint64_t wait_ns);
 int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns);
 
@@ -43,8 +49,21 @@ static void change(struct io_uring_cqe *cqe)
     }
 }
 
+static void note_reads(const struct io_uring *ring)
+{
+    const struct io_uring_sq *sq = &ring->sq;
+    const uint32_t most = sizeof given.offsets / sizeof *given.offsets;
+
+    for (unsigned at = sq->sqe_head; at != sq->sqe_tail; at++) {
+        const struct io_uring_sqe *sqe = &sq->sqes[at & *sq->kring_mask];
+        if (sqe->user_data >> KIND_SHIFT == FOR_READS && given.count < most)
+            given.offsets[given.count++] = sqe->off;
+    }
+}
+
 int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
 {
+    note_reads(ring);
     const int code = __real_uring_enter(ring, wait_ns);
     struct io_uring_cqe *cqe;
     unsigned head;
@@ -69,6 +88,33 @@ static bool open_ring(struct run *run, const char *reader)
     print_message("skipped: %s\n", run->reader.traits.notice);
     run_close(run);
     return false;
+}
+
+/* Also those that wait until their file is open: to the kernel, others would be reads at random. */
+static void reads_start_in_the_order_in_which_they_were_submitted(void **unused)
+{
+    enum { READS = 8, BYTES = 8192 };
+    struct read_request *done[READS];
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_ring(&run, readers[i]))
+            continue;
+        memset(&given, 0, sizeof given);
+        for (uint32_t read = 0; read < READS; read++)
+            assert_int_equal(
+                reader_submit(&run.reader, run_request(&run, read, 0, read * BYTES, BYTES)), 0);
+        for (int left = READS; left > 0;) {
+            const int got = reader_reap(&run.reader, done, READS, PATIENCE_NS);
+            assert_true(got > 0);
+            left -= got;
+        }
+        assert_int_equal(given.count, READS);
+        for (uint32_t read = 0; read < READS; read++)
+            assert_int_equal(given.offsets[read], read * BYTES);
+        run_close(&run);
+    }
 }
 
 static void an_error_is_an_error(void **unused)
@@ -241,6 +287,7 @@ static void a_command_that_fails_says_why(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_start_in_the_order_in_which_they_were_submitted),
         cmocka_unit_test(an_error_is_an_error),
         cmocka_unit_test(short_reads_are_resumed_where_they_ended),
         cmocka_unit_test(an_error_after_a_short_read_is_an_error),
