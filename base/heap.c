@@ -126,7 +126,7 @@ static void *map_region(uint64_t bytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-struct heap *heap_create(uint64_t bytes, uint32_t granule)
+struct heap *heap_create(uint64_t bytes, uint64_t used_bytes, uint32_t granule)
 {
     assert(granule >= 64 && granule <= HEAP_ALIGNMENT && (granule & (granule - 1)) == 0);
     bytes = bytes_align_up(bytes ? bytes : 1, UINT64_C(2) << 20);
@@ -150,7 +150,7 @@ struct heap *heap_create(uint64_t bytes, uint32_t granule)
         return NULL;
     }
     madvise(heap->base, bytes, MADV_HUGEPAGE);
-    for (uint64_t offset = 0; offset < bytes; offset += 4096)
+    for (uint64_t offset = 0; offset < bytes && offset < used_bytes; offset += 4096)
         heap->base[offset] = 0;
     heap->next = heap->size + granules;
     heap->previous = heap->next + granules;

@@ -16,8 +16,9 @@ struct heap;
 enum { HEAP_ALIGNMENT = 4096 }; /* of the region, and the largest granule */
 
 /* bytes: rounded up to 2 MiB; granule, to which extents are aligned: a power of two, 64 to 4096.
- * The region is touched here, so page faults stay off the clock. Returns NULL with a reason. */
-struct heap *heap_create(uint64_t bytes, uint32_t granule);
+ * The first used_bytes of the region, what the caller expects to need, are touched here, so page
+ * faults stay off the clock. Returns NULL with a reason. */
+struct heap *heap_create(uint64_t bytes, uint64_t used_bytes, uint32_t granule);
 void heap_destroy(struct heap *heap);
 
 /* Free every extent and reset the peak. */

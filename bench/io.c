@@ -167,7 +167,7 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
              bench->reader && strchr(bench->reader, ':') ? "," : ":", way->direct ? "yes" : "no",
              way->random ? "no" : "yes");
     struct extent *extents = calloc(total / (32 * 1024) + 1, sizeof *extents);
-    struct heap *heap = heap_create(bytes, 4096); /* the memory a loader reads into */
+    struct heap *heap = heap_create(bytes, bytes, 4096); /* the memory a loader reads into */
     if (!extents || !heap)
         return fail(ENOMEM, "out of memory");
     struct iovec region = {.iov_base = heap_base(heap), .iov_len = bytes};

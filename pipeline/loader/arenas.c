@@ -12,9 +12,10 @@
 #define REGION_BYTES_MAX (UINT64_C(1) << 30)
 _Static_assert(CATALOG_RECORD_BYTES_MAX + 2 * 65536 <= REGION_BYTES_MAX, "every record fits");
 
-static int create_heap(struct arenas *arenas, uint32_t index, uint64_t bytes, uint32_t granule)
+static int create_heap(struct arenas *arenas, uint32_t index, uint64_t bytes, uint64_t used_bytes,
+                       uint32_t granule)
 {
-    struct heap *heap = heap_create(bytes, granule);
+    struct heap *heap = heap_create(bytes, used_bytes, granule);
 
     arenas->heaps[index] = heap;
     if (!heap)
@@ -24,8 +25,8 @@ static int create_heap(struct arenas *arenas, uint32_t index, uint64_t bytes, ui
     return 0;
 }
 
-int arenas_create(struct arenas *arenas, uint64_t bytes, uint32_t granule, uint32_t io_threads,
-                  const struct numa *numa)
+int arenas_create(struct arenas *arenas, uint64_t bytes, uint64_t used_bytes, uint32_t granule,
+                  uint32_t io_threads, const struct numa *numa)
 {
     const uint64_t share = bytes / io_threads;
     const uint32_t each = (uint32_t)((share + REGION_BYTES_MAX - 1) / REGION_BYTES_MAX);
@@ -41,7 +42,8 @@ int arenas_create(struct arenas *arenas, uint64_t bytes, uint32_t granule, uint3
         struct numa_policy policy = {.mode = -1};
         if (io_threads > 1)
             policy = numa_prefer(numa, i / each % numa->count);
-        code = create_heap(arenas, i, left < REGION_BYTES_MAX ? left : REGION_BYTES_MAX, granule);
+        code = create_heap(arenas, i, left < REGION_BYTES_MAX ? left : REGION_BYTES_MAX, used_bytes,
+                           granule);
         numa_put_back(&policy);
     }
     return code;

@@ -24,10 +24,10 @@ struct arenas {
     struct heap **heaps;
 };
 
-/* granule: the alignment of extents, see heap_create(). Returns 0 or a negative errno with a
- * reason; call arenas_destroy() either way. */
-int arenas_create(struct arenas *arenas, uint64_t bytes, uint32_t granule, uint32_t io_threads,
-                  const struct numa *numa);
+/* used_bytes: of each heap, and granule, the alignment of extents: see heap_create(). Returns 0 or
+ * a negative errno with a reason; call arenas_destroy() either way. */
+int arenas_create(struct arenas *arenas, uint64_t bytes, uint64_t used_bytes, uint32_t granule,
+                  uint32_t io_threads, const struct numa *numa);
 void arenas_destroy(struct arenas *arenas);
 /* Release everything and reset the peak. */
 void arenas_reset(struct arenas *arenas);

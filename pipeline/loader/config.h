@@ -64,6 +64,10 @@ struct loader_figures {
 /* Return the queue depth, or the largest that is searched with auto. */
 uint32_t loader_depth_most(const struct read_settings *read);
 
+/* Return the most record memory, of this alignment, that the set can occupy in two epochs that
+ * overlap. */
+uint64_t loader_set_bytes(const struct catalog *catalog, uint32_t alignment);
+
 struct loader_memory {
     uint64_t least_bytes, wanted_bytes;
 };

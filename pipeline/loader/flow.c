@@ -26,8 +26,9 @@ int flow_create(struct flow *flow, const struct loader_config *config, const str
         code = blocks_create(&flow->blocks, flow->window.fetch_count, &flow->arenas,
                              &flow->inflight, config->read->on_error == JOB_ERROR_SKIP);
     if (code == 0)
-        code = arenas_create(&flow->arenas, config->memory_bytes, config->alignment,
-                             read_io_threads(config->read), numa);
+        code = arenas_create(&flow->arenas, config->memory_bytes,
+                             loader_set_bytes(config->catalog, config->alignment),
+                             config->alignment, read_io_threads(config->read), numa);
     if (code)
         return code;
     flow->ready = queue_create(flow->window.fetch_count, sizeof(struct fetch *));

@@ -39,6 +39,11 @@ uint32_t loader_depth_most(const struct read_settings *read)
     return read->iodepth ? (uint32_t)read->iodepth : DEPTH_MOST;
 }
 
+uint64_t loader_set_bytes(const struct catalog *catalog, uint32_t alignment)
+{
+    return 2 * (catalog_data_bytes(catalog) + catalog->record_count * 2 * alignment);
+}
+
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan,
                                           const struct read_settings *read, uint64_t window)
@@ -50,10 +55,8 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     /* A plan of one slot holds nothing for long. */
     const uint64_t slots = plan->slots > 1 ? plan->slots : 0;
     const uint64_t slots_bytes = 2 * (slots * mean + slots * mean / 8);
-    /* All of the set, in two epochs that overlap: a small set needs no more. */
-    const uint64_t set_bytes =
-        2 * (catalog_data_bytes(catalog) + catalog->record_count * 2 * HEAP_ALIGNMENT);
-    const uint64_t reads_bytes = smaller(4 * (uint64_t)loader_depth_most(read) * block, set_bytes);
+    const uint64_t reads_bytes = smaller(4 * (uint64_t)loader_depth_most(read) * block,
+                                         loader_set_bytes(catalog, HEAP_ALIGNMENT));
     const uint64_t window_bytes =
         coalesce_memory_bytes(catalog, (uint32_t)window, read->block_bytes);
     const uint64_t least_bytes = slots_bytes + 8 * largest * io_threads;

@@ -7,16 +7,17 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXTENTS = 400, ROUNDS = 200000 };
+enum { EXTENTS = 400, ROUNDS = 200000, HUGE_BYTES = 2 << 20 };
 
 /* Random allocations and frees; each extent is filled with its own pattern, which must be intact
  * when freed: extents never overlap. At the end the heap is whole again. */
 static void extents_never_overlap_and_merge_again(void **unused)
 {
-    struct heap *heap = heap_create(8 << 20, 512);
+    struct heap *heap = heap_create(8 << 20, 8 << 20, 512);
     struct random random = random_start(7);
     struct {
         uint8_t *bytes;
@@ -58,7 +59,7 @@ static void extents_never_overlap_and_merge_again(void **unused)
 /* The last one first: it is in the CPU's cache. */
 static void memory_of_one_size_is_used_again_at_once(void **unused)
 {
-    struct heap *heap = heap_create(2 << 20, 64);
+    struct heap *heap = heap_create(2 << 20, 0, 64);
     void *extents[3];
 
     (void)unused;
@@ -78,7 +79,7 @@ static void memory_of_one_size_is_used_again_at_once(void **unused)
 /* Whatever its size: the loader counts on it when a read must be repeated. */
 static void what_was_freed_can_be_allocated_again(void **unused)
 {
-    struct heap *heap = heap_create(2 << 20, 64);
+    struct heap *heap = heap_create(2 << 20, 0, 64);
     const uint64_t granules = heap_bytes(heap) / 64;
 
     (void)unused;
@@ -91,6 +92,23 @@ static void what_was_freed_can_be_allocated_again(void **unused)
         assert_ptr_equal(heap_alloc(heap, count * 64), extent);
         heap_reset(heap);
     }
+    heap_destroy(heap);
+}
+
+/* Page faults stay off the clock, and memory that a small set cannot fill is not zeroed for it. */
+static void what_will_be_used_is_touched(void **unused)
+{
+    const uint64_t bytes = 8 << 20, used = 4 << 20, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct heap *heap = heap_create(bytes, used, 512);
+    unsigned char resident[(8 << 20) / 4096];
+    uint64_t count = 0;
+
+    (void)unused;
+    assert_non_null(heap);
+    assert_int_equal(mincore(heap_base(heap), bytes, resident), 0);
+    for (uint64_t i = 0; i < bytes / page_bytes; i++)
+        count += resident[i] & 1;
+    assert_in_range(count, used / page_bytes, (used + HUGE_BYTES) / page_bytes);
     heap_destroy(heap);
 }
 
@@ -123,6 +141,7 @@ int main(void)
         cmocka_unit_test(extents_never_overlap_and_merge_again),
         cmocka_unit_test(memory_of_one_size_is_used_again_at_once),
         cmocka_unit_test(what_was_freed_can_be_allocated_again),
+        cmocka_unit_test(what_will_be_used_is_touched),
         cmocka_unit_test(address_space_is_a_limit),
     };
 
