@@ -4,7 +4,7 @@
 # fails by its figure.
 . "$(dirname "$0")/cli.sh"
 
-"$IOBENCH" size --simulate --gpus 64 >page || die "no page"
+"$IOBENCH" size --simulate --draws 20 --gpus 64 >page || die "no page"
 grep -q "Limit    GPUs; next CPU cores" page || die "64 H200 on a K3000: $(cat page)"
 grep -q "Twice as much of" page || die "no upgrades"
 "$IOBENCH" size --simulate --gpus 1024 --network llama3.1-70b --rate 1 --draws 20 >saving || die "no page with checkpoints"
@@ -37,10 +37,10 @@ END
 # User figures, by file and by folder; errors name file and line.
 mkdir -p own/storage
 printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
-"$IOBENCH" size --simulate --profiles own --storage slow --json=slow.json || die "no own storage"
-"$IOBENCH" size --simulate --storage own/storage/slow.ini --json=file.json || die "no own file"
+"$IOBENCH" size --simulate --draws 20 --profiles own --storage slow --json=slow.json || die "no own storage"
+"$IOBENCH" size --simulate --draws 20 --storage own/storage/slow.ini --json=file.json || die "no own file"
 cmp -s slow.json file.json || { diff slow.json file.json; die "folder and file differ"; }
-"$IOBENCH" size --simulate --profile own/storage/slow.ini >page || die "no figures added"
+"$IOBENCH" size --simulate --draws 20 --profile own/storage/slow.ini >page || die "no figures added"
 grep -q "Limit    storage bandwidth" page || die "--profile does not override"
 printf '[storage]\nread-bytes-per-s=1e9\n' >bad.ini
 ! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "no source, but accepted"
@@ -97,7 +97,7 @@ END
 # A recorded job: 8 GPUs read 150 + 50 (NFS) MB/s, then 200: 25 MB/s a GPU, 250 samples/s of 100 kB.
 printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":%s,"nfs_read_count_per_s":null}\n' \
     1 150e6 50e6 3 200e6 null >job.jsonl
-"$IOBENCH" size --simulate --recording job.jsonl --recorded-gpus 8 --gpus 64 --sample-size 100000 >page || die "no recording"
+"$IOBENCH" size --simulate --draws 20 --recording job.jsonl --recorded-gpus 8 --gpus 64 --sample-size 100000 >page || die "no recording"
 grep -q "Goal *16,000 samples/s" page || die "the recorded job is wrong: $(cat page)"
 grep -q "storage, bytes  *1.60 GB/s" page || die "its needs are wrong: $(cat page)"
 grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die "$(cat page)"
@@ -128,7 +128,7 @@ measure file --read-sizes 4k --depths 1 --save measured.ini >/dev/null || die "a
 mkdir -p tree/below && cp file tree/below && cp file tree/file
 measure tree --read-sizes 4k,64k --depths 1,2,8 --save - >tree.ini || die "no folder"
 grep -Eq '^curve-65536=1:[0-9.e+]+( \+-[0-9.e+]+%)?, 2:[0-9].*, 8:[0-9]' tree.ini || die "no curve: $(cat tree.ini)"
-"$IOBENCH" size --simulate --gpus 8 --storage tree.ini --json=tree.json || die "the curve is refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage tree.ini --json=tree.json || die "the curve is refused"
 python3 - <<'END' || die "the curve was read wrongly"
 import json, re
 text, case = open("tree.ini").read(), json.load(open("tree.json"))["cases"][0]
@@ -154,7 +154,7 @@ for wrong in "curve-4096=4:1e6, 1:2e6" "curve-4096=" "curve-x=1:1" "curve-4096=0
 done
 
 # The goal in a job file decides.
-"$IOBENCH" size --simulate --gpus 8 --acceptance=accept.ini || die "no acceptance test"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --acceptance=accept.ini || die "no acceptance test"
 grep -q "^require-rate=" accept.ini || die "no goal"
 "$IOBENCH" pack synthetic:count=200,mean=5000 set -f recordio >/dev/null || die "no data"
 goal() {
@@ -169,7 +169,7 @@ grep -q -e "--require-rate: reached .* of the required 1e+15" err || die "$(cat 
 grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
 
 # So do the fabric's and the checkpoints', as jobs of other commands in the same file and launch.
-"$IOBENCH" size --simulate --gpus 64 --network llama3.1-70b --rate 1 --acceptance=whole.ini || die "no acceptance test"
+"$IOBENCH" size --simulate --draws 20 --gpus 64 --network llama3.1-70b --rate 1 --acceptance=whole.ini || die "no acceptance test"
 smaller() { # WRITE-GOAL READ-GOAL ALL-REDUCE-GOAL: the file, for small ranks
     sed "s|^data=.*|data=set\ncalibrate=no|; s|^drop-caches=.*|drop-caches=no|; s|^runs=.*|runs=1|; s|^require-rate=.*|require-rate=1B/s|
         s|^require-samples.*|require-samples-per-s=1|; s|^folder=.*|folder=saved|; s|params=.*|params=100000|
@@ -233,7 +233,7 @@ for key in read-bytes-per-s sample-bytes samples=200 decode-core-s "source=measu
     grep -q "^$key" own.ini || die "the profile lacks $key: $(cat own.ini)"
 done
 "$IOBENCH" run --no-calibrate --runs 1 --data set --profile own.ini >/dev/null || die "a profile was not replaced"
-"$IOBENCH" size --simulate --gpus 8 --profile own.ini --json=own.json || die "the profile is refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --profile own.ini --json=own.json || die "the profile is refused"
 python3 - <<'END' || die "the profile was read wrongly"
 import json, re
 inputs = json.load(open("own.json"))["cases"][0]["inputs"]

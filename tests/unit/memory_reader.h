@@ -16,10 +16,34 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The byte of shard s at offset o is a function of (s, o). */
+/* The bytes of shard s at offset o are a function of (s, o): those of a random text, again and
+ * again. */
+enum { PERIOD = 65537, SHARD_STEP = 12240 };
+static uint8_t period[PERIOD];
+
+static void fill_period(void)
+{
+    for (uint32_t i = 0; i < PERIOD; i++)
+        period[i] = (uint8_t)(i * 0x9e3779b1u >> 24);
+}
+
+static uint64_t place_in_period(uint32_t shard, uint64_t offset)
+{
+    return (offset + (uint64_t)shard * SHARD_STEP) % PERIOD;
+}
+
 static uint8_t byte_at(uint32_t shard, uint64_t offset)
 {
-    return (uint8_t)((((uint32_t)offset + shard * 77777u) * 0x9e3779b1u) >> 24);
+    return period[place_in_period(shard, offset)];
+}
+
+static void bytes_at(uint32_t shard, uint64_t offset, uint8_t *bytes, uint64_t count)
+{
+    for (uint64_t done = 0, now; done < count; done += now) {
+        const uint64_t place = place_in_period(shard, offset + done);
+        now = count - done < PERIOD - place ? count - done : PERIOD - place;
+        memcpy(bytes + done, period + place, now);
+    }
 }
 
 static struct {
@@ -48,6 +72,7 @@ static int test_open(void *state, const void *settings, const struct reader_conf
     struct test_reader *reader = state;
 
     (void)settings;
+    fill_period();
     reader->random = random_start(99);
     reader->depth = site->depth < 64 ? site->depth : 64;
     reader->catalog = site->catalog;
@@ -129,8 +154,7 @@ static void answer(struct test_reader *reader, struct read_request *request)
 
     request->data = is_scattered ? request->buffer : bytes;
     request->result = (int)(end > shard->bytes ? shard->bytes - request->offset : request->bytes);
-    for (int i = 0; i < request->result; i++)
-        bytes[i] = byte_at(request->shard, request->offset + (uint64_t)i);
+    bytes_at(request->shard, request->offset, bytes, (uint64_t)request->result);
     if (is_scattered) {
         scatter(request, bytes);
         free(bytes);
