@@ -41,9 +41,9 @@ static void no_copy_is_slow(void **unused)
         struct extent_of extents[EXTENTS] = {{0}};
         struct arenas arenas;
         uint32_t moved = 0, region;
-        assert_int_equal(
-            arenas_create(&arenas, BYTES, BYTES, granules[variant % 2], io_threads[variant / 2], &nodes),
-            0);
+        assert_int_equal(arenas_create(&arenas, BYTES, BYTES, granules[variant % 2],
+                                       io_threads[variant / 2], &nodes),
+                         0);
         for (uint32_t turn = 0; turn < 20000; turn++) {
             const uint32_t at = (uint32_t)random_below(&random, EXTENTS);
             struct extent_of *extent = &extents[at];
