@@ -8,7 +8,7 @@ libiobench_a_SOURCES += \
 	dataset/names_below.c dataset/names_below.h \
 	dataset/registry.c \
 	dataset/sample.c dataset/sample.h \
-	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h \
+	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h dataset/within.c dataset/within.h \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \
 	dataset/sidecar.c dataset/sidecar.h \

@@ -10,6 +10,7 @@
 #include "base/workers.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
+#include "dataset/within.h"
 #include "pack/shard_writer.h"
 #include "pack/target.h"
 
@@ -207,44 +208,6 @@ static uint64_t plan_of(const struct pack *pack)
                                                 : random_hash(plan, (uint64_t)job->odd_labels, 0);
 }
 
-static bool same_place(const char *a, const char *b)
-{
-    struct store_status of_a, of_b;
-
-    return store_is_local(a) == store_is_local(b) && store_stat(a, &of_a) == 0 &&
-           store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
-}
-
-/* Return where a path leads, as far as it exists: that, or a folder above it. NULL without memory.
- */
-static char *existing_path(const char *path)
-{
-    char *copy = strdup(path), *real = NULL, *slash;
-
-    while (copy && !(real = realpath(copy, NULL)) && (slash = strrchr(copy, '/')) && slash > copy)
-        *slash = '\0';
-    free(copy);
-    return real ? real : realpath(*path == '/' ? "/" : ".", NULL);
-}
-
-/* Is path the folder or inside it? path need not exist. */
-static bool lies_in(const char *path, const char *folder)
-{
-    size_t length = strlen(folder);
-    char *above = store_is_local(path) ? existing_path(path) : NULL, *slash;
-    bool inside = same_place(above ? above : path, folder) ||
-                  (!store_is_local(path) && strncmp(path, folder, length) == 0 &&
-                   (path[length] == '/' || (length > 0 && folder[length - 1] == '/')));
-
-    while (above && !inside && (slash = strrchr(above, '/')) && slash > above) {
-        *slash = '\0';
-        inside = same_place(above, folder);
-    }
-    free(above);
-    fail_clear();
-    return inside;
-}
-
 /* The source is never removed: it is not in the target. Nor does it grow by images that are written
  * below it. */
 static int check_apart(const struct pack_job *job, const struct format_ops *format)
@@ -255,11 +218,11 @@ static int check_apart(const struct pack_job *job, const struct format_ops *form
         fail_clear();
         return 0;
     }
-    if (same_place(job->source, job->target))
+    if (within_is_same(job->source, job->target))
         return fail(EINVAL, "%s: source and target are the same", job->target);
-    if (lies_in(job->source, job->target))
+    if (within_folder(job->source, job->target))
         return fail(EINVAL, "%s: the source is inside the target", job->source);
-    if (format->records_are_images && lies_in(job->target, job->source))
+    if (format->records_are_images && within_folder(job->target, job->source))
         return fail(EINVAL,
                     "%s: is inside the source, which would then contain each image twice; name a "
                     "folder outside %s",
