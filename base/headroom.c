@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 /* Names of a group's counters, by cgroup version. */
@@ -134,6 +135,15 @@ static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t
     lower(headroom, limit.rlim_cur > used_bytes ? limit.rlim_cur - used_bytes : 0, cause);
 }
 
+/* Without /proc: what is free now, without the page cache that could be. */
+static uint64_t free_bytes(void)
+{
+    struct sysinfo machine;
+
+    return sysinfo(&machine) ? 0
+                             : ((uint64_t)machine.freeram + machine.bufferram) * machine.mem_unit;
+}
+
 void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
 {
     static const char *const available_key[2] = {"MemAvailable:"}, *const total_key[2] = {
@@ -146,6 +156,8 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
         .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
         .cause = "the machine",
     };
+    if (!headroom->available_bytes)
+        headroom->available_bytes = free_bytes();
     if (headroom_find_group(&group, proc, sys)) {
         const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
         const struct group_names *names = group.version1 ? &version1_names : &version2_names;

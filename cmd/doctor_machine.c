@@ -78,6 +78,11 @@ static void look_kernel(const char *path, struct doctor_finding *finding)
         finding_advise(
             finding,
             "Linux 6.5 and later report cached pages faster and more reliably (cachestat)");
+    if (access("/proc/self", F_OK)) {
+        finding_say(finding, DOCTOR_WARN, "%s %s, without /proc", name.sysname, name.release);
+        finding_advise(finding, "modules of iobench, memory, devices and cached pages cannot be "
+                                "found: mount -t proc proc /proc");
+    }
 }
 
 /* The program's own file is readable on every machine. */

@@ -148,3 +148,12 @@ expect 0 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root sys --json=fab
 python3 -c 'import json; rows = json.load(open("fabric.json"))
 assert any(row["name"] == "mlx5_0/1 GID" and row["state"] == "ok" for row in rows), rows' || die "fabric.json"
 echo "each fault of a fabric is found, with its remedy"
+
+# Without /proc a run works all the same, and doctor names the cause of what does not.
+if unshare -m umount -l /proc 2>/dev/null; then
+    without_proc="umount -l /proc && exec $IOBENCH"
+    expect 0 "$IOBENCH" pack synthetic:count=9,mean=4k set
+    expect 0 unshare -m sh -c "$without_proc run --data set --runs 1 --decode none"
+    expect 0 unshare -m sh -c "$without_proc doctor"
+    says "without /proc" "mount -t proc"
+fi

@@ -51,6 +51,16 @@ static void without_groups_the_machine_decides(void **unused)
     check(8192, 0, "the machine");
 }
 
+static void without_proc_free_memory_counts(void **unused)
+{
+    struct headroom headroom;
+
+    (void)unused;
+    headroom_find(&headroom, folder_path("nothing"), folder_path("nothing"));
+    assert_true(headroom.available_bytes > MIB);
+    assert_string_equal(headroom.cause, "the machine");
+}
+
 static void the_narrowest_group_above_decides(void **unused)
 {
     (void)unused;
@@ -138,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(without_groups_the_machine_decides, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(without_proc_free_memory_counts, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(the_narrowest_group_above_decides, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(version_1_counts_too, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(a_container_sees_its_own_root, setup, folder_teardown),
