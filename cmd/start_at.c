@@ -10,6 +10,7 @@
 #include <time.h>
 
 static const double nap_s = 0.05;
+static const double most_s = 7 * 86400.0; /* a later time is a mistake */
 
 /* "2026-01-31T12:00:00Z", or "@1769860800" as of touch and date. Returns 0 or -EINVAL. */
 static int parse(const char *text, double *unix_s)
@@ -31,6 +32,14 @@ static int parse(const char *text, double *unix_s)
                       text);
 }
 
+static double left_s(double unix_s)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return unix_s - (double)now.tv_sec - (double)now.tv_nsec * 1e-9;
+}
+
 int start_at_check(const struct job *job)
 {
     double unix_s;
@@ -40,15 +49,13 @@ int start_at_check(const struct job *job)
     if (job->runs != 1 || job->against || job->beside || job->paired)
         return fail(EINVAL, "--start-at starts one run: it needs --runs 1, and neither --against, "
                             "--paired nor --beside");
-    return parse(job->start_at, &unix_s);
-}
-
-static double left_s(double unix_s)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return unix_s - (double)now.tv_sec - (double)now.tv_nsec * 1e-9;
+    const int code = parse(job->start_at, &unix_s);
+    return code || left_s(unix_s) <= most_s
+               ? code
+               : fail(EINVAL,
+                      "--start-at %s: %.0f days from now, expected at most 7 (seconds, not "
+                      "milliseconds)",
+                      job->start_at, left_s(unix_s) / 86400);
 }
 
 static int wait_until(const struct start_at *start, double unix_s)

@@ -14,6 +14,7 @@ struct budget {
     const struct job *job;
     const struct catalog *catalog;
     const struct plan_traits *plan;
+    const char *shuffle;
     bool direct;
     uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes, hints_bytes;
     uint64_t held_bytes, available_bytes;
@@ -63,7 +64,7 @@ static uint64_t choose_records(const struct budget *budget, struct result *resul
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             result->shuffle, (unsigned long long)budget->plan->slots, least, given);
+             budget->shuffle, (unsigned long long)budget->plan->slots, least, given);
         return 0;
     }
     uint64_t share = records_share_bytes(budget);
@@ -73,7 +74,7 @@ static uint64_t choose_records(const struct budget *budget, struct result *resul
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             result->shuffle, (unsigned long long)budget->plan->slots, least, given,
+             budget->shuffle, (unsigned long long)budget->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
@@ -210,6 +211,7 @@ int budget_make(const struct engine_config *config, const struct plan_traits *pl
         .job = config->job,
         .catalog = config->catalog,
         .plan = plan,
+        .shuffle = config->plugins->shuffle.text,
         .direct = config->plugins->direct,
         .batches_bytes = batches_bytes,
         .decode_bytes = workers * (config->catalog->record_bytes_max + decoder_bytes),

@@ -84,8 +84,11 @@ says "rank0.json: is rank 0, as a.json"
     expect 1 "$IOBENCH" $RUN --start-at 2026-01-31T12:00:00Z
     says "too late: choose a later time"
 
+    expect 2 "$IOBENCH" $RUN --start-at @"$(date +%s)000"
+    says "days from now"
+
     # A signal ends the wait.
-    "$IOBENCH" $RUN --start-at @4102444800 >wait.txt 2>&1 &
+    "$IOBENCH" $RUN --start-at @$(($(date +%s) + 3600)) >wait.txt 2>&1 &
     job=$!
     # Once it, not the shell before it, handles SIGTERM: bit 14 of its mask.
     until grep -q '^iobench$' /proc/$job/comm && grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$job/status; do

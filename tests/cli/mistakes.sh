@@ -97,6 +97,10 @@ for command in "inspect set" "verify set" "shuffle epoch" "plan tiny" "show set"
 done
 rm foreign
 
+# Too little memory names the shuffle that needs more, also for the ceiling.
+try 1 --data set --memory 1
+err "shuffle epoch holds 1 records"
+
 # None left anything behind.
 rm -f kept out err
 [ "$(ls)" = "$before" ] || fault "files before: $before; now: $(ls)"
