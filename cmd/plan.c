@@ -328,6 +328,8 @@ static void print_plan(const struct plan_view *view)
                  view->network->name, view->backend, view->precision,
                  view->request.training ? "training" : "inference", view->request.batch_size,
                  shape->width, shape->height);
+    if (*view->schedule.library)
+        words_printf(stdout, "", 0, "Engines of %s", view->schedule.library);
     if (view->flops_per_s > 0) {
         words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
                      view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
@@ -410,8 +412,9 @@ static json_t *json_plan(const struct plan_view *view)
     for (uint32_t i = 0; i < view->schedule.count; i++)
         json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "network",
-        view->network->name, "backend", view->backend, "precision", view->precision, "training",
+        "{s:s, s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "network",
+        view->network->name, "backend", view->backend, "precision", view->precision, "library",
+        *view->schedule.library ? json_text(view->schedule.library) : json_null(), "training",
         request->training, "batch_size", (json_int_t)request->batch_size, "side",
         (json_int_t)request->graph->nodes[0].shape.height, "classes",
         (json_int_t)request->graph->classes, "peak_flops_per_s", json_known(view->flops_per_s),

@@ -20,7 +20,7 @@ enum schedule_phase {
 
 extern const char *const schedule_phases[SCHEDULE_PHASES]; /* their names */
 
-enum { SCHEDULE_ENGINE_BYTES = 64, SCHEDULE_FUSED_BYTES = 96 };
+enum { SCHEDULE_ENGINE_BYTES = 64, SCHEDULE_FUSED_BYTES = 96, SCHEDULE_LIBRARY_BYTES = 32 };
 
 /* Byte counts include each tensor once per step, and no workspace. */
 struct schedule_step {
@@ -38,8 +38,9 @@ struct schedule_step {
 struct schedule {
     struct schedule_step *steps;
     uint32_t count;
-    double flops_per_s, bytes_per_s; /* peaks of this machine; 0: not measured */
-    const char *peaks;               /* how they were measured */
+    char library[SCHEDULE_LIBRARY_BYTES]; /* whose engines these are, with its version; "": none */
+    double flops_per_s, bytes_per_s;      /* peaks of this machine; 0: not measured */
+    const char *peaks;                    /* how they were measured */
 };
 
 struct schedule_request {

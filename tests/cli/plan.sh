@@ -131,8 +131,21 @@ if built_with CUDA; then
         python3 check.py plan.json networks.json || die "cuda, $options"
     done
     expect 0 "$IOBENCH" plan resnet50 --backend cuda --batch-size 4 --gpu h100 --sandbox $sandbox
-    says "cuDNN engine" "two BNs, add, ReLU before, BN statistics" "ReLU, add, two BNs backward" \
+    says "Engines of cuDNN 9." "cuDNN engine" "two BNs, add, ReLU before, BN statistics" "ReLU, add, two BNs backward" \
         device_norm_backward_apply device_optimise
+
+    # All of the schedule that bench/device.sh runs: a change of a kernel, engine, fusion, byte or bucket shows here. The
+    # engines are those of one version of cuDNN. To renew it, review what differs:
+    #   COLUMNS=80 ./iobench plan resnet50 --backend cuda --gpu h100 --batch-size 256 >../tests/golden/plan-h100.txt
+    golden=$SRCDIR/tests/golden/plan-h100.txt
+    expect 0 env COLUMNS=80 "$IOBENCH" plan resnet50 --backend cuda --gpu h100 --batch-size 256 --sandbox $sandbox
+    # shellcheck disable=SC2154 # expect sets it
+    printf '%s\n' "$out" >plan.txt
+    if grep -qxF "$(sed -n 2p "$golden")" plan.txt; then
+        diff "$golden" plan.txt >differs || die "the schedule differs from $golden: $(head -40 differs)"
+    else
+        echo "the golden schedule is of another library: $(sed -n 2p "$golden"), here $(sed -n 2p plan.txt)"
+    fi
 fi
 
 expect 2 "$IOBENCH" plan nosuch

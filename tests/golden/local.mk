@@ -67,3 +67,6 @@ tests_golden_order_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += tests/golden/peer_shuffle.py
 
 EXTRA_DIST += tests/golden/make_trainer.py tests/golden/trainer.golden
+
+# The steps of ResNet-50 on an H100; tests/cli/plan.sh compares, and says how to renew it.
+EXTRA_DIST += tests/golden/plan-h100.txt

@@ -192,8 +192,11 @@ static void list_own(const struct cpu_program *program, const struct cpu_step *s
 int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule)
 {
     enum schedule_phase phase = SCHEDULE_FORWARD;
+    const dnnl_version_t *version = dnnl_version();
     int code = 0;
 
+    snprintf(schedule->library, sizeof schedule->library, "oneDNN %d.%d.%d", version->major,
+             version->minor, version->patch);
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
         const struct cpu_step *step = &program->steps[i];
         if (step->kind == CPU_READY)

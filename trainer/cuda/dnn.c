@@ -99,6 +99,13 @@ void dnn_close(struct dnn *dnn)
 
 /* ---- names ---- */
 
+void dnn_name_library(char *text, size_t bytes)
+{
+    const size_t version = cudnnGetVersion();
+
+    snprintf(text, bytes, "cuDNN %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+}
+
 static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, char key[KEY_BYTES])
 {
     static const char *const kinds[] = {"forward", "data", "weight"};

@@ -23,6 +23,8 @@ struct dnn_config {
 
 int dnn_open(struct dnn **dnn, const struct dnn_config *config);
 void dnn_close(struct dnn *dnn);
+/* "cuDNN 9.19.0". */
+void dnn_name_library(char *text, size_t bytes);
 
 /* A plan as callers see it; dnn.c knows the rest. */
 struct dnn_plan {

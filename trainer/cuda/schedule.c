@@ -114,6 +114,7 @@ int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double 
     enum schedule_phase phase = SCHEDULE_FORWARD;
     int code = 0;
 
+    dnn_name_library(schedule->library, sizeof schedule->library);
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
         const struct cuda_step *step = &program->steps[i];
         struct schedule_step row = {.node = step->node, .operation = step->kernel->operation};
