@@ -231,6 +231,12 @@ int backend_update(struct backend *backend, const struct backend_update *update)
     return backend->ops->update(backend->state, update);
 }
 
+int backend_prepare(struct backend *backend, uint32_t count, bool learns)
+{
+    assert(backend->loaded && count > 0 && count <= backend->config.batch_size);
+    return backend->ops->prepare ? backend->ops->prepare(backend->state, count, learns) : 0;
+}
+
 int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
                   struct backend_loss *loss)
 {

@@ -152,6 +152,9 @@ struct backend_ops {
      * if there is none, for the last update, whose time alone is reported. Drain this way before
      * load(), save(), and when switching between training and inference. */
     int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
+    /* Make, off the clock, what run() makes for the first batch of `count` images: a last, smaller
+     * one, or an evaluation. No batch is in flight. NULL: nothing is made. */
+    int (*prepare)(void *state, uint32_t count, bool learns);
     /* No more batches follow, and the exchange that enqueue() feeds is about to close: drop
      * anything kept for replay. Never waits. NULL: nothing is kept. */
     void (*forget)(void *state);
@@ -206,6 +209,8 @@ int backend_finish(struct backend *backend, double label_smoothing, backend_grad
 void backend_forget(struct backend *backend);
 int backend_update(struct backend *backend, const struct backend_update *update);
 
+/* After the weights are loaded, with no batch in flight. */
+int backend_prepare(struct backend *backend, uint32_t count, bool learns);
 /* loss may be NULL. Without labels, no row is counted. */
 int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
                   struct backend_loss *loss);

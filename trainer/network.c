@@ -70,6 +70,11 @@ static int network_open(void *state, const void *settings_given,
     return training_open(state, &where);
 }
 
+static int network_prepare(void *state, uint32_t count)
+{
+    return training_prepare(state, count, true);
+}
+
 static int network_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct backend_loss loss;
@@ -94,6 +99,7 @@ const struct trainer_ops trainer_network = {
     .close = training_close,
     .allocate = training_allocate,
     .release = training_release,
+    .prepare = network_prepare,
     .step = network_step,
     .finish = network_finish,
     .memory = training_memory,

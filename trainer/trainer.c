@@ -82,6 +82,11 @@ void trainer_release(struct trainer *trainer, void *memory)
         free(memory);
 }
 
+int trainer_prepare(struct trainer *trainer, uint32_t count)
+{
+    return trainer->ops->prepare ? trainer->ops->prepare(trainer->state, count) : 0;
+}
+
 int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times)
 {

@@ -71,6 +71,8 @@ struct trainer_ops {
     /* Memory for rows; ops NULL: ordinary memory. */
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
+    /* Batches of `count` samples will come: make what they need, off the clock. NULL: nothing. */
+    int (*prepare)(void *state, uint32_t count);
     /* The batch belongs to the caller again on return. A device may still be computing: times are
      * then those of an earlier step, or all 0. */
     int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
@@ -103,6 +105,7 @@ int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
 void trainer_close(struct trainer *trainer);
 void *trainer_allocate(struct trainer *trainer, size_t bytes);
 void trainer_release(struct trainer *trainer, void *memory);
+int trainer_prepare(struct trainer *trainer, uint32_t count);
 int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times);
 int trainer_finish(struct trainer *trainer, struct trainer_times *times);

@@ -389,6 +389,11 @@ static int average_statistics(struct training *training, float *mine, float *all
     return ranks_meet(ranks, backend_load(&training->backend, NULL, NULL, mine), NULL);
 }
 
+int training_prepare(struct training *training, uint32_t count, bool learns)
+{
+    return backend_prepare(&training->backend, count, learns);
+}
+
 int training_average_statistics(struct training *training)
 {
     const uint64_t floats = training->graph->statistic_floats;

@@ -72,6 +72,9 @@ uint64_t training_activation_bytes(const struct training *training);
  * batch not yet reported, or none (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
+/* Batches of `count` images will come, to learn from or to infer: compile for them now, off the
+ * clock. After weights were loaded, with no batch in flight. */
+int training_prepare(struct training *training, uint32_t count, bool learns);
 /* Wait for the oldest batch not yet reported. Returns 1, or 0 if none is left: times are then of
  * the last update, if a device had not reported it. Call until then before training_save() and
  * training_load(), and when switching between training and inference. */

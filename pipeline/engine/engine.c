@@ -67,6 +67,37 @@ struct plan_scope engine_scope(const struct job *job, const struct catalog *cata
     };
 }
 
+/* Those of an epoch that begins at this point. */
+static int count_draws(const struct job *job, struct plan *plan, const struct resume_point *point,
+                       uint64_t *draws)
+{
+    const uint64_t limit = order_rank_samples(&job->order);
+    int code = plan_begin(plan, point->epoch);
+
+    if (code)
+        return code;
+    *draws = plan_draws(plan);
+    *draws -= *draws < point->sample ? *draws : point->sample;
+    if (limit && *draws > limit)
+        *draws = limit;
+    return 0;
+}
+
+int engine_draws(const struct job *job, const struct job_plugins *plugins,
+                 const struct catalog *catalog, uint64_t *draws)
+{
+    struct plan_scope scope = engine_scope(job, catalog);
+    struct plan plan;
+
+    scope.memory_bytes = memory_available_bytes();
+    int code = plan_open(&plan, &plugins->shuffle, &scope);
+
+    if (code == 0)
+        code = count_draws(job, &plan, &(struct resume_point){0}, draws);
+    plan_close(&plan);
+    return code;
+}
+
 static int open_plan(struct engine *engine)
 {
     const struct job *job = engine->config.job;
@@ -91,6 +122,23 @@ static void touch_rows(const struct engine *engine, size_t row_bytes, uint32_t b
         memset((char *)engine->rows + i * batch_size * row_bytes, 0, filled * row_bytes);
 }
 
+/* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
+static int prepare_trainer(struct engine *engine)
+{
+    const struct engine_config *config = &engine->config;
+    const uint64_t batch_size = config->job->batch_size;
+    uint64_t draws;
+
+    if (!engine->trainer.ops->prepare)
+        return 0;
+    int code = count_draws(config->job, &engine->plan, &engine->resume, &draws);
+    if (code == 0 && draws >= batch_size)
+        code = trainer_prepare(&engine->trainer, (uint32_t)batch_size);
+    if (code == 0 && draws % batch_size)
+        code = trainer_prepare(&engine->trainer, (uint32_t)(draws % batch_size));
+    return code;
+}
+
 static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffers)
 {
     const struct job *job = engine->config.job;
@@ -109,6 +157,8 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
         engine->trainer = *engine->config.trainer;
     else
         code = trainer_open(&engine->trainer, &engine->config.plugins->trainer, &config);
+    if (code == 0)
+        code = prepare_trainer(engine);
     if (code)
         return code;
     engine->rows_bytes = row_bytes * job->batch_size * buffers;

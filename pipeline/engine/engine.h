@@ -15,6 +15,10 @@ struct engine;
 /* Return the scope of this job's plans. */
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
 
+/* The draws of this job's first epoch. */
+int engine_draws(const struct job *job, const struct job_plugins *plugins,
+                 const struct catalog *catalog, uint64_t *draws);
+
 /* Called about ten times a second in the trainer's loop; a result other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);
 

@@ -4,7 +4,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "pipeline/jobs/find.h"
-#include "shuffle/plan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,21 +49,7 @@ int input_find(struct network_input *input, const struct job *job, const char *d
 
 int input_draws(const struct network_input *input, uint64_t *draws)
 {
-    struct plan_scope scope = engine_scope(&input->job, input->catalog);
-    struct plan plan;
-
-    scope.memory_bytes = memory_available_bytes();
-    int code = plan_open(&plan, &input->plugins.shuffle, &scope);
-
-    if (code == 0)
-        code = plan_begin(&plan, 0);
-    if (code == 0)
-        *draws = plan_draws(&plan);
-    plan_close(&plan);
-    const uint64_t limit = order_rank_samples(&input->job.order);
-    if (code == 0 && limit && *draws > limit)
-        *draws = limit;
-    return code;
+    return engine_draws(&input->job, &input->plugins, input->catalog, draws);
 }
 
 void input_shut(struct network_input *input)
@@ -88,6 +73,13 @@ static void count(struct network_input *input, const struct trainer_times *times
     input->correct_top5 += loss->correct_top5;
     if (input->finished)
         input->finished(input->context, times, loss);
+}
+
+static int prepare(void *state, uint32_t count)
+{
+    const struct network_input *input = state;
+
+    return training_prepare(input->training, count, input->use == INPUT_LEARN);
 }
 
 static int step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
@@ -136,6 +128,7 @@ static const char *notice(void *state)
 static const struct trainer_ops network_trainer = {.plugin = {.name = "network"},
                                                    .allocate = allocate,
                                                    .release = release,
+                                                   .prepare = prepare,
                                                    .step = step,
                                                    .finish = finish,
                                                    .memory = measure_memory,

@@ -235,6 +235,37 @@ static void partial(const char *backend, struct graph *graph)
     training_end(&little);
 }
 
+/* What was prepared for is not made later, on the clock. */
+static void prepared(const char *backend, struct graph *graph)
+{
+    struct backend_memory opened, ready, after;
+    struct training training;
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    training_batch(&training, 0);
+    backend_memory(&training.backend, &opened);
+    assert_int_equal(backend_prepare(&training.backend, BATCH - 1, true), 0);
+    assert_int_equal(backend_prepare(&training.backend, BATCH - 1, false), 0);
+    backend_memory(&training.backend, &ready);
+    if (strcmp(backend, "cpu") == 0) /* keeps what it computes from the weights */
+        assert_true(ready.workspace_bytes > opened.workspace_bytes);
+    training.batch.count = BATCH - 1;
+    training_step(&training, 0.1);
+    assert_int_equal(backend_infer(&training.backend, &training.batch, NULL, NULL), 0);
+    backend_memory(&training.backend, &after);
+    assert_int_equal(after.workspace_bytes, ready.workspace_bytes);
+    assert_int_equal(after.activation_bytes, ready.activation_bytes);
+    assert_int_equal(after.device_bytes, ready.device_bytes);
+    training_end(&training);
+}
+
+static void batches_that_were_prepared_make_nothing(void **unused)
+{
+    (void)unused;
+    each_backend(small, prepared);
+}
+
 static void partial_batches_count_what_they_have(void **unused)
 {
     (void)unused;
@@ -610,6 +641,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(training_resumes_bit_for_bit),
         cmocka_unit_test(gradients_said_to_be_final_are),
+        cmocka_unit_test(batches_that_were_prepared_make_nothing),
         cmocka_unit_test(partial_batches_count_what_they_have),
         cmocka_unit_test(batches_that_share_an_update_are_as_one),
         cmocka_unit_test(labels_that_are_no_class_are_refused),

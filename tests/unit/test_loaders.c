@@ -20,6 +20,10 @@ enum { SAMPLES = 1500, SHARDS = 3, BYTES_MAX = 30000 };
 
 /* ---- a trainer that records its input ---- */
 
+enum { BATCH = 64 };
+
+static bool prepared[BATCH + 1]; /* by size of a batch, before the clock starts */
+
 struct seen {
     uint32_t count;
     struct {
@@ -30,11 +34,21 @@ struct seen {
 
 static struct seen *seen;
 
+static int prepare(void *state, uint32_t count)
+{
+    (void)state;
+    assert_int_equal(seen->count, 0);
+    assert_true(count > 0 && count <= BATCH);
+    prepared[count] = true;
+    return 0;
+}
+
 static int write_down(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     const uint64_t *rows = batch->rows;
 
     (void)state;
+    assert_true(prepared[batch->count]);
     *times = (struct trainer_times){0};
     for (uint32_t i = 0; i < batch->count; i++) {
         assert_true(seen->count < 2 * SAMPLES);
@@ -44,7 +58,8 @@ static int write_down(void *state, const struct trainer_batch *batch, struct tra
     return 0;
 }
 
-static const struct trainer_ops recorder = {.plugin = {.name = "recorder"}, .step = write_down};
+static const struct trainer_ops recorder = {
+    .plugin = {.name = "recorder"}, .prepare = prepare, .step = write_down};
 
 /* ---- data sets ---- */
 
@@ -112,6 +127,7 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
         .job = &job, .plugins = &plugins, .catalog = catalog, .trainer = &trainer};
     seen = into;
     memset(seen, 0, sizeof *seen);
+    memset(prepared, 0, sizeof prepared);
     struct engine *engine = engine_create(&site, &result);
     if (!engine || engine_run(engine, 2, &hooks, &result_run, &result))
         fail_msg("%s, %s, %s loaders: %s", reader, shuffle, loaders, fail_reason());

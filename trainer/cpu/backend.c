@@ -315,6 +315,13 @@ static int cpu_run(void *state, const struct backend_pass *pass, struct backend_
     return code;
 }
 
+static int cpu_prepare(void *state, uint32_t count, bool learns)
+{
+    struct cpu_program *program;
+
+    return find_program(state, count, learns, &program);
+}
+
 /* Hash of the parameters' layouts. */
 static uint64_t layout_of(const struct cpu_model *model)
 {
@@ -450,6 +457,7 @@ const struct backend_ops iobench_backend_cpu = {
     .load = cpu_load,
     .save = cpu_save,
     .run = cpu_run,
+    .prepare = cpu_prepare,
     .update = cpu_update,
     .memory = cpu_memory,
     .schedule = cpu_schedule,

@@ -258,6 +258,14 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     return code || !started ? code : cuda_program_report_ready(started, pass);
 }
 
+static int cuda_prepare(void *state, uint32_t count, bool learns)
+{
+    struct cuda_program *program;
+
+    assert(nothing_flies(state));
+    return find_program(state, count, learns, &program);
+}
+
 /* NCCL waits forever for graphs that contain its sums. */
 static void cuda_forget(void *state)
 {
@@ -395,6 +403,7 @@ const struct backend_ops iobench_backend_cuda = {
     .load = cuda_load,
     .save = cuda_save,
     .run = cuda_run,
+    .prepare = cuda_prepare,
     .forget = cuda_forget,
     .update = cuda_update,
     .allocate = cuda_batches,
