@@ -29,7 +29,8 @@ struct training_run {
     const struct network_input *current; /* of the two */
     struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
-    uint64_t start_ns; /* start of the first step, moved back by the time before a resume */
+    uint64_t start_ns;   /* start of the first step, moved back by the time before a resume */
+    uint64_t elapsed_ns; /* that time */
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported but for */
     struct histogram evaluation_latency_ns;
@@ -62,7 +63,7 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
     training->current = &training->learn;
     input_forget(&training->learn);
     if (training->start_ns == 0)
-        training->start_ns = clock_now_ns();
+        training->start_ns = clock_now_ns() - training->elapsed_ns;
     return code;
 }
 
@@ -304,7 +305,7 @@ static int resume(struct training_run *training)
                     (unsigned long long)position.epoch, (unsigned long long)steps_per_epoch);
     training->result->first_epoch = position.epoch;
     training->samples = position.samples;
-    training->start_ns = clock_now_ns() - position.elapsed_ns;
+    training->elapsed_ns = position.elapsed_ns;
     if (position.epoch >= job->job.epochs)
         return fail(EINVAL, "%s: all %llu epochs are done: give more --epochs",
                     training->checkpoint_path, (unsigned long long)position.epoch);

@@ -104,6 +104,21 @@ again train.json again.json
 expect 0 "$IOBENCH" compare train.json again.json
 says "AU"
 
+# ---- a resumed training's clock does not run while caches are dropped ----
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 0 "$IOBENCH" $TRAIN --checkpoint point --epochs 1 --json before.json
+    expect 0 "$IOBENCH" $TRAIN --checkpoint point --resume --drop-caches --server-drop-cmd 'sleep 0.2' --json after.json
+}
+python3 - <<'END' || die "time to accuracy counts the drop"
+import json
+before, after = (json.load(open(name)) for name in ("before.json", "after.json"))
+phases = {row["phase"]: row for row in after["jobs"][0]["series"]["phases"]}
+took = after["epochs"][-1]["elapsed_s"] - before["epochs"][-1]["elapsed_s"]
+most = phases["checkpoint"]["from_s"] - phases["drop"]["to_s"]
+assert 0 < took < most + 1e-6, (took, most)
+END
+
 # ---- pages kept resident by another process's mapping are reported ----
 hold_mapped 'set/*-of-*'
 # shellcheck disable=SC2086 # words without blanks
