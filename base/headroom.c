@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/headroom.h"
 
+#include "base/control_group.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -85,46 +86,6 @@ static void look_at_group(struct headroom *headroom, const char *folder,
     lower(headroom, limit > usage ? limit - usage : 0, "its control group");
 }
 
-/* "4:memory:/path"; in version 2 "0::/path". */
-static bool find_path(const char *proc, bool version1, char *path, size_t path_bytes)
-{
-    FILE *file = open_in(proc, "self/cgroup");
-    char line[512];
-    bool found = false;
-
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *controllers = strchr(line, ':'), *end = strrchr(line, '\n');
-        char *place = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!place || !end) /* longer lines cannot be parsed */
-            continue;
-        *place++ = *end = '\0';
-        char *rest = controllers + 1, *word;
-        found = !version1 && !*rest;
-        while (version1 && !found && (word = strsep(&rest, ",")))
-            found = strcmp(word, "memory") == 0;
-        if (found)
-            snprintf(path, path_bytes, "%s", strcmp(place, "/") ? place : "");
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
-
-bool headroom_find_group(struct headroom_group *group, const char *proc, const char *sys)
-{
-    char path[380];
-
-    group->version1 = find_path(proc, true, path, sizeof path);
-    if (!group->version1 && !find_path(proc, false, path, sizeof path))
-        return false;
-    snprintf(group->root, sizeof group->root, "%.100s/fs/cgroup%s", sys,
-             group->version1 ? "/memory" : "");
-    snprintf(group->folder, sizeof group->folder, "%s%s", group->root, path);
-    if (strstr(path, "/..") || !file_is_folder(group->folder))
-        snprintf(group->folder, sizeof group->folder, "%s", group->root);
-    return true;
-}
-
 static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t used_bytes,
                           const char *cause)
 {
@@ -150,7 +111,7 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
                                                                        "MemTotal:"};
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     unsigned long long space = 0, data = 0;
-    struct headroom_group group;
+    struct control_group group;
 
     *headroom = (struct headroom){
         .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
@@ -158,13 +119,12 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
     };
     if (!headroom->available_bytes)
         headroom->available_bytes = free_bytes();
-    if (headroom_find_group(&group, proc, sys)) {
+    if (control_group_find(&group, "memory", proc, sys)) {
         const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
         const struct group_names *names = group.version1 ? &version1_names : &version2_names;
-        for (char *end; strlen(group.folder) >= strlen(group.root); *end = '\0') {
+        do
             look_at_group(headroom, group.folder, names, machine_bytes);
-            end = strrchr(group.folder, '/');
-        }
+        while (control_group_up(&group));
     }
     FILE *file = open_in(proc, "self/statm");
     if (file && fscanf(file, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)

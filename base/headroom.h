@@ -7,7 +7,6 @@
 #ifndef IOBENCH_BASE_HEADROOM_H
 #define IOBENCH_BASE_HEADROOM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct headroom {
@@ -17,14 +16,5 @@ struct headroom {
 };
 
 void headroom_find(struct headroom *headroom, const char *proc, const char *sys);
-
-/* Find the folder of the control group that accounts this process's memory, and the root of the
- * hierarchy. In a container the group's path may be the host's and invisible: then the root stands
- * for the group. Returns false if no group accounts memory. */
-struct headroom_group {
-    char root[128], folder[512];
-    bool version1;
-};
-bool headroom_find_group(struct headroom_group *group, const char *proc, const char *sys);
 
 #endif

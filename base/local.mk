@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	base/bytes.c base/bytes.h \
 	base/child.c base/child.h \
 	base/clock.c base/clock.h \
+	base/control_group.c base/control_group.h \
 	base/crc32c.c base/crc32c.h \
 	base/draft.c base/draft.h \
 	base/escape.c base/escape.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/thread.h"
 
-#include "base/file.h"
+#include "base/control_group.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -72,35 +72,10 @@ bool thread_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uin
     return pthread_cond_timedwait(condition, lock, &until) == 0;
 }
 
-/* cgroup v2 "max 100000" or "150000 100000"; v1 has the two numbers in two files. */
-static unsigned cgroup_cpu_quota(void)
-{
-    double quota = 0, period = 0;
-    FILE *file = file_stream_kernel("/sys/fs/cgroup/cpu.max");
-
-    if (file) {
-        if (fscanf(file, "%lf %lf", &quota, &period) != 2)
-            quota = 0;
-        fclose(file);
-    } else if ((file = file_stream_kernel("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))) {
-        if (fscanf(file, "%lf", &quota) != 1 || quota < 0)
-            quota = 0;
-        fclose(file);
-        if ((file = file_stream_kernel("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))) {
-            if (fscanf(file, "%lf", &period) != 1)
-                period = 0;
-            fclose(file);
-        }
-    }
-    if (quota <= 0 || period <= 0)
-        return 0;
-    return quota < period ? 1 : (unsigned)(quota / period);
-}
-
 unsigned thread_cpu_count(void)
 {
     cpu_set_t set;
-    unsigned count = 1, quota = cgroup_cpu_quota();
+    unsigned count = 1, quota = control_group_cpus("/proc", "/sys");
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         count = (unsigned)CPU_COUNT(&set);

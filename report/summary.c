@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { SHORT_RUN_NS = 1000000000, HEADS_MOST = 1000 };
-static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
+static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5, CPU_SHARE = 0.75;
 
 const char *summary_limit_name(enum result_limit limit)
 {
@@ -277,6 +277,26 @@ static void advise_source(const struct result *result, struct summary *summary)
                         "--memory-limit below the size of the set, or use --direct");
 }
 
+/* Busy decode threads compute, but for those that wait for a GPU: time in which they had no CPU is
+ * not decoding. */
+static void advise_decoding(const struct result *result, struct summary *summary)
+{
+    const struct result_epoch *all = &summary->all;
+    const double busy_s = (double)all->waits.decode_busy_ns * 1e-9;
+    const double cpu_s = all->cpu_user_s + all->cpu_system_s;
+
+    if (!result->decoder_engine[0] && cpu_s < CPU_SHARE * busy_s)
+        advise(summary,
+               "decode threads were busy for %.3g s, but the process got only %.3g s of CPU: other "
+               "processes, the hypervisor or a CPU limit (cgroup) had the rest, so this is not "
+               "what these CPUs decode",
+               busy_s, cpu_s);
+    advise(summary,
+           "storage is faster: measure it with 'iobench run --decode none', or add CPUs (now %u "
+           "decode threads)",
+           result->threads);
+}
+
 /* Doubts about the figure, and suggestions for obtaining a better one. */
 static void make_advice(const struct result *result, struct summary *summary)
 {
@@ -326,10 +346,7 @@ static void make_advice(const struct result *result, struct summary *summary)
                result->floor_samples_per_s);
     advise_source(result, summary);
     if (summary->limit == RESULT_LIMIT_DECODE)
-        advise(summary,
-               "storage is faster: measure it with 'iobench run --decode none', or add CPUs (now "
-               "%u decode threads)",
-               result->threads);
+        advise_decoding(result, summary);
     if (summary->limit == RESULT_LIMIT_UPLOAD)
         advise(summary, "the device cannot take batches faster: check its PCIe link with "
                         "nvidia-smi -q, and ahead=N of the backend");

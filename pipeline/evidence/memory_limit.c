@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/folder.h"
-#include "base/headroom.h"
+#include "base/control_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,10 +121,10 @@ int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots 
                        uint64_t bytes)
 {
     char parent[512], size[32];
-    struct headroom_group own;
+    struct control_group own;
 
     *limit = (struct memory_limit){0};
-    if (!headroom_find_group(&own, roots->proc, roots->sys))
+    if (!control_group_find(&own, "memory", roots->proc, roots->sys))
         return fail(ENOENT, "--memory-limit: no control group counts memory");
     const bool version1 = own.version1;
     snprintf(limit->from, sizeof limit->from, "%s", own.folder);

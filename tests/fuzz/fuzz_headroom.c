@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel's memory files: form feeds split the input into the files below; a file without text
- * does not exist. */
+ * The kernel's files of memory and CPUs: form feeds split the input into the files below; a file
+ * without text does not exist. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
 
 static const char *const file_names[] = {
-    "/proc/self/cgroup", "/proc/meminfo",          "/proc/self/statm",
-    "/memory.max",       "/memory.current",        "/memory.stat",
-    "/memory.high",      "/memory.limit_in_bytes", "/memory.usage_in_bytes"};
+    "/proc/self/cgroup",      "/proc/meminfo", "/proc/self/statm",  "/memory.max",
+    "/memory.current",        "/memory.stat",  "/memory.high",      "/memory.limit_in_bytes",
+    "/memory.usage_in_bytes", "/cpu.max",      "/cpu.cfs_quota_us", "/cpu.cfs_period_us"};
 enum { FILES = sizeof file_names / sizeof *file_names };
 
 static struct {
@@ -38,6 +38,7 @@ static bool is_some_folder(const char *path)
 /* Replace its functions, not its symbols: it reads the files above. */
 #define file_stream_kernel open_text
 #define file_is_folder is_some_folder
+#include "base/control_group.c"
 #include "base/headroom.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -53,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     }
     opened = 0;
     headroom_find(&headroom, "/proc", "/sys");
+    control_group_cpus("/proc", "/sys");
     FUZZ_CHECK(headroom.cause && *headroom.cause);
     FUZZ_CHECK(opened <= 4096);
     free(copy);

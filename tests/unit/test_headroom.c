@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Available memory, from trees of files like those of kernels. */
+ * Available memory and CPUs, from trees of files like those of kernels. */
 #include "tests/unit/folder.h"
 
+#include "base/control_group.h"
 #include "base/headroom.h"
 
 #include <sys/resource.h>
@@ -114,6 +115,40 @@ static void a_container_sees_its_own_root(void **unused)
     }
 }
 
+static unsigned cpus(void)
+{
+    return control_group_cpus(folder_path("proc"), folder_path("sys"));
+}
+
+/* Batch systems and systemd limit a group of their own, at any level. */
+static void the_smallest_quota_above_decides(void **unused)
+{
+    (void)unused;
+    folder_put("proc/self/cgroup", "0::/slurm/job_8/step\n");
+    folder_put("sys/fs/cgroup/slurm/job_8/step/cpu.max", "max 100000\n");
+    assert_int_equal(cpus(), 0);
+    folder_put("sys/fs/cgroup/slurm/job_8/cpu.max", "350000 100000\n");
+    assert_int_equal(cpus(), 3);
+    folder_put("sys/fs/cgroup/slurm/cpu.max", "800000 100000\n");
+    assert_int_equal(cpus(), 3);
+    folder_put("sys/fs/cgroup/slurm/job_8/step/cpu.max", "5000 50000\n");
+    assert_int_equal(cpus(), 1);
+
+    folder_put("proc/self/cgroup", "5:cpu,cpuacct:/box/me\n0::/slurm/job_8\n");
+    folder_put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    folder_put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    folder_put("sys/fs/cgroup/cpu/box/me/cpu.cfs_quota_us", "-1\n");
+    folder_put("sys/fs/cgroup/cpu/box/me/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(cpus(), 0);
+    folder_put("sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "200000\n");
+    folder_put("sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(cpus(), 2);
+
+    folder_put("proc/self/cgroup", "0::/system.slice/docker-78.scope\n");
+    folder_put("sys/fs/cgroup/cpu.max", "400000 100000\n");
+    assert_int_equal(cpus(), 4);
+}
+
 static void damaged_files_are_no_limit(void **unused)
 {
     static const char *const texts[] = {"", "\n", "x", "0::", "0::/a", "::::\n", "4:memory\n"};
@@ -152,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_narrowest_group_above_decides, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(version_1_counts_too, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(a_container_sees_its_own_root, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(the_smallest_quota_above_decides, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(damaged_files_are_no_limit, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(the_data_limit_counts, setup, folder_teardown),
     };

@@ -533,6 +533,42 @@ static void bursts_and_drifts_are_told(void **unused)
     assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
 
+/* A second of decoding on two threads, which had the CPU for cpu_s. */
+static struct summary summary_of_decoding(double cpu_s, const char *decoder)
+{
+    struct job job = {0};
+    struct result_epoch epoch = {.samples = 100,
+                                 .batches = 2,
+                                 .wall_ns = SECOND,
+                                 .waits = {.decode_busy_ns = 2 * (uint64_t)SECOND},
+                                 .cpu_user_s = 0.75 * cpu_s,
+                                 .cpu_system_s = 0.25 * cpu_s,
+                                 .limit = RESULT_LIMIT_DECODE};
+    struct result_run run = {.epoch_count = 1, .epochs_run = 1, .epochs = &epoch, .valid = true};
+    struct result result = {.job = &job, .valid = true, .threads = 2, .run_count = 1, .runs = &run};
+    struct summary summary;
+
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    snprintf(result.decoder_engine, sizeof result.decoder_engine, "%s", decoder);
+    assert_int_equal(summary_make(&result, &summary), 0);
+    option_release(job_options, &job);
+    return summary;
+}
+
+/* Threads that decode and wait for a CPU meanwhile are no sign of slow CPUs. */
+static void decoding_without_a_cpu_is_told(void **unused)
+{
+    const char *const starved = "busy for 2 s, but the process got only 1.2 s of CPU";
+    struct summary summary = summary_of_decoding(1.2, "");
+
+    (void)unused;
+    assert_true(advises(&summary, starved) && advises(&summary, "add CPUs"));
+    summary = summary_of_decoding(1.6, "");
+    assert_false(advises(&summary, "of CPU"));
+    summary = summary_of_decoding(1.2, "a GPU");
+    assert_false(advises(&summary, "of CPU"));
+}
+
 static void foreign_files_are_refused(void **unused)
 {
     static const char *const texts[] = {
@@ -628,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(bursts_and_drifts_are_told),
+        cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),

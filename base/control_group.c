@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/control_group.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static FILE *open_of(const char *folder, const char *name)
+{
+    char path[700];
+
+    snprintf(path, sizeof path, "%.600s/%s", folder, name);
+    return file_stream_kernel(path);
+}
+
+/* "4:cpu,cpuacct:/path"; in version 2 "0::/path". controller NULL: version 2. */
+static bool find_path(const char *proc, const char *controller, char *path, size_t path_bytes)
+{
+    FILE *file = open_of(proc, "self/cgroup");
+    char line[512];
+    bool found = false;
+
+    while (file && !found && fgets(line, sizeof line, file)) {
+        char *controllers = strchr(line, ':'), *end = strrchr(line, '\n');
+        char *place = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!place || !end) /* longer lines cannot be parsed */
+            continue;
+        *place++ = *end = '\0';
+        char *rest = controllers + 1, *word;
+        found = !controller && !*rest;
+        while (controller && !found && (word = strsep(&rest, ",")))
+            found = strcmp(word, controller) == 0;
+        if (found)
+            snprintf(path, path_bytes, "%s", strcmp(place, "/") ? place : "");
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool control_group_find(struct control_group *group, const char *controller, const char *proc,
+                        const char *sys)
+{
+    char path[380];
+
+    group->version1 = find_path(proc, controller, path, sizeof path);
+    if (!group->version1 && !find_path(proc, NULL, path, sizeof path))
+        return false;
+    snprintf(group->root, sizeof group->root, "%.80s/fs/cgroup%s%.32s", sys,
+             group->version1 ? "/" : "", group->version1 ? controller : "");
+    snprintf(group->folder, sizeof group->folder, "%s%s", group->root, path);
+    if (strstr(path, "/..") || !file_is_folder(group->folder))
+        snprintf(group->folder, sizeof group->folder, "%s", group->root);
+    return true;
+}
+
+bool control_group_up(struct control_group *group)
+{
+    if (strlen(group->folder) <= strlen(group->root))
+        return false;
+    *strrchr(group->folder, '/') = '\0';
+    return true;
+}
+
+/* The numbers that a file begins with; those that are missing, or words ("max"), stay 0. */
+static void read_numbers(const char *folder, const char *name, double *one, double *two)
+{
+    FILE *file = open_of(folder, name);
+
+    *one = 0;
+    if (file && fscanf(file, two ? "%lf %lf" : "%lf", one, two) < 1)
+        *one = 0;
+    if (file)
+        fclose(file);
+}
+
+unsigned control_group_cpus(const char *proc, const char *sys)
+{
+    static const double most = 1 << 20;
+    struct control_group group;
+    double least = most;
+
+    if (!control_group_find(&group, "cpu", proc, sys))
+        return 0;
+    do {
+        double quota, period = 0;
+        if (group.version1) {
+            read_numbers(group.folder, "cpu.cfs_quota_us", &quota, NULL);
+            read_numbers(group.folder, "cpu.cfs_period_us", &period, NULL);
+        } else {
+            read_numbers(group.folder, "cpu.max", &quota, &period);
+        }
+        if (quota > 0 && period > 0 && quota / period < least)
+            least = quota / period;
+    } while (control_group_up(&group));
+    return least == most ? 0 : least >= 1 ? (unsigned)least : 1;
+}
