@@ -335,6 +335,18 @@ static bool is_same_set(const struct catalog *one, const struct catalog *other)
            memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0;
 }
 
+/* What is amiss with the evaluation set. Its order, decoder and counts are not those of the job. */
+static void tell_evaluation(struct result *result, const struct result *evaluation)
+{
+    for (uint32_t i = 0; i < evaluation->notice_count; i++)
+        result_notice(result, "--eval-data: %s", evaluation->notices[i]);
+    if (evaluation->degraded_reason[0])
+        result_degraded(result, "--eval-data: %.200s", evaluation->degraded_reason);
+    if (evaluation->index_faults)
+        result_degraded(result, "--eval-data: the index omits %llu damaged places",
+                        (unsigned long long)evaluation->index_faults);
+}
+
 static int find_sets(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -351,7 +363,8 @@ static int find_sets(struct training_run *training)
     training->result->job.order.remainder = training->learn.job.order.remainder;
     if (code == 0 && job->evaluation_data) {
         code = input_find(&training->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
-                          job->training.side, job->ranks, result);
+                          job->training.side, job->ranks, &training->evaluation);
+        tell_evaluation(result, &training->evaluation);
         if (code == 0)
             training->result->evaluation_records = training->evaluate.catalog->record_count;
         if (code == 0 && is_same_set(training->learn.catalog, training->evaluate.catalog))

@@ -107,8 +107,15 @@ import json
 train, infer = json.load(open("little.json"))["epochs"][0], json.load(open("infer.json"))["batch_sizes"][0]
 assert infer["samples"] == 60 and train["top1"] == infer["top1"] and train["top5"] == infer["top5"], (train, infer)
 END
+# What is reported of the data is of the training set: its order, its samples left out.
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=6k,seed=6 unseen
 expect 0 train --epochs 1 --eval-data unseen --json unseen.json
+says "Order    shuffle epoch"
+expect 0 "$IOBENCH" pack unseen unsupported -f files
+for folder in unsupported/0*; do echo text >"$folder/odd.avif"; done
+expect 1 train --epochs 1 --eval-data unsupported --json unsupported.json
+says "DEGRADED: --eval-data: 3 samples are left out, of unsupported kinds"
+grep -q '"unread_samples": 0' unsupported.json || die "samples of the evaluation set are counted in the training set"
 grep -q "evaluated on the training set" unseen.json && die "another set is taken for the training set"
 expect 1 train --epochs 4 --checkpoint whole --resume --limit-samples 20
 says "made with 9 updates in 3 epochs, and this data set gives 1 per epoch"
