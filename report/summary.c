@@ -45,7 +45,8 @@ const char *summary_cache_name(enum result_cache cache)
 
 /* ---- collecting ---- */
 
-/* Values of one kind: one for each epoch of each run. */
+/* Values of one kind, one for each run: epochs of a run resemble each other, and are no more
+ * evidence than one. */
 struct figures {
     double *values;
     size_t count;
@@ -104,14 +105,11 @@ static void collect_epoch(const struct result_run *run, const struct result_epoc
                           struct collection *collection)
 {
     const bool first = epoch == run->epochs;
-    struct figures *samples = first ? &collection->first_samples : &collection->later_samples;
-    struct figures *bytes = first ? &collection->first_bytes : &collection->later_bytes;
-    struct figures *au = first ? &collection->first_au : &collection->later_au;
 
-    add(samples, result_epoch_samples_per_s(epoch));
-    add(bytes, result_epoch_bytes_per_s(epoch));
-    add(au, result_epoch_au_percent(epoch));
     if (first) {
+        add(&collection->first_samples, result_epoch_samples_per_s(epoch));
+        add(&collection->first_bytes, result_epoch_bytes_per_s(epoch));
+        add(&collection->first_au, result_epoch_au_percent(epoch));
         summary->first_record_bytes += epoch->record_bytes;
         summary->device_bytes += epoch->device.bytes;
         summary->device_known = summary->device_known && epoch->device.known;
@@ -125,8 +123,17 @@ static void collect_epoch(const struct result_run *run, const struct result_epoc
 static void collect_run(const struct result_run *run, struct summary *summary,
                         struct totals *totals, struct collection *collection)
 {
+    struct result_epoch later = {0};
+
     for (uint32_t i = 0; i < run->epoch_count; i++)
         collect_epoch(run, &run->epochs[i], summary, totals, collection);
+    for (uint32_t i = 1; i < run->epoch_count; i++)
+        result_epoch_add(&later, &run->epochs[i]);
+    if (run->epoch_count > 1) {
+        add(&collection->later_samples, result_epoch_samples_per_s(&later));
+        add(&collection->later_bytes, result_epoch_bytes_per_s(&later));
+        add(&collection->later_au, result_epoch_au_percent(&later));
+    }
     summary->runs++;
     add(&collection->run_samples, result_run_samples_per_s(run));
     add(&collection->run_bytes, result_run_bytes_per_s(run));

@@ -533,6 +533,40 @@ static void bursts_and_drifts_are_told(void **unused)
     assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
 
+/* The epochs of a run share its luck: ten of them are no ten measurements. Rates add up as in a
+ * comparison: a fast epoch counts by its time. */
+static void the_later_epochs_of_a_run_are_one_value(void **unused)
+{
+    struct job job = {0};
+    struct result_epoch epochs[3][4];
+    struct result_run runs[3];
+    struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 3, .runs = runs};
+    struct summary summary;
+
+    (void)unused;
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    job.epochs = 4;
+    for (uint64_t i = 0; i < 3; i++) {
+        for (uint64_t k = 0; k < 4; k++)
+            epochs[i][k] = (struct result_epoch){.samples = 600 * (i + 1),
+                                                 .record_bytes = 6000 * (i + 1),
+                                                 .batches = 2,
+                                                 .compute_ns = SECOND,
+                                                 .wait_ns = SECOND * (k == 3),
+                                                 .wall_ns = (k == 3 ? 4 : 1) * (uint64_t)SECOND};
+        runs[i] = (struct result_run){
+            .number = i, .epoch_count = 4, .epochs_run = 4, .epochs = epochs[i], .valid = true};
+    }
+    assert_int_equal(summary_make(&result, &summary), 0);
+    assert_int_equal(summary.later.samples_per_s.count, 3);
+    assert_near(summary.later.samples_per_s.minimum, 300); /* 1800 in 6 s */
+    assert_near(summary.later.samples_per_s.median, 600);
+    assert_near(summary.later.samples_per_s.coverage, 0.95);
+    assert_near(summary.later.bytes_per_s.median, 6000);
+    assert_near(summary.later.au_percent.median, 75);
+    option_release(job_options, &job);
+}
+
 /* A second of decoding on two threads, which had the CPU for cpu_s. */
 static struct summary summary_of_decoding(double cpu_s, const char *decoder)
 {
@@ -664,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(bursts_and_drifts_are_told),
+        cmocka_unit_test(the_later_epochs_of_a_run_are_one_value),
         cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
