@@ -91,6 +91,13 @@ static int add_recording(const struct size_settings *settings, struct size_case 
     return 0;
 }
 
+/* The network's other forms are of its own samples: beside others they compare nothing. */
+static bool has_other_data(const struct sizing_inputs *one, const struct sizing_inputs *other)
+{
+    return one->of[SIZING_SAMPLE_BYTES].value != other->of[SIZING_SAMPLE_BYTES].value ||
+           one->of[SIZING_DECODE_S].value != other->of[SIZING_DECODE_S].value;
+}
+
 /* Figures that override the other profiles, and names of what they describe. */
 static int add_own_figures(const struct size_settings *settings, struct size_case *cluster)
 {
@@ -101,6 +108,7 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
                  {"gpu", cluster->gpu},
                  {"node", cluster->node},
                  {"storage", cluster->storage}};
+    const struct sizing_inputs before = cluster->inputs;
     struct ini ini;
 
     if (!settings->profile)
@@ -110,11 +118,17 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
         code = sizing_inputs_apply(&cluster->inputs, &ini, NULL);
     for (size_t i = 0; code == 0 && i < sizeof named / sizeof *named; i++) {
         const char *text = profiles_text(&ini, named[i].section, "title");
-        if (text && i == 0)
-            cluster->forms.count = 0; /* of another network */
+        const size_t used = strlen(named[i].title);
         if (text)
             snprintf(named[i].title, SIZE_TITLE_BYTES, "%s", escape_shown(text));
+        else if (profiles_text(&ini, named[i].section, "source"))
+            snprintf(named[i].title + used, SIZE_TITLE_BYTES - used, " with figures of %s",
+                     escape_shown(settings->profile));
+        if (text && i == 0)
+            cluster->forms.count = 0; /* of another network */
     }
+    if (has_other_data(&before, &cluster->inputs))
+        cluster->forms.count = 0;
     ini_release(&ini);
     return code;
 }

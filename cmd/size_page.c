@@ -351,7 +351,7 @@ static void write_block(FILE *script, const struct size_table *table, int storag
 
 static void write_chart(FILE *script, const struct size_table *table)
 {
-    char title[256];
+    char title[2 * SIZE_TITLE_BYTES + 32];
 
     gnuplot_begin(script, 900, 560);
     for (int i = 0; i < table->storages; i++)

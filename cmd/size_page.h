@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-enum { SIZE_TITLE_BYTES = 64 };
+enum { SIZE_TITLE_BYTES = 128 };
 
 struct size_case {
     double gpus;

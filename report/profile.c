@@ -29,18 +29,36 @@ static void put_source(FILE *stream, const struct result *result, const struct s
             summary_limit_name(summary->limit));
 }
 
+/* What is not a disk of this machine, all nodes share. */
+static bool is_local_disk(const struct result *result)
+{
+    return result->run_count && result->runs[0].cold.server.state == SERVER_NONE &&
+           result->environment.devices[0];
+}
+
+/* A storage that did not limit gives more than was asked of it: nobody knows how much. */
 static void put_storage(FILE *stream, const struct result *result, const struct summary *summary,
                         double amplification)
 {
-    fputs(summary->limit == RESULT_LIMIT_STORAGE
-              ? "# Storage was the bottleneck: read-bytes-per-s is what it gives.\n"
-              : "# Storage was not the bottleneck: read-bytes-per-s is what was asked of it.\n",
-          stream);
-    fputs("[storage]\nscope=job\n", stream);
-    put_rate(stream, "read-bytes-per-s", &summary->bytes_per_s, amplification);
-    if (result->nodes > 1)
-        put_rate(stream, "client-bytes-per-s", &summary->bytes_per_s,
-                 amplification / result->nodes);
+    const struct environment *environment = &result->environment;
+    const bool local = is_local_disk(result);
+    const double nodes = result->nodes > 1 ? result->nodes : 1;
+
+    if (summary->limit != RESULT_LIMIT_STORAGE) {
+        fputs(
+            "# Storage was not the bottleneck: its rate is not known. Measure it with 'iobench run "
+            "--drop-caches --decode none', or 'iobench size --measure'.\n",
+            stream);
+        return;
+    }
+    fputs("# Storage was the bottleneck: read-bytes-per-s is what it gives.\n", stream);
+    fprintf(stream, "[storage]\ntitle=%s", escape_shown(environment->file_system));
+    fprintf(stream, " at %s", escape_shown(environment->mount_point));
+    fprintf(stream, " of %s\nscope=%s\n", escape_shown(environment->host), local ? "node" : "job");
+    put_rate(stream, "read-bytes-per-s", &summary->bytes_per_s,
+             amplification / (local ? nodes : 1));
+    if (nodes > 1 && !local)
+        put_rate(stream, "client-bytes-per-s", &summary->bytes_per_s, amplification / nodes);
     put_source(stream, result, summary);
 }
 
@@ -65,8 +83,7 @@ void report_profile(FILE *stream, const struct result *result, const struct summ
     fputs(report_profile_mark, stream);
     if (trained)
         put_trained(stream, result, summary, trained);
-    if (!trained || summary->limit == RESULT_LIMIT_STORAGE)
-        put_storage(stream, result, summary, amplification);
+    put_storage(stream, result, summary, amplification);
     fprintf(stream, "[data]\nsample-bytes=%.6g\nsamples=%.10g\n",
             (double)all->record_bytes / (double)all->samples, (double)result->records);
     if (all->requests)

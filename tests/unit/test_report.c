@@ -533,6 +533,47 @@ static void bursts_and_drifts_are_told(void **unused)
     assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
 
+static char *profile_of(struct made *made)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    report_profile(stream, &made->result, &made->summary, NULL);
+    fclose(stream);
+    return text;
+}
+
+/* 1333 samples/s of 100 bytes, 110 of them read, of 4 nodes. */
+static void a_profile_has_the_storage_that_limited(void **unused)
+{
+    struct made made;
+    char *text;
+
+    (void)unused;
+    make(&made);
+    made.result.nodes = 4;
+    text = profile_of(&made); /* no disk of this machine */
+    assert_contains(text, "scope=job\nread-bytes-per-s=1.4667e+05 ");
+    assert_contains(text, "client-bytes-per-s=36667 ");
+    free(text);
+    snprintf(made.result.environment.devices, sizeof made.result.environment.devices, "vda");
+    text = profile_of(&made);
+    assert_contains(text, "scope=node\nread-bytes-per-s=36667 ");
+    assert_null(strstr(text, "client-bytes-per-s"));
+    free(text);
+    made.runs[0].cold.server.state = SERVER_UNVERIFIED;
+    text = profile_of(&made);
+    assert_contains(text, "scope=job\n");
+    free(text);
+    made.summary.limit = RESULT_LIMIT_PAGE_CACHE;
+    text = profile_of(&made);
+    assert_null(strstr(text, "[storage]"));
+    assert_contains(text, "[data]\nsample-bytes=100\n");
+    free(text);
+    release(&made);
+}
+
 /* The epochs of a run share its luck: ten of them are no ten measurements. Rates add up as in a
  * comparison: a fast epoch counts by its time. */
 static void the_later_epochs_of_a_run_are_one_value(void **unused)
@@ -698,6 +739,7 @@ int main(void)
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(bursts_and_drifts_are_told),
+        cmocka_unit_test(a_profile_has_the_storage_that_limited),
         cmocka_unit_test(the_later_epochs_of_a_run_are_one_value),
         cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(foreign_files_are_refused),
