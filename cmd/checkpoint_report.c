@@ -81,7 +81,9 @@ int checkpoint_report_rate(const struct checkpoint_row *rows, uint64_t count, do
 }
 
 /* Young, "A first order approximation to the optimum checkpoint interval" (1974). The write time is
- * that of the unscaled checkpoint at the measured rate. */
+ * that of the unscaled checkpoint at the measured rate, and of what follows its last byte. What is
+ * then lost is no first order: at random failures, a segment of interval_s takes mtbf_s *
+ * (exp((interval_s + write_s) / mtbf_s) - 1) in the mean (Daly 2006, without restarts). */
 struct young {
     double write_s, interval_s, lost_percent;
 };
@@ -90,11 +92,13 @@ static struct young young_of(const struct checkpoint_asked *asked,
                              const struct checkpoint_result *result, const struct phase *writes)
 {
     const double mtbf_s = (double)asked->mtbf_ns * 1e-9;
-    struct young young = {.write_s = writes->durable_s * (double)result->files.full_bytes /
-                                     (double)result->files.bytes};
+    const double after_s = fmax(writes->durable_s - writes->wall_s, 0);
+    struct young young = {.write_s =
+                              (double)result->files.full_bytes / writes->bytes_per_s + after_s};
 
     young.interval_s = sqrt(2 * young.write_s * mtbf_s);
-    young.lost_percent = 100 * (young.write_s / young.interval_s + young.interval_s / 2 / mtbf_s);
+    young.lost_percent =
+        100 * (1 - young.interval_s / mtbf_s / expm1((young.interval_s + young.write_s) / mtbf_s));
     return young;
 }
 

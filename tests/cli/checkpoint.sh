@@ -37,7 +37,7 @@ says "valid" "3 written, 2 read" "16 files" "MLPerf Storage v3.0" "CRC-32C verif
 [ "$(value result.json writes.2.bytes)" = "$(value result.json model.bytes)" ] || die "bytes written"
 [ "$(value result.json reads.1.bytes)" = "$(value result.json model.bytes)" ] || die "bytes read"
 python3 - <<'CHECK' || die "figures contradict each other"
-import json
+import json, math
 result = json.load(open("result.json"))
 assert sum(rank["written_bytes"] for rank in result["ranks"]) == 3 * result["model"]["bytes"]
 assert sum(rank["read_bytes"] for rank in result["ranks"]) == 2 * result["model"]["bytes"]
@@ -48,7 +48,14 @@ for row in result["writes"]:
     assert row["wall_s"] <= row["durable_s"] <= row["stall_s"]
 assert [row["number"] for row in result["reads"]] == [3, 2]
 young = result["training"]
-assert abs((2 * young["young_write_s"] * 10800) ** 0.5 / young["young_interval_s"] - 1) < 1e-6
+write, interval, mtbf = young["young_write_s"], young["young_interval_s"], 10800
+assert abs((2 * write * mtbf) ** 0.5 / interval - 1) < 1e-6
+# Only what is written grows with the scale; failures come at random.
+total = result["write"]
+after = total["durable_s"] - total["wall_s"]
+assert abs(write - result["model"]["full_bytes"] / total["bytes_per_s"] - after) < 1e-6 * write, (write, total)
+lost = 100 * (1 - interval / mtbf / (math.exp((interval + write) / mtbf) - 1))
+assert abs(young["young_lost_percent"] - lost) < 1e-3, (young, lost)
 CHECK
 
 echo '{"thesis": 1}' >thesis.json

@@ -4,6 +4,10 @@ UNIT_TESTS += tests/unit/test_report
 tests_unit_test_report_SOURCES = tests/unit/test_report.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_report_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_summary
+tests_unit_test_summary_SOURCES = tests/unit/test_summary.c tests/unit/unit.h
+tests_unit_test_summary_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_replaced
 tests_unit_test_replaced_SOURCES = tests/unit/test_replaced.c tests/unit/unit.h
 tests_unit_test_replaced_LDADD = $(UNIT_LIBS)

@@ -474,65 +474,6 @@ static void csv_has_one_row_an_epoch(void **unused)
     release(&made);
 }
 
-/* Returns whether a result with runs at these rates gets the advice. */
-static bool advises(const struct summary *summary, const char *text)
-{
-    for (uint32_t i = 0; i < summary->advice_count; i++)
-        if (strstr(summary->advice[i], text))
-            return true;
-    return false;
-}
-
-/* Six runs with these rates; the first quarter of each was read `heads` times faster than the
- * rest. */
-static struct summary summary_of_runs(const double *rates, const double *heads, bool steady)
-{
-    struct job job = {0};
-    struct result_epoch epochs[6];
-    struct result_run runs[6];
-    struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 6, .runs = runs};
-    struct summary summary;
-
-    assert_int_equal(option_defaults(job_options, &job), 0);
-    for (uint64_t i = 0; i < 6; i++) {
-        const uint64_t wall_ns = (uint64_t)(1000 / rates[i] * 10 * SECOND);
-        epochs[i] = (struct result_epoch){.samples = 10000,
-                                          .batches = 40,
-                                          .wall_ns = wall_ns,
-                                          .read_head_ns = (uint64_t)(SECOND / heads[i]),
-                                          .read_rest_ns = 3 * (uint64_t)SECOND,
-                                          .steady_samples = steady || i ? 7500 : 0,
-                                          .steady_ns = steady || i ? 8 * (uint64_t)SECOND : 0};
-        runs[i] = (struct result_run){
-            .number = i, .epoch_count = 1, .epochs_run = 1, .epochs = &epochs[i], .valid = true};
-    }
-    assert_int_equal(summary_make(&result, &summary), 0);
-    option_release(job_options, &job);
-    return summary;
-}
-
-/* Bursts and drifts are reported as such; plain noise is reported as neither. */
-static void bursts_and_drifts_are_told(void **unused)
-{
-    const double even[] = {1000, 1010, 985, 1005, 990, 1002};
-    const double falling[] = {1000, 980, 965, 940, 921, 900};
-    const double level[] = {1.05, 0.97, 1.01, 1.08, 0.95, 1.0};
-    const double faster[] = {1.12, 1.2, 1.09, 1.15, 1.22, 1.11};
-    struct summary summary = summary_of_runs(even, level, true);
-
-    (void)unused;
-    assert_false(summary.drifts || summary.bursts);
-    assert_false(advises(&summary, "burst credit") || advises(&summary, "drift"));
-    assert_near(summary.steady_samples_per_s.median, 7500 / 8.0);
-    summary = summary_of_runs(falling, faster, true);
-    assert_true(summary.drifts && summary.bursts);
-    assert_true(advises(&summary, "throttled device with burst credit"));
-    assert_true(advises(&summary, "the runs drift by -10%"));
-    assert_near(summary.head_ratio.median, 1.135);
-    /* One run without a steady state: the others differ from it. */
-    assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
-}
-
 static char *profile_of(struct made *made)
 {
     char *text = NULL;
@@ -572,76 +513,6 @@ static void a_profile_has_the_storage_that_limited(void **unused)
     assert_contains(text, "[data]\nsample-bytes=100\n");
     free(text);
     release(&made);
-}
-
-/* The epochs of a run share its luck: ten of them are no ten measurements. Rates add up as in a
- * comparison: a fast epoch counts by its time. */
-static void the_later_epochs_of_a_run_are_one_value(void **unused)
-{
-    struct job job = {0};
-    struct result_epoch epochs[3][4];
-    struct result_run runs[3];
-    struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 3, .runs = runs};
-    struct summary summary;
-
-    (void)unused;
-    assert_int_equal(option_defaults(job_options, &job), 0);
-    job.epochs = 4;
-    for (uint64_t i = 0; i < 3; i++) {
-        for (uint64_t k = 0; k < 4; k++)
-            epochs[i][k] = (struct result_epoch){.samples = 600 * (i + 1),
-                                                 .record_bytes = 6000 * (i + 1),
-                                                 .batches = 2,
-                                                 .compute_ns = SECOND,
-                                                 .wait_ns = SECOND * (k == 3),
-                                                 .wall_ns = (k == 3 ? 4 : 1) * (uint64_t)SECOND};
-        runs[i] = (struct result_run){
-            .number = i, .epoch_count = 4, .epochs_run = 4, .epochs = epochs[i], .valid = true};
-    }
-    assert_int_equal(summary_make(&result, &summary), 0);
-    assert_int_equal(summary.later.samples_per_s.count, 3);
-    assert_near(summary.later.samples_per_s.minimum, 300); /* 1800 in 6 s */
-    assert_near(summary.later.samples_per_s.median, 600);
-    assert_near(summary.later.samples_per_s.coverage, 0.95);
-    assert_near(summary.later.bytes_per_s.median, 6000);
-    assert_near(summary.later.au_percent.median, 75);
-    option_release(job_options, &job);
-}
-
-/* A second of decoding on two threads, which had the CPU for cpu_s. */
-static struct summary summary_of_decoding(double cpu_s, const char *decoder)
-{
-    struct job job = {0};
-    struct result_epoch epoch = {.samples = 100,
-                                 .batches = 2,
-                                 .wall_ns = SECOND,
-                                 .waits = {.decode_busy_ns = 2 * (uint64_t)SECOND},
-                                 .cpu_user_s = 0.75 * cpu_s,
-                                 .cpu_system_s = 0.25 * cpu_s,
-                                 .limit = RESULT_LIMIT_DECODE};
-    struct result_run run = {.epoch_count = 1, .epochs_run = 1, .epochs = &epoch, .valid = true};
-    struct result result = {.job = &job, .valid = true, .threads = 2, .run_count = 1, .runs = &run};
-    struct summary summary;
-
-    assert_int_equal(option_defaults(job_options, &job), 0);
-    snprintf(result.decoder_engine, sizeof result.decoder_engine, "%s", decoder);
-    assert_int_equal(summary_make(&result, &summary), 0);
-    option_release(job_options, &job);
-    return summary;
-}
-
-/* Threads that decode and wait for a CPU meanwhile are no sign of slow CPUs. */
-static void decoding_without_a_cpu_is_told(void **unused)
-{
-    const char *const starved = "busy for 2 s, but the process got only 1.2 s of CPU";
-    struct summary summary = summary_of_decoding(1.2, "");
-
-    (void)unused;
-    assert_true(advises(&summary, starved) && advises(&summary, "add CPUs"));
-    summary = summary_of_decoding(1.6, "");
-    assert_false(advises(&summary, "of CPU"));
-    summary = summary_of_decoding(1.2, "a GPU");
-    assert_false(advises(&summary, "of CPU"));
 }
 
 static void foreign_files_are_refused(void **unused)
@@ -738,10 +609,7 @@ int main(void)
         cmocka_unit_test(json_is_whole_or_an_error),
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
-        cmocka_unit_test(bursts_and_drifts_are_told),
         cmocka_unit_test(a_profile_has_the_storage_that_limited),
-        cmocka_unit_test(the_later_epochs_of_a_run_are_one_value),
-        cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),
