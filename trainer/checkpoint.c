@@ -90,11 +90,28 @@ static int write_all(int fd, const uint8_t head[HEAD_BYTES], const float *floats
     return code ? code : file_write_at(fd, end, sizeof end, HEAD_BYTES + bytes, path);
 }
 
+int checkpoint_check_replaced(const char *path)
+{
+    char head[sizeof magic];
+
+    if (!file_exists(path))
+        return 0;
+    int fd = file_open(path, O_RDONLY, NULL);
+    if (fd < 0)
+        return fd;
+    const ssize_t count = file_read_at(fd, head, sizeof head, 0, path);
+    close(fd);
+    if (count <= 0 || (count == sizeof head && memcmp(head, magic, sizeof magic) == 0))
+        return (int)count < 0 ? (int)count : 0;
+    return fail(EEXIST, "%s: not a checkpoint of a training: not replaced; name another folder",
+                path);
+}
+
 int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats)
 {
     uint8_t head[HEAD_BYTES];
-    /* A fixed name: the next checkpoint replaces what kill -9 leaves, so drafts do not pile up. Not
-     * safe if another training run writes to the same folder. */
+    /* A fixed name: the next checkpoint replaces what kill -9 leaves, so drafts do not pile up. The
+     * caller has locked the folder. */
     const struct file_draft_options again = {.suffix = "next"};
     struct file_draft draft;
 

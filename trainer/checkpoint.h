@@ -29,7 +29,12 @@ struct checkpoint {
 /* How many floats it has: parameters, momenta and statistics, one after the other. */
 uint64_t checkpoint_floats(const struct checkpoint *checkpoint);
 
-/* Returns 0 or a negative errno with a reason; on failure a previous file stays. */
+/* Check that a checkpoint may replace the file at path: only another one, or an empty file. Returns
+ * 0 or a negative errno with a reason. */
+int checkpoint_check_replaced(const char *path);
+
+/* Returns 0 or a negative errno with a reason; on failure a previous file stays. The caller sees to
+ * it that no other process writes there. */
 int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats);
 
 /* wanted: network, side, classes and numbers of floats. Returns -EINVAL for a checkpoint that

@@ -6,12 +6,14 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
+#include "trainer/checkpoint.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,8 +31,13 @@ struct training_run {
     const struct network_input *current; /* of the two */
     struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
+<<<<<<< HEAD
     uint64_t start_ns;   /* start of the first step, moved back by the time before a resume */
     uint64_t elapsed_ns; /* that time */
+=======
+    struct file_lock lock; /* of its folder, on rank 0 */
+    uint64_t start_ns;     /* start of the first step, moved back by the time before a resume */
+>>>>>>> 3194317d (train: the folder of a checkpoint is locked; --restart replaces nothing but a checkpoint)
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported but for */
     struct histogram evaluation_latency_ns;
@@ -271,6 +278,30 @@ static int import_weights(struct training_run *training)
     return code;
 }
 
+/* Two trainings that save to one folder would replace each other's checkpoints. */
+static int lock_folder(struct training_run *training)
+{
+    if (training->job->ranks->place.rank != 0)
+        return 0;
+    char *path = file_join(training->job->checkpoint, ".iobench-lock");
+    int code = path ? file_lock_acquire(&training->lock, path) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+/* A forgotten option must not replace days of training, nor --restart what is no checkpoint. */
+static int check_replaced(const struct training_run *training)
+{
+    const char *path = training->checkpoint_path;
+
+    if (training->job->restart || !file_exists(path))
+        return checkpoint_check_replaced(path);
+    return fail(EEXIST,
+                "%s: a checkpoint is there already: add --resume, or --restart to replace it, or "
+                "name another folder",
+                path);
+}
+
 static int resume(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -285,13 +316,11 @@ static int resume(struct training_run *training)
     code = file_draft_check(training->checkpoint_path);
     if (code)
         return code;
-    if (!job->resume) /* a forgotten option must not replace days of training */
-        return !job->restart && file_exists(training->checkpoint_path)
-                   ? fail(EEXIST,
-                          "%s: a checkpoint is there already: add --resume, or --restart to "
-                          "replace it, or name another folder",
-                          training->checkpoint_path)
-                   : 0;
+    code = lock_folder(training);
+    if (code)
+        return code;
+    if (!job->resume)
+        return check_replaced(training);
     code = training_load(&training->network, training->checkpoint_path, &position);
     if (code)
         return code;
@@ -491,7 +520,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         .session = {.job = &result->job, .ranks = job->ranks, .result = &result->result},
         .job = job,
         .observer = observer,
-        .result = result};
+        .result = result,
+        .lock = {.fd = -1}};
     char reason[FAIL_REASON_BYTES];
 
     *result = (struct train_result){.job = job->job};
@@ -512,6 +542,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     training.network.failed = code != 0;
     training_close(&training.network);
     session_close(&training.session, code);
+    file_lock_release(&training.lock);
     free(training.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;
 }

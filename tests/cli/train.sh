@@ -90,6 +90,23 @@ expect 0 train --epochs 3 --checkpoint other --restart
 [ "$(bits other)" = "$(bits whole)" ] || die "--restart continued"
 expect 2 train --checkpoint other --restart --resume
 
+# Of two trainings that save to one folder the second ends; --restart replaces checkpoints only.
+before=$(cksum <other/last.checkpoint)
+: >other/.iobench-lock
+for how in --restart --resume; do
+    # shellcheck disable=SC2086 # words without blanks
+    expect 1 flock other/.iobench-lock "$IOBENCH" $LENET --epochs 4 --checkpoint other $how
+    says "other/.iobench-lock: in use by another process"
+done
+rm other/.iobench-lock
+[ "$(cksum <other/last.checkpoint)" = "$before" ] || die "a checkpoint in use was changed"
+mkdir foreign
+echo "my notes" >foreign/last.checkpoint
+expect 1 train --epochs 1 --checkpoint foreign --restart
+says "not a checkpoint of a training: not replaced"
+[ "$(cat foreign/last.checkpoint)" = "my notes" ] || die "a foreign file was replaced"
+[ ! -e foreign/.iobench-lock ] || die "a lock stays"
+
 # A training that diverges is told, or ends where its loss is no number.
 expect 0 train --epochs 3 --lr 1e6
 says "the training diverged: the loss of the last epoch is" "that of guessing 1.1"
