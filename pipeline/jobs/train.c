@@ -31,13 +31,9 @@ struct training_run {
     const struct network_input *current; /* of the two */
     struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
-<<<<<<< HEAD
-    uint64_t start_ns;   /* start of the first step, moved back by the time before a resume */
-    uint64_t elapsed_ns; /* that time */
-=======
     struct file_lock lock; /* of its folder, on rank 0 */
     uint64_t start_ns;     /* start of the first step, moved back by the time before a resume */
->>>>>>> 3194317d (train: the folder of a checkpoint is locked; --restart replaces nothing but a checkpoint)
+    uint64_t elapsed_ns;   /* that time */
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported but for */
     struct histogram evaluation_latency_ns;
