@@ -174,8 +174,8 @@ static void begin_waiting(struct uring *uring, struct uring_queue *queue)
 {
     const uint64_t most = uring->bytes_per_file;
 
-    while (queue->first &&
-           (most == 0 || queue->reading == 0 || queue->reading + queue->first->request->bytes <= most))
+    while (queue->first && (most == 0 || queue->reading == 0 ||
+                            queue->reading + queue->first->request->bytes <= most))
         begin_read(uring, dequeue(queue));
 }
 

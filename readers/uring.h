@@ -30,8 +30,8 @@ struct uring_settings {
     bool fuse;
 };
 
-/* A read in the kernel, or one that waits to get there (struct uring_queue). Separate from the caller's request:
- * an abandoned read completes after the request is gone. */
+/* A read in the kernel, or one that waits to get there (struct uring_queue). Separate from the
+ * caller's request: an abandoned read completes after the request is gone. */
 enum uring_op_state { OP_FREE, OP_WAITING, OP_READING, OP_CANCELLING, OP_ABANDONED };
 
 struct uring_op {

@@ -177,9 +177,9 @@ static uint64_t read_ahead_bytes(int fd)
     return kib * 1024;
 }
 
-/* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before the
- * mark has arrived. Reads further ahead come too soon: they miss, and to the kernel are others at
- * random, into single pages. If it reads far enough ahead it also keeps the disk busy. */
+/* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before
+ * the mark has arrived. Reads further ahead come too soon: they miss, and to the kernel are others
+ * at random, into single pages. If it reads far enough ahead it also keeps the disk busy. */
 static void limit_bytes_per_file(struct uring *uring)
 {
     int fd = open_probe(uring);
