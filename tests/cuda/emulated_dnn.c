@@ -58,6 +58,11 @@ void dnn_close(struct dnn *dnn)
     free(dnn);
 }
 
+void dnn_name_library(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "emulated cuDNN");
+}
+
 /* Of different sizes, as cuDNN's are; for some fused shapes too large to pay, so that fusion=auto
  * is a mixture. */
 static uint64_t workspace_of(const struct dnn_shape *shape)
