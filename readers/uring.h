@@ -30,9 +30,9 @@ struct uring_settings {
     bool fuse;
 };
 
-/* A read in the kernel, or one that waits to get there (struct uring_queue). Separate from the
- * caller's request: an abandoned read completes after the request is gone. */
-enum uring_op_state { OP_FREE, OP_WAITING, OP_READING, OP_CANCELLING, OP_ABANDONED };
+/* A read in the kernel, or waiting for its file to be opened. Separate from the caller's request:
+ * an abandoned read completes after the request is gone. */
+enum uring_op_state { OP_FREE, OP_OPENING, OP_READING, OP_CANCELLING, OP_ABANDONED };
 
 struct uring_op {
     enum uring_op_state state;
@@ -41,13 +41,7 @@ struct uring_op {
     uint32_t from;          /* bytes already read */
     uint32_t command_bytes; /* with commands: of the one in the kernel, and where it reads */
     uint64_t disk_offset;
-    struct uring_op *next; /* free, or in the queue of its file */
-};
-
-/* Reads of a file, in order, that wait until it is open, or until others of it have ended. */
-struct uring_queue {
-    struct uring_op *first, *last;
-    uint64_t reading; /* bytes of reads in the kernel */
+    struct uring_op *next; /* free, or waiting for the same file */
 };
 
 struct uring;
@@ -77,8 +71,7 @@ struct uring {
     const struct reader_config *config;
     struct handles handles;
     struct uring_op *ops, *free_ops;
-    struct uring_queue *queues;     /* by handle */
-    uint64_t bytes_per_file;        /* in the kernel at most, or one read; 0: no limit */
+    struct uring_op **opening;      /* by handle: ops waiting for it to be opened */
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* ops */

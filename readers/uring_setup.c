@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -24,7 +22,7 @@ enum {
     FUSE_MAGIC = 0x65735546,     /* linux/magic.h since 5.16 */
 };
 
-enum { SQPOLL_IDLE_MS = 50, READ_AHEAD_ENOUGH = 4 << 20 };
+enum { SQPOLL_IDLE_MS = 50 };
 
 /* Best first; each older kernel refuses one more flag with EINVAL. */
 int uring_make_ring(struct io_uring *ring, unsigned entries, unsigned wanted, unsigned *flags)
@@ -155,42 +153,6 @@ static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
         close(fd);
 }
 
-/* Of the file system's device, else of the disk that its partition is on; 0: unknown. */
-static uint64_t read_ahead_bytes(int fd)
-{
-    static const char *const patterns[] = {"/sys/class/bdi/%u:%u/read_ahead_kb",
-                                           "/sys/dev/block/%u:%u/../bdi/read_ahead_kb"};
-    unsigned long long kib = 0;
-    struct stat status;
-
-    for (size_t i = 0; kib == 0 && i < sizeof patterns / sizeof *patterns; i++) {
-        char path[64];
-        if (fstat(fd, &status))
-            return 0;
-        snprintf(path, sizeof path, patterns[i], major(status.st_dev), minor(status.st_dev));
-        FILE *file = file_stream_kernel(path);
-        if (file && fscanf(file, "%llu", &kib) != 1)
-            kib = 0;
-        if (file)
-            fclose(file);
-    }
-    return kib * 1024;
-}
-
-/* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before
- * the mark has arrived. Reads further ahead come too soon: they miss, and to the kernel are others
- * at random, into single pages. If it reads far enough ahead it also keeps the disk busy. */
-static void limit_bytes_per_file(struct uring *uring)
-{
-    int fd = open_probe(uring);
-    const uint64_t ahead_bytes = fd < 0 ? 0 : read_ahead_bytes(fd);
-
-    if (ahead_bytes >= READ_AHEAD_ENOUGH)
-        uring->bytes_per_file = ahead_bytes / 4;
-    if (fd >= 0)
-        close(fd);
-}
-
 /* Registering pins the memory; only O_DIRECT gains by it. */
 static void register_buffers(struct uring *uring, struct reader_traits *traits)
 {
@@ -238,8 +200,6 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
         return code;
     if (settings->dontcache && !settings->direct)
         probe_dontcache(uring, traits);
-    if (settings->readahead && !settings->direct)
-        limit_bytes_per_file(uring);
     if (settings->registered && settings->direct && uring->config->region_count > 0)
         register_buffers(uring, traits);
     if (settings->registered)
@@ -249,7 +209,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
     if (uring->fixed_files)
         uring->read_flags |= IOSQE_FIXED_FILE;
     uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);
-    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s%s",
+    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s",
              settings->direct ? ", O_DIRECT" : "",
              uring->fixed_buffers ? ", registered buffers" : "",
              uring->fixed_files ? ", registered files" : "",
@@ -257,7 +217,6 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
              uring->setup_flags & IORING_SETUP_SQPOLL ? ", SQPOLL" : "",
              uring->setup_flags & IORING_SETUP_IOPOLL ? ", IOPOLL" : "",
              uring->rw_flags ? ", RWF_DONTCACHE" : "",
-             uring->bytes_per_file ? ", few reads of a file at a time" : "",
              uring->read_flags & IOSQE_ASYNC ? ", kernel workers" : "");
     return code;
 }

@@ -24,10 +24,10 @@ static struct {
     const struct read_request *request; /* with most: the request whose rest is unread */
 } plan;
 
-/* Offsets of the reads that the kernel was given, in its order, and how many it had at once. */
+/* Offsets of the reads that the kernel was given, in its order. */
 static struct {
     uint64_t offsets[8];
-    uint32_t count, in_flight, most;
+    uint32_t count;
 } given;
 
 int __real_uring_enter(struct io_uring *ring, uint64_t wait_ns);
@@ -56,13 +56,9 @@ static void note_reads(const struct io_uring *ring)
 
     for (unsigned at = sq->sqe_head; at != sq->sqe_tail; at++) {
         const struct io_uring_sqe *sqe = &sq->sqes[at & *sq->kring_mask];
-        if (sqe->user_data >> KIND_SHIFT == FOR_READS && given.count < most) {
+        if (sqe->user_data >> KIND_SHIFT == FOR_READS && given.count < most)
             given.offsets[given.count++] = sqe->off;
-            given.in_flight++;
-        }
     }
-    if (given.in_flight > given.most)
-        given.most = given.in_flight;
 }
 
 int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
@@ -75,7 +71,6 @@ int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
     io_uring_for_each_cqe(ring, head, cqe)
     {
         change(cqe);
-        given.in_flight -= cqe->user_data >> KIND_SHIFT == FOR_READS;
     }
     return code;
 }
@@ -84,10 +79,10 @@ static const char *const readers[] = {"uring", "uring:direct=yes", "uring:regist
 enum { READERS = sizeof readers / sizeof *readers };
 
 /* Returns false if io_uring is not available. */
-static bool open_patient(struct run *run, const char *reader, uint64_t timeout_ns)
+static bool open_ring(struct run *run, const char *reader)
 {
     memset(&plan, 0, sizeof plan);
-    assert_int_equal(run_open(run, reader, 8, timeout_ns), 0);
+    assert_int_equal(run_open(run, reader, 8, PATIENCE_NS), 0);
     if (strstr(run->reader.traits.engine, "io_uring,"))
         return true;
     print_message("skipped: %s\n", run->reader.traits.notice);
@@ -95,78 +90,31 @@ static bool open_patient(struct run *run, const char *reader, uint64_t timeout_n
     return false;
 }
 
-static bool open_ring(struct run *run, const char *reader)
-{
-    return open_patient(run, reader, PATIENCE_NS);
-}
-
-enum { READS = 8, READ_BYTES = 8192 };
-
-static void read_in_order(struct run *run)
-{
-    struct read_request *done[READS];
-
-    memset(&given, 0, sizeof given);
-    for (uint32_t i = 0; i < READS; i++)
-        assert_int_equal(
-            reader_submit(&run->reader, run_request(run, i, 0, i * READ_BYTES, READ_BYTES)), 0);
-    for (int left = READS, got; left > 0; left -= got) {
-        got = reader_reap(&run->reader, done, READS, PATIENCE_NS);
-        assert_true(got > 0);
-        for (int i = 0; i < got; i++)
-            assert_int_equal(done[i]->result, READ_BYTES);
-    }
-    assert_int_equal(given.count, READS);
-    for (uint32_t i = 0; i < READS; i++)
-        assert_int_equal(given.offsets[i], i * READ_BYTES);
-}
-
 /* Also those that wait until their file is open: to the kernel, others would be reads at random. */
 static void reads_start_in_the_order_in_which_they_were_submitted(void **unused)
 {
+    enum { READS = 8, BYTES = 8192 };
+    struct read_request *done[READS];
     struct run run;
 
     (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_ring(&run, readers[i]))
             continue;
-        read_in_order(&run);
-        assert_int_equal(given.most, READS);
+        memset(&given, 0, sizeof given);
+        for (uint32_t read = 0; read < READS; read++)
+            assert_int_equal(
+                reader_submit(&run.reader, run_request(&run, read, 0, read * BYTES, BYTES)), 0);
+        for (int left = READS; left > 0;) {
+            const int got = reader_reap(&run.reader, done, READS, PATIENCE_NS);
+            assert_true(got > 0);
+            left -= got;
+        }
+        assert_int_equal(given.count, READS);
+        for (uint32_t read = 0; read < READS; read++)
+            assert_int_equal(given.offsets[read], read * BYTES);
         run_close(&run);
     }
-}
-
-static void where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way(void **unused)
-{
-    struct run run;
-
-    (void)unused;
-    if (!open_ring(&run, "uring:readahead=yes"))
-        skip();
-    struct uring *uring = run.reader.state;
-    uring->bytes_per_file = 3 * READ_BYTES - 1;
-    read_in_order(&run); /* which also opens the file */
-    assert_int_equal(given.most, 2);
-    uring->bytes_per_file = 1; /* one read always may */
-    read_in_order(&run);
-    assert_int_equal(given.most, 1);
-    run_close(&run);
-}
-
-/* One that does not end is late; those behind it are not. */
-static void a_read_does_not_wait_for_a_late_one(void **unused)
-{
-    struct run run;
-
-    (void)unused;
-    if (!open_patient(&run, "uring", UINT64_C(4000000000)))
-        skip();
-    struct uring *uring = run.reader.state;
-    assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, READ_BYTES)), READ_BYTES);
-    uring->bytes_per_file = READ_BYTES;
-    uring->queues[0].reading = READ_BYTES; /* as if it were still in the kernel */
-    read_in_order(&run);
-    run_close(&run);
 }
 
 static void an_error_is_an_error(void **unused)
@@ -340,8 +288,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_start_in_the_order_in_which_they_were_submitted),
-        cmocka_unit_test(where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way),
-        cmocka_unit_test(a_read_does_not_wait_for_a_late_one),
         cmocka_unit_test(an_error_is_an_error),
         cmocka_unit_test(short_reads_are_resumed_where_they_ended),
         cmocka_unit_test(an_error_after_a_short_read_is_an_error),
