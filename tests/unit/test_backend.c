@@ -4,6 +4,8 @@
  */
 #include "tests/unit/training.h"
 
+#include "tests/unit/allocations.h"
+
 #include "kernels/kernels.h"
 
 #include <errno.h>
@@ -235,6 +237,14 @@ static void partial(const char *backend, struct graph *graph)
     training_end(&little);
 }
 
+static uint64_t allocations_of_step(struct training *training)
+{
+    const uint64_t before = counter_get(&allocations);
+
+    training_step(training, 0.1);
+    return counter_get(&allocations) - before;
+}
+
 /* What was prepared for is not made later, on the clock. */
 static void prepared(const char *backend, struct graph *graph)
 {
@@ -251,7 +261,10 @@ static void prepared(const char *backend, struct graph *graph)
     if (strcmp(backend, "cpu") == 0) /* keeps what it computes from the weights */
         assert_true(ready.workspace_bytes > opened.workspace_bytes);
     training.batch.count = BATCH - 1;
-    training_step(&training, 0.1);
+    const uint64_t first = allocations_of_step(&training);
+    const uint64_t second = allocations_of_step(&training);
+    if (allocations_counted) /* making a program for training takes ten times as many as a step */
+        assert_true(first <= 2 * second);
     assert_int_equal(backend_infer(&training.backend, &training.batch, NULL, NULL), 0);
     backend_memory(&training.backend, &after);
     assert_int_equal(after.workspace_bytes, ready.workspace_bytes);
