@@ -8,9 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/folder.h"
-#include "base/control_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
