@@ -187,7 +187,7 @@ static void check_ranks(struct check *check, const struct result *result,
     equal(check, "samples of all ranks", sum.samples, "of all epochs", total->samples);
     equal(check, "bytes of all ranks", sum.record_bytes, "of all epochs", total->record_bytes);
     equal(check, "requests of all ranks", sum.requests, "of all epochs", total->requests);
-    /* An epoch lasts as long as its slowest rank. */
+    /* An epoch lasts at least as long as its slowest rank. */
     at_most(check, "the slowest rank took, s:", seconds(slowest_ns), "all epochs together",
             seconds(total->wall_ns));
 }

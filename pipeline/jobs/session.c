@@ -109,6 +109,7 @@ int session_after_epoch(void *context, struct result_epoch *epoch, int code)
     if (code)
         ranks_call_off(session->ranks);
     code = ranks_meet(session->ranks, code, &epoch->stop_barrier_ns);
+    epoch->met_ns = clock_now_ns() - epoch->start_ns;
     witness_after(session->witness, &epoch->device);
     if (session->result->memory_during_bytes == 0)
         session->result->memory_during_bytes = memory_resident_bytes();

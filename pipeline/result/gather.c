@@ -180,6 +180,25 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
         sum->beneath_bytes += device->beneath_bytes;
 }
 
+/* Return the time from the first start of an epoch to its last end. Ranks begin at slightly
+ * different times, so it is longer than any rank's own, and clocks of nodes cannot be compared; but
+ * all ranks learn at about the same time that all have ended. To the first one that is the longest
+ * time after its start; what it took to learn it is what the last one waited. */
+static uint64_t time_of_all(const struct result_epoch *const *each, uint32_t count)
+{
+    uint64_t longest_ns = 0, learning_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t own_ns = each[i]->wall_ns;
+        const uint64_t met_ns = each[i]->met_ns > own_ns ? each[i]->met_ns : own_ns;
+        if (met_ns > longest_ns)
+            longest_ns = met_ns;
+        if (met_ns - own_ns < learning_ns)
+            learning_ns = met_ns - own_ns;
+    }
+    return longest_ns - learning_ns;
+}
+
 /* Merge one epoch of `count` ranks. */
 static void merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
                          uint32_t count, struct result_epoch *merged)
@@ -205,7 +224,7 @@ static void merge_epochs(const struct result_epoch *const *each, const struct re
         if (each[i]->first_batch_ns > merged->first_batch_ns)
             merged->first_batch_ns = each[i]->first_batch_ns;
     }
-    merged->wall_ns = slowest->wall_ns;
+    merged->wall_ns = time_of_all(each, count);
     merged->limit = slowest->limit;
 }
 

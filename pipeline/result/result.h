@@ -81,8 +81,9 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
-/* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns and
- * first_batch_ns are the slowest rank's, and all other times are means. */
+/* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns is from
+ * the first rank's start to the last one's end, first_batch_ns the slowest rank's, and all other
+ * times are means. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
@@ -105,6 +106,7 @@ struct result_epoch {
         first_compute_ns; /* from the epoch's start to the end of its first step; compute in it */
     uint64_t copy_ns;     /* all uploads, overlapped or not */
     uint64_t start_barrier_ns, stop_barrier_ns; /* waiting for the other ranks, not in wall_ns */
+    uint64_t met_ns; /* from the epoch's start until all ranks knew that all had ended it */
     struct result_waits waits;
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */

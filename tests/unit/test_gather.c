@@ -179,6 +179,26 @@ static void times_are_means_and_the_slowest_rank(void **unused)
     clear(&run);
 }
 
+/* Ranks that start at 0, 0.5 and 0.1 s, and learn at 1.41 s that the last one ended at 1.4 s. */
+static void start_apart(struct result_run *run, uint32_t rank)
+{
+    static const uint64_t start_ms[RANKS] = {0, 500, 100}, wall_ms[RANKS] = {1000, 900, 1000};
+
+    run->epochs[0].wall_ns = wall_ms[rank] * 1000000;
+    run->epochs[0].met_ns = (1410 - start_ms[rank]) * 1000000;
+}
+
+static void an_epoch_lasts_from_the_first_start_to_the_last_end(void **unused)
+{
+    struct result_run run;
+
+    (void)unused;
+    gather_all(&run, start_apart);
+    assert_int_equal(run.epochs[0].wall_ns, UINT64_C(1400000000));
+    assert_int_equal(run.ranks[1].total.wall_ns, UINT64_C(900000000) + S(2)); /* a rank's own */
+    clear(&run);
+}
+
 static void count_for_itself(struct result_run *run, uint32_t rank)
 {
     (void)rank;
@@ -309,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_and_bytes_are_sums),
         cmocka_unit_test(times_are_means_and_the_slowest_rank),
+        cmocka_unit_test(an_epoch_lasts_from_the_first_start_to_the_last_end),
         cmocka_unit_test(bytes_of_processes_and_of_nobody),
         cmocka_unit_test(the_worst_node_counts),
         cmocka_unit_test(the_straggler_is_the_longest_at_work),
