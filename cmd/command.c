@@ -4,6 +4,7 @@
 #include "base/child.h"
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/pauses.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ void command_on_interrupt(void (*handler)(int number))
         sigaction(SIGHUP, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    pauses_watch();
 }
 
 static void show_waiting(void *context, const char *text)

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/pauses.h"
 #include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
@@ -153,6 +154,9 @@ int main(int argc, char **argv)
         status = complain_of_command(argv[1]);
     else
         status = call(command_registry[0], false, argc - 1, argv + 1);
+    if (pauses_count())
+        fprintf(stderr, "iobench: was stopped and continued (SIGCONT): what was measured then "
+                        "includes the pause\n");
     /* Data that was not written is a failure: "> file" on a full disk. */
     if (fflush(stdout) || ferror(stdout)) {
         if (errno != EPIPE)

@@ -2,6 +2,7 @@
 #include "pipeline/engine/account.h"
 
 #include "base/fail.h"
+#include "base/pauses.h"
 
 #include <errno.h>
 
@@ -21,6 +22,7 @@ void account_begin(struct account *account, struct result_epoch *epoch)
     getrusage(RUSAGE_SELF, &account->usage);
     clock_moment(&account->start);
     epoch->start_ns = clock_now_ns();
+    account->pauses = pauses_count();
     account->taken = (struct pace){0};
     pace_add(&account->taken, epoch->start_ns, 0);
     account->waits = loader_waits(account->loader);
@@ -44,6 +46,7 @@ void account_stop(struct account *account)
         .trainer_input_ns = epoch->wait_ns,
     };
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    epoch->pauses = pauses_count() - account->pauses;
     /* A decode thread either waits, or makes hints, or decodes. */
     waits->decode_busy_ns = account->workers * epoch->wall_ns - waits->decode_input_ns -
                             waits->decode_slot_ns - waits->decode_hints_ns;

@@ -34,6 +34,7 @@ struct account {
     struct rusage usage;
     struct loader_waits waits;       /* of earlier epochs */
     uint64_t open_wait_ns, hints_ns; /* likewise */
+    uint64_t pauses;                 /* of the process, before */
     struct pace taken;               /* samples taken by the trainer over time */
 };
 

@@ -196,6 +196,20 @@ static void check_cold(const struct job *job, struct result_run *run)
     run->valid = false;
 }
 
+static void check_pauses(struct result_run *run)
+{
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        if (run->epochs[i].pauses == 0)
+            continue;
+        run->valid = false;
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "epoch %llu: the process was stopped and continued (SIGSTOP, Ctrl-Z, or a batch "
+                 "system's suspend): its time includes the pause",
+                 (unsigned long long)run->epochs[i].epoch + 1);
+        return;
+    }
+}
+
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
@@ -210,6 +224,7 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
     compare_witnesses(run, result);
     check_overrun(run, result);
     check_cold(job, run);
+    check_pauses(run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
     findings_tell(&run->findings, where, result);
 }

@@ -145,7 +145,7 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
 static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIELD(batches),
                                 FIELD(record_bytes), FIELD(request_bytes),  FIELD(requests),
                                 FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
-                                FIELD(digest_sum),   FIELD(met_ns)};
+                                FIELD(digest_sum),   FIELD(met_ns),         FIELD(pauses)};
 static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(read_head_ns),
                                FIELD(read_rest_ns),
