@@ -44,6 +44,8 @@ struct storage_survey {
     struct cell cells[CELLS_MOST];
     uint32_t cell_count;
     bool is_direct;
+    bool is_local;    /* disks of the nodes; else one storage serves all */
+    uint32_t sharing; /* ranks that share a storage: those of a node, or all */
     char engine[SERVICE_ENGINE_BYTES];
 };
 
@@ -146,6 +148,38 @@ static int choose_cells(struct storage_survey *survey)
 
 /* ---- measuring ---- */
 
+/* Disks of this machine serve this node alone. */
+static bool is_local_disk(const char *path)
+{
+    struct device_list *devices = memory_zeroed(sizeof *devices);
+    const bool is_local = devices && store_is_local(path) &&
+                          devices_of_path(&telemetry_roots_usual, path, devices) == 0 &&
+                          devices->count && !devices->elsewhere[0];
+
+    free(devices);
+    return is_local;
+}
+
+/* Collective. Find out whether each node has a storage of its own: then figures are those of a
+ * node, the mean of all. */
+static int find_sharing(struct storage_survey *survey)
+{
+    const struct ranks_place *place = &survey->ranks.place;
+    const bool is_local = is_local_disk(survey->settings->measure);
+    double sums[] = {is_local, place->local_ranks * place->nodes != place->ranks};
+    int code = ranks_sum(&survey->ranks, sums, 2);
+
+    survey->is_local = is_local;
+    survey->sharing = is_local ? place->local_ranks : place->ranks;
+    if (code == 0 && sums[0] > 0 && sums[0] < place->ranks)
+        code = fail(EINVAL, "--measure %s: a local disk of some nodes only",
+                    survey->settings->measure);
+    if (code == 0 && is_local && sums[1] > 0)
+        code = fail(EINVAL, "--measure %s: local disks, but not as many ranks on each node",
+                    survey->settings->measure);
+    return code;
+}
+
 static int choose_reader(struct storage_survey *survey, bool direct)
 {
     const struct store_ops *store = store_of(survey->settings->measure);
@@ -228,7 +262,7 @@ static int measure_cell(struct storage_survey *survey, struct cell *cell, uint32
     code = ranks_meet(&survey->ranks, code, NULL);
     if (code)
         return code;
-    cell->rates[round] = figures.bytes_per_s;
+    cell->rates[round] = figures.bytes_per_s * survey->sharing / survey->ranks.place.ranks;
     cell->latency_s = figures.latency_s;
     cell->latency_cv = figures.latency_cv;
     return ranks_sum(&survey->ranks, &cell->rates[round], 1);
@@ -275,22 +309,10 @@ static void put(FILE *stream, const char *key, const struct quantity *quantity)
     fputc('\n', stream);
 }
 
-/* Disks of this machine serve this node alone. */
-static bool is_local_disk(const char *path)
-{
-    struct device_list *devices = memory_zeroed(sizeof *devices);
-    const bool is_local = devices && store_is_local(path) &&
-                          devices_of_path(&telemetry_roots_usual, path, devices) == 0 &&
-                          devices->count && !devices->elsewhere[0];
-
-    free(devices);
-    return is_local;
-}
-
 static void write_profile(FILE *stream, const struct storage_survey *survey)
 {
     const struct cell *cells = survey->cells, *fastest = cells, *most = cells;
-    const uint32_t ranks = survey->ranks.place.ranks;
+    const uint32_t ranks = survey->ranks.place.ranks, nodes = survey->ranks.place.nodes;
     char host[256] = "?";
 
     for (uint32_t i = 1; i < survey->cell_count; i++) {
@@ -304,14 +326,14 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
     gethostname(host, sizeof host - 1);
     fputs(report_profile_mark, stream);
     fprintf(stream, "[storage]\ntitle=%s\nscope=%s\n", escape_shown(survey->settings->measure),
-            is_local_disk(survey->settings->measure) ? "node" : "job");
+            survey->is_local ? "node" : "job");
     put(stream, "read-bytes-per-s", &rate);
     put(stream, "read-iops", &reads);
     fprintf(stream, "latency-s=%.4g\nlatency-cv=%.3g\n", cells[0].latency_s, cells[0].latency_cv);
     for (uint32_t i = 0; i < survey->cell_count;) {
         struct sizing_curve_row row = {.read_bytes = cells[i].read_bytes};
         for (; i < survey->cell_count && cells[i].read_bytes == row.read_bytes; i++) {
-            row.depths[row.count] = (double)cells[i].depth * ranks;
+            row.depths[row.count] = (double)cells[i].depth * survey->sharing;
             row.bytes_per_s[row.count++] = quantity_of(&cells[i].rate, 1);
         }
         fprintf(stream, "curve-%.0f=", row.read_bytes);
@@ -320,7 +342,10 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
     }
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION, escape_shown(host));
     fprintf(stream, ": %s", escape_shown(survey->command));
-    fprintf(stream, "; %u rank%s; %s%s\n", ranks, ranks > 1 ? "s" : "", survey->engine,
+    fprintf(stream, "; %u rank%s", ranks, ranks > 1 ? "s" : "");
+    if (survey->is_local && nodes > 1)
+        fprintf(stream, " on %u nodes, each with its own disks: their mean", nodes);
+    fprintf(stream, "; %s%s\n", survey->engine,
             survey->is_direct ? "; caches of servers not verified"
                               : "; through the page cache, not verified cold");
 }
@@ -337,9 +362,11 @@ static void print_table(const struct storage_survey *survey)
     for (uint32_t i = 0; i < survey->cell_count; i++) {
         const struct quantity figure = quantity_of(&cells[i].rate, 1);
         printf("  %10s%10u%12s%12s%7.1f%%\n", bytes_text(cells[i].read_bytes, size, sizeof size),
-               cells[i].depth * survey->ranks.place.ranks, words_rate(figure.value / 1e6, rate),
+               cells[i].depth * survey->sharing, words_rate(figure.value / 1e6, rate),
                words_rate(figure.value / cells[i].read_bytes, reads), 100 * figure.spread);
     }
+    if (survey->is_local && survey->ranks.place.nodes > 1)
+        printf("\nOf a node's own disks: the mean of %u nodes.", survey->ranks.place.nodes);
     printf("\nMedians of %d rounds; +-: their 95%% interval. %s\n", ROUNDS,
            survey->settings->save ? "" : "--save FILE writes them as a profile.");
 }
@@ -384,6 +411,8 @@ int size_measure(const struct invocation *invocation)
         code = prepare(survey);
     if (survey->ranks.state)
         code = ranks_meet(&survey->ranks, code, NULL);
+    if (code == 0)
+        code = find_sharing(survey);
     if (code == 0)
         code = measure_all(survey);
     if (code == 0 && speaks)

@@ -84,6 +84,12 @@ for file in both.json both.csv; do
     says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
 done
 
+# Each node's own disks: the figures of one.
+expect 0 hosts 4 "$IOBENCH" size --measure set --read-sizes 4k --depths 3 --measure-time 10ms --save own.ini
+says "the mean of 2 nodes"
+grep -q '^scope=node' own.ini || die "a local disk serves the whole job"
+grep -q '^curve-4096=6:' own.ini || die "not what two ranks of a node have in flight: $(grep curve own.ini)"
+
 # A study on emulated nodes: each rank has a host of its own, with its link, and nothing is left.
 command -v jq >/dev/null && {
     cat >nodes.ini <<'END'
