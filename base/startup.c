@@ -2,8 +2,30 @@
 #include "base/startup.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+/* Threads would get what the limit was when the program started. Theirs are not limited by it. */
+static void set_stacks(void)
+{
+    enum { MAIN_BYTES = 8 << 20, THREAD_BYTES = 2 << 20 }; /* of Linux; of glibc without a limit */
+    struct rlimit limit;
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < MAIN_BYTES) {
+        limit.rlim_cur = limit.rlim_max < MAIN_BYTES ? limit.rlim_max : MAIN_BYTES;
+        setrlimit(RLIMIT_STACK, &limit);
+    }
+    if (pthread_getattr_default_np(&attributes))
+        return;
+    pthread_attr_getstacksize(&attributes, &bytes);
+    if (bytes < THREAD_BYTES && pthread_attr_setstacksize(&attributes, THREAD_BYTES) == 0)
+        pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
 
 void startup_undo_inherited(void)
 {
@@ -19,4 +41,5 @@ void startup_undo_inherited(void)
         sigaction(errors[i], &ignore, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    set_stacks();
 }

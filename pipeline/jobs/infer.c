@@ -121,8 +121,11 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
     batch.rows = rows;
     if (rows)
         memset(rows, 127, batch_size * row_bytes);
-    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++)
-        code = training_infer(&inference->training, &batch, &times, &loss);
+    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++) {
+        code = session_check(&inference->session);
+        if (code == 0)
+            code = training_infer(&inference->training, &batch, &times, &loss);
+    }
     while (code == 0 && (code = training_finish(&inference->training, &times, &loss)) == 1)
         code = 0;
     free(rows);
@@ -276,39 +279,55 @@ static int check_precisions(const struct infer_job *job)
     return code;
 }
 
-int infer_run(const struct infer_job *job, const struct infer_observer *observer,
-              struct infer_result *result)
+/* Measure every precision with every batch size. */
+static int measure_all(struct inference *inference)
 {
-    struct inference inference = {
-        .job = job, .observer = observer, .result = result, .alone = ranks_alone()};
-
-    inference.session =
-        (struct session){.job = &job->job, .ranks = &inference.alone, .result = &result->result};
-    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
+    const struct infer_job *job = inference->job;
+    struct infer_result *result = inference->result;
     int code = check_precisions(job);
+
     if (code == 0)
         code = find_weights(job, result);
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
-        if (is_int8(job->precisions[i]) && !inference.ranges)
-            code = calibrate(&inference);
+        if (is_int8(job->precisions[i]) && !inference->ranges)
+            code = calibrate(inference);
     if (code == 0)
-        code = open_input(&inference, job->job.read.data, order_rank_samples(&job->job.order));
+        code = open_input(inference, job->job.read.data, order_rank_samples(&job->job.order));
     if (code == 0) {
-        result->records = inference.input.catalog->record_count;
+        result->records = inference->input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
                                     sizeof *result->rows);
-        code = result->rows ? session_watch(&inference.session, inference.input.catalog,
-                                            &inference.input.plugins)
+        code = result->rows ? session_watch(&inference->session, inference->input.catalog,
+                                            &inference->input.plugins)
                             : -ENOMEM;
     }
     for (uint32_t i = 0; i < job->precision_count; i++)
         for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
-            code = next_row(&inference, job->precisions[i], job->batch_sizes[j]);
+            code = next_row(inference, job->precisions[i], job->batch_sizes[j]);
+    return code;
+}
+
+int infer_run(const struct infer_job *job, const struct infer_observer *observer,
+              struct infer_result *result)
+{
+    struct inference *inference = memory_zeroed(sizeof *inference); /* larger than a small stack */
     char reason[FAIL_REASON_BYTES];
+
+    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
+    if (!inference)
+        return -ENOMEM;
+    inference->job = job;
+    inference->observer = observer;
+    inference->result = result;
+    inference->alone = ranks_alone();
+    inference->session =
+        (struct session){.job = &job->job, .ranks = &inference->alone, .result = &result->result};
+    int code = measure_all(inference);
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    witness_close(inference.session.witness);
-    input_close(&inference.input);
-    free(inference.ranges);
+    witness_close(inference->session.witness);
+    input_close(&inference->input);
+    free(inference->ranges);
+    free(inference);
     return code ? fail(-code, "%s", reason) : 0;
 }
 
@@ -325,9 +344,7 @@ double infer_samples_per_s(const struct infer_row *row)
 
 double infer_storage_percent(const struct infer_row *row)
 {
-    struct result_epoch epoch = row->io;
-
-    return result_run_device_percent(&(struct result_run){.epochs = &epoch, .epoch_count = 1});
+    return result_epoch_device_percent(&row->io);
 }
 
 double infer_compute_samples_per_s(const struct infer_row *row)

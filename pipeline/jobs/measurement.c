@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void report_progress(struct measurement *measurement, struct run_progress progress)
@@ -214,14 +215,19 @@ static int calibration_tick(void *context, const struct result_epoch *so_far, ui
     return session_check(context);
 }
 
+/* Results that are not reported; larger than a small stack. */
+struct scratch {
+    struct result result;
+    struct result_run run;
+    struct result_epoch epoch;
+};
+
 /* Run the same loop fed from memory, without storage and decoding. */
 static int run_from_memory(struct measurement *measurement, const char *trainer, uint64_t samples,
-                           struct result_epoch *epoch)
+                           struct scratch *scratch)
 {
     struct job job = *measurement->session.job;
-    struct result scratch = {.valid = true};
     struct job_plugins plugins = {0};
-    struct result_run run = {.epochs = epoch};
     const struct engine_hooks hooks = {.tick = calibration_tick, .context = &measurement->session};
 
     job.read.reader = (char *)(uintptr_t)plugin_idle(reader_registry)->name;
@@ -231,15 +237,37 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     job.order.limit_samples = 0;
     job.order.limit_samples_per_rank = samples;
     job.read.rate_limit_bytes = 0;
+    memset(scratch, 0, sizeof *scratch);
+    scratch->result.valid = true;
+    scratch->run.epochs = &scratch->epoch;
     int code = job_choose(&job, &plugins);
     if (code)
         return code;
     const struct engine_config config = {
         .job = &job, .plugins = &plugins, .catalog = measurement->catalog};
-    struct engine *engine = engine_create(&config, &scratch);
-    code = engine ? engine_run(engine, 1, &hooks, &run, &scratch) : -ENOMEM;
+    struct engine *engine = engine_create(&config, &scratch->result);
+    code = engine ? engine_run(engine, 1, &hooks, &scratch->run, &scratch->result) : -ENOMEM;
     engine_destroy(engine);
     job_release(&plugins);
+    return code;
+}
+
+/* figures: samples/s of the program alone, and the AU in percent of a loop fed from memory. */
+static int calibrate_alone(struct measurement *measurement, double figures[2])
+{
+    const struct job *job = measurement->session.job;
+    struct scratch *scratch = memory_zeroed(sizeof *scratch);
+    int code = scratch ? run_from_memory(measurement, plugin_idle(trainer_registry)->name, 1000000,
+                                         scratch)
+                       : -ENOMEM;
+
+    if (code == 0)
+        figures[0] = result_epoch_samples_per_s(&scratch->epoch);
+    if (code == 0 && trainer_of(measurement->plugins.trainer.plugin)->replays) {
+        code = run_from_memory(measurement, job->trainer, 20 * job->batch_size, scratch);
+        figures[1] = result_epoch_au_percent(&scratch->epoch);
+    }
+    free(scratch);
     return code;
 }
 
@@ -247,18 +275,10 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
 int measurement_calibrate(struct measurement *measurement)
 {
     const struct session *session = &measurement->session;
-    const struct job *job = session->job;
-    struct result_epoch epoch;
     double figures[] = {0, 0};
 
     enter(measurement, RUN_CALIBRATE);
-    int code = run_from_memory(measurement, plugin_idle(trainer_registry)->name, 1000000, &epoch);
-    figures[0] = result_epoch_samples_per_s(&epoch);
-    if (code == 0 && trainer_of(measurement->plugins.trainer.plugin)->replays) {
-        code = run_from_memory(measurement, job->trainer, 20 * job->batch_size, &epoch);
-        figures[1] = result_epoch_au_percent(&epoch);
-    }
-    code = ranks_meet(session->ranks, code, NULL);
+    int code = ranks_meet(session->ranks, calibrate_alone(measurement, figures), NULL);
     if (code == 0)
         code = ranks_sum(session->ranks, figures, 2);
     if (code)

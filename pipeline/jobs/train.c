@@ -509,37 +509,52 @@ static int conclude(struct training_run *training)
     return 0;
 }
 
+static int run_all(struct training_run *training)
+{
+    struct ranks *ranks = training->job->ranks;
+    int code = prepare(training);
+
+    if (code == 0)
+        code = learn(training);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_meet(ranks, export_weights(training), NULL);
+    if (code == 0)
+        code = ranks_meet(ranks, conclude(training), NULL);
+    return code;
+}
+
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result)
 {
-    struct training_run training = {
-        .session = {.job = &result->job, .ranks = job->ranks, .result = &result->result},
-        .job = job,
-        .observer = observer,
-        .result = result,
-        .lock = {.fd = -1}};
+    struct training_run *training = memory_zeroed(sizeof *training); /* larger than a small stack */
     char reason[FAIL_REASON_BYTES];
 
     *result = (struct train_result){.job = job->job};
     result->job.runs = 1;
     result->result = (struct result){.job = &result->job, .valid = true};
-    int code = prepare(&training);
-    if (code == 0)
-        code = learn(&training);
-    code = ranks_meet(job->ranks, code, NULL);
-    if (code == 0)
-        code = ranks_meet(job->ranks, export_weights(&training), NULL);
-    if (code == 0)
-        code = ranks_meet(job->ranks, conclude(&training), NULL);
+    int code = ranks_meet(job->ranks, training ? 0 : -ENOMEM, NULL);
+    if (!training || code) {
+        free(training);
+        return code;
+    }
+    training->session =
+        (struct session){.job = &result->job, .ranks = job->ranks, .result = &result->result};
+    training->job = job;
+    training->observer = observer;
+    training->result = result;
+    training->lock.fd = -1;
+    code = run_all(training);
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    input_close(&training.evaluate);
-    input_close(&training.learn);
-    hinting_close(&training.hinting);
-    training.network.failed = code != 0;
-    training_close(&training.network);
-    session_close(&training.session, code);
-    file_lock_release(&training.lock);
-    free(training.checkpoint_path);
+    input_close(&training->evaluate);
+    input_close(&training->learn);
+    hinting_close(&training->hinting);
+    training->network.failed = code != 0;
+    training_close(&training->network);
+    session_close(&training->session, code);
+    file_lock_release(&training->lock);
+    free(training->checkpoint_path);
+    free(training);
     return code ? fail(-code, "%s", reason) : 0;
 }
 

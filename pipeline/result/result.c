@@ -300,12 +300,16 @@ double result_run_au_percent(const struct result_run *run)
     return result_epoch_au_percent(&total);
 }
 
+double result_epoch_device_percent(const struct result_epoch *epoch)
+{
+    if (!epoch->device.known || epoch->record_bytes == 0)
+        return -1;
+    return 100.0 * (double)left_storage(&epoch->device) / (double)epoch->record_bytes;
+}
+
 double result_run_device_percent(const struct result_run *run)
 {
-    if (run->epoch_count == 0 || !run->epochs[0].device.known || run->epochs[0].record_bytes == 0)
-        return -1;
-    return 100.0 * (double)left_storage(&run->epochs[0].device) /
-           (double)run->epochs[0].record_bytes;
+    return run->epoch_count == 0 ? -1 : result_epoch_device_percent(&run->epochs[0]);
 }
 
 double result_run_request_percent(const struct result_run *run)

@@ -336,8 +336,10 @@ double result_run_mlperf_au_percent(const struct result_run *run);
 double result_run_samples_per_s(const struct result_run *run);
 double result_run_bytes_per_s(const struct result_run *run);
 double result_run_au_percent(const struct result_run *run);
-/* Return the bytes that left storage over the bytes delivered in the run's first epoch, in percent,
- * by the witness that counted least; negative: unknown. */
+/* Return the bytes that left storage over the bytes delivered in an epoch, in percent, by the
+ * witness that counted least; negative: unknown. */
+double result_epoch_device_percent(const struct result_epoch *epoch);
+/* Return that of the run's first epoch. */
 double result_run_device_percent(const struct result_run *run);
 /* Return the same over the bytes requested. */
 double result_run_request_percent(const struct result_run *run);

@@ -115,6 +115,16 @@ expect 1 $with 'resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))' \
 says "File too large" large
 expect 0 $with 'resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))' \
     "$IOBENCH" run --data set --runs 1 --no-calibrate --decode none
+# A small stack, which the program raises if it may, and does without if not. Threads have their own size.
+lenet="lenet --size 32 --classes 2 --data stacks --compute-threads 2 --decode-threads 1"
+expect 0 "$IOBENCH" pack synthetic:count=20,classes=2,mean=6000 stacks
+for limit in '(49152, -1)' '(131072, 131072)'; do
+    small="resource.setrlimit(resource.RLIMIT_STACK, $limit)"
+    expect 0 $with "$small" "$IOBENCH" run --data stacks --runs 2 -B 5 --trainer replay:rate=1000
+    expect 0 $with "$small" "$IOBENCH" train --network $lenet -B 5 --json "trained $limit.json"
+    expect 0 $with "$small" "$IOBENCH" infer --network $lenet -B 5
+    expect 0 $with "$small" "$IOBENCH" report "trained $limit.json" -o "trained $limit.html"
+done
 # Nobody reads the table.
 expect 1 sh -c "'$IOBENCH' run --data set --runs 1 --no-calibrate --decode none >/dev/full"
 says "No space left on device"
