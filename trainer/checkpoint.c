@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 enum {
-    LAYOUT_VERSION = 1,
+    LAYOUT_VERSION = 2,
+    FIRST_VERSION = 1, /* without settings */
     NAME_AT = 24,
     NUMBERS_AT = NAME_AT + CHECKPOINT_NAME_BYTES,
     NUMBERS = 8,
     RATE_AT = NUMBERS_AT + NUMBERS * 8,
-    HEAD_BYTES = RATE_AT + 8,
+    SETTINGS_AT = RATE_AT + 8,
+    HEAD_BYTES = SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES,
     CRC_BYTES = 4
 };
 
@@ -56,6 +58,7 @@ static void encode(struct checkpoint checkpoint, uint8_t head[HEAD_BYTES])
         bytes_put_le64(head + NUMBERS_AT + 8 * i, *numbers[i]);
     memcpy(&rate, &checkpoint.rate_before, sizeof rate);
     bytes_put_le64(head + RATE_AT, rate);
+    snprintf((char *)head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, "%s", checkpoint.settings);
 }
 
 static void decode(const uint8_t head[HEAD_BYTES], struct checkpoint *checkpoint)
@@ -70,6 +73,7 @@ static void decode(const uint8_t head[HEAD_BYTES], struct checkpoint *checkpoint
         *numbers[i] = bytes_le64(head + NUMBERS_AT + 8 * i);
     rate = bytes_le64(head + RATE_AT);
     memcpy(&checkpoint->rate_before, &rate, sizeof rate);
+    memcpy(checkpoint->settings, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES - 1);
 }
 
 uint64_t checkpoint_floats(const struct checkpoint *checkpoint)
@@ -135,9 +139,9 @@ static int check_head(const uint8_t head[HEAD_BYTES], const struct checkpoint *w
 {
     if (memcmp(head, magic, sizeof magic) != 0)
         return fail(EINVAL, "%s: not a checkpoint", path);
-    if (bytes_le32(head + 8) != LAYOUT_VERSION)
-        return fail(EINVAL, "%s: checkpoint version %u, expected %d", path, bytes_le32(head + 8),
-                    LAYOUT_VERSION);
+    if (bytes_le32(head + 8) < FIRST_VERSION || bytes_le32(head + 8) > LAYOUT_VERSION)
+        return fail(EINVAL, "%s: checkpoint version %u, expected %d to %d", path,
+                    bytes_le32(head + 8), FIRST_VERSION, LAYOUT_VERSION);
     if (strcmp(found->network, wanted->network) != 0 || found->side != wanted->side ||
         found->classes != wanted->classes || found->parameter_floats != wanted->parameter_floats ||
         found->statistic_floats != wanted->statistic_floats)
@@ -159,6 +163,24 @@ static int read_all(int fd, void *to, uint64_t bytes, uint64_t offset, const cha
     return got < 0 ? (int)got : 0;
 }
 
+/* Read the head; that of version 1 ends before the settings. Returns its size or a negative errno.
+ */
+static int read_head(int fd, uint8_t head[HEAD_BYTES], const struct checkpoint *wanted,
+                     struct checkpoint *checkpoint, const char *path)
+{
+    memset(head, 0, HEAD_BYTES);
+    int bytes = SETTINGS_AT, code = read_all(fd, head, SETTINGS_AT, 0, path);
+    if (code == 0 && bytes_le32(head + 8) > FIRST_VERSION) {
+        code = read_all(fd, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, SETTINGS_AT, path);
+        bytes = HEAD_BYTES;
+    }
+    if (code)
+        return code;
+    decode(head, checkpoint);
+    code = check_head(head, wanted, checkpoint, path);
+    return code ? code : bytes;
+}
+
 int checkpoint_read(const char *path, const struct checkpoint *wanted,
                     struct checkpoint *checkpoint, float *floats)
 {
@@ -168,16 +190,13 @@ int checkpoint_read(const char *path, const struct checkpoint *wanted,
 
     if (fd < 0)
         return fd;
-    int code = read_all(fd, head, sizeof head, 0, path);
-    if (code == 0) {
-        decode(head, checkpoint);
-        code = check_head(head, wanted, checkpoint, path);
-    }
+    const int head_bytes = read_head(fd, head, wanted, checkpoint, path);
+    int code = head_bytes < 0 ? head_bytes : 0;
     if (code == 0)
-        code = read_all(fd, floats, bytes, sizeof head, path);
+        code = read_all(fd, floats, bytes, (uint64_t)head_bytes, path);
     if (code == 0)
-        code = read_all(fd, end, sizeof end, sizeof head + bytes, path);
-    if (code == 0 && bytes_le32(end) != crc32c(crc32c(0, head, sizeof head), floats, bytes))
+        code = read_all(fd, end, sizeof end, (uint64_t)head_bytes + bytes, path);
+    if (code == 0 && bytes_le32(end) != crc32c(crc32c(0, head, (size_t)head_bytes), floats, bytes))
         code = fail(EBADMSG, "%s: the checkpoint is damaged: its CRC is wrong", path);
     close(fd);
     return code;

@@ -5,16 +5,16 @@
  *
  * The file, little-endian: "IOBENCHK", u32 version, u32 side, u32 classes, u32 0, network name (32
  * bytes), u64 each of parameter floats, statistic floats, seed, global batch size, epoch, step,
- * elapsed nanoseconds, samples, and f64 the rate of the last step; then the floats of parameters,
- * momenta and statistics in the canonical layout of trainer/graph.h; then u32 CRC-32C of everything
- * before it.
+ * elapsed nanoseconds, samples, and f64 the rate of the last step; 1,024 bytes of settings, a text
+ * padded with zeros (not in version 1); then the floats of parameters, momenta and statistics in
+ * the canonical layout of trainer/graph.h; then u32 CRC-32C of everything before it.
  */
 #ifndef IOBENCH_TRAINER_CHECKPOINT_H
 #define IOBENCH_TRAINER_CHECKPOINT_H
 
 #include <stdint.h>
 
-enum { CHECKPOINT_NAME_BYTES = 32 };
+enum { CHECKPOINT_NAME_BYTES = 32, CHECKPOINT_SETTINGS_BYTES = 1024 };
 
 struct checkpoint {
     char network[CHECKPOINT_NAME_BYTES];
@@ -24,6 +24,8 @@ struct checkpoint {
     uint64_t epoch, step;      /* finished */
     uint64_t elapsed_ns, samples;
     double rate_before;
+    /* Of the training, a line "option value" each; "": unknown. Text of a file: escape it. */
+    char settings[CHECKPOINT_SETTINGS_BYTES];
 };
 
 /* How many floats it has: parameters, momenta and statistics, one after the other. */

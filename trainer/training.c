@@ -9,7 +9,6 @@
 #include "base/option.h"
 #include "base/thread.h"
 #include "base/workers.h"
-#include "trainer/checkpoint.h"
 #include "trainer/weights.h"
 
 #include <errno.h>
@@ -484,6 +483,7 @@ int training_save(struct training *training, const char *path,
     writing.checkpoint.epoch = position->epoch;
     writing.checkpoint.elapsed_ns = position->elapsed_ns;
     writing.checkpoint.samples = position->samples;
+    memcpy(writing.checkpoint.settings, position->settings, sizeof position->settings);
     writing.floats = memory_array(checkpoint_floats(&writing.checkpoint), sizeof(float));
     int code = writing.floats ? pass_weights(training, writing.floats, true) : -ENOMEM;
     if (code == 0)
@@ -525,6 +525,7 @@ int training_load(struct training *training, const char *path, struct training_p
     training->rate_before = found.rate_before;
     *position = (struct training_position){
         .epoch = found.epoch, .elapsed_ns = found.elapsed_ns, .samples = found.samples};
+    memcpy(position->settings, found.settings, sizeof position->settings);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #define IOBENCH_TRAINER_TRAINING_H
 
 #include "trainer/backend.h"
+#include "trainer/checkpoint.h"
 #include "trainer/exchange.h"
 #include "trainer/recipe.h"
 #include "trainer/trainer.h"
@@ -93,6 +94,7 @@ int training_average_statistics(struct training *training);
 struct training_position {
     uint64_t epoch; /* finished */
     uint64_t elapsed_ns, samples;
+    char settings[CHECKPOINT_SETTINGS_BYTES]; /* see trainer/checkpoint.h */
 };
 
 /* Save a checkpoint; restore one. Seed and samples per update must match. */

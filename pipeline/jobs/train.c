@@ -11,6 +11,7 @@
 #include "dataset/catalog.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
+#include "pipeline/jobs/resumed.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
 #include "trainer/checkpoint.h"
@@ -31,9 +32,10 @@ struct training_run {
     const struct network_input *current; /* of the two */
     struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
-    struct file_lock lock; /* of its folder, on rank 0 */
-    uint64_t start_ns;     /* start of the first step, moved back by the time before a resume */
-    uint64_t elapsed_ns;   /* that time */
+    char settings[CHECKPOINT_SETTINGS_BYTES]; /* kept with it */
+    struct file_lock lock;                    /* of its folder, on rank 0 */
+    uint64_t start_ns;   /* start of the first step, moved back by the time before a resume */
+    uint64_t elapsed_ns; /* that time */
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported but for */
     struct histogram evaluation_latency_ns;
@@ -143,12 +145,13 @@ static int add_up_epoch(struct training_run *training, const struct result_epoch
 
 static int save_checkpoint(struct training_run *training, const struct train_epoch *row)
 {
-    const struct training_position position = {
+    struct training_position position = {
         .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = training->samples};
     const uint64_t start_ns = clock_now_ns();
 
     if (!training->checkpoint_path || training->job->ranks->place.rank != 0)
         return 0;
+    memcpy(position.settings, training->settings, sizeof position.settings);
     int code = training_save(&training->network, training->checkpoint_path, &position);
     recorder_mark(training->session.recorder, "checkpoint", row->io.epoch, start_ns);
     return code;
@@ -315,6 +318,8 @@ static int resume(struct training_run *training)
     code = lock_folder(training);
     if (code)
         return code;
+    resumed_describe(job, training->result, training->learn.plugins.decoder.text,
+                     training->settings);
     if (!job->resume)
         return check_replaced(training);
     code = training_load(&training->network, training->checkpoint_path, &position);
@@ -328,6 +333,7 @@ static int resume(struct training_run *training)
                     "data set and limits",
                     training->checkpoint_path, (unsigned long long)training->network.step,
                     (unsigned long long)position.epoch, (unsigned long long)steps_per_epoch);
+    resumed_note_differences(position.settings, training->settings, &training->result->result);
     training->result->first_epoch = position.epoch;
     training->samples = position.samples;
     training->elapsed_ns = position.elapsed_ns;

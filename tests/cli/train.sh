@@ -74,8 +74,8 @@ grep -qx "batch=28" shared.ini || die "the profile's batch is not that of an upd
 expect 1 train --epochs 4 --checkpoint whole --resume --accumulate 2
 says "whole" "20 samples per update over all ranks, not 40"
 
-# The same seed gives the same bits, except for the time in the header, and the CRC.
-bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
+# The same seed gives the same bits, except for the time and the settings before them, and the CRC.
+bits() { tail -c +1153 "$1/last.checkpoint" | head -c -4 | cksum; }
 expect 0 train --epochs 3 --checkpoint again
 [ "$(bits whole)" = "$(bits again)" ] || die "the same seed gave other bits"
 expect 0 train --epochs 3 --checkpoint other --seed 4
@@ -180,17 +180,30 @@ cut_short() {
     die "$epochs epochs went on in spite of SIGINT"
 }
 cut_short
-expect 0 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint cut --resume
+expect 0 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint cut --resume --json cut.json
+! grep "another setting" cut.json || die "the same settings differ"
 expect 0 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint straight
 [ "$(bits cut)" = "$(bits straight)" ] || die "what went on has other bits than what never stopped"
 expect 1 train --batch-size 7 --accumulate 2 --epochs "$epochs" --checkpoint cut --resume
 says "epochs are done"
+
+# Training that is resumed with other settings goes on, and says what differs.
+expect 0 train --epochs 3 --checkpoint whole --restart
+expect 0 train --epochs 4 --lr 0.003 --momentum 0.5 --clip-norm 7 --shuffle none --decode jpeg:crop=1 --checkpoint whole \
+    --resume --json differs.json
+for setting in "lr 0.003, was 0.001" "momentum 0.5, was 0.875" "clip-norm 7, was 0" "epochs 4, was 3" \
+    "shuffle none, was epoch" "decode jpeg:crop=1,size=32, was jpeg:size=32"; do
+    says "resumed with another setting: $setting"
+    grep -q "\"resumed with another setting: $setting\"" differs.json || die "differs.json does not say $setting"
+done
+[ "$(grep -c '"text": "resumed with another setting' differs.json)" = 6 ] || die "other settings differ: $(grep resumed differs.json)"
 
 # BF16 keeps its weights in FP32: either precision continues from the checkpoint of the other.
 if built_with DNNL && grep -q avx512_bf16 /proc/cpuinfo; then
     expect 0 train --epochs 1 --backend cpu:precision=bf16 --checkpoint two
     says "lenet on cpu, bf16, "
     expect 0 train --epochs 2 --backend cpu --checkpoint two --resume
+    says "resumed with another setting: precision fp32, was bf16"
     says "lenet on cpu, fp32, "
     expect 0 train --epochs 3 --backend cpu:precision=bf16 --checkpoint two --resume --json two.json
     grep -q '"precision": "bf16"' two.json || die "two.json does not name the precision"

@@ -3,6 +3,8 @@
  */
 #include "tests/unit/unit.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "tests/unit/folder.h"
@@ -142,7 +144,8 @@ static const struct checkpoint sample = {.network = "tiny",
                                          .step = 703,
                                          .elapsed_ns = 1234567890123,
                                          .samples = 180000,
-                                         .rate_before = 0.0625};
+                                         .rate_before = 0.0625,
+                                         .settings = "lr 0.1\nmomentum 0.9\n"};
 
 static void fill(struct arrays *arrays)
 {
@@ -167,6 +170,37 @@ static void a_checkpoint_comes_back(void **unused)
     assert_int_equal(read_back(path, &found, &back), 0);
     assert_memory_equal(&arrays, &back, sizeof arrays);
     assert_memory_equal(&found, &sample, sizeof sample);
+}
+
+/* Version 1 had no settings; everything else was where it is now. */
+static void the_first_version_is_still_read(void **unused)
+{
+    enum { SETTINGS_AT = 128 };
+    const char *path = folder_path("last");
+    struct arrays arrays, back = {0};
+    struct checkpoint found;
+    char *whole;
+    size_t bytes;
+
+    (void)unused;
+    fill(&arrays);
+    assert_int_equal(checkpoint_write(path, &sample, arrays.floats), 0);
+    assert_int_equal(file_load(path, 1 << 20, &whole, &bytes), 0);
+    assert_int_equal(bytes, SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES + sizeof arrays + 4);
+    bytes -= CHECKPOINT_SETTINGS_BYTES;
+    memmove(whole + SETTINGS_AT, whole + SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES, sizeof arrays);
+    bytes_put_le32((uint8_t *)whole + 8, 1);
+    bytes_put_le32((uint8_t *)whole + bytes - 4, crc32c(0, whole, bytes - 4));
+    FILE *file = fopen(path, "we");
+    assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
+    fclose(file);
+    free(whole);
+    assert_int_equal(read_back(path, &found, &back), 0);
+    assert_memory_equal(&arrays, &back, sizeof arrays);
+    assert_string_equal(found.settings, "");
+    struct checkpoint same = sample;
+    memset(same.settings, 0, sizeof same.settings);
+    assert_memory_equal(&found, &same, sizeof same);
 }
 
 /* Every changed or missing byte is detected. */
@@ -224,6 +258,7 @@ int main(void)
         cmocka_unit_test(inception_v3_clips_gradients),
         cmocka_unit_test(short_courses_have_rates_too),
         cmocka_unit_test(a_checkpoint_comes_back),
+        cmocka_unit_test(the_first_version_is_still_read),
         cmocka_unit_test(damage_is_noticed),
         cmocka_unit_test(that_of_another_network_is_refused),
     };
