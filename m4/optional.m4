@@ -33,10 +33,10 @@ AC_DEFUN([IOBENCH_OPTIONAL_LIBRARY], [
 ])
 
 dnl IOBENCH_OPTIONAL_FOUND(option, VARIABLE, Debian package, what it is for): the common
-dnl part of both, once have_OPTION is known.
+dnl part of both, once have_OPTION is known. That cmocka came later must not compile the program again.
 AC_DEFUN([IOBENCH_OPTIONAL_FOUND], [
   AS_IF([test "x$have_$1" = xyes],
-    [AC_DEFINE([HAVE_$2], [1], [Define when $1 is there: $4.])
+    [m4_if([$1], [cmocka], [], [AC_DEFINE([HAVE_$2], [1], [Define when $1 is there: $4.])])
      OPTIONAL_REPORT="$OPTIONAL_REPORT
     $1: yes"],
     [AS_IF([test "x$with_$1" = xno],
