@@ -104,7 +104,16 @@ static struct huffman_entry single_entry(const struct huffman_symbol *symbol, ui
     return pack(used, rest, symbol->run, symbol->run + 1, high * (1 << rest) - offset, 0);
 }
 
-/* first: of the block's DC table (then it has no run), or another AC symbol. */
+/* Return the length of the code at the start of the index if it ends a block, else 0. */
+static uint32_t end_bits(const struct huffman_singles *ac, uint32_t index, uint32_t left)
+{
+    struct huffman_symbol symbol;
+
+    return find(ac, index, left, &symbol) && symbol.ends ? symbol.code_bits : 0;
+}
+
+/* One or two symbols, and the block's end if it follows. first: of the block's DC table (then it
+ * has no run), or another AC symbol. */
 static struct huffman_entry pair_entry(const struct huffman_singles *ac,
                                        const struct huffman_symbol *first, uint32_t index,
                                        uint32_t known)
@@ -124,7 +133,9 @@ static struct huffman_entry pair_entry(const struct huffman_singles *ac,
                     value1, 0);
     if (second.code_bits + second.size > left || second.size > VALUE_2_BITS)
         return single;
-    return pack(used + second.code_bits + second.size, 0, first->run,
+    const uint32_t both = used + second.code_bits + second.size;
+    const uint32_t end = end_bits(ac, after(index, both), known - both);
+    return pack(end ? (both + end) | HUFFMAN_BLOCK_ENDS : both, 0, first->run,
                 first->run + 1 + second.run + 1, value1,
                 value_of(after(next, second.code_bits), second.size));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * huffman: look-up tables that decode up to two symbols at once, with their values.
+ * huffman: look-up tables that decode up to two symbols at once, with their values, and the end of
+ * the block.
  *
  * A table is indexed by the next bits: as many as pay for the first-level cache that they occupy,
  * since every entry of a table is equally likely to be used. Its fields are read one by one: loads
