@@ -165,7 +165,7 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
     snprintf(text, sizeof text, "%s%sdirect=%s,readahead=%s",
              bench->reader ? bench->reader : "uring",
              bench->reader && strchr(bench->reader, ':') ? "," : ":", way->direct ? "yes" : "no",
-             way->random ? "no" : "yes");
+             way->random ? "no" : "auto");
     struct extent *extents = calloc(total / (32 * 1024) + 1, sizeof *extents);
     struct heap *heap = heap_create(bytes, bytes, 4096); /* the memory a loader reads into */
     if (!extents || !heap)
@@ -176,6 +176,7 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
                                  .region_count = 1,
                                  .depth = DEPTH,
                                  .bytes_max = BLOCK,
+                                 .in_order = !way->random,
                                  .timeout_ns = UINT64_C(30000000000)};
     int code = plugin_choose("reader", reader_registry, text, &choice);
     if (code)

@@ -262,3 +262,13 @@ uint64_t catalog_data_bytes(const struct catalog *catalog)
         bytes += catalog->shards[i].bytes;
     return bytes;
 }
+
+bool catalog_is_in_order(const struct catalog *catalog)
+{
+    for (uint64_t i = 1; i < catalog->record_count; i++) {
+        const struct extent *before = &catalog->records[i - 1], *record = &catalog->records[i];
+        if (record->shard == before->shard && record->offset < before->offset)
+            return false;
+    }
+    return true;
+}

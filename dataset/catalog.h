@@ -121,5 +121,8 @@ static inline const struct extent *catalog_extent(const struct catalog *catalog,
 }
 
 uint64_t catalog_data_bytes(const struct catalog *catalog); /* sum of shard sizes */
+/* Return whether the records of each shard are numbered in the order in which they are stored,
+ * which keys of LMDB need not be. */
+bool catalog_is_in_order(const struct catalog *catalog);
 
 #endif

@@ -151,6 +151,7 @@ static int start_thread(struct parallel *parallel, uint32_t number,
     *io = (struct io_thread){.parallel = parallel, .number = number, .config = *config};
     io->config.regions += number * parallel->regions;
     io->config.region_count = parallel->regions;
+    io->config.in_order = false; /* a read goes to the thread with the most memory */
     io->inbox = queue_create(config->depth, sizeof(struct read_request *));
     if (!io->inbox)
         return -ENOMEM;

@@ -3,7 +3,7 @@
  * prepared and everything completed. The ring also opens files, so a set of many small files never
  * blocks on one.
  *
- *     FREE --submit--> OPENING --> READING --> FREE
+ *     FREE --submit--> WAITING --> READING --> FREE
  *                                    | timed out: CANCELLING --> FREE
  *                                                     | no answer either: ABANDONED, buffer held
  *
@@ -37,9 +37,18 @@ enum { FOR_OP = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32
     .name = #field, .type = OPTION_FLAG, .offset = offsetof(struct uring_settings, field), \
     .summary = text
 
+static const char *const readahead_choices[] = {
+    [READAHEAD_AUTO] = "auto", [READAHEAD_YES] = "yes", [READAHEAD_NO] = "no", NULL};
+
 static const struct option_spec uring_options[] = {
     {FLAG(direct, "bypass the page cache (O_DIRECT)")},
-    {FLAG(readahead, "enable the kernel's readahead (for sequential reads)")},
+    {.name = "readahead",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct uring_settings, readahead),
+     .fallback = "auto",
+     .choices = readahead_choices,
+     .summary = "let the kernel read ahead (auto: if each file is read from front to back, and "
+                "the kernel reads 4 MiB or more ahead)"},
     {FLAG(registered, "register files and, with direct, buffers"), .fallback = "yes"},
     {FLAG(sqpoll, "submit by a kernel thread: fewer system calls, one more busy core")},
     {FLAG(iopoll, "poll for completions (NVMe with poll queues, and direct)")},
@@ -81,6 +90,11 @@ static uint32_t finished_place(const struct uring *uring, uint32_t number)
     return at < depth ? at : at - depth;
 }
 
+static struct uring_queue *queue_of(const struct uring *uring, const struct handle *handle)
+{
+    return &uring->queues[handle - uring->handles.all];
+}
+
 /* The next reap returns the request to the caller. */
 static void finish(struct uring *uring, struct uring_op *op, int result)
 {
@@ -90,6 +104,11 @@ static void finish(struct uring *uring, struct uring_op *op, int result)
     request->data = request->buffer;
     uring->finished[finished_place(uring, uring->finished_count++)] = request;
     uring->busy--;
+    if (op->state == OP_READING || op->state == OP_CANCELLING) {
+        struct uring_queue *queue = queue_of(uring, op->handle);
+        queue->reading -= request->bytes;
+        queue->arrived += request->bytes;
+    }
     if (request->held) {
         op->state = OP_ABANDONED;
         op->request = NULL;
@@ -135,43 +154,72 @@ static void start_read(struct uring *uring, struct uring_op *op)
     op->state = OP_READING;
 }
 
+static void begin_read(struct uring *uring, struct uring_op *op)
+{
+    struct uring_queue *queue = queue_of(uring, op->handle);
+
+    if (op->request->offset < queue->front)
+        queue->arrived = 0;
+    queue->front = op->request->offset;
+    queue->reading += op->request->bytes;
+    op->state = OP_READING;
+    start_read(uring, op);
+}
+
+static void enqueue(struct uring_queue *queue, struct uring_op *op)
+{
+    op->state = OP_WAITING;
+    if (queue->first)
+        queue->last->next = op;
+    else
+        queue->first = op;
+    queue->last = op;
+}
+
+static struct uring_op *dequeue(struct uring_queue *queue)
+{
+    struct uring_op *op = queue->first;
+
+    queue->first = op->next;
+    op->next = NULL;
+    return op;
+}
+
+/* The kernel starts with a small read-ahead and doubles it: so does what it is given. */
+static bool may_begin(const struct uring *uring, const struct uring_queue *queue,
+                      const struct read_request *request)
+{
+    const uint64_t most = uring->bytes_per_file;
+
+    return most == 0 || queue->reading == 0 ||
+           queue->reading + request->bytes <= (queue->arrived < most ? queue->arrived : most);
+}
+
+/* In the order in which they were submitted: the kernel reads ahead only of a file that it is asked
+ * for from front to back. */
+static void begin_waiting(struct uring *uring, struct uring_queue *queue)
+{
+    while (queue->first && may_begin(uring, queue, queue->first->request))
+        begin_read(uring, dequeue(queue));
+}
+
 static void start_open(struct uring *uring, struct handle *handle)
 {
     struct io_uring_sqe *sqe = get_sqe(uring);
 
-    handle->opening = true;
     io_uring_prep_openat(sqe, AT_FDCWD, uring->config->catalog->shards[handle->shard].path,
                          handles_open_flags(&uring->handles), 0);
     tag(sqe, FOR_HANDLE, (uint64_t)(handle - uring->handles.all));
 }
 
-static void wait_for_open(struct uring *uring, struct uring_op *op)
+static void begin_open(struct uring *uring, struct handle *handle)
 {
-    struct uring_op **waiting = &uring->opening[op->handle - uring->handles.all];
-    bool first = !op->handle->opening;
-
-    op->state = OP_OPENING;
-    op->next = *waiting;
-    *waiting = op;
-    if (first) {
-        handles_acquire(&uring->handles, op->handle->shard); /* until it is open */
-        start_open(uring, op->handle);
-    }
-}
-
-/* Reads start in the order in which they were submitted: the kernel reads ahead only of a file that
- * is read from front to back, and into large folios only then. */
-static struct uring_op *oldest_first(struct uring_op *newest)
-{
-    struct uring_op *oldest = NULL;
-
-    while (newest) {
-        struct uring_op *op = newest;
-        newest = op->next;
-        op->next = oldest;
-        oldest = op;
-    }
-    return oldest;
+    if (handle->opening)
+        return;
+    handle->opening = true;
+    queue_of(uring, handle)->arrived = 0;
+    handles_acquire(&uring->handles, handle->shard); /* until it is open */
+    start_open(uring, handle);
 }
 
 static int register_file(struct uring *uring, const struct handle *handle)
@@ -190,7 +238,7 @@ static int check_file(struct uring *uring, struct handle *handle, const char **w
 
 static void opened(struct uring *uring, struct handle *handle, int fd)
 {
-    struct uring_op **newest = &uring->opening[handle - uring->handles.all];
+    struct uring_queue *queue = queue_of(uring, handle);
     const char *why = NULL;
 
     if (fd == -EINTR || fd == -EAGAIN) {
@@ -203,16 +251,11 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
         code = register_file(uring, handle);
     if (code == 0)
         code = check_file(uring, handle, &why);
-    struct uring_op *waiting = oldest_first(*newest), *op;
-    *newest = NULL;
-    while ((op = waiting)) {
-        waiting = op->next;
+    for (struct uring_op *op = queue->first; op; op = op->next)
         op->request->why = why;
-        if (code)
-            finish(uring, op, code);
-        else
-            start_read(uring, op);
-    }
+    while (code && queue->first)
+        finish(uring, dequeue(queue), code);
+    begin_waiting(uring, queue);
     handles_release(&uring->handles, handle);
 }
 
@@ -250,12 +293,18 @@ int uring_submit(void *state, struct read_request *request)
     uring->busy++;
     *op = (struct uring_op){.request = request, .handle = handle};
     int code = ready_handle(uring, handle, &request->why);
-    if (code < 0)
+    if (code < 0) {
         finish(uring, op, code);
-    else if (code == 0)
-        start_read(uring, op);
-    else
-        wait_for_open(uring, op);
+        return 0;
+    }
+    struct uring_queue *queue = queue_of(uring, handle);
+    if (code == 0 && !queue->first && may_begin(uring, queue, request)) {
+        begin_read(uring, op);
+        return 0;
+    }
+    enqueue(queue, op);
+    if (code > 0)
+        begin_open(uring, handle);
     return 0;
 }
 
@@ -304,7 +353,9 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
             uring->abandoned--;
             free_op(uring, &uring->ops[index]);
         } else {
+            struct uring_queue *queue = queue_of(uring, uring->ops[index].handle);
             continue_read(uring, &uring->ops[index], result);
+            begin_waiting(uring, queue);
         }
         break;
     case FOR_WAKER:
@@ -329,21 +380,26 @@ static void collect(struct uring *uring)
     io_uring_cq_advance(&uring->ring, count);
 }
 
-static void leave_queue(struct uring *uring, struct uring_op *op)
+static void leave_queue(struct uring_queue *queue, const struct uring_op *op)
 {
-    struct uring_op **link = &uring->opening[op->handle - uring->handles.all];
+    struct uring_op *before = NULL;
 
-    while (*link != op)
-        link = &(*link)->next;
-    *link = op->next;
+    for (struct uring_op *other = queue->first; other != op; other = other->next)
+        before = other;
+    if (before)
+        before->next = op->next;
+    else
+        queue->first = op->next;
+    if (queue->last == op)
+        queue->last = before;
 }
 
 /* First cancel the read; if it has not completed by the next check, abandon it. */
 static void treat_late(struct uring *uring, struct uring_op *op)
 {
     switch (op->state) {
-    case OP_OPENING:
-        leave_queue(uring, op);
+    case OP_WAITING:
+        leave_queue(queue_of(uring, op->handle), op);
         finish(uring, op, -ETIMEDOUT);
         break;
     case OP_READING: {
@@ -365,15 +421,21 @@ static void treat_late(struct uring *uring, struct uring_op *op)
 
 static void look_for_late(struct uring *uring, uint64_t now_ns)
 {
-    uint64_t timeout_ns = uring->config->timeout_ns;
+    const uint64_t timeout_ns = uring->config->timeout_ns,
+                   interval_ns = timeout_ns / LOOKS_PER_TIMEOUT + 1;
 
     if (now_ns < uring->look_ns)
         return;
-    uring->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
+    uring->look_ns = now_ns + interval_ns;
     for (uint32_t i = 0; i < uring->config->depth; i++) {
         struct uring_op *op = &uring->ops[i];
-        const bool is_pending = op->state != OP_FREE && op->state != OP_ABANDONED;
-        if (is_pending && now_ns - op->request->submit_ns > timeout_ns)
+        if (op->state == OP_FREE || op->state == OP_ABANDONED)
+            continue;
+        const uint64_t age_ns = now_ns - op->request->submit_ns;
+        /* It waits for reads that do not end: they are late, it is not. */
+        if (op->state == OP_WAITING && op->handle->opened && age_ns > interval_ns)
+            begin_read(uring, dequeue(queue_of(uring, op->handle)));
+        else if (age_ns > timeout_ns)
             treat_late(uring, op);
     }
 }
@@ -500,8 +562,8 @@ int uring_create_tables(struct uring *uring)
 
     uring->ops = memory_array(depth, sizeof *uring->ops);
     uring->finished = memory_array(depth, sizeof(struct read_request *));
-    uring->opening = memory_array(uring->handles.capacity, sizeof(struct uring_op *));
-    if (!uring->ops || !uring->finished || !uring->opening)
+    uring->queues = memory_array(uring->handles.capacity, sizeof *uring->queues);
+    if (!uring->ops || !uring->finished || !uring->queues)
         return -ENOMEM;
     for (uint32_t i = depth; i-- > 0;) {
         uring->ops[i].next = uring->free_ops;
@@ -527,12 +589,11 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
 {
     const struct uring_settings *settings = chosen;
     struct uring *uring = state;
-    uint32_t flags =
-        (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM);
 
-    int code = uring_begin(uring, config, flags);
+    int code = uring_begin(uring, config, settings->direct ? HANDLES_DIRECT : 0U);
     if (code)
         return code;
+    uring_choose_read_ahead(uring, settings);
     traits->alignment = uring->handles.alignment;
     traits->scatters = !settings->direct;
     traits->batches = true;
@@ -555,7 +616,7 @@ void uring_close(void *state)
     waker_close(&uring->waker);
     free(uring->ops);
     free(uring->finished);
-    free(uring->opening);
+    free(uring->queues);
     handles_destroy(&uring->handles);
 }
 

@@ -20,9 +20,12 @@ enum {
     SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
 };
 
+enum { READ_AHEAD_ENOUGH = 4 << 20 }; /* to keep a disk busy without many reads in flight */
+enum uring_readahead { READAHEAD_AUTO, READAHEAD_YES, READAHEAD_NO };
+
 struct uring_settings {
     bool direct;
-    bool readahead;
+    int readahead; /* enum uring_readahead */
     bool registered;
     bool sqpoll;
     bool iopoll;
@@ -30,9 +33,9 @@ struct uring_settings {
     bool fuse;
 };
 
-/* A read in the kernel, or waiting for its file to be opened. Separate from the caller's request:
- * an abandoned read completes after the request is gone. */
-enum uring_op_state { OP_FREE, OP_OPENING, OP_READING, OP_CANCELLING, OP_ABANDONED };
+/* A read in the kernel, or one that waits to get there (struct uring_queue). Separate from the
+ * caller's request: an abandoned read completes after the request is gone. */
+enum uring_op_state { OP_FREE, OP_WAITING, OP_READING, OP_CANCELLING, OP_ABANDONED };
 
 struct uring_op {
     enum uring_op_state state;
@@ -41,7 +44,15 @@ struct uring_op {
     uint32_t from;          /* bytes already read */
     uint32_t command_bytes; /* with commands: of the one in the kernel, and where it reads */
     uint64_t disk_offset;
-    struct uring_op *next; /* free, or waiting for the same file */
+    struct uring_op *next; /* free, or in the queue of its file */
+};
+
+/* Reads of a file, in order, that wait until it is open, or until others of it have ended. */
+struct uring_queue {
+    struct uring_op *first, *last;
+    uint64_t reading; /* bytes of reads in the kernel */
+    uint64_t arrived; /* bytes of reads that ended since the last one that was not further ahead */
+    uint64_t front;   /* offset of the read begun last */
 };
 
 struct uring;
@@ -62,6 +73,7 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
+    uint64_t read_ahead_bytes;             /* of the kernel, if it is to read ahead; else 0 */
     bool open_in_ring;                     /* open files by the ring */
     int rw_flags;                          /* RWF_* */
     uint8_t read_flags;                    /* IOSQE_* */
@@ -71,7 +83,8 @@ struct uring {
     const struct reader_config *config;
     struct handles handles;
     struct uring_op *ops, *free_ops;
-    struct uring_op **opening;      /* by handle: ops waiting for it to be opened */
+    struct uring_queue *queues;     /* by handle */
+    uint64_t bytes_per_file;        /* in the kernel at most, or one read; 0: no limit */
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* ops */
@@ -85,6 +98,13 @@ struct uring {
  * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
+
+/* Return how far the kernel reads ahead of a file: of its file system's device, else of the disk
+ * that its partition is on; 0: unknown. sys: "/sys". */
+uint64_t read_ahead_bytes(const char *sys, int fd);
+
+/* Decide whether the kernel reads ahead, and how many reads of a file it is given meanwhile. */
+void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *settings);
 
 /* What open() of a reader with a ring begins and, once the ring is up, ends with. flags: enum
  * handles_flags. */

@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -153,6 +156,49 @@ static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
         close(fd);
 }
 
+uint64_t read_ahead_bytes(const char *sys, int fd)
+{
+    static const char *const patterns[] = {"%s/class/bdi/%u:%u/read_ahead_kb",
+                                           "%s/dev/block/%u:%u/../bdi/read_ahead_kb"};
+    unsigned long long kib = 0;
+    struct stat status;
+
+    for (size_t i = 0; kib == 0 && i < sizeof patterns / sizeof *patterns; i++) {
+        char path[PATH_MAX];
+        if (fstat(fd, &status))
+            return 0;
+        snprintf(path, sizeof path, patterns[i], sys, major(status.st_dev), minor(status.st_dev));
+        FILE *file = file_stream_kernel(path);
+        if (file && fscanf(file, "%llu", &kib) != 1)
+            kib = 0;
+        if (file)
+            fclose(file);
+    }
+    return kib * 1024;
+}
+
+/* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before
+ * the mark has arrived. Reads that begin a whole read-ahead further miss: to the kernel these are
+ * others at random, into single pages. With half of it in flight none do, and the kernel, which by
+ * then has asked for what follows, keeps the disk as busy as it can be. */
+void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *settings)
+{
+    const bool in_order = uring->config->in_order && !settings->direct;
+    uint64_t bytes = 0;
+    int fd = in_order && settings->readahead != READAHEAD_NO ? open_probe(uring) : -1;
+
+    if (fd >= 0) {
+        bytes = read_ahead_bytes("/sys", fd);
+        close(fd);
+    }
+    if (bytes >= READ_AHEAD_ENOUGH) {
+        uring->read_ahead_bytes = bytes;
+        uring->bytes_per_file = bytes / 2;
+    } else if (settings->readahead != READAHEAD_YES) {
+        uring->handles.flags |= HANDLES_RANDOM;
+    }
+}
+
 /* Registering pins the memory; only O_DIRECT gains by it. */
 static void register_buffers(struct uring *uring, struct reader_traits *traits)
 {
@@ -192,6 +238,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits)
 {
     bool fuse = is_on_fuse(uring);
+    char ahead[64] = "", size[32];
 
     if (fuse && !settings->fuse)
         return -ENOTSUP;
@@ -209,14 +256,17 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
     if (uring->fixed_files)
         uring->read_flags |= IOSQE_FIXED_FILE;
     uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);
-    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s",
+    if (uring->read_ahead_bytes)
+        snprintf(ahead, sizeof ahead, ", read-ahead of %s",
+                 bytes_text(uring->read_ahead_bytes, size, sizeof size));
+    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s%s",
              settings->direct ? ", O_DIRECT" : "",
              uring->fixed_buffers ? ", registered buffers" : "",
              uring->fixed_files ? ", registered files" : "",
              uring->setup_flags & SETUP_DEFER_TASKRUN ? ", deferred completions" : "",
              uring->setup_flags & IORING_SETUP_SQPOLL ? ", SQPOLL" : "",
              uring->setup_flags & IORING_SETUP_IOPOLL ? ", IOPOLL" : "",
-             uring->rw_flags ? ", RWF_DONTCACHE" : "",
+             uring->rw_flags ? ", RWF_DONTCACHE" : "", ahead,
              uring->read_flags & IOSQE_ASYNC ? ", kernel workers" : "");
     return code;
 }

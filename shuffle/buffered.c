@@ -21,6 +21,7 @@ static int buffered_open(struct buffered_state *buffered, const struct plan_scop
         code = sequence_open(&buffered->sequence, scope, rules, traits);
     if (code)
         return code;
+    traits->front_to_back = sequence_is_front_to_back(&buffered->sequence);
     return buffer_open(&buffered->buffer, scope, capacity, initial,
                        sequence_draws_max(&buffered->sequence), traits);
 }

@@ -45,7 +45,11 @@ static uint64_t direct_draws(void *state)
 static int open_with(void *state, const struct plan_scope *scope,
                      const struct sequence_rules *rules, struct plan_traits *traits)
 {
-    return sequence_open(&((struct direct_state *)state)->sequence, scope, rules, traits);
+    struct sequence *sequence = &((struct direct_state *)state)->sequence;
+    int code = sequence_open(sequence, scope, rules, traits);
+
+    traits->front_to_back = code == 0 && sequence_is_front_to_back(sequence);
+    return code;
 }
 
 struct none_settings {

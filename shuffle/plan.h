@@ -56,6 +56,8 @@ struct plan_scope {
 struct plan_traits {
     uint64_t slots;       /* records the plan itself holds at once, at least 1 */
     uint64_t state_bytes; /* memory of the plan's own tables */
+    bool front_to_back;   /* an epoch fetches the records of each shard in their order, none left
+                             out between the first and the last; padding begins again */
 };
 
 struct shuffle_ops {

@@ -326,6 +326,17 @@ void sequence_close(struct sequence *sequence)
     sequence->runs = NULL;
 }
 
+bool sequence_is_front_to_back(const struct sequence *sequence)
+{
+    const struct sequence_rules *rules = &sequence->rules;
+    const struct plan_scope *scope = &sequence->scope;
+
+    if (scope->partition == PLAN_ELASTIC && scope->ranks > 1) /* others' records are between */
+        return false;
+    return rules->unit == SEQUENCE_WHOLE || rules->unit == SEQUENCE_SHARDS ||
+           (rules->unit == SEQUENCE_CHUNKS && !rules->permute);
+}
+
 uint64_t sequence_draws_max(const struct sequence *sequence)
 {
     return sequence->scope.remainder == PLAN_DROP && sequence->scope.partition != PLAN_ELASTIC

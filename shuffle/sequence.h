@@ -83,6 +83,10 @@ int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
 void sequence_close(struct sequence *sequence);
 int sequence_begin(struct sequence *sequence, uint64_t epoch);
 
+/* Return whether the walk takes the records of each shard in their order, leaving none out but
+ * before the first and after the last. */
+bool sequence_is_front_to_back(const struct sequence *sequence);
+
 /* Maxima over all epochs. */
 uint64_t sequence_draws_max(const struct sequence *sequence);
 uint64_t sequence_length_max(const struct sequence *sequence);

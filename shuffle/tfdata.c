@@ -58,6 +58,7 @@ static int tfdata_open(void *state, const void *settings, const struct plan_scop
         code = sequence_open(&tfdata->sequence, scope, &rules, traits);
     if (code)
         return code;
+    traits->front_to_back = sequence_is_front_to_back(&tfdata->sequence);
     const uint64_t files = tfdata->sequence.unit_count;
     tfdata->file_count = (uint32_t)(chosen->interleave < files ? chosen->interleave : files);
     tfdata->length = chosen->length;

@@ -30,6 +30,7 @@ static int windowed_open(struct windowed_state *windowed, const struct plan_scop
 
     if (code)
         return code;
+    traits->front_to_back = sequence_is_front_to_back(&windowed->sequence);
     windowed->inside = inside;
     windowed->capacity = (uint64_t)(share * (double)sequence_length_max(&windowed->sequence));
     const uint64_t most = windowed->sequence.unit_most;

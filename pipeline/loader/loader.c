@@ -143,6 +143,7 @@ static int open_reader(struct loader *loader)
         .depth = loader_depth_most(config->read),
         .bytes_max = (uint32_t)bytes_align_up(largest + HEAP_ALIGNMENT, HEAP_ALIGNMENT),
         .timeout_ns = config->read->io_timeout_ns,
+        .in_order = config->plan->traits.front_to_back && catalog_is_in_order(config->catalog),
         .falls_back = config->reader_falls_back,
     };
     int code = reader_open(reader, loader->parallel.count > 1 ? &parallel : config->reader,

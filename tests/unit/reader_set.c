@@ -82,6 +82,8 @@ static size_t parts_bytes(const struct run *run)
     return run->depth * SET_PARTS * sizeof(struct iovec);
 }
 
+bool set_in_order;
+
 int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeout_ns)
 {
     *run = (struct run){.depth = depth};
@@ -99,6 +101,7 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
         .depth = depth,
         .bytes_max = SET_LARGEST,
         .timeout_ns = timeout_ns,
+        .in_order = set_in_order,
         .falls_back = true,
     };
     return reader_open(&run->reader, &run->choice, &site);

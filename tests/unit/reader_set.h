@@ -33,6 +33,7 @@ struct run {
 
 /* Return 0, or the code of reader_open(). Always call run_close(). */
 int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeout_ns);
+extern bool set_in_order; /* as run_open() says of the reads of each shard */
 void run_close(struct run *run);
 
 /* Prepare request number index for bytes [begin, begin + bytes) of a shard, widened to the

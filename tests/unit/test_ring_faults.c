@@ -2,6 +2,7 @@
  * The io_uring reader on a ring whose completions say what a failing device would: the program is
  * linked with --wrap=uring_enter, so what the kernel answered is changed before the reader looks.
  */
+#include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -9,9 +10,12 @@
 #include "tests/unit/reader_set.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { FOR_READS = 0, KIND_SHIFT = 32 }; /* bits of user_data, as tagged by readers/uring.c */
 
@@ -24,10 +28,10 @@ static struct {
     const struct read_request *request; /* with most: the request whose rest is unread */
 } plan;
 
-/* Offsets of the reads that the kernel was given, in its order. */
+/* Offsets of the reads that the kernel was given, in its order, and how many it had at once. */
 static struct {
     uint64_t offsets[8];
-    uint32_t count;
+    uint32_t count, in_flight, most;
 } given;
 
 int __real_uring_enter(struct io_uring *ring, uint64_t wait_ns);
@@ -56,9 +60,13 @@ static void note_reads(const struct io_uring *ring)
 
     for (unsigned at = sq->sqe_head; at != sq->sqe_tail; at++) {
         const struct io_uring_sqe *sqe = &sq->sqes[at & *sq->kring_mask];
-        if (sqe->user_data >> KIND_SHIFT == FOR_READS && given.count < most)
+        if (sqe->user_data >> KIND_SHIFT == FOR_READS && given.count < most) {
             given.offsets[given.count++] = sqe->off;
+            given.in_flight++;
+        }
     }
+    if (given.in_flight > given.most)
+        given.most = given.in_flight;
 }
 
 int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
@@ -71,6 +79,7 @@ int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
     io_uring_for_each_cqe(ring, head, cqe)
     {
         change(cqe);
+        given.in_flight -= cqe->user_data >> KIND_SHIFT == FOR_READS;
     }
     return code;
 }
@@ -79,10 +88,10 @@ static const char *const readers[] = {"uring", "uring:direct=yes", "uring:regist
 enum { READERS = sizeof readers / sizeof *readers };
 
 /* Returns false if io_uring is not available. */
-static bool open_ring(struct run *run, const char *reader)
+static bool open_patient(struct run *run, const char *reader, uint64_t timeout_ns)
 {
     memset(&plan, 0, sizeof plan);
-    assert_int_equal(run_open(run, reader, 8, PATIENCE_NS), 0);
+    assert_int_equal(run_open(run, reader, 8, timeout_ns), 0);
     if (strstr(run->reader.traits.engine, "io_uring,"))
         return true;
     print_message("skipped: %s\n", run->reader.traits.notice);
@@ -90,31 +99,169 @@ static bool open_ring(struct run *run, const char *reader)
     return false;
 }
 
+static bool open_ring(struct run *run, const char *reader)
+{
+    return open_patient(run, reader, PATIENCE_NS);
+}
+
+enum { READS = 8, READ_BYTES = 8192 };
+
+static void read_in_order(struct run *run)
+{
+    struct read_request *done[READS];
+
+    memset(&given, 0, sizeof given);
+    for (uint32_t i = 0; i < READS; i++)
+        assert_int_equal(
+            reader_submit(&run->reader, run_request(run, i, 0, i * READ_BYTES, READ_BYTES)), 0);
+    for (int left = READS, got; left > 0; left -= got) {
+        got = reader_reap(&run->reader, done, READS, PATIENCE_NS);
+        assert_true(got > 0);
+        for (int i = 0; i < got; i++)
+            assert_int_equal(done[i]->result, READ_BYTES);
+    }
+    assert_int_equal(given.count, READS);
+    for (uint32_t i = 0; i < READS; i++)
+        assert_int_equal(given.offsets[i], i * READ_BYTES);
+}
+
 /* Also those that wait until their file is open: to the kernel, others would be reads at random. */
 static void reads_start_in_the_order_in_which_they_were_submitted(void **unused)
 {
-    enum { READS = 8, BYTES = 8192 };
-    struct read_request *done[READS];
     struct run run;
 
     (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_ring(&run, readers[i]))
             continue;
-        memset(&given, 0, sizeof given);
-        for (uint32_t read = 0; read < READS; read++)
-            assert_int_equal(
-                reader_submit(&run.reader, run_request(&run, read, 0, read * BYTES, BYTES)), 0);
-        for (int left = READS; left > 0;) {
-            const int got = reader_reap(&run.reader, done, READS, PATIENCE_NS);
-            assert_true(got > 0);
-            left -= got;
-        }
-        assert_int_equal(given.count, READS);
-        for (uint32_t read = 0; read < READS; read++)
-            assert_int_equal(given.offsets[read], read * BYTES);
+        read_in_order(&run);
+        assert_int_equal(given.most, READS);
         run_close(&run);
     }
+}
+
+/* Only of files that are read from front to back, and where the kernel reads far enough. */
+static void the_kernel_reads_ahead_of_what_is_read_in_order(void **unused)
+{
+    static const struct {
+        const char *reader;
+        bool in_order, may;
+    } cases[] = {
+        {"uring", true, true},
+        {"uring:readahead=yes", true, true},
+        {"uring:readahead=no", true, false},
+        {"uring:direct=yes", true, false},
+        {"uring", false, false},
+        {"uring:readahead=auto", false, false},
+        {"uring:readahead=yes", false, false},
+    };
+    char *path = set_path(0);
+    const int fd = open(path, O_RDONLY);
+    const bool far = read_ahead_bytes("/sys", fd) >= READ_AHEAD_ENOUGH;
+    struct run run;
+
+    (void)unused;
+    print_message("the kernel reads %s ahead here\n", far ? "far" : "not far");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_in_order = cases[i].in_order;
+        const bool opened = open_ring(&run, cases[i].reader);
+        set_in_order = false;
+        if (!opened)
+            continue;
+        const struct uring *uring = run.reader.state;
+        const bool is_random = uring->handles.flags & HANDLES_RANDOM;
+        const bool is_asked = strstr(cases[i].reader, "readahead=yes");
+        assert_int_equal(uring->bytes_per_file > 0, cases[i].may && far);
+        assert_int_equal(is_random, !is_asked && !(cases[i].may && far));
+        assert_int_equal(strstr(run.reader.traits.engine, ", read-ahead of") != NULL,
+                         cases[i].may && far);
+        run_close(&run);
+    }
+    close(fd);
+    free(path);
+}
+
+/* In KiB, in one of two places. */
+static void read_ahead_is_that_of_the_device(void **unused)
+{
+    char name[64], root[256], device[32], *file = set_path(0);
+    const int fd = open(file, O_RDONLY);
+    struct stat status;
+
+    assert_int_equal(folder_setup(unused), 0);
+    snprintf(root, sizeof root, "%s", folder_path("sys"));
+    assert_int_equal(fstat(fd, &status), 0);
+    snprintf(device, sizeof device, "%u:%u", major(status.st_dev), minor(status.st_dev));
+    assert_int_equal(read_ahead_bytes(root, fd), 0);
+    snprintf(name, sizeof name, "sys/dev/block/%s/partition", device);
+    folder_put(name, "1\n");
+    folder_put("sys/dev/block/bdi/read_ahead_kb", "128\n");
+    assert_int_equal(read_ahead_bytes(root, fd), 128 * 1024);
+    snprintf(name, sizeof name, "sys/class/bdi/%s/read_ahead_kb", device);
+    folder_put(name, "4096\n");
+    assert_int_equal(read_ahead_bytes(root, fd), 4096 * 1024);
+    close(fd);
+    free(file);
+    assert_int_equal(folder_teardown(unused), 0);
+}
+
+/* The kernel's read-ahead of a file begins small, each time. */
+static void a_file_begins_with_one_read(void **unused)
+{
+    struct read_request *done[READS];
+    struct run run;
+
+    (void)unused;
+    if (!open_ring(&run, "uring"))
+        skip();
+    struct uring *uring = run.reader.state;
+    uring->bytes_per_file = READS * READ_BYTES;
+    read_in_order(&run);                 /* which also opens the file */
+    for (uint32_t i = 0; i < READS; i++) /* from the front again */
+        assert_int_equal(
+            reader_submit(&run.reader, run_request(&run, i, 0, i * READ_BYTES, READ_BYTES)), 0);
+    memset(&given, 0, sizeof given);
+    int left = READS - reader_reap(&run.reader, done, READS, PATIENCE_NS);
+    assert_int_equal(left, READS - 1);
+    assert_int_equal(given.count, 1);
+    while (left > 0)
+        left -= reader_reap(&run.reader, done, READS, PATIENCE_NS);
+    assert_int_equal(given.count, READS);
+    assert_true(given.most > 1);
+    run_close(&run);
+}
+
+static void where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    if (!open_ring(&run, "uring:readahead=yes"))
+        skip();
+    struct uring *uring = run.reader.state;
+    uring->bytes_per_file = 3 * READ_BYTES - 1;
+    read_in_order(&run); /* which also opens the file */
+    assert_int_equal(given.most, 2);
+    uring->bytes_per_file = 1; /* one read always may */
+    read_in_order(&run);
+    assert_int_equal(given.most, 1);
+    run_close(&run);
+}
+
+/* One that does not end is late; those behind it are not. */
+static void a_read_does_not_wait_for_a_late_one(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    if (!open_patient(&run, "uring", UINT64_C(4000000000)))
+        skip();
+    struct uring *uring = run.reader.state;
+    assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, READ_BYTES)), READ_BYTES);
+    uring->bytes_per_file = READ_BYTES;
+    uring->queues[0].reading = READ_BYTES; /* as if it were still in the kernel */
+    read_in_order(&run);
+    run_close(&run);
 }
 
 static void an_error_is_an_error(void **unused)
@@ -288,6 +435,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_start_in_the_order_in_which_they_were_submitted),
+        cmocka_unit_test(the_kernel_reads_ahead_of_what_is_read_in_order),
+        cmocka_unit_test(read_ahead_is_that_of_the_device),
+        cmocka_unit_test(a_file_begins_with_one_read),
+        cmocka_unit_test(where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way),
+        cmocka_unit_test(a_read_does_not_wait_for_a_late_one),
         cmocka_unit_test(an_error_is_an_error),
         cmocka_unit_test(short_reads_are_resumed_where_they_ended),
         cmocka_unit_test(an_error_after_a_short_read_is_an_error),

@@ -380,6 +380,65 @@ static void orders_never_change(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Return whether an epoch of one rank fetches the records of each shard in their order, none left
+ * out between the first and the last. */
+static bool fetches_front_to_back(struct plan *plan, uint64_t epoch)
+{
+    const struct catalog *catalog = plan->scope.catalog;
+    uint64_t next[SHARDS] = {0}; /* record + 1; 0: none yet */
+    bool so_far = true;
+    struct plan_op op;
+
+    assert_int_equal(plan_begin(plan, epoch), 0);
+    while (plan_next(plan, &op, 1) > 0) {
+        if (op.kind != PLAN_FETCH)
+            continue;
+        uint64_t *expected = &next[catalog_extent(catalog, op.record)->shard];
+        so_far &= *expected == 0 || op.record == *expected;
+        *expected = op.record + 1;
+    }
+    return so_far;
+}
+
+static void plans_say_whether_they_read_from_front_to_back(void **unused)
+{
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
+    static const char *const surely[] = {"none",  "buffer:1",   "buffer:16", "tfdata:16",
+                                         "dali:", "webdataset", NULL};
+
+    (void)unused;
+    for (size_t s = 0; s < COUNT; s++)
+        for (int partition = 0; partition < 5; partition++)
+            for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+                struct plan_scope scope = {.catalog = catalog,
+                                           .seed = 3,
+                                           .ranks = ranks,
+                                           .rank = ranks / 2,
+                                           .partition = (enum plan_partition)partition,
+                                           .batch_size = 8};
+                struct plugin_choice choice;
+                struct plan plan;
+                bool is_sure = false;
+                if (scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC))
+                    continue;
+                open_plan(&plan, &choice, strategies[s].text, &scope);
+                for (int i = 0; surely[i]; i++)
+                    is_sure |= strncmp(strategies[s].text, surely[i], strlen(surely[i])) == 0;
+                if (is_sure && (scope.partition != PLAN_ELASTIC || ranks == 1))
+                    assert_true(plan.traits.front_to_back);
+                for (uint64_t epoch = 0; epoch < EPOCHS && plan.traits.front_to_back; epoch++) {
+                    const bool is_so = fetches_front_to_back(&plan, epoch);
+                    if (!is_so)
+                        print_error("%s, partition %d, %u ranks\n", strategies[s].text, partition,
+                                    ranks);
+                    assert_true(is_so);
+                }
+                plan_close(&plan);
+                plugin_release(&choice);
+            }
+    catalog_destroy(catalog);
+}
+
 /* Counts that divide evenly leave nothing to pad or to drop. */
 static void counts_that_divide_have_no_remainder(void **unused)
 {
@@ -415,6 +474,7 @@ static void offsets_need_not_rise(void **unused)
     (void)unused;
     for (uint64_t i = 0; i < RECORDS; i++)
         extents[i].offset = random_mix(i) % (catalog->shards[0].bytes - 2000);
+    assert_false(catalog_is_in_order(catalog));
     for (size_t s = 0; s < sizeof chunked / sizeof *chunked; s++)
         for (int partition = 0; partition < 2; partition++) {
             struct plan_scope scope = {.catalog = catalog,
@@ -495,6 +555,7 @@ int main(void)
         cmocka_unit_test(orders_follow_from_seed_epoch_and_rank),
         cmocka_unit_test(seeking_costs_what_is_held),
         cmocka_unit_test(orders_never_change),
+        cmocka_unit_test(plans_say_whether_they_read_from_front_to_back),
         cmocka_unit_test(counts_that_divide_have_no_remainder),
         cmocka_unit_test(offsets_need_not_rise),
         cmocka_unit_test(refusals_say_why),

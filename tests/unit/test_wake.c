@@ -41,7 +41,8 @@ struct gated {
 static int gated_open(void *state, const void *settings, const struct reader_config *site,
                       struct reader_traits *traits)
 {
-    (void)state, (void)settings, (void)site, (void)traits;
+    (void)state, (void)settings, (void)traits;
+    assert_false(site->in_order); /* the other threads have the reads between */
     return 0;
 }
 
@@ -141,7 +142,8 @@ static void crew_open(struct crew *crew, uint32_t threads)
                                  .regions = crew->regions,
                                  .region_count = threads,
                                  .depth = DEPTH,
-                                 .bytes_max = BYTES};
+                                 .bytes_max = BYTES,
+                                 .in_order = true};
     assert_int_equal(reader_open(&crew->reader, &crew->threads, &site), 0);
 }
 

@@ -20,6 +20,7 @@ enum { RECORDS = 40000, DEPTH = 8 };
 
 static struct extent asked[RECORDS];
 static uint32_t asked_count;
+static bool said_in_order;
 
 struct witness {
     struct read_request *held[DEPTH];
@@ -32,6 +33,7 @@ static int witness_open(void *state, const void *settings, const struct reader_c
     (void)state;
     (void)settings;
     assert_true(site->depth <= DEPTH);
+    said_in_order = site->in_order;
     traits->no_bytes = true;
     return 0;
 }
@@ -241,6 +243,29 @@ static void every_window_makes_the_reads_of_the_model(void **unused)
                                                     .kept = 500}));
 }
 
+/* A reader may count on it: the plan does so, and so are the records numbered. */
+static void readers_learn_that_a_plan_reads_in_order(void **unused)
+{
+    struct terms terms = {.shuffle = "buffer:100", .read_bytes = 65536, .memory_bytes = 64 << 20};
+    struct catalog *catalog = make_catalog();
+    const struct plan_scope scope = {.catalog = catalog, .seed = 3, .ranks = 1, .batch_size = 64};
+    struct extent *last = (struct extent *)(uintptr_t)catalog_extent(catalog, RECORDS - 1);
+    struct plugin_choice shuffle;
+
+    (void)unused;
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, "buffer:100", &shuffle), 0);
+    run_epoch(catalog, &scope, &shuffle, &terms);
+    assert_true(said_in_order);
+    last->offset = 0;
+    run_epoch(catalog, &scope, &shuffle, &terms);
+    assert_false(said_in_order);
+    plugin_release(&shuffle);
+    catalog_destroy(catalog);
+    terms.shuffle = "epoch";
+    catalog_destroy(compare(&terms));
+    assert_false(said_in_order);
+}
+
 /* Only the plan decides where windows end: decode threads that hold too many records, or memory
  * that ends a window early, do not change the reads from the model's. */
 static void shortage_makes_no_other_reads(void **unused)
@@ -266,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_window_of_one_reads_as_drawn),
         cmocka_unit_test(a_window_is_sorted_and_no_more),
         cmocka_unit_test(every_window_makes_the_reads_of_the_model),
+        cmocka_unit_test(readers_learn_that_a_plan_reads_in_order),
         cmocka_unit_test(shortage_makes_no_other_reads),
     };
 
