@@ -8,7 +8,8 @@ Generates one set of images in each format, then has each loader read all of it:
 extract image and label, and read every byte of the image (the peers sum it as 64-bit words,
 iobench computes a CRC-32C of it), so that no loader wins by not touching the data. Warm: everything is
 in the page cache, and each loader is bound to the same core. --cold: the page cache is dropped
-before each pass (root), on all cores.
+before each pass (root), on all cores; a virtual machine may report free memory to its host, which
+takes it away, so each pass begins with memory that was just used, as in bench/io.c.
 
 CRC of the records: iobench and tf.data check those of TFRecord, DALI skips them; RecordIO, LMDB,
 tar and plain files have none. Rounds alternate; figures are medians. A peer that is not installed
@@ -17,7 +18,8 @@ is left out; --install installs them into a private environment (PyPI) and conti
     python3 bench/loaders.py --install --iobench build/iobench
 
 iobench reads with io_uring (a copy out of the page cache) and with mmap (none), LMDB also through
-liblmdb's own map, and cold also with O_DIRECT and with the kernel's read-ahead; the fastest counts.
+liblmdb's own map, and cold also with O_DIRECT and without the kernel's read-ahead; the fastest
+counts.
 --format: only this format; may be repeated.
 """
 import argparse
@@ -35,6 +37,7 @@ PEERS = ["lmdb", "webdataset", "mxnet", "tensorflow-cpu", "torch", "nvidia-dali-
          "numpy<2"]  # last: MXNet needs it, and the others work with it
 GOALS = {"tf.data": 5.0}  # others: 2.0
 PASSES = 10  # warm; one alone takes us 20 ms
+REPORT_SECONDS = 3  # a virtual machine reports free memory after two
 
 
 def touch(numpy, image):
@@ -234,7 +237,7 @@ def peer(name, folder, cold, threads):
     second."""
     read = READERS[name][1](folder, threads)
     if cold:
-        drop()
+        settle(folder)
     else:
         read()
     start = time.perf_counter()
@@ -246,6 +249,19 @@ def drop():
     os.sync()
     with open("/proc/sys/vm/drop_caches", "w") as file:
         file.write("3")
+
+
+def settle(folder):
+    """Drop the page cache, after free memory was reported to the host and the set was read into what
+    that left (bench/io.c says why)."""
+    drop()
+    time.sleep(REPORT_SECONDS)
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(parent, name), "rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+    drop()
 
 
 def run_peer(name, folder, cold, bind, threads):
@@ -262,6 +278,8 @@ def run_iobench(program, folder, cold, bind, reader, threads):
     command = bind + [program, "--data", folder, "--decode", "checksum", "--shuffle", "none",
                       "--reader", reader, "--threads", str(threads), "--runs", "1",
                       "--no-calibrate", "--json", "-", "--epochs", str(1 if cold else 1 + PASSES)]
+    if cold:
+        settle(folder)
     done = subprocess.run(command + (["--drop-caches"] if cold else []), capture_output=True,
                           text=True, timeout=900)
     if done.returncode:
@@ -285,7 +303,7 @@ def install():
 
 def our_readers(format_, cold):
     return (["uring", "mmap"] + (["lmdb"] if format_ == "lmdb" else []) +
-            (["uring:direct=yes", "uring:readahead=yes"] if cold else []))
+            (["uring:direct=yes", "uring:readahead=no"] if cold else []))
 
 
 def measure(options, where, bind, threads):
