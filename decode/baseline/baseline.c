@@ -113,7 +113,8 @@ static int prepare_plane(struct baseline *decoder, uint32_t index)
     plane->v = decoder->plane_count > 1 ? component->v : 1;
     plane->first_block = decoder->mcu_blocks;
     decoder->mcu_blocks += plane->h * plane->v;
-    plane->quantisers = markers->quantisers[component->quantiser];
+    plane->quantiser = component->quantiser;
+    baseline_idct_prepare(&plane->quantisers, markers->quantisers[component->quantiser]);
     plane->huffman = baseline_huffman_find(&decoder->cache, &markers->dc[component->dc],
                                            &markers->ac[component->ac]);
     return plane->huffman ? 0 : BASELINE_OTHER;
@@ -161,8 +162,8 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
         if (prepare_plane(decoder, i))
             return BASELINE_OTHER;
     decoder->chunk_columns = greater(CHUNK_BLOCKS / decoder->mcu_blocks, 1);
-    if (decoder->chunk_columns > IDCT_BLOCKS)
-        decoder->chunk_columns -= decoder->chunk_columns % IDCT_BLOCKS;
+    if (decoder->chunk_columns > CHUNK_STEP)
+        decoder->chunk_columns -= decoder->chunk_columns % CHUNK_STEP;
     *image = (struct baseline_image){.components = markers->component_count,
                                      .header_bytes = markers->scan,
                                      .mcu_rows = decoder->mcu_rows};

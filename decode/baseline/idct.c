@@ -12,22 +12,67 @@
     {                                                    \
         ONCE(from, __VA_ARGS__), ONCE(from, __VA_ARGS__) \
     }
-#define ROW(...)                                                                 \
-    {                                                                            \
-        EIGHT(0, __VA_ARGS__), EIGHT(1, __VA_ARGS__), EIGHT(2, __VA_ARGS__),     \
-            EIGHT(3, __VA_ARGS__), EIGHT(4, __VA_ARGS__), EIGHT(5, __VA_ARGS__), \
-            EIGHT(6, __VA_ARGS__), EIGHT(7, __VA_ARGS__)                         \
+#define FROM_FOUR(...) \
+    EIGHT(0, __VA_ARGS__), EIGHT(1, __VA_ARGS__), EIGHT(2, __VA_ARGS__), EIGHT(3, __VA_ARGS__)
+/* Columns in the order 0 4 2 6 7 1 3 5. */
+#define FROM_EIGHT(a, b, c, d, e, f, g, h)                                      \
+    {                                                                           \
+        FROM_FOUR(a, e, c, g, h, b, d, f), EIGHT(4, a, e, c, g, h, b, d, f),    \
+            EIGHT(5, a, e, c, g, h, b, d, f), EIGHT(6, a, e, c, g, h, b, d, f), \
+            EIGHT(7, a, e, c, g, h, b, d, f)                                    \
     }
 
-#define EACH_ROW(ROW)                                                             \
-    ROW(0, 1, 5, 6, 14, 15, 27, 28), ROW(2, 4, 7, 13, 16, 26, 29, 42),            \
-        ROW(3, 8, 12, 17, 25, 30, 41, 43), ROW(9, 11, 18, 24, 31, 40, 44, 53),    \
-        ROW(10, 19, 23, 32, 39, 45, 52, 54), ROW(20, 22, 33, 38, 46, 51, 55, 60), \
-        ROW(21, 34, 37, 47, 50, 56, 59, 61), ROW(35, 36, 48, 49, 57, 58, 62, 63)
-#define PLAIN(...) __VA_ARGS__
+/* The zigzag positions of each row. */
+#define ROW_0 0, 1, 5, 6, 14, 15, 27, 28
+#define ROW_1 2, 4, 7, 13, 16, 26, 29, 42
+#define ROW_2 3, 8, 12, 17, 25, 30, 41, 43
+#define ROW_3 9, 11, 18, 24, 31, 40, 44, 53
+#define ROW_4 10, 19, 23, 32, 39, 45, 52, 54
+#define ROW_5 20, 22, 33, 38, 46, 51, 55, 60
+#define ROW_6 21, 34, 37, 47, 50, 56, 59, 61
+#define ROW_7 35, 36, 48, 49, 57, 58, 62, 63
 
-const uint16_t baseline_idct_positions[64] = {EACH_ROW(PLAIN)};
-_Alignas(32) const uint8_t baseline_idct_zigzag[8][8][32] = {EACH_ROW(ROW)};
+/* Of two rows, in turns, columns 0 4 2 6; 7 1 3 5; of their first half, 0 2 1 3. */
+#define LEFT(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) a, A, e, E, c, C, g, G
+#define RIGHT(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) h, H, b, B, d, D, f, F
+#define LOW(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) a, A, c, C, b, B, d, D
+#define CALL(macro, ...) macro(__VA_ARGS__)
+#define EACH_PAIR(half)                                                           \
+    CALL(half, ROW_0, ROW_4), CALL(half, ROW_2, ROW_6), CALL(half, ROW_7, ROW_1), \
+        CALL(half, ROW_3, ROW_5)
+#define LOW_02 CALL(LOW, ROW_0, ROW_2)
+#define LOW_13 CALL(LOW, ROW_1, ROW_3)
+
+const uint16_t baseline_idct_positions[64] = {ROW_0, ROW_1, ROW_2, ROW_3,
+                                              ROW_4, ROW_5, ROW_6, ROW_7};
+const uint16_t baseline_idct_pairs[64] = {EACH_PAIR(LEFT), EACH_PAIR(RIGHT)};
+/* Of a second block, 32 further. */
+const uint16_t baseline_idct_low_pairs[64] = {LOW_02, LOW_13, 32, 35, 37, 44, 33, 40, 38,
+                                              49,     34,     41, 39, 50, 36, 43, 45, 56};
+_Alignas(32) const uint8_t baseline_idct_zigzag[8][8][32] = {
+    CALL(FROM_EIGHT, ROW_0), CALL(FROM_EIGHT, ROW_1), CALL(FROM_EIGHT, ROW_2),
+    CALL(FROM_EIGHT, ROW_3), CALL(FROM_EIGHT, ROW_4), CALL(FROM_EIGHT, ROW_5),
+    CALL(FROM_EIGHT, ROW_6), CALL(FROM_EIGHT, ROW_7)};
+_Alignas(32) const uint8_t baseline_idct_low_zigzag[2][4][32] = {{CALL(FROM_FOUR, LOW_02)},
+                                                                 {CALL(FROM_FOUR, LOW_13)}};
+
+#define ONES_8 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff
+_Alignas(64) const uint16_t baseline_idct_high[64] = {
+    0,      0,      0,      0,      0,      0,      0,      0,      /* 0 to 7 */
+    0,      0,      0xffff, 0,      0,      0,      0xffff, 0xffff, /* not 10, 14, 15 */
+    0xffff, 0,      0,      0xffff, 0xffff, 0xffff, 0xffff, 0xffff, /* 17, 18 */
+    0,      0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, /* 24 */
+    ONES_8, ONES_8, ONES_8, ONES_8};
+
+void baseline_idct_prepare(struct idct_quantisers *quantisers, const uint16_t natural[64])
+{
+    for (uint32_t i = 0; i < 64; i++) {
+        const uint16_t quantiser = natural[baseline_markers_natural[i]];
+        quantisers->natural[i] = natural[i];
+        quantisers->zigzag[i] = quantiser;
+        quantisers->twice[i / 8][i % 8] = quantisers->twice[i / 8][i % 8 + 8] = quantiser;
+    }
+}
 
 static int16_t saturate(int32_t value)
 {
@@ -74,15 +119,17 @@ static void pass(const int16_t *in, int16_t *out, int shift)
     }
 }
 
-void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quantisers,
-                             uint8_t *output, size_t stride)
+void baseline_idct_reference(const struct idct_block *block,
+                             const struct idct_quantisers *quantisers, size_t stride)
 {
+    const int16_t *coefficients = block->coefficients;
     int16_t input[64], columns[64], line[8];
     int32_t high = 0;
 
     for (int i = 0; i < 64; i++) {
         const uint32_t at = baseline_markers_natural[i];
-        input[at] = (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers[at]);
+        input[at] =
+            (int16_t)(uint16_t)((uint32_t)(uint16_t)coefficients[i] * quantisers->natural[at]);
         high |= at >= 8 ? coefficients[i] : 0;
     }
     for (int x = 0; x < 8; x++) {
@@ -96,7 +143,7 @@ void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quanti
         pass(columns + y, line, IDCT_SHIFT_2);
         for (int x = 0; x < 8; x++) {
             const int32_t value = line[x] < -128 ? -128 : line[x] > 127 ? 127 : line[x];
-            output[(size_t)y * stride + (size_t)x] = (uint8_t)(value + 128);
+            block->output[(size_t)y * stride + (size_t)x] = (uint8_t)(value + 128);
         }
     }
 }

@@ -11,30 +11,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IDCT_BLOCKS = 4 }; /* per call */
+enum { IDCT_BLOCKS = 64 }; /* at most per call */
 
-/* 64 coefficients each in zigzag order, quantisers in natural order; a block may be given more than
- * once. All outputs have the same stride. */
-struct idct_blocks {
-    const int16_t *coefficients[IDCT_BLOCKS];
-    uint8_t *output[IDCT_BLOCKS];
+/* 64 coefficients in zigzag order, and where their samples go. */
+struct idct_block {
+    const int16_t *coefficients;
+    uint8_t *output;
 };
 
-/* To 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. Returns false, the samples then arbitrary,
- * if libjpeg's plain and vector code for fewer samples may differ, since coefficients are as no
- * encoder writes them. */
-typedef bool idct_four(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride);
+/* The same ones in each order that a level wants. */
+struct idct_quantisers {
+    uint16_t natural[64], zigzag[64];
+    uint16_t twice[8][16]; /* each eight of zigzag, for two blocks side by side */
+};
+
+void baseline_idct_prepare(struct idct_quantisers *quantisers, const uint16_t natural[64]);
+
+/* To 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. All outputs have the same stride. Returns
+ * false, the samples then arbitrary, if libjpeg's plain and vector code for fewer samples may
+ * differ, since coefficients are as no encoder writes them. */
+typedef bool idct_each(const struct idct_block *blocks, size_t count,
+                       const struct idct_quantisers *quantisers, size_t stride);
 
 /* Zigzag position of each coefficient in natural order. */
 extern const uint16_t baseline_idct_positions[64];
 
-/* Bytes of row `row` in natural order that coefficients [8 x from, 8 x from + 8) in zigzag order
- * contribute: an index into those, or 0x80 for a zero. For two blocks side by side. */
-extern const uint8_t baseline_idct_zigzag[8][8][32];
+/* The same in the order of vector code: idct_template.h says which. Of the low 4 x 4 alone, only
+ * the first 16 count. */
+extern const uint16_t baseline_idct_pairs[64], baseline_idct_low_pairs[64];
+
+/* Bytes of a row, its columns in that order, that coefficients [8 x from, 8 x from + 8) in zigzag
+ * order contribute: an index into those, or 0x80 for a zero. For two blocks side by side. */
+extern const uint8_t baseline_idct_zigzag[8][8][32], baseline_idct_low_zigzag[2][4][32];
+
+/* All ones at zigzag positions outside of the low 4 x 4. */
+extern const uint16_t baseline_idct_high[64];
 
 /* One block, in plain C: the reference, and the only code for extreme coefficients. */
-void baseline_idct_reference(const int16_t *coefficients, const uint16_t *quantisers,
-                             uint8_t *output, size_t stride);
+void baseline_idct_reference(const struct idct_block *block,
+                             const struct idct_quantisers *quantisers, size_t stride);
 
 /* Constants with 13 fractional bits. */
 enum {
@@ -65,7 +80,8 @@ enum {
 enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 };           /* of the two passes */
 enum { IDCT_FOUR_SHIFT_1 = 12, IDCT_FOUR_SHIFT_2 = 19 }; /* to 4 x 4 samples */
 
-/* A dequantised DC beyond this may overflow where the two forms of pass 1 differ. */
+/* A dequantised DC beyond this may overflow where the two forms of pass 1 differ; two such values
+ * do not where only their 16-bit sum would. */
 enum { IDCT_SANE = 8191 };
 
 /* Where 1 x 1 samples clamp; beyond, libjpeg's table wraps. */

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inverse DCT of several blocks side by side, each in a 128-bit lane; all operations stay in
- * their lane. Compiled by kernels_LEVEL.c, which defines
+ * their lane. Both passes multiply pairs of values and add up the products at once. Columns have an
+ * order, 0 4 2 6 and 7 1 3 5, in which pass 1 writes what pass 2 pairs.
+ *
+ * A block without coefficients outside of the low 4 x 4, as are most of chroma, takes a shorter
+ * way: half of pass 1, and no products of what is zero.
+ *
+ * Compiled by kernels_LEVEL.c, which defines
  *     IDCT_VECTOR, IDCT_LANES     the type, and its blocks
  *     IDCT_OP(name)               the intrinsic of this width
- *     IDCT_NATURAL(blocks, v)     load rows of each block, in natural order; or
- *     IDCT_LOAD(blocks, row)      load eight coefficients, 8 x `row`, of each block, and
- *     IDCT_BYTES(at)              load a vector
- *     IDCT_EXTREME(v)             is a 16-bit value outside of IDCT_SANE?
- *     IDCT_PAIRS                  type of half the columns of two rows, and what is done with it;
- *                                 the default is that of x86
- *     IDCT_STORE(output, stride, rows, v)  8 bytes of rows `rows` and `rows` + 1 of each block
+ *     IDCT_IS_LOW(block)          1 if no coefficient is outside of the low 4 x 4, else 0
+ *     IDCT_LOAD(blocks, quantisers, in)      IDCT_PAIRS in[2][4], dequantised, of the left and the
+ *                                 right columns: rows 0 and 4; 2, 6; 7, 1; 3, 5
+ *     IDCT_LOAD_LOW(blocks, quantisers, in)  IDCT_PAIRS in[2], columns 0 2 1 3: rows 0 and 2; 1, 3
+ *     IDCT_EXTREME(a, b), IDCT_EXTREME_FIRST(a, b)
+ *                                 is a value of these pairs, or of their first rows, outside of
+ *                                 IDCT_SANE?
+ *     IDCT_SRAI(v, bits)          shift 32-bit values
+ *     IDCT_SWAP(pairs)            the two of each pair
+ *     IDCT_BLEND_ODD(a, b)        even 16-bit values of a, odd ones of b
+ *     IDCT_SHUFFLE_PAIRS(a, b, which)  as _mm_shuffle_ps()
+ *     IDCT_PAIRS                  a type, and what is done with it; the default is that of x86
+ *     IDCT_STORE(blocks, stride, row, v)     8 bytes of rows `row` and `row` + 1 of each block
  */
 #include "decode/baseline/idct.h"
 
@@ -19,260 +31,323 @@
 
 #ifndef IDCT_PAIRS
 #define IDCT_PAIRS IDCT_VECTOR
-#define IDCT_JOIN(half, a, b) IDCT_OP(unpack##half##_epi16)(a, b)
 #define IDCT_BOTH(a, b) \
     IDCT_OP(set1_epi32)((int32_t)((uint32_t)(a)&0xffff) | (int32_t)((uint32_t)(b) << 16))
 /* a x the first row + b x the second, in 32 bits. */
 #define IDCT_PRODUCTS(pairs, a, b) IDCT_OP(madd_epi16)(pairs, IDCT_BOTH(a, b))
-/* Half of v, in 32 bits, x 2^bits. */
-#define IDCT_WIDEN(half, v, bits) \
-    IDCT_OP(srai_epi32)(IDCT_OP(unpack##half##_epi16)(IDCT_OP(set1_epi32)(0), v), 16 - (bits))
+#define IDCT_ADD(a, b) IDCT_OP(add_epi16)(a, b)
+
+/* Sum and difference of both rows, which wrap to 16 bits, x 2^13. */
+BASELINE_TARGET static inline void BASELINE_NAME(wrapping)(IDCT_VECTOR pairs, IDCT_VECTOR *sum,
+                                                           IDCT_VECTOR *difference)
+{
+    const IDCT_VECTOR turned = IDCT_SWAP(pairs);
+
+    *sum = IDCT_PRODUCTS(IDCT_OP(add_epi16)(pairs, turned), 1 << 13, 0);
+    *difference = IDCT_PRODUCTS(IDCT_OP(sub_epi16)(pairs, turned), 1 << 13, 0);
+}
+#define IDCT_WRAPPING(pairs, sum, difference) BASELINE_NAME(wrapping)(pairs, sum, difference)
 
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low, IDCT_VECTOR high,
                                                                  int shift)
 {
-    const __m128i count = _mm_cvtsi32_si128(shift);
-
-    return IDCT_OP(packs_epi32)(IDCT_OP(sra_epi32)(low, count), IDCT_OP(sra_epi32)(high, count));
+    return IDCT_OP(packs_epi32)(IDCT_SRAI(low, shift), IDCT_SRAI(high, shift));
 }
+
+/* The upper halves of two vectors of 32 bits, in turns, shifted on by 16 - `bits`. By a product:
+ * that leaves the ports of shifts and shuffles alone. */
+#define IDCT_HIGHS(a, b, bits) \
+    IDCT_OP(mulhi_epi16)       \
+    (IDCT_BLEND_ODD(IDCT_OP(srli_epi32)(a, 16), b), IDCT_OP(set1_epi16)((int16_t)(1 << (bits))))
+
+/* Two rows a vector: the left pairs of four rows, and the right ones. */
+#define IDCT_TURN(upper, lower, left, right)            \
+    do {                                                \
+        left = IDCT_SHUFFLE_PAIRS(upper, lower, 0x88);  \
+        right = IDCT_SHUFFLE_PAIRS(upper, lower, 0xdd); \
+    } while (0)
 #endif
 
-/* Constants a, b and c, d: two sums of products of the same inputs, for half the columns. */
+/* Constants a, b and c, d: two sums of products of the same inputs. */
 #define IDCT_SUMS(in, a, b, c, d, first, second)       \
     const IDCT_VECTOR first = IDCT_PRODUCTS(in, a, b); \
     const IDCT_VECTOR second = IDCT_PRODUCTS(in, c, d)
 
-/* Half the columns: pairs of inputs interleaved, as wide sums. */
-#define IDCT_HALF(half, sum, difference, out)                                                      \
-    do {                                                                                           \
-        const IDCT_PAIRS in26 = IDCT_JOIN(half, v[2], v[6]), in71 = IDCT_JOIN(half, v[7], v[1]);   \
-        const IDCT_PAIRS in53 = IDCT_JOIN(half, v[5], v[3]), s34 = IDCT_JOIN(half, s3, s4);        \
-        IDCT_SUMS(in26, IDCT_0_541, IDCT_0_541 - IDCT_1_847, IDCT_0_541 + IDCT_0_765, IDCT_0_541,  \
-                  e2, e3);                                                                         \
-        IDCT_SUMS(s34, IDCT_1_175 - IDCT_1_961, IDCT_1_175, IDCT_1_175, IDCT_1_175 - IDCT_0_390,   \
-                  z3, z4);                                                                         \
-        IDCT_SUMS(in71, IDCT_0_298 - IDCT_0_899, -IDCT_0_899, -IDCT_0_899,                         \
-                  IDCT_1_501 - IDCT_0_899, o0, o3);                                                \
-        IDCT_SUMS(in53, IDCT_2_053 - IDCT_2_562, -IDCT_2_562, -IDCT_2_562,                         \
-                  IDCT_3_072 - IDCT_2_562, o1, o2);                                                \
-        const IDCT_VECTOR wide = IDCT_OP(add_epi32)(IDCT_WIDEN(half, sum, 13), round);             \
-        const IDCT_VECTOR other = IDCT_OP(add_epi32)(IDCT_WIDEN(half, difference, 13), round);     \
-        const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(wide, e3), IDCT_OP(add_epi32)(other, e2),  \
-                                     IDCT_OP(sub_epi32)(other, e2), IDCT_OP(sub_epi32)(wide, e3)}; \
-        const IDCT_VECTOR odd[4] = {IDCT_OP(add_epi32)(o3, z4), IDCT_OP(add_epi32)(o2, z3),        \
-                                    IDCT_OP(add_epi32)(o1, z4), IDCT_OP(add_epi32)(o0, z3)};       \
-        for (int i = 0; i < 4; i++) {                                                              \
-            out[i] = IDCT_OP(add_epi32)(even[i], odd[i]);                                          \
-            out[7 - i] = IDCT_OP(sub_epi32)(even[i], odd[i]);                                      \
-        }                                                                                          \
-    } while (0)
+/* Sums in the order of the outputs, to be shifted. */
+BASELINE_TARGET static inline void
+BASELINE_NAME(butterflies)(const IDCT_VECTOR even[4], const IDCT_VECTOR odd[4], IDCT_VECTOR out[8])
+{
+    for (int i = 0; i < 4; i++) {
+        out[i] = IDCT_OP(add_epi32)(even[i], odd[i]);
+        out[7 - i] = IDCT_OP(sub_epi32)(even[i], odd[i]);
+    }
+}
 
-BASELINE_TARGET static inline void BASELINE_NAME(pass)(IDCT_VECTOR v[8], int shift)
+/* Four lines of eight values to eight sums each. is_sane: values 0 and 4 are. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(pass)(const IDCT_PAIRS in[4], int shift, bool is_sane, IDCT_VECTOR out[8])
 {
     const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1)); /* once for all sums */
-    const IDCT_VECTOR sum = IDCT_OP(add_epi16)(v[0], v[4]);
-    const IDCT_VECTOR difference = IDCT_OP(sub_epi16)(v[0], v[4]);
-    const IDCT_VECTOR s3 = IDCT_OP(add_epi16)(v[7], v[3]), s4 = IDCT_OP(add_epi16)(v[5], v[1]);
-    IDCT_VECTOR low[8], high[8];
+    const IDCT_PAIRS s34 = IDCT_ADD(in[2], in[3]);
+    IDCT_VECTOR sum, difference;
 
-    IDCT_HALF(lo, sum, difference, low);
-    IDCT_HALF(hi, sum, difference, high);
-    for (int i = 0; i < 8; i++)
-        v[i] = BASELINE_NAME(descale)(low[i], high[i], shift);
-}
-
-BASELINE_TARGET static inline void BASELINE_NAME(transpose)(IDCT_VECTOR v[8])
-{
-    IDCT_VECTOR a[8], b[8];
-
-    for (int i = 0; i < 4; i++) {
-        a[2 * i] = IDCT_OP(unpacklo_epi16)(v[2 * i], v[2 * i + 1]);
-        a[2 * i + 1] = IDCT_OP(unpackhi_epi16)(v[2 * i], v[2 * i + 1]);
+    if (is_sane) {
+        sum = IDCT_PRODUCTS(in[0], 1 << 13, 1 << 13);
+        difference = IDCT_PRODUCTS(in[0], 1 << 13, -(1 << 13));
+    } else {
+        IDCT_WRAPPING(in[0], &sum, &difference);
     }
-    for (int i = 0; i < 2; i++) { /* columns 0, 1; 2, 3; 4, 5; 6, 7 of four rows */
-        b[4 * i] = IDCT_OP(unpacklo_epi32)(a[4 * i], a[4 * i + 2]);
-        b[4 * i + 1] = IDCT_OP(unpackhi_epi32)(a[4 * i], a[4 * i + 2]);
-        b[4 * i + 2] = IDCT_OP(unpacklo_epi32)(a[4 * i + 1], a[4 * i + 3]);
-        b[4 * i + 3] = IDCT_OP(unpackhi_epi32)(a[4 * i + 1], a[4 * i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        v[2 * i] = IDCT_OP(unpacklo_epi64)(b[i], b[i + 4]);
-        v[2 * i + 1] = IDCT_OP(unpackhi_epi64)(b[i], b[i + 4]);
-    }
+    IDCT_SUMS(in[1], IDCT_0_541, IDCT_0_541 - IDCT_1_847, IDCT_0_541 + IDCT_0_765, IDCT_0_541, e2,
+              e3);
+    IDCT_SUMS(s34, IDCT_1_175 - IDCT_1_961, IDCT_1_175, IDCT_1_175, IDCT_1_175 - IDCT_0_390, z3,
+              z4);
+    IDCT_SUMS(in[2], IDCT_0_298 - IDCT_0_899, -IDCT_0_899, -IDCT_0_899, IDCT_1_501 - IDCT_0_899, o0,
+              o3);
+    IDCT_SUMS(in[3], -IDCT_2_562, IDCT_2_053 - IDCT_2_562, IDCT_3_072 - IDCT_2_562, -IDCT_2_562, o1,
+              o2);
+    sum = IDCT_OP(add_epi32)(sum, round);
+    difference = IDCT_OP(add_epi32)(difference, round);
+    const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(sum, e3), IDCT_OP(add_epi32)(difference, e2),
+                                 IDCT_OP(sub_epi32)(difference, e2), IDCT_OP(sub_epi32)(sum, e3)};
+    const IDCT_VECTOR odd[4] = {IDCT_OP(add_epi32)(o3, z4), IDCT_OP(add_epi32)(o2, z3),
+                                IDCT_OP(add_epi32)(o1, z4), IDCT_OP(add_epi32)(o0, z3)};
+    BASELINE_NAME(butterflies)(even, odd, out);
 }
 
-/* Columns of eight values to rows of bytes, two a vector. */
-BASELINE_TARGET static inline void BASELINE_NAME(pack_rows)(const IDCT_VECTOR v[8],
-                                                            IDCT_VECTOR rows[4])
+/* Eight columns of four sums to bytes, rows 0 and 1, then 2 and 3. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(to_rows)(const IDCT_VECTOR sums[8], IDCT_VECTOR *upper, IDCT_VECTOR *lower)
 {
-    const IDCT_VECTOR c04 = IDCT_OP(packs_epi16)(v[0], v[4]);
-    const IDCT_VECTOR c15 = IDCT_OP(packs_epi16)(v[1], v[5]);
-    const IDCT_VECTOR c26 = IDCT_OP(packs_epi16)(v[2], v[6]);
-    const IDCT_VECTOR c37 = IDCT_OP(packs_epi16)(v[3], v[7]);
-    const IDCT_VECTOR c02 = IDCT_OP(unpacklo_epi8)(c04, c26);
-    const IDCT_VECTOR c46 = IDCT_OP(unpackhi_epi8)(c04, c26);
-    const IDCT_VECTOR c13 = IDCT_OP(unpacklo_epi8)(c15, c37);
-    const IDCT_VECTOR c57 = IDCT_OP(unpackhi_epi8)(c15, c37);
-    const IDCT_VECTOR upper_left = IDCT_OP(unpacklo_epi8)(c02, c13);
-    const IDCT_VECTOR lower_left = IDCT_OP(unpackhi_epi8)(c02, c13);
-    const IDCT_VECTOR upper_right = IDCT_OP(unpacklo_epi8)(c46, c57);
-    const IDCT_VECTOR lower_right = IDCT_OP(unpackhi_epi8)(c46, c57);
-
-    rows[0] = IDCT_OP(unpacklo_epi32)(upper_left, upper_right);
-    rows[1] = IDCT_OP(unpackhi_epi32)(upper_left, upper_right);
-    rows[2] = IDCT_OP(unpacklo_epi32)(lower_left, lower_right);
-    rows[3] = IDCT_OP(unpackhi_epi32)(lower_left, lower_right);
-}
-
-#ifndef IDCT_NATURAL
-/* Row `row` of what eight coefficients in zigzag order, from 8 x `from`, contribute. */
-#define IDCT_FROM(row, from) \
-    IDCT_OP(shuffle_epi8)(zigzag[from], IDCT_BYTES(baseline_idct_zigzag[row][from]))
-#define IDCT_OR(a, b) IDCT_OP(add_epi16)(a, b)
-#define IDCT_OF_3(row, a, b, c) \
-    IDCT_OR(IDCT_OR(IDCT_FROM(row, a), IDCT_FROM(row, b)), IDCT_FROM(row, c))
-#define IDCT_OF_5(row, a, b, c, d, e) \
-    IDCT_OR(IDCT_OR(IDCT_OF_3(row, a, b, c), IDCT_FROM(row, d)), IDCT_FROM(row, e))
-
-/* Load blocks, and rearrange them in natural order. */
-BASELINE_TARGET static inline void BASELINE_NAME(natural)(const int16_t *const *coefficients,
-                                                          IDCT_VECTOR v[8])
-{
-    IDCT_VECTOR zigzag[8];
-
-    for (int i = 0; i < 8; i++)
-        zigzag[i] = IDCT_LOAD(coefficients, i);
-    v[0] = IDCT_OF_3(0, 0, 1, 3);
-    v[1] = IDCT_OF_5(1, 0, 1, 2, 3, 5);
-    v[2] = IDCT_OF_5(2, 0, 1, 2, 3, 5);
-    v[3] = IDCT_OF_5(3, 1, 2, 3, 5, 6);
-    v[4] = IDCT_OF_5(4, 1, 2, 4, 5, 6);
-    v[5] = IDCT_OF_5(5, 2, 4, 5, 6, 7);
-    v[6] = IDCT_OF_5(6, 2, 4, 5, 6, 7);
-    v[7] = IDCT_OF_3(7, 4, 6, 7);
-}
-#define IDCT_NATURAL(blocks, v) BASELINE_NAME(natural)(blocks, v)
-#endif
-
-/* Returns false, having written nothing, if a block is extreme. */
-BASELINE_TARGET static bool BASELINE_NAME(idct_lanes)(const int16_t *const *coefficients,
-                                                      const uint16_t *quantisers,
-                                                      uint8_t *const *output, size_t stride)
-{
+    enum { BITS = 32 - IDCT_SHIFT_2 };
+    const IDCT_VECTOR c0145 = IDCT_OP(packs_epi16)(IDCT_HIGHS(sums[0], sums[1], BITS),
+                                                   IDCT_HIGHS(sums[4], sums[5], BITS));
+    const IDCT_VECTOR c2367 = IDCT_OP(packs_epi16)(IDCT_HIGHS(sums[2], sums[3], BITS),
+                                                   IDCT_HIGHS(sums[6], sums[7], BITS));
+    const IDCT_VECTOR left = IDCT_OP(unpacklo_epi16)(c0145, c2367);
+    const IDCT_VECTOR right = IDCT_OP(unpackhi_epi16)(c0145, c2367);
     const IDCT_VECTOR center = IDCT_OP(set1_epi8)(-128);
-    IDCT_VECTOR v[8], rows[4];
 
-    IDCT_NATURAL(coefficients, v);
-    for (int i = 0; i < 8; i++)
-        v[i] = IDCT_OP(mullo_epi16)(v[i], IDCT_SPREAD(quantisers + 8 * i));
-    if (IDCT_EXTREME(v[0]))
-        return false;
-    BASELINE_NAME(pass)(v, IDCT_SHIFT_1);
-    BASELINE_NAME(transpose)(v);
-    BASELINE_NAME(pass)(v, IDCT_SHIFT_2);
-    BASELINE_NAME(pack_rows)(v, rows);
-    for (int i = 0; i < 4; i++)
-        IDCT_STORE(output, stride, 2 * i, IDCT_OP(add_epi8)(rows[i], center));
-    return true;
+    *upper = IDCT_OP(add_epi8)(IDCT_OP(unpacklo_epi32)(left, right), center);
+    *lower = IDCT_OP(add_epi8)(IDCT_OP(unpackhi_epi32)(left, right), center);
 }
 
-BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_blocks *blocks,
-                                                const uint16_t *quantisers, size_t stride)
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(four_rows)(const struct idct_block *const *blocks, size_t stride, int row,
+                         const IDCT_VECTOR sums[8])
 {
-    for (int i = 0; i < IDCT_BLOCKS; i += IDCT_LANES)
-        if (!BASELINE_NAME(idct_lanes)(blocks->coefficients + i, quantisers, blocks->output + i,
-                                       stride))
-            for (int j = i; j < i + IDCT_LANES; j++)
-                baseline_idct_reference(blocks->coefficients[j], quantisers, blocks->output[j],
-                                        stride);
+    IDCT_VECTOR upper, lower;
+
+    BASELINE_NAME(to_rows)(sums, &upper, &lower);
+    IDCT_STORE(blocks, stride, row, upper);
+    IDCT_STORE(blocks, stride, row + 2, lower);
+}
+
+static void BASELINE_NAME(idct_extreme)(const struct idct_block *const *blocks,
+                                        const struct idct_quantisers *quantisers, size_t stride)
+{
+    for (int i = 0; i < IDCT_LANES; i++)
+        baseline_idct_reference(blocks[i], quantisers, stride);
+}
+
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(idct_lanes)(const struct idct_block *const *blocks,
+                          const struct idct_quantisers *quantisers, size_t stride)
+{
+    IDCT_PAIRS in[2][4], turned[2][4];
+    IDCT_VECTOR sums[8];
+
+    IDCT_LOAD(blocks, quantisers, in);
+    if (IDCT_EXTREME(in[0][0], in[1][0])) {
+        BASELINE_NAME(idct_extreme)(blocks, quantisers, stride);
+        return;
+    }
+    for (int half = 0; half < 2; half++) { /* of the columns, then of the rows */
+        IDCT_VECTOR rows[4];
+        BASELINE_NAME(pass)(in[half], IDCT_SHIFT_1, true, sums);
+        for (int i = 0; i < 4; i++)
+            rows[i] = BASELINE_NAME(descale)(sums[2 * i], sums[2 * i + 1], IDCT_SHIFT_1);
+        for (int i = 0; i < 2; i++)
+            IDCT_TURN(rows[2 * i], rows[2 * i + 1], turned[i][2 * half], turned[i][2 * half + 1]);
+    }
+    for (int half = 0; half < 2; half++) {
+        BASELINE_NAME(pass)(turned[half], IDCT_SHIFT_2, false, sums);
+        BASELINE_NAME(four_rows)(blocks, stride, 4 * half, sums);
+    }
+}
+
+/* ---- of the low 4 x 4 coefficients ---- */
+
+/* Four lines of four values to eight sums each. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(low_pass)(const IDCT_PAIRS in[2], int shift, IDCT_VECTOR out[8])
+{
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1));
+    IDCT_SUMS(in[0], 1 << 13, IDCT_0_541 + IDCT_0_765, 1 << 13, IDCT_0_541, e0, e1);
+    IDCT_SUMS(in[0], 1 << 13, -IDCT_0_541, 1 << 13, -IDCT_0_541 - IDCT_0_765, e2, e3);
+    IDCT_SUMS(in[1], IDCT_1_501 - IDCT_0_899 + IDCT_1_175 - IDCT_0_390, IDCT_1_175, IDCT_1_175,
+              IDCT_3_072 - IDCT_2_562 + IDCT_1_175 - IDCT_1_961, o0, o1);
+    IDCT_SUMS(in[1], IDCT_1_175 - IDCT_0_390, IDCT_1_175 - IDCT_2_562, IDCT_1_175 - IDCT_0_899,
+              IDCT_1_175 - IDCT_1_961, o2, o3);
+    const IDCT_VECTOR even[4] = {IDCT_OP(add_epi32)(e0, round), IDCT_OP(add_epi32)(e1, round),
+                                 IDCT_OP(add_epi32)(e2, round), IDCT_OP(add_epi32)(e3, round)};
+    const IDCT_VECTOR odd[4] = {o0, o1, o2, o3};
+
+    BASELINE_NAME(butterflies)(even, odd, out);
+}
+
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(idct_low)(const struct idct_block *const *blocks,
+                        const struct idct_quantisers *quantisers, size_t stride)
+{
+    IDCT_PAIRS in[2], turned[2][2];
+    IDCT_VECTOR sums[8], rows[4];
+
+    IDCT_LOAD_LOW(blocks, quantisers, in);
+    if (IDCT_EXTREME(in[0], in[0])) {
+        BASELINE_NAME(idct_extreme)(blocks, quantisers, stride);
+        return;
+    }
+    BASELINE_NAME(low_pass)(in, IDCT_SHIFT_1, sums);
+    for (int i = 0; i < 4; i++)
+        rows[i] = BASELINE_NAME(descale)(sums[2 * i], sums[2 * i + 1], IDCT_SHIFT_1);
+    for (int half = 0; half < 2; half++) {
+        IDCT_TURN(rows[2 * half], rows[2 * half + 1], turned[half][0], turned[half][1]);
+        BASELINE_NAME(low_pass)(turned[half], IDCT_SHIFT_2, sums);
+        BASELINE_NAME(four_rows)(blocks, stride, 4 * half, sums);
+    }
+}
+
+/* ---- any number of blocks ---- */
+
+/* Their numbers: low ones from the front, others from the end. Returns the count of the former.
+ * Which is which is hard to predict: no branch. */
+BASELINE_TARGET static inline size_t BASELINE_NAME(sort)(const struct idct_block *blocks,
+                                                         size_t count, uint8_t order[IDCT_BLOCKS])
+{
+    size_t low = 0, end = count;
+
+    for (size_t i = 0; i < count; i++) {
+        order[low] = order[end - 1] = (uint8_t)i;
+        const size_t is_low = IDCT_IS_LOW(blocks[i].coefficients);
+        low += is_low;
+        end -= 1 - is_low;
+    }
+    return low;
+}
+
+/* Two functions, so that each keeps its constants in registers. */
+#define IDCT_ALL(name, one)                                                    \
+    BASELINE_TARGET static __attribute__((noinline)) void BASELINE_NAME(name)( \
+        const struct idct_block *blocks, const uint8_t *order, size_t count,   \
+        const struct idct_quantisers *quantisers, size_t stride)               \
+    {                                                                          \
+        for (size_t i = 0; i < count; i += IDCT_LANES) {                       \
+            const struct idct_block *lanes[IDCT_LANES];                        \
+            for (size_t j = 0; j < IDCT_LANES; j++)                            \
+                lanes[j] = &blocks[order[i + j]];                              \
+            BASELINE_NAME(one)(lanes, quantisers, stride);                     \
+        }                                                                      \
+    }
+IDCT_ALL(all_low, idct_low)
+IDCT_ALL(all_lanes, idct_lanes)
+
+/* Low blocks that fill no vector go with the others. */
+BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_block *blocks, size_t count,
+                                                const struct idct_quantisers *quantisers,
+                                                size_t stride)
+{
+    uint8_t order[IDCT_BLOCKS + IDCT_LANES];
+    const size_t low = BASELINE_NAME(sort)(blocks, count, order) / IDCT_LANES * IDCT_LANES;
+
+    for (size_t j = 0; j < IDCT_LANES; j++) /* the last vector */
+        order[count + j] = order[count - 1];
+    BASELINE_NAME(all_low)(blocks, order, low, quantisers, stride);
+    BASELINE_NAME(all_lanes)(blocks, order + low, count - low, quantisers, stride);
     return true;
 }
 
 /* ---- to 4 x 4 samples: without row and column 4 ---- */
 
-#define IDCT_FOUR_HALF(half, v, shift, out)                                                   \
-    do {                                                                                      \
-        const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << ((shift)-1));                      \
-        const IDCT_PAIRS in26 = IDCT_JOIN(half, v[2], v[6]);                                  \
-        const IDCT_PAIRS in13 = IDCT_JOIN(half, v[1], v[3]);                                  \
-        const IDCT_PAIRS in57 = IDCT_JOIN(half, v[5], v[7]);                                  \
-        const IDCT_VECTOR even = IDCT_PRODUCTS(in26, IDCT_1_847, -IDCT_0_765);                \
-        IDCT_SUMS(in13, IDCT_2_562, IDCT_0_899, IDCT_1_061, -IDCT_2_172, outer13, inner13);   \
-        IDCT_SUMS(in57, -IDCT_0_601, -IDCT_0_509, IDCT_1_451, -IDCT_0_211, outer57, inner57); \
-        const IDCT_VECTOR wide = IDCT_OP(add_epi32)(IDCT_WIDEN(half, v[0], 14), round);       \
-        const IDCT_VECTOR sum = IDCT_OP(add_epi32)(wide, even);                               \
-        const IDCT_VECTOR difference = IDCT_OP(sub_epi32)(wide, even);                        \
-        const IDCT_VECTOR outer = IDCT_OP(add_epi32)(outer13, outer57);                       \
-        const IDCT_VECTOR inner = IDCT_OP(add_epi32)(inner13, inner57);                       \
-        out[0] = IDCT_OP(add_epi32)(sum, outer);                                              \
-        out[1] = IDCT_OP(add_epi32)(difference, inner);                                       \
-        out[2] = IDCT_OP(sub_epi32)(difference, inner);                                       \
-        out[3] = IDCT_OP(sub_epi32)(sum, outer);                                              \
-    } while (0)
-
-/* Four rows of eight values to eight columns, in the low halves. */
-BASELINE_TARGET static inline void BASELINE_NAME(transpose_four)(const IDCT_VECTOR rows[4],
-                                                                 IDCT_VECTOR v[8])
+/* Four lines of eight values to four sums each. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(pass_to_four)(const IDCT_PAIRS in[4], int shift, IDCT_VECTOR out[4])
 {
-    const IDCT_VECTOR a[4] = {
-        IDCT_OP(unpacklo_epi16)(rows[0], rows[1]), IDCT_OP(unpacklo_epi16)(rows[2], rows[3]),
-        IDCT_OP(unpackhi_epi16)(rows[0], rows[1]), IDCT_OP(unpackhi_epi16)(rows[2], rows[3])};
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (shift - 1));
+    const IDCT_VECTOR even = IDCT_PRODUCTS(in[1], IDCT_1_847, -IDCT_0_765);
+    IDCT_SUMS(in[2], -IDCT_0_509, IDCT_2_562, -IDCT_0_211, IDCT_1_061, outer71, inner71);
+    IDCT_SUMS(in[3], IDCT_0_899, -IDCT_0_601, -IDCT_2_172, IDCT_1_451, outer35, inner35);
+    const IDCT_VECTOR wide = IDCT_OP(add_epi32)(IDCT_PRODUCTS(in[0], 1 << 14, 0), round);
+    const IDCT_VECTOR sum = IDCT_OP(add_epi32)(wide, even);
+    const IDCT_VECTOR difference = IDCT_OP(sub_epi32)(wide, even);
+    const IDCT_VECTOR outer = IDCT_OP(add_epi32)(outer71, outer35);
+    const IDCT_VECTOR inner = IDCT_OP(add_epi32)(inner71, inner35);
 
-    for (int i = 0; i < 2; i++) {
-        v[4 * i] = IDCT_OP(unpacklo_epi32)(a[2 * i], a[2 * i + 1]);
-        v[4 * i + 1] = IDCT_OP(unpackhi_epi64)(v[4 * i], v[4 * i]);
-        v[4 * i + 2] = IDCT_OP(unpackhi_epi32)(a[2 * i], a[2 * i + 1]);
-        v[4 * i + 3] = IDCT_OP(unpackhi_epi64)(v[4 * i + 2], v[4 * i + 2]);
-    }
+    out[0] = IDCT_OP(add_epi32)(sum, outer);
+    out[1] = IDCT_OP(add_epi32)(difference, inner);
+    out[2] = IDCT_OP(sub_epi32)(difference, inner);
+    out[3] = IDCT_OP(sub_epi32)(sum, outer);
 }
 
-/* Columns of four sums to four rows of four bytes. */
-BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(pack_four)(const IDCT_VECTOR sums[4])
+/* Four columns of four sums to bytes, rows 0 to 3. */
+BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(to_rows_of_four)(const IDCT_VECTOR sums[4])
 {
-    const IDCT_VECTOR c02 = BASELINE_NAME(descale)(sums[0], sums[2], IDCT_FOUR_SHIFT_2);
-    const IDCT_VECTOR c13 = BASELINE_NAME(descale)(sums[1], sums[3], IDCT_FOUR_SHIFT_2);
-    const IDCT_VECTOR left = IDCT_OP(unpacklo_epi16)(c02, c13);
-    const IDCT_VECTOR right = IDCT_OP(unpackhi_epi16)(c02, c13);
+    enum { BITS = 32 - IDCT_FOUR_SHIFT_2 };
+    const IDCT_VECTOR c01 = IDCT_HIGHS(sums[0], sums[1], BITS);
+    const IDCT_VECTOR c23 = IDCT_HIGHS(sums[2], sums[3], BITS);
+    const IDCT_VECTOR rows =
+        IDCT_OP(packs_epi16)(IDCT_OP(unpacklo_epi32)(c01, c23), IDCT_OP(unpackhi_epi32)(c01, c23));
 
-    return IDCT_OP(add_epi8)(IDCT_OP(packs_epi16)(IDCT_OP(unpacklo_epi32)(left, right),
-                                                  IDCT_OP(unpackhi_epi32)(left, right)),
-                             IDCT_OP(set1_epi8)(-128));
+    return IDCT_OP(add_epi8)(rows, IDCT_OP(set1_epi8)(-128));
 }
 
-BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_blocks *blocks,
-                                                   const uint16_t *quantisers, size_t stride)
+/* Returns false if a block is extreme. */
+BASELINE_TARGET static inline bool
+BASELINE_NAME(lanes_to_four)(const struct idct_block *const *blocks,
+                             const struct idct_quantisers *quantisers, size_t stride)
 {
-    for (int i = 0; i < IDCT_BLOCKS; i += IDCT_LANES) {
-        IDCT_VECTOR in[8], low[4], high[4], rows[4];
-        uint8_t bytes[IDCT_LANES][4][4];
-        IDCT_NATURAL(blocks->coefficients + i, in);
-        for (int j = 0; j < 8; j++)
-            in[j] = IDCT_OP(mullo_epi16)(in[j], IDCT_SPREAD(quantisers + 8 * j));
-        if (IDCT_EXTREME(in[0]))
-            return false;
-        IDCT_FOUR_HALF(lo, in, IDCT_FOUR_SHIFT_1, low);
-        IDCT_FOUR_HALF(hi, in, IDCT_FOUR_SHIFT_1, high);
-        for (int j = 0; j < 4; j++)
-            rows[j] = BASELINE_NAME(descale)(low[j], high[j], IDCT_FOUR_SHIFT_1);
-        BASELINE_NAME(transpose_four)(rows, in);
-        IDCT_FOUR_HALF(lo, in, IDCT_FOUR_SHIFT_2, low);
-        const IDCT_VECTOR packed = BASELINE_NAME(pack_four)(low);
-        memcpy(bytes, &packed, sizeof packed);
-        for (int j = 0; j < IDCT_LANES; j++)
-            for (int y = 0; y < 4; y++)
-                memcpy(blocks->output[i + j] + (size_t)y * stride, bytes[j][y], 4);
+    IDCT_PAIRS in[2][4], turned[4];
+    IDCT_VECTOR sums[4];
+    uint8_t bytes[IDCT_LANES][4][4];
+
+    IDCT_LOAD(blocks, quantisers, in);
+    if (IDCT_EXTREME_FIRST(in[0][0], in[1][0]))
+        return false;
+    for (int half = 0; half < 2; half++) {
+        BASELINE_NAME(pass_to_four)(in[half], IDCT_FOUR_SHIFT_1, sums);
+        const IDCT_VECTOR upper = BASELINE_NAME(descale)(sums[0], sums[1], IDCT_FOUR_SHIFT_1);
+        const IDCT_VECTOR lower = BASELINE_NAME(descale)(sums[2], sums[3], IDCT_FOUR_SHIFT_1);
+        IDCT_TURN(upper, lower, turned[2 * half], turned[2 * half + 1]);
     }
+    BASELINE_NAME(pass_to_four)(turned, IDCT_FOUR_SHIFT_2, sums);
+    const IDCT_VECTOR rows = BASELINE_NAME(to_rows_of_four)(sums);
+    memcpy(bytes, &rows, sizeof rows);
+    for (int i = 0; i < IDCT_LANES; i++)
+        for (int y = 0; y < 4; y++)
+            memcpy(blocks[i]->output + (size_t)y * stride, bytes[i][y], 4);
     return true;
 }
 
-#undef IDCT_FROM
-#undef IDCT_OR
-#undef IDCT_OF_3
-#undef IDCT_OF_5
+BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_block *blocks, size_t count,
+                                                   const struct idct_quantisers *quantisers,
+                                                   size_t stride)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < count; i += IDCT_LANES) {
+        const struct idct_block *lanes[IDCT_LANES];
+        for (size_t j = 0; j < IDCT_LANES; j++)
+            lanes[j] = &blocks[i + j < count ? i + j : count - 1];
+        good &= BASELINE_NAME(lanes_to_four)(lanes, quantisers, stride);
+    }
+    return good;
+}
+
 #undef IDCT_PAIRS
-#undef IDCT_JOIN
+#undef IDCT_BOTH
 #undef IDCT_PRODUCTS
-#undef IDCT_WIDEN
+#undef IDCT_ADD
+#undef IDCT_WRAPPING
+#undef IDCT_TURN
+#undef IDCT_ALL
+#undef IDCT_HIGHS
 #undef IDCT_SUMS
-#undef IDCT_HALF
-#undef IDCT_FOUR_HALF

@@ -13,7 +13,7 @@
 struct kernels {
     entropy_run *run;
     entropy_skip *skip;
-    idct_four *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
+    idct_each *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;
     colour_quarter *quarter;

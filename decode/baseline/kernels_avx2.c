@@ -23,14 +23,98 @@ BASELINE_TARGET static inline __m128i avx2_row(const void *at)
     return _mm_loadu_si128(at);
 }
 
-#define IDCT_LOAD(blocks, row)                                                         \
-    _mm256_inserti128_si256(_mm256_castsi128_si256(avx2_row((blocks)[0] + 8 * (row))), \
-                            avx2_row((blocks)[1] + 8 * (row)), 1)
-#define IDCT_BYTES(at) _mm256_load_si256((const void *)(at))
-#define IDCT_SPREAD(at) _mm256_broadcastsi128_si256(avx2_row(at))
-#define IDCT_EXTREME(v)                                                         \
-    (!_mm256_testz_si256(_mm256_add_epi16(v, _mm256_set1_epi16(IDCT_SANE + 1)), \
-                         _mm256_set1_epi16((int16_t) ~(2 * IDCT_SANE + 1))))
+#define IDCT_SHUFFLE_PAIRS(a, b, which) \
+    _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), which))
+
+#define IDCT_SRAI(v, bits) _mm256_srai_epi32(v, bits)
+#define IDCT_BLEND_ODD(a, b) _mm256_blend_epi16(a, b, 0xaa)
+#define IDCT_SWAP(v) _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(v, 0xb1), 0xb1)
+
+BASELINE_TARGET static inline bool avx2_extreme(__m256i a, __m256i b, int mask)
+{
+    const __m256i sane = _mm256_set1_epi16(IDCT_SANE + 1);
+    const __m256i beyond = _mm256_or_si256(_mm256_add_epi16(a, sane), _mm256_add_epi16(b, sane));
+
+    return !_mm256_testz_si256(beyond, _mm256_set1_epi32(mask));
+}
+
+#define AVX2_BEYOND (0xffff & ~(2 * IDCT_SANE + 1))
+#define IDCT_EXTREME(a, b) avx2_extreme(a, b, (int)(AVX2_BEYOND * 0x10001U))
+#define IDCT_EXTREME_FIRST(a, b) avx2_extreme(a, b, AVX2_BEYOND)
+
+/* Sixteen coefficients from `at`, if their bits are in the mask. */
+BASELINE_TARGET static inline __m256i avx2_high(const int16_t *block, int at)
+{
+    return _mm256_and_si256(_mm256_load_si256((const void *)(baseline_idct_high + at)),
+                            _mm256_loadu_si256((const void *)(block + at)));
+}
+
+BASELINE_TARGET static inline size_t avx2_is_low(const int16_t *block)
+{
+    const __m256i upper = _mm256_or_si256(avx2_high(block, 0), avx2_high(block, 16));
+    const __m256i lower = _mm256_or_si256(_mm256_loadu_si256((const void *)(block + 32)),
+                                          _mm256_loadu_si256((const void *)(block + 48)));
+    const __m256i any = _mm256_or_si256(upper, lower);
+
+    return (size_t)_mm256_testz_si256(any, any);
+}
+#define IDCT_IS_LOW(block) avx2_is_low(block)
+
+/* Eight coefficients, 8 x `eight`, of two blocks, dequantised. */
+BASELINE_TARGET static inline __m256i avx2_load(const struct idct_block *const *blocks,
+                                                const struct idct_quantisers *quantisers, int eight)
+{
+    const __m256i first = _mm256_castsi128_si256(avx2_row(blocks[0]->coefficients + 8 * eight));
+    const __m256i both =
+        _mm256_inserti128_si256(first, avx2_row(blocks[1]->coefficients + 8 * eight), 1);
+
+    return _mm256_mullo_epi16(both, _mm256_loadu_si256((const void *)quantisers->twice[eight]));
+}
+
+/* What eight coefficients in zigzag order, from 8 x `from`, contribute to row `row`. */
+#define AVX2_FROM(table, row, from)   \
+    _mm256_shuffle_epi8(zigzag[from], \
+                        _mm256_load_si256((const void *)baseline_idct_##table[row][from]))
+#define AVX2_OR(a, b) _mm256_or_si256(a, b)
+#define AVX2_OF_3(table, row, a, b, c) \
+    AVX2_OR(AVX2_OR(AVX2_FROM(table, row, a), AVX2_FROM(table, row, b)), AVX2_FROM(table, row, c))
+#define AVX2_OF_5(row, a, b, c, d, e)                                            \
+    AVX2_OR(AVX2_OR(AVX2_OF_3(zigzag, row, a, b, c), AVX2_FROM(zigzag, row, d)), \
+            AVX2_FROM(zigzag, row, e))
+
+BASELINE_TARGET static inline void avx2_pairs(const struct idct_block *const *blocks,
+                                              const struct idct_quantisers *quantisers,
+                                              __m256i in[2][4])
+{
+    __m256i zigzag[8];
+
+    for (int i = 0; i < 8; i++)
+        zigzag[i] = avx2_load(blocks, quantisers, i);
+    const __m256i v[4][2] = {
+        {AVX2_OF_3(zigzag, 0, 0, 1, 3), AVX2_OF_5(4, 1, 2, 4, 5, 6)},
+        {AVX2_OF_5(2, 0, 1, 2, 3, 5), AVX2_OF_5(6, 2, 4, 5, 6, 7)},
+        {AVX2_OF_3(zigzag, 7, 4, 6, 7), AVX2_OF_5(1, 0, 1, 2, 3, 5)},
+        {AVX2_OF_5(3, 1, 2, 3, 5, 6), AVX2_OF_5(5, 2, 4, 5, 6, 7)},
+    };
+    for (int i = 0; i < 4; i++) {
+        in[0][i] = _mm256_unpacklo_epi16(v[i][0], v[i][1]);
+        in[1][i] = _mm256_unpackhi_epi16(v[i][0], v[i][1]);
+    }
+}
+#define IDCT_LOAD(blocks, quantisers, in) avx2_pairs(blocks, quantisers, in)
+
+BASELINE_TARGET static inline void avx2_low_pairs(const struct idct_block *const *blocks,
+                                                  const struct idct_quantisers *quantisers,
+                                                  __m256i in[2])
+{
+    __m256i zigzag[4];
+
+    for (int i = 0; i < 4; i++)
+        zigzag[i] = avx2_load(blocks, quantisers, i);
+    in[0] = AVX2_OF_3(low_zigzag, 0, 0, 1, 2);
+    in[1] = AVX2_OR(AVX2_OF_3(low_zigzag, 1, 0, 1, 2), AVX2_FROM(low_zigzag, 1, 3));
+}
+#define IDCT_LOAD_LOW(blocks, quantisers, in) avx2_low_pairs(blocks, quantisers, in)
 
 /* The low half of each lane is row `row`, the high half the next. */
 BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __m128i v)
@@ -39,12 +123,12 @@ BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __
     _mm_storeh_pd((void *)(output + stride), _mm_castsi128_pd(v));
 }
 
-#define IDCT_STORE(output, stride, row, v)                                                        \
-    do {                                                                                          \
-        const __m256i both = v;                                                                   \
-        avx2_store((output)[0] + (size_t)(row) * (stride), stride, _mm256_castsi256_si128(both)); \
-        avx2_store((output)[1] + (size_t)(row) * (stride), stride,                                \
-                   _mm256_extracti128_si256(both, 1));                                            \
+#define IDCT_STORE(blocks, stride, row, v)                                                 \
+    do {                                                                                   \
+        const __m256i both = v;                                                            \
+        const size_t skip = (size_t)(row) * (stride);                                      \
+        avx2_store((blocks)[0]->output + skip, stride, _mm256_castsi256_si128(both));      \
+        avx2_store((blocks)[1]->output + skip, stride, _mm256_extracti128_si256(both, 1)); \
     } while (0)
 
 #define COLOUR_VECTOR __m256i

@@ -16,10 +16,11 @@
 #include "decode/baseline/colour_template.h"
 #include "decode/baseline/reduced_template.h"
 
-static bool plain_idct(const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)
+static bool plain_idct(const struct idct_block *blocks, size_t count,
+                       const struct idct_quantisers *quantisers, size_t stride)
 {
-    for (int i = 0; i < IDCT_BLOCKS; i++)
-        baseline_idct_reference(blocks->coefficients[i], quantisers, blocks->output[i], stride);
+    for (size_t i = 0; i < count; i++)
+        baseline_idct_reference(&blocks[i], quantisers, stride);
     return true;
 }
 

@@ -31,14 +31,10 @@ NEON_OP(sub_epi16, 16, vsubq)
 NEON_OP(mullo_epi16, 16, vmulq)
 NEON_OP(add_epi32, 32, vaddq)
 NEON_OP(sub_epi32, 32, vsubq)
-NEON_OP(unpacklo_epi8, 8, vzip1q)
-NEON_OP(unpackhi_epi8, 8, vzip2q)
 NEON_OP(unpacklo_epi16, 16, vzip1q)
 NEON_OP(unpackhi_epi16, 16, vzip2q)
 NEON_OP(unpacklo_epi32, 32, vzip1q)
 NEON_OP(unpackhi_epi32, 32, vzip2q)
-NEON_OP(unpacklo_epi64, 64, vzip1q)
-NEON_OP(unpackhi_epi64, 64, vzip2q)
 
 static inline int16x8_t neon_packs_epi16(int16x8_t a, int16x8_t b)
 {
@@ -64,48 +60,122 @@ static inline int16x8_t neon_descale(int16x8_t low, int16x8_t high, int shift)
     return vqmovn_high_s32(vqmovn_s32(low_sums), high_sums);
 }
 
-/* Products take scalars, so that rows need not be interleaved. */
+/* Products take scalars: rows are not interleaved. */
 struct neon_pairs {
     int16x4_t a, b;
 };
 
-#define NEON_HALF_lo vget_low_s16
-#define NEON_HALF_hi vget_high_s16
 #define IDCT_PAIRS struct neon_pairs
-#define IDCT_JOIN(half, a, b)                    \
-    {                                            \
-        NEON_HALF_##half(a), NEON_HALF_##half(b) \
-    }
 #define IDCT_PRODUCTS(pairs, x, y) \
     vreinterpretq_s16_s32(vmlal_n_s16(vmull_n_s16((pairs).a, x), (pairs).b, y))
-#define IDCT_WIDEN(half, v, bits) vreinterpretq_s16_s32(vshll_n_s16(NEON_HALF_##half(v), bits))
-
-/* A block is two tables of 64 bytes, which are indexed by byte. */
-static inline void neon_natural(const int16_t *const *blocks, int16x8_t v[8])
-{
-    const uint8x16x4_t first = vld1q_u8_x4((const uint8_t *)blocks[0]);
-    const uint8x16x4_t second = vld1q_u8_x4((const uint8_t *)(blocks[0] + 32));
-    const uint8x16_t half = vdupq_n_u8(64);
-
-    for (int i = 0; i < 8; i++) {
-        const uint16x8_t at = vld1q_u16(baseline_idct_positions + 8 * i);
-        const uint8x16_t bytes = vreinterpretq_u8_u16(vmlaq_n_u16(vdupq_n_u16(0x0100), at, 0x0202));
-        const uint8x16_t found = vqtbl4q_u8(first, bytes);
-        v[i] = vreinterpretq_s16_u8(vqtbx4q_u8(found, second, vsubq_u8(bytes, half)));
+#define IDCT_ADD(p, q)                                 \
+    {                                                  \
+        vadd_s16((p).a, (q).a), vadd_s16((p).b, (q).b) \
     }
+#define IDCT_WRAPPING(pairs, sum, difference)                                                   \
+    do {                                                                                        \
+        *(sum) = vreinterpretq_s16_s32(vshll_n_s16(vadd_s16((pairs).a, (pairs).b), 13));        \
+        *(difference) = vreinterpretq_s16_s32(vshll_n_s16(vsub_s16((pairs).a, (pairs).b), 13)); \
+    } while (0)
+#define IDCT_HIGHS(a, b, bits) vshrq_n_s16(vtrn2q_s16(a, b), 16 - (bits))
+
+static inline struct neon_pairs neon_split(int16x8_t v)
+{
+    return (struct neon_pairs){vget_low_s16(v), vget_high_s16(v)};
 }
 
-#define IDCT_NATURAL(blocks, v) neon_natural(blocks, v)
-#define IDCT_SPREAD(at) vreinterpretq_s16_u16(vld1q_u16(at))
-#define IDCT_EXTREME(v)                                                            \
-    (vmaxvq_u16(vaddq_u16(vreinterpretq_u16_s16(v), vdupq_n_u16(IDCT_SANE + 1))) > \
-     2 * IDCT_SANE + 1)
-#define IDCT_STORE(output, stride, row, v)                    \
-    do {                                                      \
-        const uint8x16_t both = vreinterpretq_u8_s16(v);      \
-        uint8_t *to = (output)[0] + (size_t)(row) * (stride); \
-        vst1_u8(to, vget_low_u8(both));                       \
-        vst1_u8(to + (stride), vget_high_u8(both));           \
+static inline void neon_turn(int16x8_t upper, int16x8_t lower, struct neon_pairs *left,
+                             struct neon_pairs *right)
+{
+    const int32x4_t rows = vreinterpretq_s32_s16(upper), more = vreinterpretq_s32_s16(lower);
+    const int16x8_t lefts = vreinterpretq_s16_s32(vuzp1q_s32(rows, more));
+    const int16x8_t rights = vreinterpretq_s16_s32(vuzp2q_s32(rows, more));
+    const int16x8_t firsts = vuzp1q_s16(lefts, rights), seconds = vuzp2q_s16(lefts, rights);
+
+    *left = (struct neon_pairs){vget_low_s16(firsts), vget_low_s16(seconds)};
+    *right = (struct neon_pairs){vget_high_s16(firsts), vget_high_s16(seconds)};
+}
+#define IDCT_TURN(upper, lower, left, right) neon_turn(upper, lower, &(left), &(right))
+
+/* Eight coefficients, 8 x `eight`, dequantised, as bytes. */
+static inline uint8x16_t neon_load(const int16_t *coefficients,
+                                   const struct idct_quantisers *quantisers, int eight)
+{
+    return vreinterpretq_u8_u16(
+        vmulq_u16(vreinterpretq_u16_s16(vld1q_s16(coefficients + 8 * eight)),
+                  vld1q_u16(quantisers->zigzag + 8 * eight)));
+}
+
+static inline uint8x16x4_t neon_half(const int16_t *coefficients,
+                                     const struct idct_quantisers *quantisers, int first)
+{
+    return (uint8x16x4_t){{neon_load(coefficients, quantisers, first),
+                           neon_load(coefficients, quantisers, first + 1),
+                           neon_load(coefficients, quantisers, first + 2),
+                           neon_load(coefficients, quantisers, first + 3)}};
+}
+
+/* Bytes of eight values of which the positions are at `at`, those of the first row first. */
+static inline uint8x16_t neon_bytes(const uint16_t *at)
+{
+    const uint16x8_t turns = vld1q_u16(at), rows = vuzp1q_u16(turns, vextq_u16(turns, turns, 1));
+
+    return vreinterpretq_u8_u16(vmlaq_n_u16(vdupq_n_u16(0x0100), rows, 0x0202));
+}
+
+/* A block is two tables of 64 bytes, which are indexed by byte. */
+static inline void neon_pairs(const struct idct_block *block,
+                              const struct idct_quantisers *quantisers, struct neon_pairs in[2][4])
+{
+    const uint8x16x4_t first = neon_half(block->coefficients, quantisers, 0);
+    const uint8x16x4_t second = neon_half(block->coefficients, quantisers, 4);
+
+    for (int i = 0; i < 8; i++) {
+        const uint8x16_t bytes = neon_bytes(baseline_idct_pairs + 8 * i);
+        const uint8x16_t found =
+            vqtbx4q_u8(vqtbl4q_u8(first, bytes), second, vsubq_u8(bytes, vdupq_n_u8(64)));
+        in[i / 4][i % 4] = neon_split(vreinterpretq_s16_u8(found));
+    }
+}
+#define IDCT_LOAD(blocks, quantisers, in) neon_pairs((blocks)[0], quantisers, in)
+
+static inline void neon_low_pairs(const struct idct_block *block,
+                                  const struct idct_quantisers *quantisers, struct neon_pairs in[2])
+{
+    const uint8x16x4_t first = neon_half(block->coefficients, quantisers, 0);
+
+    for (int i = 0; i < 2; i++)
+        in[i] = neon_split(
+            vreinterpretq_s16_u8(vqtbl4q_u8(first, neon_bytes(baseline_idct_low_pairs + 8 * i))));
+}
+#define IDCT_LOAD_LOW(blocks, quantisers, in) neon_low_pairs((blocks)[0], quantisers, in)
+
+static inline size_t neon_is_low(const int16_t *block)
+{
+    int16x8_t high = vdupq_n_s16(0);
+
+    for (int i = 0; i < 64; i += 8)
+        high = vorrq_s16(high, vandq_s16(vld1q_s16(block + i),
+                                         vreinterpretq_s16_u16(vld1q_u16(baseline_idct_high + i))));
+    return vmaxvq_u16(vreinterpretq_u16_s16(high)) == 0;
+}
+#define IDCT_IS_LOW(block) neon_is_low(block)
+
+static inline bool neon_extreme(int16x4_t a, int16x4_t b)
+{
+    const uint16x8_t both = vreinterpretq_u16_s16(vcombine_s16(a, b));
+
+    return vmaxvq_u16(vaddq_u16(both, vdupq_n_u16(IDCT_SANE + 1))) > 2 * IDCT_SANE + 1;
+}
+#define IDCT_EXTREME_FIRST(p, q) neon_extreme((p).a, (q).a)
+#define IDCT_EXTREME(p, q) (neon_extreme((p).a, (q).a) || neon_extreme((p).b, (q).b))
+
+#define IDCT_STORE(blocks, stride, row, v)                            \
+    do {                                                              \
+        const uint8x16_t both = vreinterpretq_u8_s16(v);              \
+        uint8_t *to = (blocks)[0]->output + (size_t)(row) * (stride); \
+        vst1_u8(to, vget_low_u8(both));                               \
+        vst1_u8(to + (stride), vget_high_u8(both));                   \
     } while (0)
 
 #define COLOUR_PIXELS 16

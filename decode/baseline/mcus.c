@@ -161,7 +161,7 @@ static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
 
 /* ---- the inverse DCT ---- */
 
-static idct_four *choose_idct(const struct kernels *kernels, uint32_t side)
+static idct_each *choose_idct(const struct kernels *kernels, uint32_t side)
 {
     return side == 8   ? kernels->idct
            : side == 4 ? kernels->idct_to_four
@@ -169,50 +169,54 @@ static idct_four *choose_idct(const struct kernels *kernels, uint32_t side)
                        : kernels->idct_to_one;
 }
 
-/* Transform a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image
- * are not needed. Returns false if libjpeg must transform. */
-static bool transform_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                          uint32_t y, uint32_t column, uint32_t end)
+/* List a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image are
+ * not needed. Returns how many. */
+static uint32_t list_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                         uint32_t y, uint32_t column, uint32_t end, struct idct_block *blocks)
 {
-    const uint32_t from = greater(decoder->first_column, column) * plane->h;
-    const uint32_t to =
-        lesser(lesser(decoder->end_column, end) * plane->h, divide_up(plane->width, plane->side));
+    const uint32_t from = column * plane->h;
+    const uint32_t to = lesser(end * plane->h, divide_up(plane->width, plane->side));
     const uint32_t line = plane->first_block + y / plane->side % plane->v * plane->h;
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
-    const int16_t *block = decoder->coefficients +
-                           ((size_t)(from / plane->h - column) * decoder->mcu_blocks + line) * 64;
+    const int16_t *block = decoder->coefficients + (size_t)line * 64;
     uint8_t *output = baseline_plane_row(plane, y) + from * plane->side - plane->origin;
-    idct_four *const idct = choose_idct(decoder->kernels, plane->side);
     uint32_t within = 0; /* the MCU */
-    struct idct_blocks blocks;
 
-    for (uint32_t x = from; x < to; x += IDCT_BLOCKS) {
-        for (uint32_t i = 0; i < IDCT_BLOCKS; i++) {
-            blocks.coefficients[i] = block;
-            blocks.output[i] = output;
-            if (x + i + 1 >= to)
-                continue;
-            output += plane->side;
-            block += 64;
-            if (++within == plane->h) {
-                within = 0;
-                block += rest_of_mcu;
-            }
+    for (uint32_t x = from; x < to; x++) {
+        *blocks++ = (struct idct_block){block, output};
+        output += plane->side;
+        block += 64;
+        if (++within == plane->h) {
+            within = 0;
+            block += rest_of_mcu;
         }
-        if (!idct(&blocks, plane->quantisers, plane->stride))
-            return false;
     }
-    return true;
+    return to - from;
 }
 
+/* May blocks of both be transformed by one call? */
+static bool are_alike(const struct baseline_plane *a, const struct baseline_plane *b)
+{
+    return a->quantiser == b->quantiser && a->side == b->side && a->stride == b->stride;
+}
+
+/* Returns BASELINE_OTHER if libjpeg must transform. */
 static int transform(const struct baseline *decoder, uint32_t column, uint32_t end)
 {
+    struct idct_block blocks[IDCT_BLOCKS];
+    uint32_t count = 0;
+
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
         const uint32_t height = plane->v * plane->side, first = decoder->decoded_rows * height;
         for (uint32_t y = first; y < first + height && y < plane->height; y += plane->side)
-            if (!transform_row(decoder, plane, y, column, end))
-                return BASELINE_OTHER;
+            count += list_row(decoder, plane, y, column, end, blocks + count);
+        if (count == 0 || (i + 1 < decoder->plane_count && are_alike(plane, plane + 1)))
+            continue;
+        if (!choose_idct(decoder->kernels, plane->side)(blocks, count, &plane->quantisers,
+                                                        plane->stride))
+            return BASELINE_OTHER;
+        count = 0;
     }
     return 0;
 }

@@ -13,7 +13,9 @@
 #include "decode/baseline/planes.h"
 #include "decode/baseline/points.h"
 
-enum { CHUNK_BLOCKS = 64 }; /* decoded at a time */
+/* Blocks decoded at a time, then transformed; their MCUs are a multiple of CHUNK_STEP if they can.
+ */
+enum { CHUNK_BLOCKS = IDCT_BLOCKS, CHUNK_STEP = 4 };
 
 struct baseline {
     const struct kernels *kernels;

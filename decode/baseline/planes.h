@@ -24,7 +24,8 @@ struct baseline_plane {
     uint32_t width, height;    /* samples that are part of the image */
     enum baseline_upsampling upsampling;
     struct huffman *huffman;
-    const uint16_t *quantisers;
+    uint32_t quantiser; /* its number */
+    struct idct_quantisers quantisers;
     uint32_t first_block; /* in an MCU */
     uint32_t rows;        /* of the ring, a power of two */
     size_t stride;

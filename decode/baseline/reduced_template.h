@@ -8,15 +8,16 @@
 #include "decode/baseline/idct.h"
 
 /* The kernel to_NAME() from NAME(), which transforms one block. */
-#define BASELINE_EACH(name)                                                                     \
-    BASELINE_TARGET static bool BASELINE_NAME(to_##name)(                                       \
-        const struct idct_blocks *blocks, const uint16_t *quantisers, size_t stride)            \
-    {                                                                                           \
-        bool good = true;                                                                       \
-        for (int i = 0; i < IDCT_BLOCKS; i++)                                                   \
-            good &= BASELINE_NAME(name)(blocks->coefficients[i], quantisers, blocks->output[i], \
-                                        stride);                                                \
-        return good;                                                                            \
+#define BASELINE_EACH(name)                                                                      \
+    BASELINE_TARGET static bool BASELINE_NAME(to_##name)(                                        \
+        const struct idct_block *blocks, size_t count, const struct idct_quantisers *quantisers, \
+        size_t stride)                                                                           \
+    {                                                                                            \
+        bool good = true;                                                                        \
+        for (size_t i = 0; i < count; i++)                                                       \
+            good &= BASELINE_NAME(name)(blocks[i].coefficients, quantisers->natural,             \
+                                        blocks[i].output, stride);                               \
+        return good;                                                                             \
     }
 
 /* To natural order, dequantised; products wrap. Returns false if a value of the first row is beyond

@@ -14,7 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIDE = 64, ROWS = 10, ROUNDS = 20000, COUNT_MAX = 150, BYTES_MAX = 1 << 20 };
+enum {
+    BLOCKS_MAX = 11,
+    STRIDE = 128,
+    ROWS = 10,
+    ROUNDS = 20000,
+    COUNT_MAX = 150,
+    BYTES_MAX = 1 << 20
+};
 
 #define CHECK(condition)                                                             \
     do {                                                                             \
@@ -46,40 +53,58 @@ static void fill(void *at, size_t count)
 
 /* ---- inverse DCTs ---- */
 
-/* From a lone DC value to what no encoder writes, and to the edges of what is sane. */
+/* Positions in zigzag order of the low 4 x 4. */
+static const uint8_t low_positions[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 17, 18, 24};
+
+/* From a lone DC value to what no encoder writes, and to the edges of what is sane; half of them
+ * within the low 4 x 4, or but for one coefficient. */
 static void make_block(int16_t *block, uint16_t *quantisers)
 {
     const uint32_t kind = below(7), count = kind == 0 ? 1 : 1 + below(64);
     const uint32_t most = kind == 1 ? 65536 : kind == 2 ? 4096 : 1 + below(200);
+    const bool is_low = below(2);
 
     memset(block, 0, 64 * sizeof *block);
-    for (uint32_t i = 0; i < count; i++)
-        block[below(kind == 3 ? 64 : count)] = (int16_t)((int32_t)below(most) - (int32_t)most / 2);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = below(kind == 3 ? 64 : count);
+        block[is_low ? low_positions[at % sizeof low_positions] : at] =
+            (int16_t)((int32_t)below(most) - (int32_t)most / 2);
+    }
+    if (is_low && below(4) == 0)
+        block[below(64)] = (int16_t)below(3);
     for (int i = 0; i < 64; i++)
         quantisers[i] = (uint16_t)(kind == 4 ? below(65536) : 1 + below(kind == 1 ? 2 : 30));
-    if (kind == 6) {
-        block[0] = (int16_t)((below(2) ? IDCT_SANE : -IDCT_SANE - 1) + (int32_t)below(3) - 1);
-        quantisers[0] = 1;
+    if (kind == 6) { /* rows 0 and 4, at the edges */
+        static const uint8_t edges[] = {0, 10, 1, 5, 6, 14};
+        for (uint32_t i = 0; i < 1 + below(2); i++) {
+            const uint32_t at = edges[below(sizeof edges)];
+            block[at] = (int16_t)((below(2) ? IDCT_SANE : -IDCT_SANE - 1) + (int32_t)below(3) - 1);
+        }
+        for (int i = 0; i < 64; i++)
+            quantisers[i] = 1;
     }
 }
 
-static int idct(idct_four *plain_idct, idct_four *tried_idct)
+/* Of any count, whose outputs are side by side. */
+static int idct(idct_each *plain_idct, idct_each *tried_idct)
 {
     _Alignas(64) static uint8_t expected[ROWS * STRIDE], found[ROWS * STRIDE];
-    _Alignas(128) int16_t coefficients[IDCT_BLOCKS][64];
-    uint16_t quantisers[64];
-    struct idct_blocks blocks, same;
+    _Alignas(128) int16_t coefficients[BLOCKS_MAX][64];
+    uint16_t natural[64];
+    struct idct_quantisers quantisers;
+    struct idct_block blocks[BLOCKS_MAX], same[BLOCKS_MAX];
+    const uint32_t count = 1 + below(BLOCKS_MAX);
 
     fill(expected, sizeof expected);
     memcpy(found, expected, sizeof found);
-    for (int i = 0; i < IDCT_BLOCKS; i++) {
-        make_block(coefficients[i], quantisers);
-        blocks.coefficients[i] = same.coefficients[i] = coefficients[i];
-        blocks.output[i] = expected + 8 * (i + 1);
-        same.output[i] = found + 8 * (i + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        make_block(coefficients[i], natural);
+        blocks[i] = (struct idct_block){coefficients[i], expected + 8 * (i + 1)};
+        same[i] = (struct idct_block){coefficients[i], found + 8 * (i + 1)};
     }
-    const bool good = plain_idct(&blocks, quantisers, STRIDE);
-    CHECK(tried_idct(&same, quantisers, STRIDE) == good);
+    baseline_idct_prepare(&quantisers, natural);
+    const bool good = plain_idct(blocks, count, &quantisers, STRIDE);
+    CHECK(tried_idct(same, count, &quantisers, STRIDE) == good);
     CHECK(!good || memcmp(found, expected, sizeof found) == 0);
     return good;
 }
