@@ -217,6 +217,19 @@ expect 1 train --epochs 9 --checkpoint whole --resume --seed 9
 says "--seed 3"
 expect 2 train --target 0.5
 says "--eval-data"
+# The time to a target is that of the first evaluation that reaches it, which ends the training.
+expect 0 train --epochs 5 --eval-data set --eval-every 2 --target 0.001 --json target.json
+expect 0 train --epochs 2 --eval-data set --lr 0 --target 1 --json missed.json
+python3 - <<'END' || die "the time to a target"
+import json
+doc, missed = json.load(open("target.json")), json.load(open("missed.json"))
+epochs = doc["epochs"]
+assert len(epochs) == 2 and epochs[0]["top1"] is None and epochs[1]["top1"] >= doc["target_top1"] == 0.001, epochs
+assert doc["time_to_target_s"] == epochs[1]["elapsed_s"] > epochs[0]["elapsed_s"] > 0, doc["time_to_target_s"]
+run = doc["jobs"][0]["runs"][0]["epochs"]
+assert epochs[1]["elapsed_s"] > sum(epoch["wall_s"] for epoch in run), (epochs[1], run) # with the evaluation
+assert len(missed["epochs"]) == 2 and missed["time_to_target_s"] is None, missed["time_to_target_s"]
+END
 expect 2 "$IOBENCH" train --network nonesuch --data set
 says "unknown network 'nonesuch'" "resnet50"
 
