@@ -119,6 +119,19 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     return cpu_describe(program, &operation, own->forward, number);
 }
 
+void cpu_choose_home(struct cpu_program *program, uint32_t number)
+{
+    struct cpu_model *model = program->model;
+    const uint32_t weight = node_of(program, number)->weight;
+    dnnl_primitive_desc_t desc = describe_weighted(program, number, dnnl_backward_weights,
+                                                   program->nodes[number].output.layout);
+    const struct cpu_layout *gradient = cpu_query(program, desc, dnnl_query_diff_weights_md);
+
+    if (!program->code && gradient->bytes == model->canonical[weight]->bytes)
+        model->home[weight] = gradient;
+    dnnl_primitive_desc_destroy(desc);
+}
+
 static void build_weights(struct cpu_program *program, uint32_t number,
                           const struct cpu_tensor *given)
 {

@@ -10,7 +10,8 @@
  * BN, ReLU, pools and sums; a reorder is added only where two neighbours disagree. Each parameter
  * is stored in the layout that the first program's forward pass prefers ("home"), unless that is
  * larger than the canonical one; so a training step reorders only the weights for which the
- * backward pass prefers another layout.
+ * backward pass prefers another layout. In BF16 each step copies the weights anyway, and home is
+ * the layout of their FP32 gradient, which is then computed where the update reads it.
  *
  * Memory: tensors whose lifetimes do not overlap share space in one arena (trainer/lifetimes.h).
  * All programs share the arena, as only one runs at a time.
@@ -213,6 +214,9 @@ struct cpu_operation cpu_operation_of(const struct graph_node *node);
 
 void cpu_build_forward(struct cpu_program *program);  /* forward.c */
 void cpu_build_backward(struct cpu_program *program); /* backward.c */
+/* Store the weights of a node, whose forward primitive is there, in the layout of their gradient.
+ */
+void cpu_choose_home(struct cpu_program *program, uint32_t number);
 /* Return a node's output in floating point, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* Convert the output of a node that the program stores in INT8. */

@@ -120,6 +120,8 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
     own->source = cpu_convert(program, &own->source, source, number);
     own->output =
         own->summand ? *cpu_floats(program, own->summand) : cpu_add_tensor(program, target);
+    if (program->training && program->model->type != dnnl_f32 && !program->model->homes_known)
+        cpu_choose_home(program, number);
     struct cpu_tensor weight = {0}, bias = {0};
     if (own->norm)
         build_fold(program, number, wanted, &weight, &bias);
