@@ -26,6 +26,10 @@ struct backend_batch {
     /* The update waits for more batches: gradients will be those of the mean loss over the labelled
      * rows of them all. Needs config.accumulates. */
     bool continues;
+    /* A backend that computes on the host asks between operations, since a batch may take seconds;
+     * nonzero ends run(), as its result. May be NULL. */
+    int (*tick)(void *context);
+    void *tick_context;
 };
 
 /* Step times by the device's own clock; all 0 if it has none. */
@@ -219,6 +223,11 @@ void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
 const char *backend_notice(const struct backend *backend);
+/* For backends: ask whether to go on with this batch. */
+static inline int backend_tick(const struct backend_batch *batch)
+{
+    return batch->tick ? batch->tick(batch->tick_context) : 0;
+}
 /* Lower bound of the host memory of a backend on the host: parameters and, for training, gradients,
  * momenta and what the backward pass reads of a batch, in values of value_bytes. Inference reuses
  * the memory of outputs that no later step reads: only its images are certain. */

@@ -155,6 +155,9 @@ int reference_forward(struct reference *reference, const struct backend_batch *b
                      backend_deviation, reference->values[0]);
     schedule_lap(reference_timer(reference, 0), &since_ns);
     for (uint32_t i = 1; i < graph->node_count && code == 0; i++) {
+        code = backend_tick(batch);
+        if (code)
+            return code;
         node_forward(&pass, i);
         code = pass_on(&pass, i);
         schedule_lap(reference_timer(reference, i), &since_ns);
@@ -277,11 +280,14 @@ int reference_backward(struct reference *reference, const struct backend_batch *
     uint64_t since_ns = clock_now_ns();
 
     for (uint32_t i = graph->node_count; i-- > 1;) {
+        int code = backend_tick(batch);
+        if (code)
+            return code;
         zero_gradients(&pass, i);
         node_backward(&pass, i);
         schedule_lap(reference_timer(reference, 2 * graph->node_count - i), &since_ns);
         uint64_t done = graph_final_floats(graph, i);
-        int code = done ? ready(context, done) : 0;
+        code = done ? ready(context, done) : 0;
         if (code)
             return code;
     }

@@ -33,8 +33,8 @@ struct trainer_batch {
     bool last;          /* of the epoch */
     uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
     uint64_t ready_ns;  /* when it was complete */
-    /* A step that only waits asks about ten times a second; nonzero ends it, as its result. May be
-     * NULL. */
+    /* A step that waits or computes on the host asks at least ten times a second; nonzero ends it,
+     * as its result. May be NULL. */
     int (*tick)(void *context);
     void *tick_context;
 };

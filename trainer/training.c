@@ -223,7 +223,9 @@ static struct backend_batch batch_of(const struct training *training,
                                   .labels = batch->labels,
                                   .count = batch->count,
                                   .step = training->given * per_update + training->begun,
-                                  .waited_ns = batch->waited_ns};
+                                  .waited_ns = batch->waited_ns,
+                                  .tick = batch->tick,
+                                  .tick_context = batch->tick_context};
 }
 
 /* By the device's clock if it has one, else by the host's, which alone knows the host's own work.

@@ -107,12 +107,17 @@ static int open_network(struct inference *inference, const struct training_confi
     return 0;
 }
 
+static int check(void *context)
+{
+    return session_check(&((struct inference *)context)->session);
+}
+
 /* Run grey batches off the clock: the first ones compile kernels and fault memory in. */
 static int warm_up(struct inference *inference, uint32_t batch_size)
 {
     const size_t row_bytes =
         (size_t)inference->job->training.side * inference->job->training.side * 3;
-    struct trainer_batch batch = {.count = batch_size};
+    struct trainer_batch batch = {.count = batch_size, .tick = check, .tick_context = inference};
     struct trainer_times times;
     struct backend_loss loss;
     uint8_t *rows = memory_array(batch_size, row_bytes);
@@ -121,11 +126,8 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
     batch.rows = rows;
     if (rows)
         memset(rows, 127, batch_size * row_bytes);
-    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++) {
-        code = session_check(&inference->session);
-        if (code == 0)
-            code = training_infer(&inference->training, &batch, &times, &loss);
-    }
+    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++)
+        code = training_infer(&inference->training, &batch, &times, &loss);
     while (code == 0 && (code = training_finish(&inference->training, &times, &loss)) == 1)
         code = 0;
     free(rows);

@@ -279,6 +279,54 @@ static void batches_that_were_prepared_make_nothing(void **unused)
     each_backend(small, prepared);
 }
 
+/* ---- batches that are ended ---- */
+
+static int count_down(void *context)
+{
+    return --*(int *)context < 0 ? -EINTR : 0;
+}
+
+/* End a batch after each of its operations. The one that is not ended is as if none had been. */
+static void ended(const char *backend, struct graph *graph)
+{
+    struct training training, other;
+    float whole[BATCH * CLASSES], again[BATCH * CLASSES];
+    struct backend_loss loss;
+    int left = 0, code = -EINTR, operations = 0;
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_start(&other, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    training_load(&other);
+    training_batch(&training, 0);
+    training_batch(&other, 0);
+    if (!training.backend.ops->on_device) {
+        assert_int_equal(backend_infer(&other.backend, &other.batch, whole, NULL), 0);
+        training.batch.tick = count_down;
+        training.batch.tick_context = &left;
+        for (; code == -EINTR; operations++) {
+            left = operations;
+            code = backend_infer(&training.backend, &training.batch, again, NULL);
+        }
+        assert_int_equal(code, 0);
+        assert_true(operations > (int)graph->node_count / 2);
+        assert_memory_equal(whole, again, sizeof whole);
+        for (int i = 0; i < operations; i++) { /* a step has more of them than an inference */
+            left = i;
+            assert_int_equal(
+                backend_step(&training.backend, &training.batch, 0.1, NULL, NULL, &loss), -EINTR);
+        }
+    }
+    training_end(&training);
+    training_end(&other);
+}
+
+static void a_batch_ends_between_operations(void **unused)
+{
+    (void)unused;
+    each_backend(small, ended);
+}
+
 static void partial_batches_count_what_they_have(void **unused)
 {
     (void)unused;
@@ -655,6 +703,7 @@ int main(void)
         cmocka_unit_test(training_resumes_bit_for_bit),
         cmocka_unit_test(gradients_said_to_be_final_are),
         cmocka_unit_test(batches_that_were_prepared_make_nothing),
+        cmocka_unit_test(a_batch_ends_between_operations),
         cmocka_unit_test(partial_batches_count_what_they_have),
         cmocka_unit_test(batches_that_share_an_update_are_as_one),
         cmocka_unit_test(labels_that_are_no_class_are_refused),
