@@ -3,7 +3,6 @@
 CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \
-	tests/cli/baseline_cross.sh tests/cli/baseline_library.sh \
 	tests/cli/beside.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/checkpoint.sh \
@@ -52,13 +51,16 @@ CLI_TESTS = \
 	tests/cli/claims.sh tests/cli/width.sh tests/cli/window.sh \
 	tests/cli/workload.sh
 CLI_TESTS += tests/cli/inherited.sh
+# These compile a library by other compilers and flags than this build's: in .ci/run once.
+CROSS_TESTS = tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 CLI_TESTS += tests/cli/escapes.sh
 CLI_TESTS += tests/cli/report.sh tests/cli/report_browser.sh
 CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
 CLI_TESTS += tests/cli/doctor.sh tests/cli/gather.sh tests/cli/packaging.sh tests/cli/generated.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
-TESTS += $(CLI_TESTS)
+TESTS += $(CROSS_TESTS) $(CLI_TESTS)
+EXTRA_DIST += tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c \
 	tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
