@@ -48,6 +48,8 @@ int jobfile_load(const char *path, struct jobfile *jobfile)
 
     *jobfile = (struct jobfile){0};
     int code = file_load(path, JOBFILE_BYTES_MAX, &text, &bytes);
+    if (code == 0 && bytes == 0)
+        code = fail(EINVAL, "%s: the file is empty: neither a job file nor a data set", path);
     if (code == 0)
         code = foreign_job_check(path, text);
     if (code == 0)

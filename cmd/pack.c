@@ -73,6 +73,9 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
                words_count(figures->recoded, recoded),
                bytes_text(figures->unrecoded_bytes, before, sizeof before), job->quality,
                job->side);
+    if (job->quality != PACK_QUALITY && figures->samples > 0 && !figures->encodes)
+        printf("--quality %" PRIu64 " changed nothing: no image was encoded%s\n", job->quality,
+               job->side || job->raw ? "" : "; with --side those that are larger are");
     if (figures->skipped)
         printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
                figures->skipped == 1 ? " was" : "s were; one of them",

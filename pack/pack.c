@@ -407,6 +407,8 @@ static void count_up(struct pack *pack)
     memcpy(figures->first_damaged, pack->common.first_damaged, sizeof figures->first_damaged);
     figures->recoded = counter_get(&pack->common.recoded);
     figures->unrecoded_bytes = counter_get(&pack->common.unrecoded_bytes);
+    figures->encodes = pack->source.traits.encodes || counter_get(&pack->common.encoded) > 0 ||
+                       (figures->recoded > 0 && !pack->job->raw);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
            pack->common.first_skipped[0] ? pack->common.first_skipped

@@ -17,6 +17,8 @@
 
 enum pack_on_error { PACK_STOP, PACK_SKIP };
 
+enum { PACK_QUALITY = 95 }; /* the default */
+
 struct pack_job {
     const char *source, *target; /* borrowed; the target is a folder that pack creates */
     char *from;                  /* see source_open() */
@@ -64,7 +66,8 @@ struct pack_figures {
     uint64_t samples, skipped; /* written by this call (or to be); skipped because damaged */
     uint32_t shards, shards_kept;
     uint64_t image_bytes;
-    uint64_t recoded, unrecoded_bytes;    /* images changed by this call, and their bytes before */
+    uint64_t recoded, unrecoded_bytes; /* images changed by this call, and their bytes before */
+    bool encodes;                      /* JPEGs were made by this call, so their quality matters */
     uint64_t needed_bytes, removed_files; /* in a dry run */
     uint64_t elapsed_ns;
     uint64_t damaged; /* images copied as they are, though cut short or of no known kind */

@@ -126,6 +126,7 @@ static int fill(struct shard_writer *writer, struct recoder *recoder, void *curs
                              &slot->encoded_capacity, &sample->image_bytes);
         sample->image = slot->encoded;
         sample->encoding = SAMPLE_ENCODED;
+        counter_add(&common->encoded, 1);
     }
     if (code)
         return code;

@@ -24,6 +24,7 @@ struct shard_writer_common {
     struct flag stop;
     struct counter samples, bytes, skipped;
     struct counter recoded, unrecoded_bytes; /* images changed, and their bytes before */
+    struct counter encoded;                  /* pixels that became JPEGs */
     struct counter damaged; /* images copied as they are, though cut short or of no known kind */
     pthread_mutex_t lock;   /* of the two below */
     char first_skipped[512], first_damaged[512];

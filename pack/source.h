@@ -33,6 +33,7 @@ struct source_traits {
     uint64_t image_bytes; /* of all samples, or an estimate */
     uint64_t fingerprint; /* differs if the samples differ: sizes and times of the files, seeds */
     bool in_order;
+    bool encodes;            /* makes JPEGs of pixels, of config->quality */
     uint64_t skipped;        /* places of damage skipped by open() */
     char first_skipped[512]; /* one of them */
     char what[192];          /* description: "lmdb, 1 shard" */

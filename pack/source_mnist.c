@@ -218,6 +218,7 @@ static int idx_open(void *state, const void *settings, const char *path,
         folder_names_release(&names);
     }
     traits->count = idx->count;
+    traits->encodes = true;
     snprintf(traits->what, sizeof traits->what, "idx, %u file%s of images", idx->pair_count,
              idx->pair_count == 1 ? "" : "s");
     return code;

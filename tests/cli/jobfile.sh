@@ -67,7 +67,7 @@ bad "bad.ini:3: epochs needs a value" '[a]\n\nepochs\n'
 bad "bad.ini:1: expected [NAME]" '[a\n'
 bad "bad.ini:1: section without a name" '[ ]\n'
 bad "bad.ini: no job" '[global]\nruns=1\n'
-bad "bad.ini: no job" ''
+bad "bad.ini: the file is empty" ''
 bad "NUL" '[a]\n\0000\n'
 # A job file runs commands only if the command line allows it, whatever the file says.
 cat >"$tmp/starts.ini" <<EOF

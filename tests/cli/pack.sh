@@ -38,6 +38,21 @@ expect 0 "$IOBENCH" verify small --decode
 expect 0 "$IOBENCH" pack small smaller --side 32
 says "0 images of 0 B are now"
 same_digest small smaller
+expect 0 "$IOBENCH" pack small copied --quality 80
+says "--quality 80 changed nothing: no image was encoded; with --side those that are larger are"
+same_digest small copied
+expect 0 "$IOBENCH" pack small copied.64 --side 64 --quality 80
+says "--quality 80 changed nothing: no image was encoded"
+mkdir digits
+printf '\0\0\010\003\0\0\0\002\0\0\0\002\0\0\0\0024689abcd' >digits/a-images-idx3-ubyte
+printf '\0\0\010\001\0\0\0\00201' >digits/a-labels-idx1-ubyte
+for source in "small --side 16" digits "$SRCDIR/tests/golden/lmdb/datum_raw.mdb"; do
+    # shellcheck disable=SC2086 # a source and its options
+    expect 0 "$IOBENCH" pack $source encoded --quality 80
+    # shellcheck disable=SC2154 # expect sets it
+    case $out in *"changed nothing"*) die "$source: images were encoded" ;; esac
+    rm -r encoded
+done
 
 # ---- as pixels, which every target keeps ----
 expect 0 "$IOBENCH" pack small pixels --raw --format files

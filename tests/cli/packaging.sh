@@ -156,9 +156,12 @@ if ! { grep -qx 'ID=debian' /etc/os-release && grep -qx 'VERSION_ID="12"' /etc/o
     exit 0
 fi
 case $(readelf -d "$IOBENCH" 2>/dev/null) in *asan*) skip "built with sanitizers" ;; esac
-readelf -d "$IOBENCH" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r library; do
-    path=$(ldd "$IOBENCH" | awk -v name="$library" '$1 == name { print $3 }')
-    package=$(dpkg-query -S "$(basename "$path")" 2>/dev/null | sed -n "s|^\([^:]*\):[^ ]* .*/$library\$|\1|p" | head -n 1)
+libraries=$(readelf -d "$IOBENCH" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+# Asked once: it reads all its lists of files. Fails if one of the names is unknown.
+# shellcheck disable=SC2086 # names
+dpkg-query -S $libraries >owners 2>/dev/null || :
+for library in $libraries; do
+    package=$(sed -n "s|^\([^:]*\):[^ ]* .*/$library\$|\1|p" owners | head -n 1)
     case $package in libc6* | lib32* | '') continue ;; libopenmpi3) package=openmpi-bin ;; esac
     grep -q "[ 	]$package\b" "$P/Containerfile" || echo "$library needs $package"
 done >lacks
