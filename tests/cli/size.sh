@@ -175,7 +175,7 @@ grep -q -e "--require-samples-per-s: reached" err || die "$(cat err)"
 # So do the fabric's and the checkpoints', as jobs of other commands in the same file and launch.
 "$IOBENCH" size --simulate --draws 20 --gpus 64 --network llama3.1-70b --rate 1 --acceptance=whole.ini || die "no acceptance test"
 smaller() { # WRITE-GOAL READ-GOAL ALL-REDUCE-GOAL: the file, for small ranks
-    sed "s|^data=.*|data=set\ncalibrate=no|; s|^drop-caches=.*|drop-caches=no|; s|^runs=.*|runs=1|; s|^require-rate=.*|require-rate=1B/s|
+    sed "s|^data=.*|data=set\ncalibrate=no|; s|^drop-caches=.*|drop-caches=no|; s|^runs=.*|runs=1\nmemory=16m|; s|^require-rate=.*|require-rate=1B/s|
         s|^require-samples.*|require-samples-per-s=1|; s|^folder=.*|folder=saved|; s|params=.*|params=100000|
         s|^rank-shift=.*|rank-shift=1|; s|^ranks=.*|ranks=2|; s|^writes=.*|writes=1|; s|^reads=.*|reads=1|
         s|^require-write-rate=.*|require-write-rate=$1|; s|^require-read-rate=.*|require-read-rate=$2|

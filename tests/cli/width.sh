@@ -27,8 +27,8 @@ done
 shown run --data set --dry-run
 "$IOBENCH" run --data set --epochs 2 --label "$(printf '%.0sé ' $(seq 100))" --drop-caches --direct >table 2>&1
 table="a long label" && widest 80
-shown train --data set --eval-data set --network tiny --epochs 1 --batch-size 16 --json trained.json
-shown infer --data set --network tiny --batch-size 1,64 --warmup 1
+shown train --data set --eval-data set --network tiny --size 16 --epochs 1 --batch-size 16 --json trained.json
+shown infer --data set --network tiny --size 16 --batch-size 1,64 --warmup 1
 shown shuffle --ranks 1,8 --partition all --records 5000
 shown shuffle mxnet buffer:10000 webdataset:buffer=100 --data set --measure --runs 1 --batch-size 8
 for backend in reference cpu; do
