@@ -26,7 +26,7 @@ struct restore {
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by restore_run(). */
     struct rank_start start;
-    char engine[160], notice[256];
+    char engine[192], notice[256];
     struct flag stopped, held; /* private */
 };
 

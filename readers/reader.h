@@ -70,7 +70,7 @@ struct reader_traits {
     bool scatters;       /* reads into the parts of a request */
     bool batches;        /* submit() only prepares: reads start with the next reap() */
     bool is_passthrough; /* as in reader_ops; set by reader.c */
-    char engine[160];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
+    char engine[192];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
     char notice[256];    /* one line for the user if that is not what was asked for; else "" */
 };
 

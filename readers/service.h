@@ -10,7 +10,7 @@
 
 #include "readers/reader.h"
 
-enum { SERVICE_ENGINE_BYTES = 160 };
+enum { SERVICE_ENGINE_BYTES = 192 };
 
 struct service {
     const struct catalog *catalog;      /* files; those smaller than a read are left out */

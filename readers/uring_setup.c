@@ -238,7 +238,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits)
 {
     bool fuse = is_on_fuse(uring);
-    char ahead[64] = "", size[32];
+    char ahead[48] = "", size[32];
 
     if (fuse && !settings->fuse)
         return -ENOTSUP;

@@ -221,7 +221,7 @@ struct result {
     bool data_was_made; /* a synthetic set, by its manifest or because none was named */
     /* as used */
     bool decodes; /* to pixels */
-    char reader_engine[160];
+    char reader_engine[192];
     char decoder_engine[160];
     char shuffle[160]; /* what --shuffle auto chose, else --shuffle */
     uint32_t iodepth;  /* queue depth; with auto the saturation depth, 0 if none was found */
