@@ -120,7 +120,7 @@ lenet="lenet --size 32 --classes 2 --data stacks --compute-threads 2 --decode-th
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=2,mean=6000 stacks
 for limit in '(49152, -1)' '(131072, 131072)'; do
     small="resource.setrlimit(resource.RLIMIT_STACK, $limit)"
-    expect 0 $with "$small" "$IOBENCH" run --data stacks --runs 2 -B 5 --trainer replay:rate=1000
+    expect 0 $with "$small" "$IOBENCH" run --data stacks --runs 2 -B 5
     expect 0 $with "$small" "$IOBENCH" train --network $lenet -B 5 --json "trained $limit.json"
     expect 0 $with "$small" "$IOBENCH" infer --network $lenet -B 5
     expect 0 $with "$small" "$IOBENCH" report "trained $limit.json" -o "trained $limit.html"
