@@ -195,8 +195,8 @@ struct network {
     /* Networks without batch norm diverge at ResNet's rates: the batch size that the authors, or
      * Caffe, use with rate 0.01. 0: has batch norm. */
     uint32_t plain_batch;
-    /* SGD shortens gradients, of all parameters together, to this norm; 0: it does not. */
-    double clip_norm;
+    /* With batch norm, the share of ResNet's rate that SGD takes; 0: all of it. */
+    double rate_share;
 };
 
 extern const struct network *const network_registry[]; /* NULL-terminated */

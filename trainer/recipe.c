@@ -59,7 +59,8 @@ struct recipe recipe_choose(enum backend_recipe kind, const struct network *netw
         recipe.decay_shape = RECIPE_COSINE;
         recipe.rate = network->plain_batch ? 0.01 * sqrt(fmin(1, batch_size / network->plain_batch))
                                            : 0.256 * batch_size / 256;
-        recipe.clip_norm = network->clip_norm;
+        if (network->rate_share > 0)
+            recipe.rate *= network->rate_share;
         recipe.momentum = 0.875;
         recipe.weight_decay = 1.0 / 32768;
     }

@@ -27,7 +27,7 @@ struct recipe {
 };
 
 /* Recipe for a global batch size. SGD's rate of a network without batch norm is 0.01, scaled with
- * the square root of smaller batches; SGD clips the gradients of networks that need it. */
+ * the square root of smaller batches; that of Inception-v3 is an eighth of ResNet's. */
 struct recipe recipe_choose(enum backend_recipe kind, const struct network *network,
                             uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch);
 

@@ -133,5 +133,5 @@ const struct network network_inception_v3 = {
     .build = build,
     .published_parameters = 23834568, /* torchvision inception_v3 without AuxLogits */
     .published_gmacs = 5.713,
-    .clip_norm = 4, /* 2 with RMSProp in section 8: see docs/training.md */
+    .rate_share = 0.125, /* figures: docs/training.md, "Does every network learn?" */
 };
