@@ -393,6 +393,10 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
         return BASELINE_OTHER;
     if ((code = image_check_size(request, image.width, image.height)))
         return code;
+    char why[sizeof state->reason];
+    if (!image_limits_scan(request->limits, image.scans, image.width, image.height, why,
+                           sizeof why))
+        return BASELINE_OTHER; /* there may be fewer */
     const struct view_box box = image_box(request, image.width, image.height);
     const uint32_t numerator = choose_scale(state, &box);
     if (numerator & (numerator - 1)) /* scale=any */
@@ -403,8 +407,10 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
     code = image_plan(request, &state->resize, width, height, numerator);
     if (code == 0)
         code = read_baseline_rows(state, request, &image);
-    if (code == 0)
+    if (code == 0) {
         request->figures->grayscale += image.components == 1;
+        request->figures->progressive += image.scans > 0;
+    }
     return code;
 }
 

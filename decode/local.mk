@@ -15,7 +15,7 @@ if HAVE_GIF
 libiobench_a_SOURCES += decode/gif.c
 endif
 libiobench_a_SOURCES += \
-	decode/baseline/baseline.c decode/baseline/baseline.h \
+	decode/baseline/baseline.c decode/baseline/baseline.h decode/baseline/bits.h \
 	decode/baseline/cmov.h decode/baseline/colour.h decode/baseline/colour_template.h \
 	decode/baseline/entropy.c decode/baseline/entropy.h decode/baseline/entropy_template.h \
 	decode/baseline/huffman.c decode/baseline/huffman.h \
@@ -25,7 +25,9 @@ libiobench_a_SOURCES += \
 	decode/baseline/kernels_neon.c \
 	decode/baseline/markers.c decode/baseline/markers.h decode/baseline/mcus.c decode/baseline/mcus.h \
 	decode/baseline/planes.c decode/baseline/planes.h \
-	decode/baseline/points.c decode/baseline/points.h decode/baseline/reduced_template.h
+	decode/baseline/points.c decode/baseline/points.h \
+	decode/baseline/progressive.c decode/baseline/progressive.h \
+	decode/baseline/progressive_template.h decode/baseline/reduced_template.h
 EXTRA_DIST += decode/baseline/README.md
 
 if HAVE_CUDA

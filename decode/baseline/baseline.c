@@ -8,6 +8,7 @@
 #include "decode/baseline/baseline.h"
 
 #include "decode/baseline/mcus.h"
+#include "decode/baseline/progressive.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +114,12 @@ static int prepare_plane(struct baseline *decoder, uint32_t index)
     plane->v = decoder->plane_count > 1 ? component->v : 1;
     plane->first_block = decoder->mcu_blocks;
     decoder->mcu_blocks += plane->h * plane->v;
+    if (component->quantiser >= MARKERS_TABLES || !markers->quantiser_defined[component->quantiser])
+        return BASELINE_OTHER;
     plane->quantiser = component->quantiser;
     baseline_idct_prepare(&plane->quantisers, markers->quantisers[component->quantiser]);
+    if (markers->is_progressive)
+        return 0;
     plane->huffman = baseline_huffman_find(&decoder->cache, &markers->dc[component->dc],
                                            &markers->ac[component->ac]);
     return plane->huffman ? 0 : BASELINE_OTHER;
@@ -167,6 +172,9 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     *image = (struct baseline_image){.components = markers->component_count,
                                      .header_bytes = markers->scan,
                                      .mcu_rows = decoder->mcu_rows};
+    if (markers->is_progressive)
+        image->scans =
+            baseline_progressive_scans(decoder->bytes + markers->scan, decoder->bytes + bytes);
     return baseline_scale(decoder, 8, image);
 }
 
@@ -217,6 +225,18 @@ static size_t row_blocks(const struct baseline *decoder)
     return (size_t)decoder->mcu_columns * decoder->mcu_blocks;
 }
 
+static void carve_stored(const struct baseline *decoder, struct baseline_plane *plane,
+                         struct baseline_carver *carver)
+{
+    struct baseline_stored *stored = &plane->stored;
+    const size_t blocks = baseline_progressive_blocks(decoder, plane);
+
+    stored->columns = (size_t)decoder->mcu_columns * plane->h;
+    stored->dc = carve(carver, blocks * sizeof *stored->dc);
+    stored->nonzero = carve(carver, blocks * sizeof *stored->nonzero);
+    stored->ac = carve(carver, blocks * sizeof *stored->ac);
+}
+
 static size_t carve_all(struct baseline *decoder, uint8_t *memory)
 {
     struct baseline_carver carver = {memory, 0};
@@ -239,6 +259,8 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
         plane->rows = ring_rows(decoder, plane);
         plane->samples = carve(&carver, plane->stride * plane->rows);
         plane->line = carve(&carver, decoder->region.width + MARGIN);
+        if (decoder->markers.is_progressive)
+            carve_stored(decoder, plane, &carver);
     }
     return carver.used;
 }
@@ -277,6 +299,10 @@ static void prepare(struct baseline *decoder, void *memory)
                        decoder->end_column < decoder->mcu_columns || decoder->notes.spacing;
 
     carve_all(decoder, memory);
+    memset(decoder->coefficients, 0, baseline_mcus_chunk_bytes(decoder));
+    decoder->row = decoder->region.y;
+    if (decoder->markers.is_progressive)
+        return;
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         if (skips)
             baseline_huffman_want_skip(decoder->planes[i].huffman);
@@ -286,8 +312,6 @@ static void prepare(struct baseline *decoder, void *memory)
     decoder->blocks++;
     decoder->skip_blocks++;
     fill_blocks(decoder);
-    memset(decoder->coefficients, 0, baseline_mcus_chunk_bytes(decoder));
-    decoder->row = decoder->region.y;
 }
 
 static int start_at_top(struct baseline *decoder)
@@ -302,7 +326,10 @@ int baseline_start(struct baseline *decoder, void *memory)
 {
     decoder->route = (struct baseline_route){NULL, NULL};
     prepare(decoder, memory);
-    return start_at_top(decoder);
+    if (!decoder->markers.is_progressive)
+        return start_at_top(decoder);
+    decoder->decoded_rows = 0;
+    return baseline_progressive_decode(decoder);
 }
 
 /* ---- entry points ---- */
@@ -317,7 +344,8 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
 {
     uint32_t above = 0;
 
-    if (!baseline_points_ascend(points, count, decoder->markers.scan, decoder->count))
+    if (decoder->markers.is_progressive ||
+        !baseline_points_ascend(points, count, decoder->markers.scan, decoder->count))
         return BASELINE_OTHER;
     prepare(decoder, memory);
     decoder->notes.spacing = 0;
@@ -337,6 +365,8 @@ void baseline_note_points(struct baseline *decoder, uint32_t spacing, struct bas
 
 int baseline_finish_points(struct baseline *decoder)
 {
+    if (decoder->markers.is_progressive)
+        return BASELINE_OTHER;
     decoder->first_row = decoder->mcu_rows; /* the rest is stepped over */
     while (decoder->decoded_rows < decoder->mcu_rows)
         if (baseline_mcus_decode_row(decoder))

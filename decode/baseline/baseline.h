@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * baseline: decodes the JPEGs that training sets consist of: 8-bit baseline and extended Huffman,
- * one scan, gray or YCbCr, any sampling with integral ratios, restart intervals. The pixels are
- * those of libjpeg-turbo on x86, bit for bit (islow DCT, fancy upsampling).
+ * baseline: decodes the JPEGs that training sets consist of: 8-bit baseline and extended Huffman
+ * in one scan, and progressive; gray or YCbCr, any sampling with integral ratios, restart
+ * intervals. The pixels are those of libjpeg-turbo on x86, bit for bit (islow DCT, fancy
+ * upsampling).
  *
  * Everything else, and every image with a byte that is not as the standard demands, is returned as
  * BASELINE_OTHER: decode it with libjpeg-turbo, whose verdict and pixels then hold. So no damaged
@@ -31,7 +32,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* a library exports this page */
 
-#define BASELINE_VERSION 2 /* of this interface: grows when a caller must change */
+#define BASELINE_VERSION 3 /* of this interface: grows when a caller must change */
 
 enum { BASELINE_OTHER = 1 }; /* not for this decoder: see above */
 
@@ -42,6 +43,7 @@ struct baseline_image {
     uint32_t components; /* 1 or 3 */
     size_t header_bytes; /* up to the entropy-coded data */
     uint32_t mcu_rows;
+    uint32_t scans; /* of a progressive image, at most; else 0. Each takes time for all pixels */
 };
 
 /* An entry point: where the decoder stands before a row of MCUs. It follows from the bytes up to
@@ -77,9 +79,9 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_image *image);
 
 /* Select what to decode. Returns the bytes that baseline_start() needs, aligned to 64; they grow
- * with the width of the image and with its file, not with its pixels. */
+ * with the width of the image and with its file; of a progressive image with its pixels. */
 size_t baseline_select(struct baseline *decoder, const struct baseline_region *region);
-/* Returns 0 or BASELINE_OTHER. */
+/* Returns 0 or BASELINE_OTHER. Decodes all scans of a progressive image. */
 int baseline_start(struct baseline *decoder, void *memory);
 
 /* The same with points of the image, in order, which must stay until the last row is read: begins
@@ -94,7 +96,7 @@ uint32_t baseline_last_entry(const struct baseline *decoder);
 /* Before baseline_start(): note the points of rows `spacing`, 2 x spacing, ... < mcu_rows of this
  * image while it is decoded. They are complete when baseline_finish_points(), after the last row
  * that is read, returns 0: it steps over the rest of the scan. Without a row read, it steps over
- * all of it. Returns 0 or BASELINE_OTHER. */
+ * all of it. Returns 0 or BASELINE_OTHER; progressive images have no points. */
 void baseline_note_points(struct baseline *decoder, uint32_t spacing,
                           struct baseline_point *points);
 int baseline_finish_points(struct baseline *decoder);

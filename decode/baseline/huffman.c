@@ -15,10 +15,6 @@ struct huffman_symbol {
     bool ends; /* of the block */
 };
 
-struct huffman_singles {
-    huffman_single at[INDEX_END];
-};
-
 static struct huffman_entry pack(uint32_t bits, uint32_t rest, uint32_t position, uint32_t advance,
                                  int32_t value1, int32_t value2)
 {
@@ -330,4 +326,10 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
         return NULL;
     oldest->last_use = cache->use;
     return oldest;
+}
+
+bool baseline_huffman_list(struct huffman_codes *codes, const struct markers_table *table,
+                           bool is_dc)
+{
+    return build_book(&codes->book, &codes->singles, table, is_dc ? DC_BITS_MAX : AC_BITS_MAX);
 }

@@ -113,6 +113,17 @@ struct huffman_skip {
 /* One code of an index: its length << 8 | symbol; 0 if it is longer or invalid. */
 typedef uint16_t huffman_single;
 
+struct huffman_singles {
+    huffman_single at[1 << HUFFMAN_BITS_MAX];
+};
+
+/* A table by itself, one code a look-up, quick to build: for the scans of progressive images, each
+ * of which has its own. */
+struct huffman_codes {
+    struct huffman_book book;
+    struct huffman_singles singles;
+};
+
 /* All tables of one component. */
 struct huffman {
     struct markers_table dc_source, ac_source;
@@ -140,6 +151,10 @@ void baseline_huffman_start(struct huffman_cache *cache);
  * samples. */
 struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
                                       const struct markers_table *ac);
+
+/* Returns false if a code is invalid, or a value too large. */
+bool baseline_huffman_list(struct huffman_codes *codes, const struct markers_table *table,
+                           bool is_dc);
 
 /* Build those that few images need. */
 void baseline_huffman_want_flat(struct huffman *huffman);

@@ -14,6 +14,15 @@ int baseline_kernels_best_level(void)
 #endif
 }
 
+progressive_decode_ac *baseline_kernels_refine_ac(const struct kernels *kernels)
+{
+#if defined KERNELS_X86
+    if (__builtin_cpu_is("amdfam17h"))
+        return baseline_kernels_c.refine_ac;
+#endif
+    return kernels->refine_ac;
+}
+
 const struct kernels *baseline_kernels_of(int level)
 {
     static const struct kernels *const levels[] = {

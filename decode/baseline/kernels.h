@@ -9,10 +9,12 @@
 #include "decode/baseline/colour.h"
 #include "decode/baseline/entropy.h"
 #include "decode/baseline/idct.h"
+#include "decode/baseline/progressive.h"
 
 struct kernels {
     entropy_run *run;
     entropy_skip *skip;
+    progressive_decode_ac *first_ac, *refine_ac;
     idct_each *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;
@@ -33,5 +35,8 @@ extern const struct kernels baseline_kernels_neon;
 /* 0: plain C; on x86-64, 1: AVX2 and BMI2, 2: also AVX-512BW; on AArch64, 1: NEON. */
 int baseline_kernels_best_level(void);
 const struct kernels *baseline_kernels_of(int level);
+
+/* Zen 1 and 2 deposit bits (PDEP) by microcode, some cycles each. */
+progressive_decode_ac *baseline_kernels_refine_ac(const struct kernels *kernels);
 
 #endif

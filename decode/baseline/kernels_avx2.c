@@ -13,6 +13,7 @@
 #define BASELINE_NAME(name) avx2_##name
 #define BASELINE_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt")))
 #define BASELINE_EXTRACT(value, where) __bextr_u64(value, where)
+#define BASELINE_DEPOSIT(bits, mask) _pdep_u64(bits, mask)
 #define BASELINE_AT_END(entry, a, x, b, y, c, z) BASELINE_CMOVS(entry, a, x, b, y, c, z)
 #define IDCT_VECTOR __m256i
 #define IDCT_LANES 2
@@ -145,12 +146,15 @@ BASELINE_TARGET static inline void avx2_pixels(uint8_t *at, __m256i low, __m256i
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
+#include "decode/baseline/progressive_template.h"
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
 const struct kernels baseline_kernels_avx2 = {
     .run = avx2_run,
     .skip = avx2_skip,
+    .first_ac = avx2_first_ac,
+    .refine_ac = avx2_refine_ac,
     .idct = avx2_idct,
     .idct_to_four = avx2_to_four,
     .idct_to_two = avx2_to_two,

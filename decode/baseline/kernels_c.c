@@ -14,6 +14,7 @@
     } while (0)
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
+#include "decode/baseline/progressive_template.h"
 #include "decode/baseline/reduced_template.h"
 
 static bool plain_idct(const struct idct_block *blocks, size_t count,
@@ -27,6 +28,8 @@ static bool plain_idct(const struct idct_block *blocks, size_t count,
 const struct kernels baseline_kernels_c = {
     .run = plain_run,
     .skip = plain_skip,
+    .first_ac = plain_first_ac,
+    .refine_ac = plain_refine_ac,
     .idct = plain_idct,
     .idct_to_four = plain_to_four,
     .idct_to_two = plain_to_two,

@@ -214,12 +214,15 @@ static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const u
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
+#include "decode/baseline/progressive_template.h"
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
 const struct kernels baseline_kernels_neon = {
     .run = neon_run,
     .skip = neon_skip,
+    .first_ac = neon_first_ac,
+    .refine_ac = neon_refine_ac,
     .idct = neon_idct,
     .idct_to_four = neon_to_four,
     .idct_to_two = neon_to_two,

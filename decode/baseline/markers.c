@@ -8,8 +8,10 @@
 enum {
     M_SOF0 = 0xc0,
     M_SOF1 = 0xc1,
+    M_SOF2 = 0xc2,
     M_DHT = 0xc4,
     M_SOI = 0xd8,
+    M_EOI = 0xd9,
     M_SOS = 0xda,
     M_DQT = 0xdb,
     M_DRI = 0xdd,
@@ -19,7 +21,7 @@ enum {
     M_COM = 0xfe,
 };
 
-enum { SIDE_MAX = 65500, MCU_BLOCKS_MAX = 10 };
+enum { SIDE_MAX = 65500, MCU_BLOCKS_MAX = 10, PASS_LOW_MOST = 13 };
 
 const uint8_t baseline_markers_natural[64] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
@@ -138,6 +140,54 @@ static int parse_scan(struct markers *markers, struct markers_segment segment)
     return rest[0] == 0 && rest[1] == 63 && rest[2] == 0 ? 0 : BASELINE_OTHER;
 }
 
+/* Which components a scan of a progressive image has: one, or all. */
+static int parse_pass_components(struct markers *markers, struct markers_segment *segment)
+{
+    struct markers_pass *pass = &markers->pass;
+    uint8_t at = 0; /* of the frame's */
+
+    for (uint32_t i = 0; i < pass->count; i++, at++) {
+        const uint8_t *source = take(segment, 2);
+        while (at < markers->component_count && markers->components[at].id != source[0])
+            at++;
+        if (at == markers->component_count)
+            return BASELINE_OTHER;
+        struct markers_component *component = &markers->components[at];
+        component->dc = source[1] >> 4;
+        component->ac = source[1] & 15;
+        if (component->dc >= MARKERS_TABLES || component->ac >= MARKERS_TABLES ||
+            component->quantiser >= MARKERS_TABLES ||
+            !markers->quantiser_defined[component->quantiser])
+            return BASELINE_OTHER;
+        pass->components[i] = at;
+    }
+    return 0;
+}
+
+static int parse_pass(struct markers *markers, struct markers_segment segment)
+{
+    const uint8_t *count = take(&segment, 1);
+    struct markers_pass *pass = &markers->pass;
+
+    if (!count || !markers->has_frame || (*count != 1 && *count != markers->component_count) ||
+        segment.left != 2 * (size_t)*count + 3)
+        return BASELINE_OTHER;
+    pass->count = *count;
+    if (parse_pass_components(markers, &segment))
+        return BASELINE_OTHER;
+    const uint8_t *rest = take(&segment, 3);
+    pass->first = rest[0];
+    pass->last = rest[1];
+    pass->high = rest[2] >> 4;
+    pass->low = rest[2] & 15;
+    const bool fits =
+        pass->first == 0 ? pass->last == 0 : pass->count == 1 && pass->first <= pass->last;
+    return fits && pass->last < 64 && pass->low <= PASS_LOW_MOST &&
+                   (pass->high == 0 || pass->low == pass->high - 1)
+               ? 0
+               : BASELINE_OTHER;
+}
+
 static int parse_application(struct markers *markers, uint32_t marker,
                              struct markers_segment segment)
 {
@@ -159,6 +209,9 @@ static int parse_segment(struct markers *markers, uint32_t marker, struct marker
     case M_SOF0:
     case M_SOF1:
         return parse_frame(markers, segment);
+    case M_SOF2:
+        markers->is_progressive = true;
+        return parse_frame(markers, segment);
     case M_DHT:
         return parse_huffman(markers, segment);
     case M_DQT:
@@ -169,7 +222,8 @@ static int parse_segment(struct markers *markers, uint32_t marker, struct marker
         markers->restart_interval = be16(segment.at);
         return 0;
     case M_SOS:
-        return parse_scan(markers, segment);
+        return markers->is_progressive ? parse_pass(markers, segment)
+                                       : parse_scan(markers, segment);
     default:
         if ((marker >= M_APP0 && marker <= M_APP15) || marker == M_COM)
             return parse_application(markers, marker, segment);
@@ -189,27 +243,50 @@ static bool is_ycc(const struct markers *markers)
     return !(c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B');
 }
 
-int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count)
+/* What would change an image between its scans: quantisers, the frame, colours. */
+static bool is_late(const struct markers *markers, uint32_t marker)
 {
-    *markers = (struct markers){0};
-    if (count < 4 || bytes[0] != 0xff || bytes[1] != M_SOI)
-        return BASELINE_OTHER;
-    for (size_t at = 2;;) {
+    return markers->scan && marker != M_SOS && marker != M_DHT && marker != M_DRI &&
+           marker != M_COM && (marker <= M_APP0 || marker > M_APP15 || marker == M_APP14);
+}
+
+/* Up to the data of a scan, or the image's end. */
+static int parse_from(struct markers *markers, const uint8_t *bytes, size_t count, size_t at)
+{
+    for (;;) {
         if (at >= count || bytes[at] != 0xff)
             return BASELINE_OTHER;
         while (at < count && bytes[at] == 0xff) /* any number of fill bytes */
             at++;
+        if (markers->scan && at < count && bytes[at] == M_EOI) {
+            markers->pass.count = 0;
+            return 0;
+        }
         if (count - at < 3)
             return BASELINE_OTHER;
         const uint32_t marker = bytes[at++], length = be16(bytes + at);
-        if (length < 2 || length > count - at)
+        if (length < 2 || length > count - at || is_late(markers, marker))
             return BASELINE_OTHER;
         if (parse_segment(markers, marker, (struct markers_segment){bytes + at + 2, length - 2}))
             return BASELINE_OTHER;
         at += length;
         if (marker == M_SOS) {
             markers->scan = at;
-            return markers->component_count == 3 && !is_ycc(markers) ? BASELINE_OTHER : 0;
+            return 0;
         }
     }
+}
+
+int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count)
+{
+    *markers = (struct markers){0};
+    if (count < 4 || bytes[0] != 0xff || bytes[1] != M_SOI || parse_from(markers, bytes, count, 2))
+        return BASELINE_OTHER;
+    return markers->component_count == 3 && !is_ycc(markers) ? BASELINE_OTHER : 0;
+}
+
+int baseline_markers_next_pass(struct markers *markers, const uint8_t *bytes, size_t count,
+                               size_t at)
+{
+    return parse_from(markers, bytes, count, at);
 }

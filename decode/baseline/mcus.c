@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/baseline/mcus.h"
 
+#include "decode/baseline/progressive.h"
+
 #include <string.h>
 
 /* ---- segments: what is between markers, or points ---- */
@@ -101,8 +103,7 @@ static void add_skipped_dc(struct baseline *decoder, const struct entropy_mark *
     }
 }
 
-/* Return how many of `wanted` MCUs the current restart interval has; 0 if it cannot begin. */
-static uint32_t take_mcus(struct baseline *decoder, uint32_t wanted)
+uint32_t baseline_mcus_take(struct baseline *decoder, uint32_t wanted)
 {
     if (decoder->markers.restart_interval == 0)
         return wanted;
@@ -120,7 +121,7 @@ static int decode_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
     int16_t *coefficients = decoder->coefficients;
 
     for (uint32_t mcus; from < to; from += mcus) {
-        if (!(mcus = take_mcus(decoder, to - from)))
+        if (!(mcus = baseline_mcus_take(decoder, to - from)))
             return BASELINE_OTHER;
         const size_t count = (size_t)mcus * decoder->mcu_blocks;
         huffman_reference *const last = &blocks[count - 1].next_dc, next_dc = *last;
@@ -144,7 +145,7 @@ static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
     struct entropy_mark marks[CHUNK_BLOCKS + 1];
 
     for (uint32_t mcus; from < to; from += mcus) {
-        if (!(mcus = take_mcus(decoder, lesser(to - from, decoder->chunk_columns))))
+        if (!(mcus = baseline_mcus_take(decoder, lesser(to - from, decoder->chunk_columns))))
             return BASELINE_OTHER;
         struct entropy_skip_block *const end = blocks + (size_t)mcus * decoder->mcu_blocks;
         const struct huffman_skip *const next_dc = end[-1].next_dc;
@@ -178,12 +179,17 @@ static uint32_t list_row(const struct baseline *decoder, const struct baseline_p
     const uint32_t to = lesser(end * plane->h, divide_up(plane->width, plane->side));
     const uint32_t line = plane->first_block + y / plane->side % plane->v * plane->h;
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
-    const int16_t *block = decoder->coefficients + (size_t)line * 64;
+    int16_t *block = decoder->coefficients + (size_t)line * 64;
     uint8_t *output = baseline_plane_row(plane, y) + from * plane->side - plane->origin;
+    size_t stored = y / plane->side * plane->stored.columns + from;
     uint32_t within = 0; /* the MCU */
 
     for (uint32_t x = from; x < to; x++) {
-        *blocks++ = (struct idct_block){block, output};
+        *blocks++ =
+            (struct idct_block){decoder->markers.is_progressive
+                                    ? baseline_progressive_block(&plane->stored, stored++, block)
+                                    : block,
+                                output};
         output += plane->side;
         block += 64;
         if (++within == plane->h) {
@@ -229,7 +235,9 @@ static int decode_region(struct baseline *decoder)
 {
     for (uint32_t end, column = decoder->first_column; column < decoder->end_column; column = end) {
         end = lesser(column + decoder->chunk_columns, decoder->end_column);
-        if (decode_mcus(decoder, column, end) || transform(decoder, column, end))
+        if (!decoder->markers.is_progressive && decode_mcus(decoder, column, end))
+            return BASELINE_OTHER;
+        if (transform(decoder, column, end))
             return BASELINE_OTHER;
         memset(decoder->coefficients, 0, baseline_mcus_chunk_bytes(decoder));
     }
@@ -245,7 +253,10 @@ int baseline_mcus_decode_row(struct baseline *decoder)
     baseline_notes_add(&decoder->notes, decoder->decoded_rows,
                        (uint64_t)(decoder->segment - decoder->bytes), &decoder->stream,
                        decoder->dc);
-    if (decoder->decoded_rows < decoder->first_row) {
+    if (decoder->markers.is_progressive) { /* all coefficients are there */
+        if (decoder->decoded_rows >= decoder->first_row && decode_region(decoder))
+            return BASELINE_OTHER;
+    } else if (decoder->decoded_rows < decoder->first_row) {
         if (skip_mcus(decoder, 0, columns))
             return BASELINE_OTHER;
     } else if (skip_mcus(decoder, 0, decoder->first_column) || decode_region(decoder) ||

@@ -46,6 +46,7 @@ struct baseline {
     struct baseline_notes notes;
     struct baseline_route route;
     struct huffman_cache cache;
+    struct huffman_codes codes[MARKERS_COMPONENTS]; /* of a scan of a progressive image */
 };
 
 static inline uint32_t divide_up(uint32_t a, uint32_t b)
@@ -71,6 +72,9 @@ static inline size_t baseline_mcus_chunk_bytes(const struct baseline *decoder)
 
 /* Begin at the bytes `next`. Returns 0 or BASELINE_OTHER, as all others. */
 int baseline_mcus_begin_segment(struct baseline *decoder);
+
+/* Return how many of `wanted` MCUs the current restart interval has; 0 if it cannot begin. */
+uint32_t baseline_mcus_take(struct baseline *decoder, uint32_t wanted);
 
 /* Go on at a point. */
 int baseline_mcus_enter(struct baseline *decoder, const struct baseline_point *point);

@@ -8,6 +8,7 @@
 
 #include "decode/baseline/baseline.h"
 #include "decode/baseline/kernels.h"
+#include "decode/baseline/progressive.h"
 
 enum baseline_upsampling {
     UPSAMPLE_NONE,
@@ -31,7 +32,8 @@ struct baseline_plane {
     size_t stride;
     uint8_t *samples; /* from column origin */
     uint32_t origin;
-    uint8_t *line; /* one row of the region, upsampled */
+    uint8_t *line;                 /* one row of the region, upsampled */
+    struct baseline_stored stored; /* of a progressive image */
 };
 
 /* From column origin. */

@@ -105,7 +105,7 @@ static int decode(struct baseline *decoder, const uint8_t *bytes, size_t count, 
 {
     int code = baseline_open(decoder, bytes, count, image);
 
-    if (code || (size_t)image->width * image->height > PIXELS_MAX ||
+    if (code || (size_t)image->width * image->height * (1 + image->scans / 16) > PIXELS_MAX ||
         baseline_scale(decoder, choose_scale(bytes, count), image))
         return BASELINE_OTHER;
     *region = choose(image, bytes, count);

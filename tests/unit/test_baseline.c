@@ -33,6 +33,7 @@ struct made {
 };
 
 static struct random dice;
+static bool is_progressive; /* the image made last */
 
 static uint32_t below(uint32_t limit)
 {
@@ -111,6 +112,33 @@ static void set_sampling(struct jpeg_compress_struct *jpeg)
     }
 }
 
+/* All bits of all coefficients, in scans at random: by component, bands of one to all, refined or
+ * not. */
+static void set_scans(struct jpeg_compress_struct *jpeg)
+{
+    static jpeg_scan_info scans[1 + 3 * 4 * 64];
+    const int components = jpeg->num_components, dc_low = (int)below(3);
+    int count = 0;
+
+    scans[count++] = (jpeg_scan_info){components, {0, 1, 2}, 0, 0, 0, dc_low};
+    for (int i = 0; i < components; i++)
+        for (int last, first = 1; first < 64; first = last + 1) {
+            int low = (int)below(3);
+            last = below(2) ? 63 : first + (int)below((uint32_t)(64 - first));
+            scans[count++] = (jpeg_scan_info){1, {i}, first, last, 0, low};
+            for (; low > 0; low--)
+                scans[count++] = (jpeg_scan_info){1, {i}, first, last, low, low - 1};
+        }
+    for (int low = dc_low; low > 0; low--) /* all at once, or one by one */
+        if (below(2))
+            scans[count++] = (jpeg_scan_info){components, {0, 1, 2}, 0, 0, low, low - 1};
+        else
+            for (int i = 0; i < components; i++)
+                scans[count++] = (jpeg_scan_info){1, {i}, 0, 0, low, low - 1};
+    jpeg->scan_info = scans;
+    jpeg->num_scans = count;
+}
+
 static struct made make(void)
 {
     static uint8_t row[SIDE_MAX * 3];
@@ -136,6 +164,11 @@ static struct made make(void)
     if (below(3) == 0)
         jpeg.restart_interval = 1 + below(20);
     jpeg.write_JFIF_header = below(2) == 0;
+    is_progressive = below(4) == 0;
+    if (is_progressive && below(2))
+        jpeg_simple_progression(&jpeg);
+    else if (is_progressive)
+        set_scans(&jpeg);
     jpeg_start_compress(&jpeg, TRUE);
     while (jpeg.next_scanline < jpeg.image_height) {
         paint(row, made.width * 3);

@@ -189,6 +189,97 @@ static void each_colour(void)
     }
 }
 
+/* ---- scans of progressive images ---- */
+
+enum { SCAN_BLOCKS = 3, SCAN_BYTES = 400 };
+
+/* What a scan finds, and leaves. */
+struct scan {
+    _Alignas(128) int16_t ac[SCAN_BLOCKS][64];
+    uint64_t nonzero[SCAN_BLOCKS];
+    struct entropy_stream stream;
+    uint32_t ended;
+};
+
+/* Ends of one and of many blocks, 16 zeros, and values: of one bit if they are refined. */
+static void make_codes(struct huffman_codes *codes, bool refines)
+{
+    static const uint8_t symbols[] = {0x00, 0x01, 0x11, 0x21, 0x31, 0xf0, 0x10, 0x51, 0x20, 0xe0};
+    struct markers_table table = {.defined = true,
+                                  .counts = {0, 1, 3, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1}};
+
+    memcpy(table.symbols, symbols, sizeof symbols);
+    for (uint32_t i = 0; !refines && i < sizeof symbols; i++)
+        table.symbols[i] = (uint8_t)(symbols[i] + (symbols[i] & 1 ? below(10) : 0));
+    CHECK(baseline_huffman_list(codes, &table, false));
+}
+
+/* Coefficients whose lowest bits are still to come; undefined in a block that has none. */
+static void make_scan(struct scan *scan, uint8_t *bytes, const struct progressive_ac *ac)
+{
+    fill(bytes, SCAN_BYTES);
+    memset(bytes + SCAN_BYTES - ENTROPY_PADDING, 0, ENTROPY_PADDING);
+    baseline_entropy_begin(&scan->stream, bytes, bytes + SCAN_BYTES - ENTROPY_PADDING);
+    scan->ended = below(3) ? 0 : below(4);
+    fill(scan->ac, sizeof scan->ac);
+    for (int i = 0; i < SCAN_BLOCKS; i++) {
+        scan->nonzero[i] = 0;
+        for (uint32_t k = 1; k < 64 && i % 3; k++)
+            scan->nonzero[i] |= (uint64_t)(below(4) == 0) << k;
+        for (uint32_t k = 0; k < 64 && scan->nonzero[i]; k++) {
+            const int32_t size = (int32_t)(1 + below(9)) << (ac->low + 1);
+            scan->ac[i][k] = (int16_t)(scan->nonzero[i] >> k & 1 ? below(2) ? size : -size : 0);
+        }
+    }
+}
+
+static bool same_scans(const struct scan *a, const struct scan *b)
+{
+    if (a->ended != b->ended || a->stream.next != b->stream.next ||
+        a->stream.count != b->stream.count ||
+        memcmp(a->nonzero, b->nonzero, sizeof a->nonzero) != 0)
+        return false;
+    for (int i = 0; i < SCAN_BLOCKS; i++)
+        if (a->nonzero[i] && memcmp(a->ac[i], b->ac[i], sizeof a->ac[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool scan_with(progressive_decode_ac *decode, struct progressive_ac ac, struct scan *scan)
+{
+    const struct baseline_stored stored = {.nonzero = scan->nonzero, .ac = scan->ac};
+
+    ac.stored = &stored;
+    ac.stream = &scan->stream;
+    ac.ended = &scan->ended;
+    return decode(&ac, 0, SCAN_BLOCKS);
+}
+
+static void scans(void)
+{
+    static uint8_t bytes[SCAN_BYTES];
+    static struct huffman_codes codes;
+    static struct scan expected, found;
+    int good[2] = {0};
+
+    for (int i = 0; i < ROUNDS; i++) {
+        const bool refines = i & 1;
+        const uint32_t first = 1 + below(below(2) ? 1 : 63);
+        const struct progressive_ac ac = {.codes = &codes,
+                                          .first = (uint8_t)first,
+                                          .last = (uint8_t)(first + below(64 - first)),
+                                          .low = (uint8_t)below(4)};
+        make_codes(&codes, refines);
+        make_scan(&expected, bytes, &ac);
+        found = expected;
+        const bool fits = scan_with(refines ? plain->refine_ac : plain->first_ac, ac, &expected);
+        CHECK(scan_with(refines ? tried->refine_ac : tried->first_ac, ac, &found) == fits);
+        CHECK(!fits || same_scans(&expected, &found));
+        good[refines] += fits;
+    }
+    CHECK(good[0] > ROUNDS / 20 && good[1] > ROUNDS / 20);
+}
+
 /* ---- whole files ---- */
 
 /* FNV-1a */
@@ -267,6 +358,7 @@ int main(int count, char **files)
         idcts();
         upsampling();
         each_colour();
+        scans();
     }
     printf("levels 1 to %d equal plain C\n", best);
     return 0;
