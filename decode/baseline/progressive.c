@@ -96,12 +96,10 @@ static bool decode_mcus(struct progressive_pass *pass, uint32_t row, uint32_t co
 static uint32_t take_mcus(struct progressive_pass *pass, uint32_t wanted)
 {
     struct baseline *decoder = pass->decoder;
-    const bool restarts = decoder->markers.restart_interval && decoder->interval_left == 0;
 
-    if (restarts) {
-        if (pass->ended)
-            return 0;
+    if (decoder->markers.restart_interval && decoder->interval_left == 0) {
         memset(pass->dc, 0, sizeof pass->dc);
+        pass->ended = 0;
     }
     return baseline_mcus_take(decoder, wanted);
 }
@@ -139,7 +137,7 @@ static bool decode_pass(struct baseline *decoder)
     for (uint32_t row = 0; row < rows; row++)
         if (!decode_row(&pass, row, columns))
             return false;
-    return pass.ended == 0 && baseline_entropy_is_complete(&decoder->stream);
+    return baseline_entropy_is_complete(&decoder->stream);
 }
 
 /* ---- all scans ---- */

@@ -120,7 +120,10 @@ static void set_scans(struct jpeg_compress_struct *jpeg)
     const int components = jpeg->num_components, dc_low = (int)below(3);
     int count = 0;
 
-    scans[count++] = (jpeg_scan_info){components, {0, 1, 2}, 0, 0, 0, dc_low};
+    const bool together = below(2);
+    for (int i = 0; i < (together ? 1 : components); i++)
+        scans[count++] =
+            (jpeg_scan_info){together ? components : 1, {together ? 0 : i, 1, 2}, 0, 0, 0, dc_low};
     for (int i = 0; i < components; i++)
         for (int last, first = 1; first < 64; first = last + 1) {
             int low = (int)below(3);
@@ -306,10 +309,59 @@ static size_t find_marker(const struct made *made, uint8_t first, uint8_t last, 
     return 0;
 }
 
+/* Insert bytes. */
+static void insert(struct made *made, size_t at, const unsigned char *bytes, size_t count)
+{
+    unsigned char *more = malloc(made->count + count);
+
+    memcpy(more, made->bytes, at);
+    memcpy(more + at, bytes, count);
+    memcpy(more + at + count, made->bytes + at, made->count - at);
+    free(made->bytes);
+    made->bytes = more;
+    made->count += count;
+}
+
+/* Of a progressive image: leave a scan out, repeat it, or change quantisers between scans. */
+static void mutate_scans(struct made *made)
+{
+    static unsigned char quantisers[69] = {0xff, 0xdb, 0, 67};
+    const uint32_t skipped = below(below(2) ? 3 : 12);
+    size_t at = find_marker(made, 0xda, 0xda, 0), end;
+
+    for (uint32_t i = 0; i < skipped && (end = find_marker(made, 0xda, 0xda, at + 1)); i++)
+        at = end;
+    end = find_marker(made, 0xc0, 0xfe, at + 1);
+    while (end && made->bytes[end + 1] >= 0xd0 && made->bytes[end + 1] <= 0xd7)
+        end = find_marker(made, 0xc0, 0xfe, end + 1);
+    end = end ? end : made->count - 2; /* the last scan */
+    const size_t count = end - at;
+    const uint32_t kind = below(3);
+    if (kind == 0) {
+        memmove(made->bytes + at, made->bytes + end, made->count - end);
+        made->count -= count;
+    } else if (kind == 1) {
+        unsigned char *scan = malloc(count);
+        memcpy(scan, made->bytes + at, count);
+        insert(made, end, scan, count);
+        free(scan);
+    } else {
+        quantisers[4] = (unsigned char)below(2);
+        for (size_t i = 5; i < sizeof quantisers; i++)
+            quantisers[i] = (unsigned char)(1 + below(50));
+        insert(made, at, quantisers, sizeof quantisers);
+    }
+}
+
 static void mutate(struct made *made)
 {
     const uint32_t kind = below(8), count = kind < 5 ? 1 + below(3) : 0;
     size_t at;
+
+    if (is_progressive && below(2)) {
+        mutate_scans(made);
+        return;
+    }
 
     if (kind == 5) /* without an end */
         made->count -= made->count > 100 ? 2 + below(3) * below(20) : 0;

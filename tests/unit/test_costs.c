@@ -30,11 +30,13 @@ static size_t put_segment(uint8_t *to, uint8_t marker, const void *bytes, size_t
     return count + 4;
 }
 
-/* A grey progressive JPEG of width x height in which every scan is 12 bytes: "nothing here". */
-static struct decode_source many_scans(unsigned scans, unsigned width, unsigned height)
+/* A grey progressive JPEG of width x height in which every scan is 12 bytes: "nothing here". In
+ * order: two scans a coefficient, as the standard demands, up to 127; else the same one again. */
+static struct decode_source many_scans(unsigned scans, unsigned width, unsigned height,
+                                       bool in_order)
 {
     static const uint8_t dc_table[18] = {0x00, 1}, ac_table[18] = {0x10, 1, [17] = 0xe0};
-    static const uint8_t dc[6] = {1, 1, 0, 0, 0, 0}, ac[6] = {1, 1, 0, 1, 63, 0};
+    static const uint8_t dc[6] = {1, 1, 0, 0, 0, 0};
     const uint8_t frame[9] = {8,
                               (uint8_t)(height >> 8),
                               (uint8_t)height,
@@ -55,6 +57,9 @@ static struct decode_source many_scans(unsigned scans, unsigned width, unsigned 
     at += put_segment(bytes + at, 0xc4, dc_table, sizeof dc_table);
     at += put_segment(bytes + at, 0xc4, ac_table, sizeof ac_table);
     for (unsigned i = 0; i < scans; i++) {
+        const uint8_t k = (uint8_t)(in_order ? 1 + (i + 62) % 63 : 1);
+        const uint8_t bits = !in_order ? 0 : i <= 63 ? 0x01 : 0x10;
+        const uint8_t ac[6] = {1, 1, 0, k, in_order ? k : 63, bits};
         at += put_segment(bytes + at, 0xda, i ? ac : dc, sizeof dc);
         /* one bit for each of 64 blocks, then one run of empty blocks */
         memset(bytes + at, 0, 8);
@@ -64,16 +69,20 @@ static struct decode_source many_scans(unsigned scans, unsigned width, unsigned 
     return (struct decode_source){.bytes = bytes, .length = at + 2, .layout = DECODE_ENCODED};
 }
 
-static void expect_scans(struct bench *bench, unsigned scans, unsigned width, unsigned height,
-                         const char *words)
+static void expect_image(struct bench *bench, struct decode_source image, const char *words)
 {
-    struct decode_source image = many_scans(scans, width, height);
     const int code = decode(bench, &image, 1);
 
     assert_int_equal(code, words ? -EBADMSG : 0);
     if (words && !strstr(fail_reason(), words))
         fail_msg("'%s' does not say '%s'", fail_reason(), words);
     drop(&image);
+}
+
+static void expect_scans(struct bench *bench, unsigned scans, unsigned width, unsigned height,
+                         const char *words)
+{
+    expect_image(bench, many_scans(scans, width, height, false), words);
 }
 
 /* The cost is counted in pixels visited: scans, and scans times pixels. */
@@ -92,6 +101,20 @@ static void scans_are_limited(void **unused)
     stop(&bench);
     start(&bench, "jpeg:size=16,max-scans=10000");
     expect_scans(&bench, 6000, 64, 64, NULL);
+    stop(&bench);
+}
+
+/* Also if nothing is wrong with them, so that our own engine could decode them. */
+static void scans_in_order_are_limited(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    start(&bench, "jpeg:size=16");
+    expect_image(&bench, many_scans(127, 64, 64, true), "more than 64 scans of 64 x 64 pixels");
+    stop(&bench);
+    start(&bench, "jpeg:size=16,max-scans=127");
+    expect_image(&bench, many_scans(127, 64, 64, true), NULL);
     stop(&bench);
 }
 
@@ -169,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scans_are_limited),
+        cmocka_unit_test(scans_in_order_are_limited),
         cmocka_unit_test(texts_of_a_png_cost_nothing),
     };
 
