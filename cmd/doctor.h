@@ -5,6 +5,7 @@
 #ifndef IOBENCH_CMD_DOCTOR_H
 #define IOBENCH_CMD_DOCTOR_H
 
+#include "readers/reader.h"
 #include "telemetry/infiniband.h"
 
 #include <stddef.h>
@@ -29,6 +30,11 @@ struct doctor_check {
 
 extern const struct doctor_check doctor_machine[]; /* both end with a NULL name */
 extern const struct doctor_check doctor_path[];
+
+/* Open a reader and a file and read the file's first bytes, as a run does. falls_back: see struct
+ * reader_config. Returns 0 or a negative errno with a reason. */
+int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_back,
+                      struct reader_traits *traits);
 
 /* Where the findings of a part without a fixed list go. */
 struct doctor_report {

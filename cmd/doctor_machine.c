@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/heap.h"
 #include "base/headroom.h"
 #include "base/landlock.h"
 #include "base/memory.h"
@@ -85,14 +86,16 @@ static void look_kernel(const char *path, struct doctor_finding *finding)
     }
 }
 
-/* The program's own file is readable on every machine. */
-static int index_program(struct catalog **catalog)
+/* Its first bytes are a record. */
+static int index_file(const char *path, struct catalog **catalog)
 {
-    *catalog = catalog_create("/proc/self", "none");
-    int code = *catalog ? catalog_begin_shard(*catalog, "/proc/self/exe", NULL, 0) : -ENOMEM;
+    *catalog = catalog_create(path, "none");
+    int code = *catalog ? catalog_begin_shard(*catalog, path, NULL, 0) : -ENOMEM;
 
-    if (code == 0)
-        code = catalog_add(*catalog, 0, SMALL_FILES);
+    if (code == 0) {
+        const uint64_t bytes = (*catalog)->shards[0].bytes;
+        code = catalog_add(*catalog, 0, bytes < SMALL_FILES ? bytes : SMALL_FILES);
+    }
     return code ? code : catalog_seal(*catalog);
 }
 
@@ -105,26 +108,26 @@ static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
     if (code == 0)
         code = reader_reap(reader, &done, 1, PROBE_WAIT_NS);
     if (code == 0)
-        code = fail(ETIMEDOUT, "a read of /proc/self/exe timed out");
+        code = fail(ETIMEDOUT, "a read timed out");
     return code < 0 ? code : request.result;
 }
 
-/* Open a reader and a file and read, as a run does. engine: the engine used. Returns 0 or -errno.
- */
-static int try_reader(const struct plugin *plugin, char *engine, size_t engine_bytes)
+int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_back,
+                      struct reader_traits *traits)
 {
-    static char buffer[SMALL_FILES];
+    static char buffer[SMALL_FILES] __attribute__((aligned(HEAP_ALIGNMENT)));
     struct plugin_choice choice = {0};
     struct iovec region = {.iov_base = buffer, .iov_len = sizeof buffer};
     struct reader_config site = {.regions = &region,
                                  .region_count = 1,
                                  .depth = 1,
                                  .bytes_max = sizeof buffer,
-                                 .timeout_ns = PROBE_WAIT_NS};
+                                 .timeout_ns = PROBE_WAIT_NS,
+                                 .falls_back = falls_back};
     struct reader reader = {0};
     struct catalog *catalog = NULL;
 
-    int code = index_program(&catalog);
+    int code = index_file(path, &catalog);
     if (code == 0)
         code = plugin_choose("reader", reader_registry, plugin->name, &choice);
     if (code == 0) {
@@ -132,7 +135,7 @@ static int try_reader(const struct plugin *plugin, char *engine, size_t engine_b
         code = reader_open(&reader, &choice, &site);
         if (code == 0)
             code = read_one(&reader, buffer, (uint32_t)catalog->record_bytes_max);
-        snprintf(engine, engine_bytes, "%s", reader.traits.engine);
+        *traits = reader.traits;
         reader_close(&reader);
     }
     plugin_release(&choice);
@@ -143,7 +146,7 @@ static int try_reader(const struct plugin *plugin, char *engine, size_t engine_b
 static void look_uring(const char *path, struct doctor_finding *finding)
 {
     const struct plugin *const *row = reader_registry;
-    char engine[sizeof((struct reader_traits){0}.engine)];
+    struct reader_traits traits;
 
     (void)path;
     while (*row && !reader_of(*row)->remedy)
@@ -151,11 +154,11 @@ static void look_uring(const char *path, struct doctor_finding *finding)
     if (!*row) {
         finding_say(finding, DOCTOR_NO, "not built in");
         finding_advise(finding, "build with liburing-dev; until then use --reader pread");
-    } else if (try_reader(*row, engine, sizeof engine)) {
+    } else if (doctor_try_reader(*row, "/proc/self/exe", false, &traits)) { /* it is everywhere */
         finding_say(finding, DOCTOR_NO, "%s", fail_reason());
         finding_advise(finding, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
     } else {
-        finding_say(finding, DOCTOR_OK, "opened a ring and read a file: %s", engine);
+        finding_say(finding, DOCTOR_OK, "opened a ring and read a file: %s", traits.engine);
     }
 }
 

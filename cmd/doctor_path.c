@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "cachectl/residency.h"
+#include "dataset/store.h"
 #include "formats/format.h"
 #include "telemetry/devices.h"
 #include "telemetry/mount.h"
@@ -234,8 +235,58 @@ static void look_direct(const char *path, struct doctor_finding *finding)
     release_file(&file);
 }
 
+/* What --reader auto would be, and if that reads another way than usual, as on FUSE, why. */
+static void look_reader(const char *path, struct doctor_finding *finding)
+{
+    const struct plugin *reader = reader_auto(store_of(path)->scheme, false);
+    struct reader_traits traits = {0};
+    struct sample_file file;
+
+    some_file(path, &file);
+    if (!file.path || file.made.path) {
+        finding_say(finding, DOCTOR_WARN, "not tested: no file found");
+    } else if (doctor_try_reader(reader, file.path, true, &traits)) {
+        finding_say(finding, DOCTOR_NO, "%s: %s", reader->name, fail_reason());
+        finding_advise(finding, "--reader pread works everywhere");
+    } else {
+        finding_say(finding, *traits.notice ? DOCTOR_WARN : DOCTOR_OK, "auto is %s: %s",
+                    reader->name, traits.engine);
+        finding_advise(finding, "%s", traits.notice);
+    }
+    release_file(&file);
+}
+
+/* Commands to the disk itself, which only some disks and file systems allow. */
+static void look_passthrough(const char *path, struct doctor_finding *finding)
+{
+    struct reader_traits traits = {0};
+    struct sample_file file;
+
+    finding_say(finding, DOCTOR_OK, "not built in");
+    some_file(path, &file);
+    for (const struct plugin *const *row = reader_registry; *row; row++) {
+        if (!reader_of(*row)->is_passthrough)
+            continue;
+        if (!file.path || file.made.path)
+            finding_say(finding, DOCTOR_OK, "not tested: no file found");
+        else if (plugin_usable(*row) || doctor_try_reader(*row, file.path, false, &traits))
+            finding_say(finding, DOCTOR_OK, "not here: %s", fail_reason());
+        else
+            finding_say(finding, DOCTOR_OK, "--reader %s: %s", (*row)->name, traits.engine);
+    }
+    release_file(&file);
+}
+
 const struct doctor_check doctor_path[] = {
-    {"access", look_access},         {"format", look_format},   {"file system", look_file_system},
-    {"devices", look_devices},       {"O_DIRECT", look_direct}, {"verify cold", look_residency},
-    {"read-ahead", look_read_ahead}, {"free space", look_free}, {0},
+    {"access", look_access},
+    {"format", look_format},
+    {"file system", look_file_system},
+    {"devices", look_devices},
+    {"O_DIRECT", look_direct},
+    {"reader", look_reader},
+    {"passthrough", look_passthrough},
+    {"verify cold", look_residency},
+    {"read-ahead", look_read_ahead},
+    {"free space", look_free},
+    {0},
 };

@@ -30,6 +30,10 @@ polled=warn
 ! cat /sys/block/*/queue/io_poll 2>/dev/null | grep -q 1 || polled=ok
 printf '%s\n' "$out" | grep -q "^  $polled  *uring polling" || die "uring polling is not $polled:"
 says "uring passthrough" "GPU storage"
+expect 0 "$IOBENCH" doctor set
+says "auto is uring: io_uring," "passthrough"
+refused io_uring_setup 1 0 doctor set
+says "auto is uring: preadv2" "threads read instead"
 refused io_uring_register 1 0 doctor
 for offer in files buffers workers; do
     printf '%s\n' "$out" | grep -q "^  warn  *uring $offer  *missing: Operation not permitted" ||
