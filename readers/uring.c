@@ -104,7 +104,7 @@ static void finish(struct uring *uring, struct uring_op *op, int result)
     request->data = request->buffer;
     uring->finished[finished_place(uring, uring->finished_count++)] = request;
     uring->busy--;
-    if (op->state == OP_READING || op->state == OP_CANCELLING) {
+    if (uring->bytes_per_file > 0 && (op->state == OP_READING || op->state == OP_CANCELLING)) {
         struct uring_queue *queue = queue_of(uring, op->handle);
         queue->reading -= request->bytes;
         queue->arrived += request->bytes;
@@ -156,12 +156,13 @@ static void start_read(struct uring *uring, struct uring_op *op)
 
 static void begin_read(struct uring *uring, struct uring_op *op)
 {
-    struct uring_queue *queue = queue_of(uring, op->handle);
-
-    if (op->request->offset < queue->front)
-        queue->arrived = 0;
-    queue->front = op->request->offset;
-    queue->reading += op->request->bytes;
+    if (uring->bytes_per_file > 0) {
+        struct uring_queue *queue = queue_of(uring, op->handle);
+        if (op->request->offset < queue->front)
+            queue->arrived = 0;
+        queue->front = op->request->offset;
+        queue->reading += op->request->bytes;
+    }
     op->state = OP_READING;
     start_read(uring, op);
 }
@@ -355,7 +356,8 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
         } else {
             struct uring_queue *queue = queue_of(uring, uring->ops[index].handle);
             continue_read(uring, &uring->ops[index], result);
-            begin_waiting(uring, queue);
+            if (queue->first)
+                begin_waiting(uring, queue);
         }
         break;
     case FOR_WAKER:
