@@ -251,7 +251,9 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
         coefficients += -(uintptr_t)coefficients & (ENTROPY_ALIGNMENT - 1);
     decoder->coefficients = (int16_t *)(void *)coefficients;
     decoder->unstuffed = carve(&carver, decoder->count - decoder->markers.scan + ENTROPY_PADDING);
-    decoder->blend = carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend);
+    for (int i = 0; i < 2; i++)
+        decoder->blend[i] =
+            carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend[i]);
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         struct baseline_plane *plane = &decoder->planes[i];
         plane->stride = (size_t)columns * plane->h * plane->side + MARGIN;
@@ -404,17 +406,26 @@ static int decode_until(struct baseline *decoder, uint32_t y)
 
 int baseline_read(struct baseline *decoder, uint8_t *rgbx)
 {
-    const uint32_t y = decoder->row++, width = decoder->region.width;
+    const struct kernels *kernels = decoder->kernels;
+    const struct baseline_region *region = &decoder->region;
+    const struct baseline_plane *planes = decoder->planes;
+    const uint32_t y = decoder->row++;
     const uint8_t *samples[MARKERS_COMPONENTS];
 
     if (decode_until(decoder, y))
         return BASELINE_OTHER;
+    if (decoder->plane_count == MARKERS_COMPONENTS && baseline_planes_are_halves(planes)) {
+        const struct colour_halves halves =
+            baseline_planes_blend(planes, kernels, region, y, decoder->blend);
+        samples[0] = baseline_plane_upsample(&planes[0], kernels, region, y, NULL);
+        kernels->rgbx_twice(samples[0], &halves, region->x % 2, region->width, rgbx);
+        return 0;
+    }
     for (uint32_t i = 0; i < decoder->plane_count; i++)
-        samples[i] = baseline_plane_upsample(&decoder->planes[i], decoder->kernels,
-                                             &decoder->region, y, decoder->blend);
+        samples[i] = baseline_plane_upsample(&planes[i], kernels, region, y, decoder->blend[0]);
     if (decoder->plane_count == 1)
-        decoder->kernels->grey(samples[0], width, rgbx);
+        kernels->grey(samples[0], region->width, rgbx);
     else
-        decoder->kernels->rgbx(samples[0], samples[1], samples[2], width, rgbx);
+        kernels->rgbx(samples[0], samples[1], samples[2], region->width, rgbx);
     return 0;
 }

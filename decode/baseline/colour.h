@@ -30,6 +30,15 @@ typedef void colour_quarter(const uint16_t *in, uint32_t count, uint32_t bias, u
 
 typedef void colour_rgbx(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint32_t count,
                          uint8_t *rgbx);
+/* Chroma for rgbx() of pixels [x, x + width), x being 0 or 1: interpolated as by colour_double,
+ * from samples that are blended. */
+struct colour_halves {
+    const uint16_t *cb, *cr;
+    uint32_t even, odd;
+};
+
+typedef void colour_rgbx_twice(const uint8_t *y, const struct colour_halves *halves, uint32_t x,
+                               uint32_t width, uint8_t *rgbx);
 typedef void colour_grey(const uint8_t *y, uint32_t count, uint8_t *rgbx);
 
 #endif

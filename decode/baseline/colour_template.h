@@ -6,7 +6,10 @@
  *     COLOUR_VECTOR, COLOUR_PIXELS    the type, and the pixels of 16 bits in it
  *     COLOUR_OP(name)                 the intrinsic of this width
  *     COLOUR_LOAD(at)                 that many bytes, widened
+ *     COLOUR_LOAD_ALL(at)             a vector
+ *     COLOUR_AND(a, b)                bit by bit
  *     COLOUR_STORE(at, low, high)     pixels 0..3 and 4..7 of each 128-bit lane
+ *     COLOUR_STORE_4(at, v)           pixels 0..3, 4..7, 8..11, 12..15
  * or COLOUR_PIXELS alone, with a function rgbx_vector() of its own.
  */
 #include "decode/baseline/colour.h"
@@ -82,17 +85,17 @@ BASELINE_TARGET static inline void BASELINE_NAME(rgbx_each)(const uint8_t *restr
 }
 
 #ifdef COLOUR_VECTOR
+struct BASELINE_NAME(colours) {
+    COLOUR_VECTOR r, g, b;
+};
+
 /* The same in 16 bits: 1.402 is 1 + 26345 / 2^16, rounded in two steps; 1.772 is 2 - 7471 / 2^15;
- * -0.71414 is -1 + 9367 / 2^15. */
-BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, const uint8_t *cb,
-                                                              const uint8_t *cr, uint8_t *rgbx)
+ * -0.71414 is -1 + 9367 / 2^15. Not clamped. */
+BASELINE_TARGET static inline __attribute__((always_inline)) struct BASELINE_NAME(colours)
+    BASELINE_NAME(convert)(COLOUR_VECTOR light, COLOUR_VECTOR blue, COLOUR_VECTOR red)
 {
-    const COLOUR_VECTOR centre = COLOUR_OP(set1_epi16)(128), one = COLOUR_OP(set1_epi16)(1);
+    const COLOUR_VECTOR one = COLOUR_OP(set1_epi16)(1), half = COLOUR_OP(set1_epi32)(1 << 14);
     const COLOUR_VECTOR green = COLOUR_OP(set1_epi32)(9367 * 65536 + (-11277 & 0xffff));
-    const COLOUR_VECTOR half = COLOUR_OP(set1_epi32)(1 << 14);
-    const COLOUR_VECTOR light = COLOUR_LOAD(y);
-    const COLOUR_VECTOR blue = COLOUR_OP(sub_epi16)(COLOUR_LOAD(cb), centre);
-    const COLOUR_VECTOR red = COLOUR_OP(sub_epi16)(COLOUR_LOAD(cr), centre);
 
     COLOUR_VECTOR r =
         COLOUR_OP(mulhi_epi16)(COLOUR_OP(add_epi16)(red, red), COLOUR_OP(set1_epi16)(26345));
@@ -106,12 +109,72 @@ BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, 
     high = COLOUR_OP(srai_epi32)(COLOUR_OP(add_epi32)(high, half), 15);
     COLOUR_VECTOR g = COLOUR_OP(packs_epi32)(low, high);
     g = COLOUR_OP(add_epi16)(g, COLOUR_OP(sub_epi16)(light, red));
+    return (struct BASELINE_NAME(colours)){r, g, b};
+}
 
-    const COLOUR_VECTOR rb = COLOUR_OP(packus_epi16)(r, b);
-    const COLOUR_VECTOR ga = COLOUR_OP(packus_epi16)(g, COLOUR_OP(set1_epi16)(255));
+BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, const uint8_t *cb,
+                                                              const uint8_t *cr, uint8_t *rgbx)
+{
+    const COLOUR_VECTOR centre = COLOUR_OP(set1_epi16)(128);
+    const struct BASELINE_NAME(colours) colours =
+        BASELINE_NAME(convert)(COLOUR_LOAD(y), COLOUR_OP(sub_epi16)(COLOUR_LOAD(cb), centre),
+                               COLOUR_OP(sub_epi16)(COLOUR_LOAD(cr), centre));
+    const COLOUR_VECTOR rb = COLOUR_OP(packus_epi16)(colours.r, colours.b);
+    const COLOUR_VECTOR ga = COLOUR_OP(packus_epi16)(colours.g, COLOUR_OP(set1_epi16)(255));
     const COLOUR_VECTOR rg = COLOUR_OP(unpacklo_epi8)(rb, ga);
     const COLOUR_VECTOR ba = COLOUR_OP(unpackhi_epi8)(rb, ga);
+
     COLOUR_STORE(rgbx, COLOUR_OP(unpacklo_epi16)(rg, ba), COLOUR_OP(unpackhi_epi16)(rg, ba));
+}
+
+/* What makes chroma of 16 times that, rounded, minus 128. */
+BASELINE_TARGET static inline COLOUR_VECTOR BASELINE_NAME(bias)(uint32_t bias)
+{
+    return COLOUR_OP(set1_epi16)((int16_t)((int32_t)bias - 128 * 16));
+}
+
+/* Chroma of even pixels, or of odd ones: three times the sample, and a neighbour. */
+BASELINE_TARGET static inline COLOUR_VECTOR
+BASELINE_NAME(between)(COLOUR_VECTOR thrice, const uint16_t *neighbour, COLOUR_VECTOR bias)
+{
+    return COLOUR_OP(srai_epi16)(
+        COLOUR_OP(add_epi16)(COLOUR_OP(add_epi16)(thrice, COLOUR_LOAD_ALL(neighbour)), bias), 4);
+}
+
+BASELINE_TARGET static inline COLOUR_VECTOR BASELINE_NAME(thrice)(const uint16_t *samples)
+{
+    const COLOUR_VECTOR once = COLOUR_LOAD_ALL(samples);
+
+    return COLOUR_OP(add_epi16)(COLOUR_OP(add_epi16)(once, once), once);
+}
+
+/* Twice COLOUR_PIXELS of them: even and odd ones by themselves until they are bytes. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(rgbx_twice_vector)(const uint8_t *y, const uint16_t *cb, const uint16_t *cr,
+                                 COLOUR_VECTOR even, COLOUR_VECTOR odd, uint8_t *rgbx)
+{
+    const COLOUR_VECTOR light = COLOUR_LOAD_ALL(y), opaque = COLOUR_OP(set1_epi8)(-1);
+    const COLOUR_VECTOR blue = BASELINE_NAME(thrice)(cb), red = BASELINE_NAME(thrice)(cr);
+    const struct BASELINE_NAME(colours) left = BASELINE_NAME(convert)(
+        COLOUR_AND(light, COLOUR_OP(set1_epi16)(255)), BASELINE_NAME(between)(blue, cb - 1, even),
+        BASELINE_NAME(between)(red, cr - 1, even));
+    const struct BASELINE_NAME(colours) right = BASELINE_NAME(convert)(
+        COLOUR_OP(srli_epi16)(light, 8), BASELINE_NAME(between)(blue, cb + 1, odd),
+        BASELINE_NAME(between)(red, cr + 1, odd));
+    const COLOUR_VECTOR left_rg = COLOUR_OP(packus_epi16)(left.r, left.g);
+    const COLOUR_VECTOR right_rg = COLOUR_OP(packus_epi16)(right.r, right.g);
+    const COLOUR_VECTOR r = COLOUR_OP(unpacklo_epi8)(left_rg, right_rg);
+    const COLOUR_VECTOR g = COLOUR_OP(unpackhi_epi8)(left_rg, right_rg);
+    const COLOUR_VECTOR b = COLOUR_OP(unpacklo_epi8)(COLOUR_OP(packus_epi16)(left.b, left.b),
+                                                     COLOUR_OP(packus_epi16)(right.b, right.b));
+    const COLOUR_VECTOR rg[2] = {COLOUR_OP(unpacklo_epi8)(r, g), COLOUR_OP(unpackhi_epi8)(r, g)};
+    const COLOUR_VECTOR bx[2] = {COLOUR_OP(unpacklo_epi8)(b, opaque),
+                                 COLOUR_OP(unpackhi_epi8)(b, opaque)};
+    const COLOUR_VECTOR pixels[4] = {
+        COLOUR_OP(unpacklo_epi16)(rg[0], bx[0]), COLOUR_OP(unpackhi_epi16)(rg[0], bx[0]),
+        COLOUR_OP(unpacklo_epi16)(rg[1], bx[1]), COLOUR_OP(unpackhi_epi16)(rg[1], bx[1])};
+
+    COLOUR_STORE_4(rgbx, pixels);
 }
 #endif
 
@@ -130,6 +193,64 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
     }
 #endif
     BASELINE_NAME(rgbx_each)(y, cb, cr, count, rgbx);
+}
+
+/* By way of bytes, some at a time. */
+BASELINE_TARGET static void BASELINE_NAME(rgbx_twice_each)(const uint8_t *y,
+                                                           const struct colour_halves *halves,
+                                                           uint32_t x, uint32_t width,
+                                                           uint8_t *rgbx)
+{
+    enum { SAMPLES = 2 * COLOUR_STEP };
+    uint8_t cb[2 * SAMPLES], cr[2 * SAMPLES];
+
+    for (uint32_t end = x + width, first = 0; 2 * first < end; first += SAMPLES) {
+        const uint32_t from = first ? 2 * first : x, odd = from - 2 * first;
+        const uint32_t to = end - 2 * first < 2 * SAMPLES ? end : 2 * (first + SAMPLES);
+        const uint32_t count = (to + 1) / 2 - first;
+        BASELINE_NAME(double)(halves->cb + first, count, halves->even, halves->odd, cb);
+        BASELINE_NAME(double)(halves->cr + first, count, halves->even, halves->odd, cr);
+        BASELINE_NAME(rgbx)
+        (y + (from - x), cb + odd, cr + odd, to - from, rgbx + 4 * (size_t)(from - x));
+    }
+}
+
+#ifdef COLOUR_VECTOR
+/* From the even pixel of sample `first`. */
+BASELINE_TARGET static inline void
+BASELINE_NAME(rgbx_twice_even)(const uint8_t *y, const struct colour_halves *halves, uint32_t first,
+                               uint32_t width, uint8_t *rgbx)
+{
+    const uint16_t *const cb = halves->cb + first, *const cr = halves->cr + first;
+    const COLOUR_VECTOR even = BASELINE_NAME(bias)(halves->even);
+    const COLOUR_VECTOR odd = BASELINE_NAME(bias)(halves->odd);
+    const size_t last = (width - 2 * COLOUR_PIXELS) & ~1U; /* it overlaps */
+    const size_t done = last + 2 * COLOUR_PIXELS;
+
+    for (size_t i = 0; i < last; i += 2 * COLOUR_PIXELS)
+        BASELINE_NAME(rgbx_twice_vector)(y + i, cb + i / 2, cr + i / 2, even, odd, rgbx + 4 * i);
+    BASELINE_NAME(rgbx_twice_vector)
+    (y + last, cb + last / 2, cr + last / 2, even, odd, rgbx + 4 * last);
+    if (done < width) {
+        const struct colour_halves rest = {cb + done / 2, cr + done / 2, halves->even, halves->odd};
+        BASELINE_NAME(rgbx_twice_each)(y + done, &rest, 0, 1, rgbx + 4 * done);
+    }
+}
+#endif
+
+BASELINE_TARGET static void BASELINE_NAME(rgbx_twice)(const uint8_t *y,
+                                                      const struct colour_halves *halves,
+                                                      uint32_t x, uint32_t width, uint8_t *rgbx)
+{
+#ifdef COLOUR_VECTOR
+    if (width > 2 * COLOUR_PIXELS) {
+        if (x)
+            BASELINE_NAME(rgbx_twice_each)(y, halves, 1, 1, rgbx);
+        BASELINE_NAME(rgbx_twice_even)(y + x, halves, x, width - x, rgbx + 4 * (size_t)x);
+        return;
+    }
+#endif
+    BASELINE_NAME(rgbx_twice_each)(y, halves, x, width, rgbx);
 }
 
 BASELINE_TARGET static void BASELINE_NAME(grey)(const uint8_t *restrict y, uint32_t count,

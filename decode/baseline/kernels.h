@@ -20,6 +20,7 @@ struct kernels {
     colour_double *twice;
     colour_quarter *quarter;
     colour_rgbx *rgbx;
+    colour_rgbx_twice *rgbx_twice;
     colour_grey *grey;
 };
 

@@ -136,12 +136,24 @@ BASELINE_TARGET static inline void avx2_store(uint8_t *output, size_t stride, __
 #define COLOUR_PIXELS 16
 #define COLOUR_OP(name) _mm256_##name
 #define COLOUR_LOAD(at) _mm256_cvtepu8_epi16(avx2_row(at))
+#define COLOUR_LOAD_ALL(at) _mm256_loadu_si256((const void *)(at))
+#define COLOUR_AND(a, b) _mm256_and_si256(a, b)
 #define COLOUR_STORE(at, low, high) avx2_pixels(at, low, high)
+#define COLOUR_STORE_4(at, v) avx2_more_pixels(at, v)
 
 BASELINE_TARGET static inline void avx2_pixels(uint8_t *at, __m256i low, __m256i high)
 {
     _mm256_storeu_si256((void *)at, _mm256_permute2x128_si256(low, high, 0x20));
     _mm256_storeu_si256((void *)(at + 32), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+BASELINE_TARGET static inline void avx2_more_pixels(uint8_t *at, const __m256i v[4])
+{
+    for (int i = 0; i < 2; i++) {
+        const __m256i a = v[2 * i], b = v[2 * i + 1];
+        _mm256_storeu_si256((void *)(at + 32 * i), _mm256_permute2x128_si256(a, b, 0x20));
+        _mm256_storeu_si256((void *)(at + 64 + 32 * i), _mm256_permute2x128_si256(a, b, 0x31));
+    }
 }
 
 #include "decode/baseline/entropy_template.h"
@@ -163,6 +175,7 @@ const struct kernels baseline_kernels_avx2 = {
     .twice = avx2_double,
     .quarter = avx2_quarter,
     .rgbx = avx2_rgbx,
+    .rgbx_twice = avx2_rgbx_twice,
     .grey = avx2_grey,
 };
 #endif

@@ -126,7 +126,10 @@ BASELINE_TARGET static inline void avx512_store(uint8_t *output, size_t stride, 
 #define COLOUR_PIXELS 32
 #define COLOUR_OP(name) _mm512_##name
 #define COLOUR_LOAD(at) _mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)(at)))
+#define COLOUR_LOAD_ALL(at) _mm512_loadu_si512(at)
+#define COLOUR_AND(a, b) _mm512_and_si512(a, b)
 #define COLOUR_STORE(at, low, high) avx512_pixels(at, low, high)
+#define COLOUR_STORE_4(at, v) avx512_more_pixels(at, v)
 
 BASELINE_TARGET static inline void avx512_pixels(uint8_t *at, __m512i low, __m512i high)
 {
@@ -135,6 +138,15 @@ BASELINE_TARGET static inline void avx512_pixels(uint8_t *at, __m512i low, __m51
 
     _mm512_storeu_si512(at, _mm512_permutex2var_epi64(low, first, high));
     _mm512_storeu_si512(at + 64, _mm512_permutex2var_epi64(low, second, high));
+}
+
+BASELINE_TARGET static inline void avx512_more_pixels(uint8_t *at, const __m512i v[4])
+{
+    __m512i lanes[4];
+
+    avx512_gather(v, lanes);
+    for (int i = 0; i < 4; i++)
+        _mm512_storeu_si512(at + 64 * i, lanes[i]);
 }
 
 #include "decode/baseline/entropy_template.h"
@@ -156,6 +168,7 @@ const struct kernels baseline_kernels_avx512 = {
     .twice = avx512_double,
     .quarter = avx512_quarter,
     .rgbx = avx512_rgbx,
+    .rgbx_twice = avx512_rgbx_twice,
     .grey = avx512_grey,
 };
 #endif

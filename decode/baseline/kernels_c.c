@@ -38,5 +38,6 @@ const struct kernels baseline_kernels_c = {
     .twice = plain_double,
     .quarter = plain_quarter,
     .rgbx = plain_rgbx,
+    .rgbx_twice = plain_rgbx_twice,
     .grey = plain_grey,
 };

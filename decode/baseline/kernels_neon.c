@@ -231,6 +231,7 @@ const struct kernels baseline_kernels_neon = {
     .twice = neon_double,
     .quarter = neon_quarter,
     .rgbx = neon_rgbx,
+    .rgbx_twice = neon_rgbx_twice,
     .grey = neon_grey,
 };
 #endif

@@ -36,7 +36,7 @@ struct baseline {
     struct entropy_skip_block *skip_blocks; /* likewise */
     int16_t *coefficients;
     uint8_t *unstuffed;
-    uint16_t *blend;
+    uint16_t *blend[2];
     /* The position: */
     const uint8_t *segment, *next; /* as stored: where this one began, and ended */
     struct entropy_stream stream;

@@ -9,27 +9,66 @@ static const uint8_t *far_row(const struct baseline_plane *plane, uint32_t y)
     return baseline_plane_row(plane, y % 2 ? below : near - (near > 0)) - plane->origin;
 }
 
-/* Interpolate horizontally between samples that are blended vertically. Past the edges of the
- * image, the last sample repeats. */
-static const uint8_t *double_columns(const struct baseline_plane *plane,
-                                     const struct kernels *kernels,
-                                     const struct baseline_region *region, const uint8_t *near,
-                                     const uint8_t *far, uint16_t *blend)
+/* Blend near and far rows, for pixels whose columns are interpolated: past the edges of the image,
+ * the last sample repeats. Returns where the first one's is. */
+static uint16_t *blend_rows(const struct baseline_plane *plane, const struct kernels *kernels,
+                            const struct baseline_region *region, uint32_t y, uint16_t *blend)
 {
-    const bool rounds_up = plane->upsampling == UPSAMPLE_H2V1; /* odd columns */
+    const uint8_t *near = baseline_plane_row(plane, y / plane->ratio_y) - plane->origin;
+    const uint8_t *far = plane->upsampling == UPSAMPLE_H2V2 ? far_row(plane, y) : near;
     const uint32_t x = region->x, first = x / 2;
     const uint32_t count = (x + region->width - 1) / 2 - first + 1;
     const uint32_t from = first - (first > 0), end = first + count + 1;
     const uint32_t to = end < plane->width ? end : plane->width;
 
-    blend++; /* of sample `first` */
+    blend++;
     kernels->blend(near + from, far + from, to - from, blend - (first - from));
     if (from == first)
         blend[-1] = blend[0];
     if (to == first + count)
         blend[count] = blend[count - 1];
-    kernels->twice(blend, count, rounds_up ? 4 : 8, rounds_up ? 8 : 7, plane->line);
+    return blend;
+}
+
+/* What is added before blends are divided by 16. */
+static uint32_t even_bias(const struct baseline_plane *plane)
+{
+    return plane->upsampling == UPSAMPLE_H2V1 ? 4 : 8;
+}
+
+static uint32_t odd_bias(const struct baseline_plane *plane)
+{
+    return plane->upsampling == UPSAMPLE_H2V1 ? 8 : 7;
+}
+
+static const uint8_t *double_columns(const struct baseline_plane *plane,
+                                     const struct kernels *kernels,
+                                     const struct baseline_region *region, uint32_t y,
+                                     uint16_t *blend)
+{
+    const uint32_t x = region->x, count = (x + region->width - 1) / 2 - x / 2 + 1;
+
+    kernels->twice(blend_rows(plane, kernels, region, y, blend), count, even_bias(plane),
+                   odd_bias(plane), plane->line);
     return plane->line + x % 2;
+}
+
+bool baseline_planes_are_halves(const struct baseline_plane planes[MARKERS_COMPONENTS])
+{
+    const enum baseline_upsampling upsampling = planes[1].upsampling;
+
+    return planes[0].upsampling == UPSAMPLE_NONE && planes[2].upsampling == upsampling &&
+           (upsampling == UPSAMPLE_H2V1 || upsampling == UPSAMPLE_H2V2);
+}
+
+struct colour_halves baseline_planes_blend(const struct baseline_plane planes[MARKERS_COMPONENTS],
+                                           const struct kernels *kernels,
+                                           const struct baseline_region *region, uint32_t y,
+                                           uint16_t *const blend[2])
+{
+    return (struct colour_halves){blend_rows(&planes[1], kernels, region, y, blend[0]),
+                                  blend_rows(&planes[2], kernels, region, y, blend[1]),
+                                  even_bias(&planes[1]), odd_bias(&planes[1])};
 }
 
 static const uint8_t *replicate(const struct baseline_plane *plane,
@@ -51,9 +90,8 @@ const uint8_t *baseline_plane_upsample(const struct baseline_plane *plane,
     case UPSAMPLE_NONE:
         return near + region->x;
     case UPSAMPLE_H2V1:
-        return double_columns(plane, kernels, region, near, near, blend);
     case UPSAMPLE_H2V2:
-        return double_columns(plane, kernels, region, near, far_row(plane, y), blend);
+        return double_columns(plane, kernels, region, y, blend);
     case UPSAMPLE_H1V2:
         kernels->blend(near + region->x, far_row(plane, y) + region->x, region->width, blend);
         kernels->quarter(blend, region->width, 1 + y % 2, plane->line);

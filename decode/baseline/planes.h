@@ -48,4 +48,13 @@ const uint8_t *baseline_plane_upsample(const struct baseline_plane *plane,
                                        const struct baseline_region *region, uint32_t y,
                                        uint16_t *blend);
 
+/* Are the pixels of these three components what rgbx_twice() converts? */
+bool baseline_planes_are_halves(const struct baseline_plane planes[MARKERS_COMPONENTS]);
+
+/* Blend the chroma of row y for it. blend: room for a row, twice. */
+struct colour_halves baseline_planes_blend(const struct baseline_plane planes[MARKERS_COMPONENTS],
+                                           const struct kernels *kernels,
+                                           const struct baseline_region *region, uint32_t y,
+                                           uint16_t *const blend[2]);
+
 #endif

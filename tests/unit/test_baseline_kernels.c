@@ -165,6 +165,26 @@ static void colours(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint
     CHECK(memcmp(found, expected, sizeof found) == 0);
 }
 
+/* The same of chroma that is interpolated on the way. */
+static void halves(const uint8_t *y, uint32_t width)
+{
+    static uint8_t expected[4 * 257], found[4 * 257];
+    uint16_t cb[COLOUR_STEP + 160], cr[COLOUR_STEP + 160];
+    const uint32_t x = below(2);
+    const bool rounds_up = below(2);
+    const struct colour_halves halves = {cb + 1, cr + 1, rounds_up ? 4 : 8, rounds_up ? 8 : 7};
+
+    for (size_t i = 0; i < sizeof cb / sizeof *cb; i++) {
+        cb[i] = (uint16_t)below(4 * 255 + 1);
+        cr[i] = (uint16_t)(below(2) ? below(4 * 255 + 1) : below(2) * 4 * 255);
+    }
+    memset(expected, 0x5a, sizeof expected);
+    memset(found, 0x5a, sizeof found);
+    plain->rgbx_twice(y, &halves, x, width, expected);
+    tried->rgbx_twice(y, &halves, x, width, found);
+    CHECK(memcmp(found, expected, sizeof found) == 0);
+}
+
 static void each_colour(void)
 {
     static uint8_t y[256], cb[256], cr[256], grey[2][4 * 257];
@@ -182,6 +202,8 @@ static void each_colour(void)
         fill(cb, sizeof cb);
         fill(cr, sizeof cr);
         colours(y, cb, cr, count);
+        for (int i = 0; i < 20; i++)
+            halves(y, count);
         memset(grey, 0x5a, sizeof grey);
         plain->grey(y, count, grey[0]);
         tried->grey(y, count, grey[1]);
