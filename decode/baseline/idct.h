@@ -79,6 +79,7 @@ enum {
 
 enum { IDCT_SHIFT_1 = 11, IDCT_SHIFT_2 = 18 };           /* of the two passes */
 enum { IDCT_FOUR_SHIFT_1 = 12, IDCT_FOUR_SHIFT_2 = 19 }; /* to 4 x 4 samples */
+enum { IDCT_TWO_SHIFT_1 = 13, IDCT_TWO_SHIFT_2 = 20 };   /* to 2 x 2 */
 
 /* A dequantised DC beyond this may overflow where the two forms of pass 1 differ; two such values
  * do not where only their 16-bit sum would. */

@@ -327,20 +327,88 @@ BASELINE_NAME(lanes_to_four)(const struct idct_block *const *blocks,
     return true;
 }
 
-BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_block *blocks, size_t count,
-                                                   const struct idct_quantisers *quantisers,
-                                                   size_t stride)
-{
-    bool good = true;
-
-    for (size_t i = 0; i < count; i += IDCT_LANES) {
-        const struct idct_block *lanes[IDCT_LANES];
-        for (size_t j = 0; j < IDCT_LANES; j++)
-            lanes[j] = &blocks[i + j < count ? i + j : count - 1];
-        good &= BASELINE_NAME(lanes_to_four)(lanes, quantisers, stride);
+#define IDCT_REDUCED(name, lanes_of)                                                               \
+    BASELINE_TARGET static bool BASELINE_NAME(name)(const struct idct_block *blocks, size_t count, \
+                                                    const struct idct_quantisers *quantisers,      \
+                                                    size_t stride)                                 \
+    {                                                                                              \
+        bool good = true;                                                                          \
+        for (size_t i = 0; i < count; i += IDCT_LANES) {                                           \
+            const struct idct_block *lanes[IDCT_LANES];                                            \
+            for (size_t j = 0; j < IDCT_LANES; j++)                                                \
+                lanes[j] = &blocks[i + j < count ? i + j : count - 1];                             \
+            good &= BASELINE_NAME(lanes_of)(lanes, quantisers, stride);                            \
+        }                                                                                          \
+        return good;                                                                               \
     }
-    return good;
+IDCT_REDUCED(to_four, lanes_to_four)
+
+/* ---- to 2 x 2 samples: of the even inputs, the first one alone counts ---- */
+
+#ifdef IDCT_SHUFFLE_PAIRS
+/* Four lines of eight values to two sums each. */
+BASELINE_TARGET static inline __attribute__((always_inline)) void
+BASELINE_NAME(pass_to_two)(const IDCT_PAIRS in[4], IDCT_VECTOR out[2])
+{
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (IDCT_TWO_SHIFT_1 - 1));
+    const IDCT_VECTOR half = IDCT_PRODUCTS(in[0], 1 << 14, 0);
+    const IDCT_VECTOR even = IDCT_OP(add_epi32)(IDCT_OP(add_epi32)(half, half), round);
+    const IDCT_VECTOR odd = IDCT_OP(add_epi32)(IDCT_PRODUCTS(in[2], -IDCT_0_720, IDCT_3_624),
+                                               IDCT_PRODUCTS(in[3], -IDCT_1_272, IDCT_0_850));
+
+    out[0] = IDCT_OP(add_epi32)(even, odd);
+    out[1] = IDCT_OP(sub_epi32)(even, odd);
 }
+
+/* Of both rows: column 0, which does not saturate, with sums of the odd ones. */
+BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(rows_to_two)(const IDCT_VECTOR left[2],
+                                                                     const IDCT_VECTOR right[2])
+{
+    const IDCT_VECTOR round = IDCT_OP(set1_epi32)(1 << (IDCT_TWO_SHIFT_2 - 1));
+    const IDCT_VECTOR columns = IDCT_OP(unpacklo_epi64)(IDCT_SRAI(left[0], IDCT_TWO_SHIFT_1),
+                                                        IDCT_SRAI(left[1], IDCT_TWO_SHIFT_1));
+    const IDCT_VECTOR even =
+        IDCT_OP(add_epi32)(IDCT_OP(slli_epi32)(IDCT_OP(shuffle_epi32)(columns, 0xa0), 15), round);
+    const IDCT_VECTOR pairs = BASELINE_NAME(descale)(right[0], right[1], IDCT_TWO_SHIFT_1);
+    const IDCT_VECTOR products =
+        IDCT_OP(madd_epi16)(pairs, IDCT_OP(unpacklo_epi32)(IDCT_BOTH(-IDCT_0_720, IDCT_3_624),
+                                                           IDCT_BOTH(-IDCT_1_272, IDCT_0_850)));
+    const IDCT_VECTOR odd = IDCT_OP(add_epi32)(products, IDCT_OP(shuffle_epi32)(products, 0xb1));
+    const IDCT_VECTOR first = IDCT_OP(add_epi32)(even, odd);
+    const IDCT_VECTOR second = IDCT_OP(sub_epi32)(even, odd);
+    const IDCT_VECTOR sums =
+        IDCT_SRAI(IDCT_OP(unpacklo_epi64)(IDCT_OP(unpacklo_epi32)(first, second),
+                                          IDCT_OP(unpackhi_epi32)(first, second)),
+                  IDCT_TWO_SHIFT_2);
+    const IDCT_VECTOR words = IDCT_OP(packs_epi32)(sums, sums);
+
+    return IDCT_OP(add_epi8)(IDCT_OP(packs_epi16)(words, words), IDCT_OP(set1_epi8)(-128));
+}
+
+/* Returns false if a block is extreme. */
+BASELINE_TARGET static inline bool
+BASELINE_NAME(lanes_to_two)(const struct idct_block *const *blocks,
+                            const struct idct_quantisers *quantisers, size_t stride)
+{
+    IDCT_PAIRS in[2][4];
+    IDCT_VECTOR left[2], right[2];
+    uint8_t bytes[IDCT_LANES][16];
+
+    IDCT_LOAD(blocks, quantisers, in);
+    if (IDCT_EXTREME_FIRST(in[0][0], in[1][0]))
+        return false;
+    BASELINE_NAME(pass_to_two)(in[0], left);
+    BASELINE_NAME(pass_to_two)(in[1], right);
+    const IDCT_VECTOR rows = BASELINE_NAME(rows_to_two)(left, right);
+    memcpy(bytes, &rows, sizeof rows);
+    for (int i = 0; i < IDCT_LANES; i++)
+        for (int y = 0; y < 2; y++)
+            memcpy(blocks[i]->output + (size_t)y * stride, bytes[i] + 2 * y, 2);
+    return true;
+}
+
+IDCT_REDUCED(to_two, lanes_to_two)
+#endif
 
 #undef IDCT_PAIRS
 #undef IDCT_BOTH
@@ -349,5 +417,6 @@ BASELINE_TARGET static bool BASELINE_NAME(to_four)(const struct idct_block *bloc
 #undef IDCT_WRAPPING
 #undef IDCT_TURN
 #undef IDCT_ALL
+#undef IDCT_REDUCED
 #undef IDCT_HIGHS
 #undef IDCT_SUMS

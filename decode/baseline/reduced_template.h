@@ -2,8 +2,9 @@
  *
  * Dequantisation and inverse DCTs that give 4 x 4, 2 x 2 or 1 x 1 samples of a block: those of
  * libjpeg (jidctred.c), with results of pass 1 saturated as libjpeg-turbo's vector code for x86
- * does. Plain C that compilers vectorise over columns; idct_template.h has vector code for 4 x 4.
- * Compiled by kernels_LEVEL.c, which defines BASELINE_NAME(), BASELINE_TARGET.
+ * does. Plain C that compilers vectorise over columns; idct_template.h has vector code for 4 x 4,
+ * on x86 also for 2 x 2. Compiled by kernels_LEVEL.c, which defines BASELINE_NAME(),
+ * BASELINE_TARGET.
  */
 #include "decode/baseline/idct.h"
 
@@ -91,6 +92,7 @@ BASELINE_TARGET static bool BASELINE_NAME(four)(const int16_t *coefficients,
 BASELINE_EACH(four)
 #endif
 
+#ifndef IDCT_SHUFFLE_PAIRS
 /* Of the even inputs, the first one alone counts. */
 static inline uint32_t BASELINE_NAME(odd_of_two)(const int32_t *in, int step)
 {
@@ -110,19 +112,22 @@ BASELINE_TARGET static bool BASELINE_NAME(two)(const int16_t *coefficients,
         const int32_t low = x ? INT16_MIN : INT32_MIN, high = x ? INT16_MAX : INT32_MAX;
         const uint32_t even = (uint32_t)values[x] << 15;
         const uint32_t odd = BASELINE_NAME(odd_of_two)(values + x, 8);
-        rows[x] = BASELINE_NAME(round_shift)(even + odd, 13, low, high);
-        rows[8 + x] = BASELINE_NAME(round_shift)(even - odd, 13, low, high);
+        rows[x] = BASELINE_NAME(round_shift)(even + odd, IDCT_TWO_SHIFT_1, low, high);
+        rows[8 + x] = BASELINE_NAME(round_shift)(even - odd, IDCT_TWO_SHIFT_1, low, high);
     }
     for (int y = 0; y < 2; y++, output += stride) {
         const uint32_t even = (uint32_t)rows[8 * y] << 15;
         const uint32_t odd = BASELINE_NAME(odd_of_two)(rows + 8 * y, 1);
-        output[0] = (uint8_t)(BASELINE_NAME(round_shift)(even + odd, 20, -128, 127) + 128);
-        output[1] = (uint8_t)(BASELINE_NAME(round_shift)(even - odd, 20, -128, 127) + 128);
+        output[0] =
+            (uint8_t)(BASELINE_NAME(round_shift)(even + odd, IDCT_TWO_SHIFT_2, -128, 127) + 128);
+        output[1] =
+            (uint8_t)(BASELINE_NAME(round_shift)(even - odd, IDCT_TWO_SHIFT_2, -128, 127) + 128);
     }
     return true;
 }
 
 BASELINE_EACH(two)
+#endif
 
 /* From the DC value alone. */
 static bool BASELINE_NAME(one)(const int16_t *coefficients, const uint16_t *quantisers,
