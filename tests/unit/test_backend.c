@@ -2,83 +2,13 @@
  * The contract of trainer/backend.h, for every backend: repeatable to the bit, resumable, gradients
  * final when reported, and the same sums as the reference kernels.
  */
-#include "tests/unit/training.h"
+#include "tests/unit/backends.h"
 
 #include "tests/unit/allocations.h"
 
 #include "kernels/kernels.h"
 
 #include <errno.h>
-
-enum { SIDE = 16, CLASSES = 6, BATCH = 4 };
-
-static const struct backend_update sgd = {
-    .recipe = BACKEND_SGD, .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
-
-/* A small network with BN and dropout. */
-static struct graph *small(void)
-{
-    struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
-    uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, false);
-
-    x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, false));
-    uint32_t y = graph_convolution(graph, "conv2", x, 16, graph_square(3, 1, 1), 1, true);
-    x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, false)));
-    x = graph_dropout(graph, graph_max_pool(graph, x, graph_square(2, 2, 0)), 0.4);
-    graph_fully_connected(graph, "fc", x, CLASSES);
-    assert_int_equal(graph_seal(graph), 0);
-    return graph;
-}
-
-/* Run a body with each backend available here. */
-static void each_backend(struct graph *(*make)(void),
-                         void (*body)(const char *backend, struct graph *graph))
-{
-    for (const struct plugin *const *plugin = backend_registry; *plugin; plugin++) {
-        if (plugin_usable(*plugin)) {
-            print_message("%s: not on this machine: %s\n", (*plugin)->name, fail_reason());
-            continue;
-        }
-        struct graph *graph = make();
-        body((*plugin)->name, graph);
-        graph_destroy(graph);
-    }
-}
-
-static void train(struct training *training, uint64_t first, uint64_t count)
-{
-    for (uint64_t step = first; step < first + count; step++) {
-        training_batch(training, step);
-        training_step(training, 0.1);
-        training_update(training, &sgd);
-    }
-}
-
-struct saved {
-    float *parameters, *momenta, *statistics, *gradients;
-};
-
-static struct saved save(struct training *training)
-{
-    const struct graph *graph = training->graph;
-    const size_t floats = graph->parameter_floats;
-    struct saved saved = {calloc(floats, sizeof(float)), calloc(floats, sizeof(float)),
-                          calloc(graph->statistic_floats, sizeof(float)),
-                          calloc(floats, sizeof(float))};
-
-    assert_int_equal(backend_save(&training->backend, saved.parameters, saved.momenta,
-                                  saved.statistics, saved.gradients),
-                     0);
-    return saved;
-}
-
-static void forget(struct saved *saved)
-{
-    free(saved->parameters);
-    free(saved->momenta);
-    free(saved->statistics);
-    free(saved->gradients);
-}
 
 static void assert_same(const struct graph *graph, struct saved a, struct saved b)
 {
@@ -188,17 +118,6 @@ static void gradients_said_to_be_final_are(void **unused)
 {
     (void)unused;
     each_backend(small, final_gradients);
-}
-
-static double distance(const float *a, const float *b, uint64_t count)
-{
-    double apart = 0, norm = 0;
-
-    for (uint64_t i = 0; i < count; i++) {
-        apart += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        norm += (double)b[i] * b[i];
-    }
-    return sqrt(apart / (norm > 0 ? norm : 1));
 }
 
 /* Rows without a label and rows past count do not affect loss and gradients. */
@@ -548,152 +467,6 @@ static void dropout_is_the_same_on_every_backend(void **unused)
 {
     (void)unused;
     each_backend(small, dropped);
-}
-
-/* ---- updates ---- */
-
-static double norm_of(const struct graph *graph, const struct saved *saved)
-{
-    double squares = 0;
-
-    for (uint64_t i = 0; i < graph->parameter_floats; i++)
-        squares += (double)saved->gradients[i] * (double)saved->gradients[i];
-    return sqrt(squares);
-}
-
-/* Apply the recipe's update to saved arrays: the expected result of a step. */
-static void update_saved(const struct graph *graph, const struct backend_update *update,
-                         struct saved *saved)
-{
-    const double norm = update->gradient_scale * norm_of(graph, saved);
-    const double factor =
-        update->clip_norm > 0 && norm > update->clip_norm ? update->clip_norm / norm : 1;
-    const double scale = factor * update->gradient_scale;
-
-    for (uint32_t i = 0; i < graph->parameter_count; i++) {
-        const struct graph_parameter *parameter = &graph->parameters[i];
-        const bool fc_bias = parameter->kind == GRAPH_BIAS &&
-                             graph->nodes[parameter->node].kind == GRAPH_FULLY_CONNECTED;
-        const bool is_weight = parameter->kind == GRAPH_WEIGHT;
-        const bool decays = is_weight || (fc_bias && update->decays_fc_bias);
-        float *weight = saved->parameters + parameter->offset;
-        float *momenta = saved->momenta + parameter->offset;
-        const float *gradient = saved->gradients + parameter->offset;
-        if (update->recipe == BACKEND_SGD)
-            kernel_sgd(parameter->count, update->rate, update->momentum, decays ? update->decay : 0,
-                       scale, gradient, weight, momenta);
-        else
-            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
-                        decays ? update->decay : 0, is_weight ? update->eta : 0, scale, gradient,
-                        weight, momenta);
-    }
-}
-
-static void updated(const char *backend, struct graph *graph)
-{
-    const struct backend_update updates[] = {
-        {BACKEND_SGD, 0.5, 0.25, 0.8, 0.3, 0, 0.5, false, 0},
-        {BACKEND_LARS, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, false, 0},
-        {BACKEND_LARS, 0.5, 0, 0.8, 0.3, 0.2, 0.5, true, 0},
-    };
-    struct training training;
-
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_load(&training);
-    train(&training, 0, 1); /* momenta are not 0 */
-    for (int i = 0; i < 3; i++) {
-        training_batch(&training, 1);
-        training_step(&training, 0);
-        struct saved expected = save(&training);
-        update_saved(graph, &updates[i], &expected);
-        training_update(&training, &updates[i]);
-        struct saved ours = save(&training);
-        assert_true(distance(ours.parameters, expected.parameters, graph->parameter_floats) < 1e-6);
-        assert_true(distance(ours.momenta, expected.momenta, graph->parameter_floats) < 1e-6);
-        forget(&expected);
-        forget(&ours);
-    }
-    training_end(&training);
-}
-
-static void updates_are_as_the_kernels_have_them(void **unused)
-{
-    (void)unused;
-    each_backend(small, updated);
-}
-
-static void clipped(const char *backend, struct graph *graph)
-{
-    static const double shares[] = {0.25, 0.99, 1.01};
-    const struct backend_update kinds[] = {{BACKEND_SGD, 0.1, 0.1, 0.8, 0.01, 0, 0.5, false, 0},
-                                           {BACKEND_LARS, 0.1, 0.1, 0.8, 0.01, 0.2, 0.5, true, 0}};
-    struct training training;
-
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    for (int i = 0; i < 6; i++) {
-        struct backend_update update = kinds[i / 3];
-        training_load(&training);
-        training_batch(&training, 1);
-        training_step(&training, 0);
-        struct saved expected = save(&training), plain = save(&training);
-        update.clip_norm = shares[i % 3] * update.gradient_scale * norm_of(graph, &expected);
-        update_saved(graph, &update, &expected);
-        update_saved(graph, &kinds[i / 3], &plain);
-        training_update(&training, &update);
-        struct saved ours = save(&training);
-        const uint64_t floats = graph->parameter_floats;
-        assert_true(distance(ours.parameters, expected.parameters, floats) < 1e-6);
-        assert_true(distance(ours.momenta, expected.momenta, floats) < 1e-6);
-        assert_true((distance(ours.momenta, plain.momenta, floats) > 1e-5) == (shares[i % 3] < 1));
-        forget(&expected);
-        forget(&plain);
-        forget(&ours);
-    }
-    training_end(&training);
-}
-
-static void gradients_are_clipped_by_the_norm_of_all(void **unused)
-{
-    (void)unused;
-    each_backend(small, clipped);
-}
-
-static float *clip_by_threads(struct graph *graph, uint32_t threads)
-{
-    float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
-    struct backend_update update = sgd;
-    struct training training;
-
-    update.clip_norm = 1e-3;
-    training_start(&training, "cpu", graph, BATCH, 5, threads);
-    training_load(&training);
-    struct backend_memory memory;
-    backend_memory(&training.backend, &memory);
-    for (uint64_t i = 0; i < graph->parameter_floats; i++)
-        memory.gradients[i] =
-            (float)training_spread(training_key(TRAINING_PROJECTIONS, 0), i) * (float)(i % 7);
-    training_update(&training, &update);
-    assert_int_equal(backend_save(&training.backend, parameters, NULL, NULL, NULL), 0);
-    training_end(&training);
-    return parameters;
-}
-
-/* Ranks may have different numbers of threads, and must stay the same. */
-static void threads_do_not_change_the_norm(void **unused)
-{
-    struct plugin_choice choice;
-    const bool absent = backend_choose("cpu", NULL, &choice);
-
-    (void)unused;
-    plugin_release(&choice);
-    if (absent)
-        skip();
-    struct graph *graph = small();
-    float *one = clip_by_threads(graph, 1), *three = clip_by_threads(graph, 3);
-    assert_memory_equal(one, three, graph->parameter_floats * sizeof *one);
-    free(one);
-    free(three);
-    graph_destroy(graph);
 }
 
 int main(void)

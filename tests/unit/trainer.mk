@@ -48,7 +48,8 @@ endif
 
 # These test every backend in the build.
 UNIT_TESTS += tests/unit/test_backend
-tests_unit_test_backend_SOURCES = tests/unit/test_backend.c tests/unit/allocations.h \
+tests_unit_test_backend_SOURCES = tests/unit/test_backend.c tests/unit/backend_updates.c \
+	tests/unit/backends.h tests/unit/allocations.h \
 	tests/unit/training.h tests/unit/unit.h
 tests_unit_test_backend_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
 
