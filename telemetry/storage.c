@@ -293,7 +293,7 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     else if (storage->cut_off)
         snprintf(share->reason, sizeof share->reason, "the files are on too many file systems");
     else if (blind)
-        snprintf(share->reason, sizeof share->reason, "%s at %.80s: %s", blind->type, blind->point,
+        snprintf(share->reason, sizeof share->reason, "%s at %.70s: %s", blind->type, blind->point,
                  why);
     else if (remote && !local && parts->server_known)
         tell(share, true, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
