@@ -45,10 +45,10 @@ static const struct option_spec uring_options[] = {
     {.name = "readahead",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct uring_settings, readahead),
-     .fallback = "auto",
+     .fallback = "no",
      .choices = readahead_choices,
      .summary = "let the kernel read ahead (auto: if each file is read from front to back, and "
-                "the kernel reads 4 MiB or more ahead)"},
+                "the kernel reads 4 MiB or more ahead; slower on VMs that report free memory)"},
     {FLAG(registered, "register files and, with direct, buffers"), .fallback = "yes"},
     {FLAG(sqpoll, "submit by a kernel thread: fewer system calls, one more busy core")},
     {FLAG(iopoll, "poll for completions (NVMe with poll queues, and direct)")},

@@ -147,10 +147,11 @@ static void the_kernel_reads_ahead_of_what_is_read_in_order(void **unused)
         const char *reader;
         bool in_order, may;
     } cases[] = {
-        {"uring", true, true},
+        {"uring", true, false},
+        {"uring:readahead=auto", true, true},
         {"uring:readahead=yes", true, true},
         {"uring:readahead=no", true, false},
-        {"uring:direct=yes", true, false},
+        {"uring:direct=yes,readahead=auto", true, false},
         {"uring", false, false},
         {"uring:readahead=auto", false, false},
         {"uring:readahead=yes", false, false},
