@@ -219,7 +219,7 @@ static void ended(const char *backend, struct graph *graph)
     training_load(&other);
     training_batch(&training, 0);
     training_batch(&other, 0);
-    if (!training.backend.ops->on_device) {
+    if (!backend_ops_of(training.choice.plugin)->on_device) {
         assert_int_equal(backend_infer(&other.backend, &other.batch, whole, NULL), 0);
         training.batch.tick = count_down;
         training.batch.tick_context = &left;
