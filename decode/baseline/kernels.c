@@ -14,13 +14,15 @@ int baseline_kernels_best_level(void)
 #endif
 }
 
-progressive_decode_ac *baseline_kernels_refine_ac(const struct kernels *kernels)
+const struct kernels *baseline_kernels_progressive(const struct kernels *kernels)
 {
 #if defined KERNELS_X86
     if (__builtin_cpu_is("amdfam17h"))
-        return baseline_kernels_c.refine_ac;
+        return &baseline_kernels_c;
+    if (kernels == &baseline_kernels_avx512)
+        return &baseline_kernels_avx2;
 #endif
-    return kernels->refine_ac;
+    return kernels;
 }
 
 const struct kernels *baseline_kernels_of(int level)

@@ -14,7 +14,7 @@
 struct kernels {
     entropy_run *run;
     entropy_skip *skip;
-    progressive_decode_ac *first_ac, *refine_ac;
+    progressive_decode_ac *first_ac, *refine_ac;                /* not of every level: see below */
     idct_each *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;
     colour_double *twice;
@@ -37,7 +37,9 @@ extern const struct kernels baseline_kernels_neon;
 int baseline_kernels_best_level(void);
 const struct kernels *baseline_kernels_of(int level);
 
-/* Zen 1 and 2 deposit bits (PDEP) by microcode, some cycles each. */
-progressive_decode_ac *baseline_kernels_refine_ac(const struct kernels *kernels);
+/* Whose scans of progressive images to use. Zen 1 and 2 deposit bits (PDEP) by microcode, some
+ * cycles each; for AVX-512 gcc keeps what does not fit into registers in vectors: 1.1 times as
+ * long. */
+const struct kernels *baseline_kernels_progressive(const struct kernels *kernels);
 
 #endif

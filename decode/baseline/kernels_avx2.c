@@ -156,6 +156,34 @@ BASELINE_TARGET static inline void avx2_more_pixels(uint8_t *at, const __m256i v
     }
 }
 
+#define PROGRESSIVE_ENLARGE(block, mask, negative, unit) avx2_enlarge(block, mask, negative, unit)
+
+/* All ones where the lowest 16 bits are. */
+BASELINE_TARGET static inline __m256i avx2_spread(uint64_t mask)
+{
+    const __m256i places =
+        _mm256_setr_epi16(1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9,
+                          1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, (int16_t)(1 << 15));
+
+    return _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16((int16_t)mask), places), places);
+}
+
+BASELINE_TARGET static inline void avx2_enlarge(int16_t *block, uint64_t mask, uint64_t negative,
+                                                int32_t unit)
+{
+    const __m256i more = _mm256_set1_epi16((int16_t)unit);
+
+    for (int part = 0; part < 64; part += 16) {
+        __m256i *const at = (void *)(block + part);
+        const __m256i values = _mm256_loadu_si256(at);
+        const __m256i sign =
+            _mm256_or_si256(_mm256_srai_epi16(values, 15), avx2_spread(negative >> part));
+        const __m256i wanted = _mm256_and_si256(avx2_spread(mask >> part), more);
+        _mm256_storeu_si256(
+            at, _mm256_add_epi16(values, _mm256_sub_epi16(_mm256_xor_si256(wanted, sign), sign)));
+    }
+}
+
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
 #include "decode/baseline/progressive_template.h"

@@ -14,7 +14,6 @@
 #define BASELINE_TARGET \
     __attribute__((target("avx2,bmi,bmi2,lzcnt,avx512f,avx512bw,avx512vl,avx512dq")))
 #define BASELINE_EXTRACT(value, where) __bextr_u64(value, where)
-#define BASELINE_DEPOSIT(bits, mask) _pdep_u64(bits, mask)
 #define BASELINE_AT_END(entry, a, x, b, y, c, z) BASELINE_CMOVS(entry, a, x, b, y, c, z)
 #define IDCT_VECTOR __m512i
 #define IDCT_LANES 4
@@ -151,15 +150,12 @@ BASELINE_TARGET static inline void avx512_more_pixels(uint8_t *at, const __m512i
 
 #include "decode/baseline/entropy_template.h"
 #include "decode/baseline/colour_template.h"
-#include "decode/baseline/progressive_template.h"
 #include "decode/baseline/idct_template.h"
 #include "decode/baseline/reduced_template.h"
 
 const struct kernels baseline_kernels_avx512 = {
     .run = avx512_run,
     .skip = avx512_skip,
-    .first_ac = avx512_first_ac,
-    .refine_ac = avx512_refine_ac,
     .idct = avx512_idct,
     .idct_to_four = avx512_to_four,
     .idct_to_two = avx512_to_two,

@@ -59,10 +59,10 @@ static bool decode_blocks(struct progressive_pass *pass, uint32_t component, siz
                                       .low = head->low,
                                       .ended = &pass->ended};
 
-    if (head->first && head->high)
-        return baseline_kernels_refine_ac(decoder->kernels)(&ac, index, end);
+    const struct kernels *kernels = baseline_kernels_progressive(decoder->kernels);
+
     if (head->first)
-        return decoder->kernels->first_ac(&ac, index, end);
+        return (head->high ? kernels->refine_ac : kernels->first_ac)(&ac, index, end);
     struct bits bits = bits_begin(&decoder->stream);
     for (; index < end; index++)
         if (bits_are_used_up(&bits) || !decode_dc(pass, &bits, component, index))

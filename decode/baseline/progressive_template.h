@@ -4,6 +4,7 @@
  * a row. Compiled by kernels_LEVEL.c, which defines
  *     BASELINE_DEPOSIT(bits, mask)  the lowest bits, in order, at the places that the mask has; by
  *                                   default in plain C
+ *     PROGRESSIVE_ENLARGE(block, mask, negative, unit)  see below; likewise
  *
  * Where the zeros are, and which coefficients get a bit, are masks of a block: a branch for each
  * would be mispredicted half of the time.
@@ -122,6 +123,10 @@ BASELINE_TARGET static inline uint64_t BASELINE_NAME(take_bits)(struct bits *bit
     return set;
 }
 
+#ifndef PROGRESSIVE_ENLARGE
+#define PROGRESSIVE_ENLARGE(block, mask, negative, unit) \
+    BASELINE_NAME(enlarge)(block, mask, negative, unit)
+
 /* One unit away from zero, for the coefficients of a mask; from zero to a negative one for those of
  * another. All 64 as vectors: which ones is as good as random. */
 BASELINE_TARGET static inline void BASELINE_NAME(enlarge)(int16_t *block, uint64_t mask,
@@ -142,6 +147,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(enlarge)(int16_t *block, uint64
         }
     }
 }
+#endif
 
 BASELINE_TARGET static inline bool BASELINE_NAME(refine)(struct bits *bits,
                                                          const struct progressive_ac *ac,
@@ -178,7 +184,7 @@ BASELINE_TARGET static inline bool BASELINE_NAME(refine)(struct bits *bits,
     if (mask == 0 && added)
         memset(block, 0, sizeof ac->stored->ac[index]);
     if (set | added)
-        BASELINE_NAME(enlarge)(block, set | added, negative, unit);
+        PROGRESSIVE_ENLARGE(block, set | added, negative, unit);
     ac->stored->nonzero[index] = mask | added;
     return true;
 }
@@ -196,7 +202,7 @@ BASELINE_TARGET static bool BASELINE_NAME(refine_ac)(const struct progressive_ac
             if (mask) {
                 bits_refill(&bits);
                 const uint64_t set = BASELINE_NAME(take_bits)(&bits, mask);
-                BASELINE_NAME(enlarge)(ac->stored->ac[index], set, 0, 1 << ac->low);
+                PROGRESSIVE_ENLARGE(ac->stored->ac[index], set, 0, 1 << ac->low);
             }
         } else if (bits_are_used_up(&bits) || !BASELINE_NAME(refine)(&bits, ac, index, &ended)) {
             return false;
