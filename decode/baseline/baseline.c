@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { ALIGNMENT = 64, MARGIN = 64 };
+enum { PROGRESSIVE_PIXELS = 1 << 28 }; /* up to 6.5 bytes each, which 32 bits can count */
 
 static int level_limit = -1;
 
@@ -146,7 +147,9 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 {
     struct markers *markers = &decoder->markers;
 
-    if (baseline_markers_parse(markers, jpeg, bytes))
+    if (baseline_markers_parse(markers, jpeg, bytes) ||
+        (markers->is_progressive &&
+         (uint64_t)markers->width * markers->height > PROGRESSIVE_PIXELS))
         return BASELINE_OTHER;
     decoder->bytes = jpeg;
     decoder->count = bytes;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/baseline/progressive.h"
+
 #include "decode/baseline/bits.h"
 #include "decode/baseline/mcus.h"
 
@@ -58,7 +60,6 @@ static bool decode_blocks(struct progressive_pass *pass, uint32_t component, siz
                                       .last = head->last,
                                       .low = head->low,
                                       .ended = &pass->ended};
-
     const struct kernels *kernels = baseline_kernels_progressive(decoder->kernels);
 
     if (head->first)

@@ -475,6 +475,28 @@ static void wrong_points_do_no_harm(void **unused)
     }
 }
 
+/* Their coefficients could be more bytes than 32 bits count. */
+static void huge_progressive_images_are_left_to_libjpeg(void **unused)
+{
+    struct baseline *decoder = baseline_create();
+    struct baseline_image image;
+    struct made made;
+    size_t at;
+
+    (void)unused;
+    dice = random_start(1);
+    for (made = make(); !is_progressive; made = make())
+        free(made.bytes);
+    assert_true((at = find_marker(&made, 0xc2, 0xc2, 0)));
+    assert_int_equal(baseline_open(decoder, made.bytes, made.count, &image), 0);
+    memcpy(made.bytes + at + 5, (const uint8_t[]){0x40, 0, 0x40, 1}, 4); /* 2^28 pixels, and more */
+    assert_int_equal(baseline_open(decoder, made.bytes, made.count, &image), BASELINE_OTHER);
+    made.bytes[at + 8] = 0;
+    assert_int_equal(baseline_open(decoder, made.bytes, made.count, &image), 0);
+    free(made.bytes);
+    baseline_destroy(decoder);
+}
+
 /* ---- one image by hand ---- */
 
 struct writer {
@@ -611,6 +633,7 @@ int main(void)
         cmocka_unit_test(pixels_equal_those_of_libjpeg),
         cmocka_unit_test(mutated_images_equal_or_are_left_to_libjpeg),
         cmocka_unit_test(wrong_points_do_no_harm),
+        cmocka_unit_test(huge_progressive_images_are_left_to_libjpeg),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
