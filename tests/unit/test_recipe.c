@@ -172,6 +172,15 @@ static void a_checkpoint_comes_back(void **unused)
     assert_memory_equal(&found, &sample, sizeof sample);
 }
 
+static char *write_and_load(const char *path, struct arrays *arrays, size_t *bytes)
+{
+    char *whole;
+
+    assert_int_equal(checkpoint_write(path, &sample, arrays->floats), 0);
+    assert_int_equal(file_load(path, 1 << 20, &whole, bytes), 0);
+    return whole;
+}
+
 /* Version 1 had no settings; everything else was where it is now. */
 static void the_first_version_is_still_read(void **unused)
 {
@@ -184,8 +193,7 @@ static void the_first_version_is_still_read(void **unused)
 
     (void)unused;
     fill(&arrays);
-    assert_int_equal(checkpoint_write(path, &sample, arrays.floats), 0);
-    assert_int_equal(file_load(path, 1 << 20, &whole, &bytes), 0);
+    whole = write_and_load(path, &arrays, &bytes);
     assert_int_equal(bytes, SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES + sizeof arrays + 4);
     bytes -= CHECKPOINT_SETTINGS_BYTES;
     memmove(whole + SETTINGS_AT, whole + SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES, sizeof arrays);
@@ -214,8 +222,7 @@ static void damage_is_noticed(void **unused)
 
     (void)unused;
     fill(&arrays);
-    assert_int_equal(checkpoint_write(path, &sample, arrays.floats), 0);
-    assert_int_equal(file_load(path, 1 << 20, &whole, &bytes), 0);
+    whole = write_and_load(path, &arrays, &bytes);
     for (size_t at = 0; at < bytes; at += at < 160 ? 1 : 97) {
         FILE *file = fopen(path, "we");
         whole[at] = (char)(whole[at] ^ 4);
