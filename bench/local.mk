@@ -80,10 +80,10 @@ EXTRA_DIST += bench/curve.py bench/nodes.py bench/predict.py bench/shuffle-learn
 # Needs a GPU. bench/device.sh runs it all, from here or from the folder of `make portable`.
 noinst_PROGRAMS += bench/device_steps
 bench_device_steps_SOURCES = bench/device_steps.c
-bench_device_steps_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(LIBIOBENCH_LIBS)
+bench_device_steps_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(MODULE_HOST_LIBS)
 noinst_PROGRAMS += bench/device_decode
 bench_device_decode_SOURCES = bench/device_decode.c
-bench_device_decode_LDADD = $(LIBIOBENCH_LIBS)
+bench_device_decode_LDADD = $(MODULE_HOST_LIBS)
 EXTRA_DIST += bench/device.sh bench/device_torch.py
 if HAVE_CUDA
 noinst_PROGRAMS += bench/device_kernels

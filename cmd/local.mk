@@ -47,7 +47,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/sweep_live.c cmd/sweep_live.h cmd/sweep_load.c cmd/sweep_report.c \
 	cmd/sweep_scaling.c cmd/sweep_scaling.h \
 	cmd/synthetic.c cmd/synthetic.h
-iobench_LDADD = $(LIBIOBENCH_LIBS)
+iobench_LDADD = $(MODULE_HOST_LIBS)
 
 # Studies are data: studies/embed.sh converts their files to one array.
 nodist_libiobench_a_SOURCES += study_shipped.c

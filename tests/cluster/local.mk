@@ -9,7 +9,7 @@ EXTRA_DIST += $(CLUSTER_TESTS) tests/cluster/cluster.sh
 if HAVE_MPI
 check_PROGRAMS += tests/cluster/ranks tests/cluster/steps
 tests_cluster_ranks_SOURCES = tests/cluster/ranks.c
-tests_cluster_ranks_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(LIBIOBENCH_LIBS)
+tests_cluster_ranks_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(MODULE_HOST_LIBS)
 tests_cluster_steps_SOURCES = tests/cluster/steps.c
 tests_cluster_steps_LDADD = $(MPI_RANKS_LIBS) $(LIBIOBENCH_LIBS)
 endif

@@ -29,7 +29,7 @@ tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_quantise
 tests_unit_test_quantise_SOURCES = tests/unit/test_quantise.c tests/unit/training.h tests/unit/unit.h
-tests_unit_test_quantise_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
+tests_unit_test_quantise_LDADD = $(CPU_LIBS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 
 if HAVE_DNNL
 UNIT_TESTS += tests/unit/test_cpu
@@ -51,17 +51,17 @@ UNIT_TESTS += tests/unit/test_backend
 tests_unit_test_backend_SOURCES = tests/unit/test_backend.c tests/unit/backend_updates.c \
 	tests/unit/backends.h tests/unit/allocations.h \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_backend_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
+tests_unit_test_backend_LDADD = $(CPU_LIBS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 
 UNIT_LONG += tests/unit/test_trainer_golden
 tests_unit_test_trainer_golden_SOURCES = tests/unit/test_trainer_golden.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_trainer_golden_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
+tests_unit_test_trainer_golden_LDADD = $(CPU_LIBS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 
 UNIT_TESTS += tests/unit/test_overfit
 tests_unit_test_overfit_SOURCES = tests/unit/test_overfit.c \
 	tests/unit/training.h tests/unit/unit.h
-tests_unit_test_overfit_LDADD = $(CPU_LIBS) $(UNIT_LIBS)
+tests_unit_test_overfit_LDADD = $(CPU_LIBS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 
 UNIT_TESTS += tests/unit/test_recipe
 tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c tests/unit/folder.h tests/unit/unit.h
