@@ -53,6 +53,17 @@ int runtime_usable(void)
     return count > 0 ? 0 : fail(ENODEV, "CUDA finds no GPU");
 }
 
+/* DDR: two transfers per clock. */
+static double memory_rate(uint32_t device)
+{
+    int clock_khz = 0, bus_bits = 0;
+
+    if (cudaDeviceGetAttribute(&clock_khz, cudaDevAttrMemoryClockRate, (int)device) ||
+        cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, (int)device))
+        return 0;
+    return 2.0 * clock_khz * bus_bits / 8;
+}
+
 int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
 {
     struct cudaDeviceProp properties;
@@ -77,6 +88,7 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
         .multiprocessors = (uint32_t)properties.multiProcessorCount,
         .driver = (uint32_t)driver,
         .memory_bytes = properties.totalGlobalMem,
+        .memory_rate = memory_rate(device),
         .captures = true,
     };
     snprintf(runtime->name, sizeof runtime->name, "%.63s", properties.name);

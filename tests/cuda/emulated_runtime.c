@@ -304,6 +304,7 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
     *runtime = (struct runtime){.device = device,
                                 .capability = 90,
                                 .multiprocessors = 132,
+                                .memory_rate = 1e6,
                                 .captures = true,
                                 .name = "emulated"};
     const char *late = getenv("IOBENCH_EMULATED_LATE_US");

@@ -177,7 +177,7 @@ static int start(const void *context, uint32_t which, const struct dnn_tensors *
 static int choose(const struct candidate *candidate, uint32_t count, uint32_t *chosen,
                   char wrong[DNN_WRONG_BYTES])
 {
-    const struct dnn_candidates candidates = {start, candidate, count};
+    const struct dnn_candidates candidates = {start, candidate, count, false};
     struct dnn_trial trial;
     double milliseconds = 0;
 
@@ -297,8 +297,8 @@ static void int8_is_checked(void **unused)
                                     .window = three,
                                     .fusion = DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED |
                                               DNN_RESCALED};
-    const struct dnn_candidates right = {start_int8, &shape, 1};
-    const struct dnn_candidates unrectified = {start_int8_unrectified, &shape, 1};
+    const struct dnn_candidates right = {start_int8, &shape, 1, false};
+    const struct dnn_candidates unrectified = {start_int8_unrectified, &shape, 1, false};
     char wrong[DNN_WRONG_BYTES];
     struct dnn_trial trial;
     double milliseconds;

@@ -91,14 +91,21 @@ static int keep_final(void *context, uint64_t done)
 
 static void final_gradients(const char *backend, struct graph *graph)
 {
-    struct training training;
+    const struct backend_config config = {.graph = graph,
+                                          .batch_size = BATCH,
+                                          .training = true,
+                                          .seed = 5,
+                                          .gradients_on_host = true,
+                                          .exchanged_by_host = true};
+    struct training training = {.graph = graph};
     struct backend_memory memory;
     struct backend_loss loss;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_open(&training, backend, &config);
     training_load(&training);
     training_batch(&training, 0);
     backend_memory(&training.backend, &memory);
+    assert_false(memory.on_device);
     struct watched watched = {memory.gradients, calloc(graph->parameter_floats, sizeof(float)), 0,
                               0};
     assert_int_equal(

@@ -33,7 +33,6 @@ struct dnn_found {
     char key[KEY_BYTES];
     struct dnn_shape shape;
     cudnnBackendDescriptor_t plan; /* NULL: no engine supports the shape */
-    double milliseconds;
 };
 
 struct dnn {
@@ -225,10 +224,10 @@ static int start_rival(const void *context, uint32_t which, const struct dnn_ten
 
 /* Move the fastest plan that computes the right numbers to the front. */
 static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
-                   uint32_t count, struct dnn_found *winner)
+                   uint32_t count, bool timed, struct dnn_found *winner)
 {
     const struct rivals rivals = {dnn, shape, plans};
-    const struct dnn_candidates candidates = {start_rival, &rivals, count};
+    const struct dnn_candidates candidates = {start_rival, &rivals, count, timed};
     struct dnn_trial trial;
     char wrong[DNN_WRONG_BYTES] = "";
     uint64_t most = 0;
@@ -241,7 +240,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     }
     int code = dnn_trial_open(&trial, dnn->config.runtime, shape, most);
     if (code == 0)
-        code = dnn_trial_choose(&trial, &candidates, &chosen, &winner->milliseconds, wrong);
+        code = dnn_trial_choose(&trial, &candidates, &chosen, &winner->known.milliseconds, wrong);
     dnn_trial_close(&trial);
     if (wrong[0] && !dnn->wrong[0])
         snprintf(dnn->wrong, sizeof dnn->wrong, "%s", wrong);
@@ -263,7 +262,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no cuDNN engine makes a plan");
     if (dnn->config.runtime)
-        code = compete(dnn, &plan->shape, plans, count, plan);
+        code = compete(dnn, &plan->shape, plans, count, dnn->config.tournament > 1, plan);
     plan->plan = code ? NULL : plans[0];
     plan->known.candidates = count;
     for (uint32_t i = code ? 0 : 1; i < count; i++)
@@ -296,7 +295,7 @@ static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_fo
     cudnnBackendDescriptor_t config;
 
     if (!dnn_choices_get(dnn->kept, plan->key, &choice, &plan->known.candidates,
-                         &plan->milliseconds))
+                         &plan->known.milliseconds))
         return false;
     plan->known.engine = choice.engine;
     int failed = dnn_graph_make(&graph, dnn->handle, shape);
@@ -310,7 +309,7 @@ static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_fo
                         plan->known.workspace_bytes > workspace_limit_bytes))
         failed = -ENOTSUP;
     if (failed == 0 && dnn->config.runtime)
-        failed = compete(dnn, shape, &plan->plan, 1, plan);
+        failed = compete(dnn, shape, &plan->plan, 1, false, plan);
     *code = failed == -ENOMEM ? failed : 0;
     if (failed) {
         dnn_destroy(plan->plan);
@@ -331,7 +330,7 @@ static int remember(struct dnn *dnn, struct dnn_found *plan)
     plan->known.engine = code ? -1 : choice.engine;
     if (code == 0)
         code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->known.candidates,
-                               plan->milliseconds);
+                               plan->known.milliseconds);
     dnn->changed = dnn->changed || code == 0;
     return code;
 }

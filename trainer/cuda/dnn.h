@@ -31,6 +31,7 @@ struct dnn_plan {
     uint64_t workspace_bytes;
     int64_t engine;      /* its number in cuDNN */
     uint32_t candidates; /* engines that support the shape */
+    double milliseconds; /* of a run, queued behind others; 0: not timed */
 };
 
 /* Return the best plan for a shape, always the same; dnn owns it. NULL with a reason: *code is

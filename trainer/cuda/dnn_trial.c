@@ -124,9 +124,10 @@ int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candi
 {
     double times[DNN_CONFIGS_MAX] = {0};
     bool dropped[DNN_CONFIGS_MAX] = {false};
+    const bool timed = candidates->timed || candidates->count > 1;
 
     wrong[0] = '\0';
-    if (candidates->count > 1)
+    if (timed)
         for (uint32_t i = 0; i < candidates->count; i++)
             time_candidate(trial, candidates, i, &times[i]); /* one that fails is the slowest */
     for (uint32_t tried = 0; tried < candidates->count; tried++) {
@@ -139,7 +140,7 @@ int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candi
         if (code)
             return code;
         *chosen = best;
-        if (candidates->count > 1)
+        if (timed)
             *milliseconds = isfinite(times[best]) ? times[best] : 0;
         if (!reason[0])
             return 0;

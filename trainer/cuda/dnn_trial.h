@@ -16,6 +16,7 @@ struct dnn_candidates {
     int (*start)(const void *context, uint32_t which, const struct dnn_tensors *tensors);
     const void *context;
     uint32_t count;
+    bool timed; /* a single one, too */
 };
 
 struct dnn_trial {
@@ -31,7 +32,7 @@ int dnn_trial_open(struct dnn_trial *trial, const struct runtime *runtime,
                    const struct dnn_shape *shape, uint64_t workspace_bytes);
 void dnn_trial_close(struct dnn_trial *trial);
 
-/* Choose the fastest candidate whose results are right; a single one is not timed. -ENOTSUP: none
+/* Choose the fastest candidate whose results are right. -ENOTSUP: none
  * is. wrong: what the first of those that computes something else does, or why it does not run,
  * also if another one was chosen; "": none. */
 int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candidates,

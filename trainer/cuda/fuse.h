@@ -15,8 +15,10 @@
  * it, and a sum and ReLU after that; a convolution with a bias can add it and apply ReLU, in
  * training too.
  *
- * The choice is a rule, not a measurement: fuse as much as cuDNN has engines for, unless the
- * engine's workspace undoes what the fusion saves.
+ * On a device the fastest is chosen: an engine that fuses, by the time it took when it was chosen,
+ * or one that does not and the steps of our own around it, by the bytes they move. Where engines
+ * were not timed, the choice is a rule: fuse as much as cuDNN has engines for, unless the engine's
+ * workspace undoes what the fusion saves.
  */
 #ifndef IOBENCH_TRAINER_CUDA_FUSE_H
 #define IOBENCH_TRAINER_CUDA_FUSE_H
