@@ -44,8 +44,7 @@ static const struct option_spec cuda_options[] = {
      .minimum = 1, .maximum = 64, .summary = "engines timed per layer; 1: cuDNN's choice"},
     {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",
      .choices = fusions,
-     .summary =
-         "BN and ReLU in convolutions: where it is faster, nowhere, or wherever possible"},
+     .summary = "BN and ReLU in convolutions: where it is faster, nowhere, or wherever possible"},
     {"loss-scale", 0, OPTION_COUNT, offsetof(struct cuda_settings, loss_scale), .fallback = "1",
      .minimum = 1, .maximum = 32768,
      .summary = "with fp16, multiply the loss by this, and divide the gradients of weights again: "
