@@ -8,6 +8,21 @@ if command -v ldd >/dev/null && ldd "$IOBENCH" >libraries 2>/dev/null; then
     ! grep -E 'libdnnl|libmpi|libarchive|libxml2|libibverbs|libcuda' libraries || die "it links them"
 fi
 
+# ---- every program that loads modules has all that they take from the program ----
+BUILD=${IOBENCH%/*}
+if command -v nm >/dev/null; then
+    nm --defined-only "$BUILD/libiobench.a" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] //p' | sort -u >ours
+    for program in iobench bench/device_steps bench/device_decode tests/cuda/test_cuda tests/cluster/ranks \
+        tests/unit/test_backend tests/unit/test_quantise tests/unit/test_overfit tests/unit/test_trainer_golden; do
+        [ -f "$BUILD/$program" ] || continue
+        nm -D --defined-only "$BUILD/$program" | sed 's/.* //' | sort -u >has
+        for module in "$BUILD"/iobench-*.so; do
+            nm -D --undefined-only "$module" | sed 's/.* //' | sort -u | comm -12 - ours | comm -23 - has >lacking
+            [ ! -s lacking ] || die "$program lacks what $module takes from it: $(cat lacking)"
+        done
+    done
+fi
+
 # ---- alone in a folder: all that needs no module works, the rest says what is not there ----
 mkdir alone
 cp "$IOBENCH" alone/
