@@ -20,11 +20,11 @@ int __lsan_is_turned_off(void)
 
 enum { BATCH = 64, SHAPES_MAX = 64 };
 
-/* The distinct convolutions of the network; the image has 8 channels. */
+/* The distinct convolutions of the network; the image has 4 channels. */
 static uint32_t convolutions(struct kernel_window *shapes)
 {
     struct graph *graph = network_build(network_find("resnet50"), 224, 1000);
-    struct cuda_model model = {.graph = graph, .type = DEVICE_FP16, .image_channels = 8};
+    struct cuda_model model = {.graph = graph, .type = DEVICE_FP16};
     uint32_t count = 0;
 
     assert_non_null(graph);
@@ -78,12 +78,13 @@ static const struct form {
     {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED | DNN_DUAL, true, 80},
 };
 
-/* Known: the stem, with 8 channels and a window of 7, fuses backward on an A100 only, which is
+/* Known: the stem, with 4 channels and a window of 7, fuses backward on an A100 only, which is
  * never asked for. */
 static void fuse_as_known(struct dnn *dnn, uint32_t capability, const struct form *form,
                           const struct kernel_window *w)
 {
-    const bool stem = w->in_channels == 8, wanted = !stem && capability >= form->since;
+    const bool stem = w->in_channels == CUDA_IMAGE_CHANNELS,
+               wanted = !stem && capability >= form->since;
 
     if ((stem && form->kind != DNN_FORWARD) || (form->single && (w->height > 1 || w->stride > 1)))
         return;

@@ -21,7 +21,7 @@ static void add_input(struct cuda_builder *builder, const struct cuda_block *own
                                           .width = shape->width,
                                           .source_height = shape->height,
                                           .source_width = shape->width,
-                                          .channels = model->image_channels};
+                                          .channels = CUDA_IMAGE_CHANNELS};
     for (int c = 0; c < 3; c++) {
         step.input.to.mean[c] = backend_mean[c];
         step.input.to.deviation[c] = backend_deviation[c];

@@ -38,7 +38,7 @@ static uint64_t copy_numbers(const struct cuda_model *model,
     uint64_t outputs, channels, plane;
 
     weight_shape(model, parameter, &outputs, &channels, &plane);
-    return node->inputs[0] == 0 ? outputs * plane * model->image_channels : parameter->count;
+    return node->inputs[0] == 0 ? outputs * plane * CUDA_IMAGE_CHANNELS : parameter->count;
 }
 
 /* cuDNN needs weights aligned to 16 bytes. */
@@ -219,7 +219,7 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
             .type = model->type,
             .gradient_type = copied ? model->type : DEVICE_FP32,
             .channels = channels,
-            .padded = padded ? model->image_channels : channels,
+            .padded = padded ? CUDA_IMAGE_CHANNELS : channels,
             .decay = decays[parameter->decay],
             .first_chunk = chunk,
             .chunk_count = cuda_chunks_of(parameter->count)};
@@ -308,7 +308,6 @@ static void describe(struct cuda_model *model, const struct cuda_settings *setti
     model->settings = settings;
     model->config = *config;
     model->type = types[settings->precision];
-    model->image_channels = model->type == DEVICE_FP32 ? 4 : 8;
 }
 
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
@@ -442,7 +441,7 @@ int cuda_model_save(const struct cuda_model *model, float *parameters, float *mo
 
 uint32_t cuda_channels(const struct cuda_model *model, uint32_t node)
 {
-    return node == 0 ? model->image_channels : model->graph->nodes[node].shape.channels;
+    return node == 0 ? CUDA_IMAGE_CHANNELS : model->graph->nodes[node].shape.channels;
 }
 
 uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
