@@ -30,6 +30,8 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
     const bool allowed[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {
         [CUDNN_NUMERICAL_NOTE_TENSOR_CORE] = low, /* with FP32 tensors: TF32 */
         [CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS] = low,
+        /* partial sums in FP16 or BF16: dnn_verify() says whether they are right */
+        [CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION] = shape->type != DEVICE_FP32,
         [CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC] = !deterministic,
         [CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP] = true};
     for (int64_t i = 0; i < note_count && fit; i++)

@@ -12,7 +12,10 @@
 enum {
     ROUNDS = 2,
     LAUNCHES = 8, /* of a round: queued, as in a step */
+    SLOW = 2,
 };
+
+static const double start_ms = 0.05; /* a single launch also waits for the host */
 
 static int fill(const struct dnn_trial *trial, enum dnn_tensor which)
 {
@@ -62,26 +65,40 @@ static int start(const struct dnn_trial *trial, const struct dnn_candidates *can
     return candidates->start(candidates->context, which, &trial->tensors);
 }
 
-static int time_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                          uint32_t which, double *milliseconds)
+static int time_launches(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                         uint32_t which, int launches, double *milliseconds)
 {
     void *stream = trial->runtime->stream;
+    double elapsed = 0;
+    int code = runtime_event_record(trial->first, stream);
+
+    for (int launch = 0; launch < launches && code == 0; launch++)
+        code = start(trial, candidates, which);
+    if (code == 0)
+        code = runtime_event_record(trial->last, stream);
+    if (code == 0)
+        code = runtime_event_synchronise(trial->last);
+    if (code == 0)
+        code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
+    *milliseconds = elapsed / launches;
+    return code;
+}
+
+/* best: of those before. One that is far slower is not measured any better: some take a hundred
+ * times as long as the best. */
+static int time_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                          uint32_t which, double best, double *milliseconds)
+{
     int code = start(trial, candidates, which); /* warm */
 
-    *milliseconds = INFINITY;
+    if (code == 0)
+        code = time_launches(trial, candidates, which, 1, milliseconds);
+    if (code == 0 && *milliseconds > SLOW * best + start_ms)
+        return 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
-        double elapsed = 0;
-        code = runtime_event_record(trial->first, stream);
-        for (int launch = 0; launch < LAUNCHES && code == 0; launch++)
-            code = start(trial, candidates, which);
-        if (code == 0)
-            code = runtime_event_record(trial->last, stream);
-        if (code == 0)
-            code = runtime_event_synchronise(trial->last);
-        if (code == 0)
-            code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
-        if (code == 0)
-            *milliseconds = fmin(*milliseconds, elapsed / LAUNCHES);
+        double each = 0;
+        code = time_launches(trial, candidates, which, LAUNCHES, &each);
+        *milliseconds = i == 0 ? each : fmin(*milliseconds, each);
     }
     if (code)
         *milliseconds = INFINITY;
@@ -125,11 +142,14 @@ int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candi
     double times[DNN_CONFIGS_MAX] = {0};
     bool dropped[DNN_CONFIGS_MAX] = {false};
     const bool timed = candidates->timed || candidates->count > 1;
+    double least = INFINITY;
 
     wrong[0] = '\0';
     if (timed)
-        for (uint32_t i = 0; i < candidates->count; i++)
-            time_candidate(trial, candidates, i, &times[i]); /* one that fails is the slowest */
+        for (uint32_t i = 0; i < candidates->count; i++) { /* one that fails is the slowest */
+            time_candidate(trial, candidates, i, least, &times[i]);
+            least = fmin(least, times[i]);
+        }
     for (uint32_t tried = 0; tried < candidates->count; tried++) {
         char reason[DNN_WRONG_BYTES];
         uint32_t best = candidates->count;
