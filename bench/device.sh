@@ -85,10 +85,6 @@ cudnn=$(path_of "$toolkit/lib64" "$toolkit/lib" $wheels)
 [ ! -e $driver/lib64/libcuda.so.1 ] || cudnn=${cudnn:+$cudnn:}$driver/lib64
 [ -z "$cudnn" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cudnn"
 command -v nvidia-smi >/dev/null || PATH=$PATH:$driver/bin
-fused() {
-    run 200 env IOBENCH_SHOW="${1:-}" "$(tool tests/cuda/test_device_fused)"
-}
-
 KILL=5 # seconds after the limit, for what does not end when it is told to
 
 # What a killed mpirun leaves would compute beside what is measured next.
@@ -156,15 +152,17 @@ goal() {
     esac
 }
 
+# At once: they ask what is right, not how fast, and compute little.
 check() {
-    run 60 "$(tool tests/cuda/test_device_kernels)"
-    run 60 "$(tool tests/cuda/test_device_magnitudes)"
-    run 60 "$(tool tests/cuda/test_device_resize)"
-    fused
-    run 60 "$(tool tests/cuda/test_device_trial)"
-    run 120 "$(tool tests/cuda/test_cuda)"
-    run 180 "$(tool tests/unit/test_backend)"
-    run 60 "$(tool tests/unit/test_quantise)"
+    count=0
+    for test in tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_resize \
+        tests/cuda/test_device_fused tests/cuda/test_device_trial tests/cuda/test_cuda tests/unit/test_backend \
+        tests/unit/test_quantise; do
+        count=$((count + 1))
+        run 200 "$(tool $test)" >"$WORK/check$count.txt" 2>&1 &
+    done
+    wait
+    cat "$WORK"/check[1-8].txt
 }
 
 losses() {
@@ -214,7 +212,7 @@ layers() {
 }
 
 fusion() {
-    fused 1
+    run 200 env IOBENCH_SHOW=1 "$(tool tests/cuda/test_device_fused)"
     for fusion in no all auto; do
         steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" "$NETWORK" "${BATCH:-256}" \
             "${RATE_SECONDS:-5}" "$(goal)"
