@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "kernels/device.h"
 #include "kernels/runtime.h"
+#include "trainer/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,18 +99,18 @@ static uint64_t copy(void)
     return 2 * place.tensor_bytes;
 }
 
-static void normalise_to(const char *rows, char *images)
+static void normalise_to(const char *rows, char *images, uint32_t channels)
 {
     const struct device_input input = {DEVICE_FP16, batch,           SIDE,         SIDE, SIDE, SIDE,
-                                       8,           {124, 116, 104}, {58, 57, 57}, NULL};
+                                       channels,    {124, 116, 104}, {58, 57, 57}, NULL};
 
     must(device_normalise(&input, (const uint8_t *)rows, images, runtime.stream));
 }
 
 static uint64_t normalise(void)
 {
-    normalise_to(place.a, place.b);
-    return (uint64_t)batch * SIDE * SIDE * (3 + 8 * 2);
+    normalise_to(place.a, place.b, 4);
+    return (uint64_t)batch * SIDE * SIDE * (3 + 4 * 2);
 }
 
 static uint64_t statistics(void)
@@ -193,40 +194,71 @@ static uint64_t stem_backward(void)
 
 static struct device_parameters parameters;
 
-/* One parameter as large as all together. */
+/* A layer's weight has a copy and gradients in FP16, of the first layer with pixels of 3 channels
+ * padded to 4; parameters of BN and biases have neither. */
+static struct device_parameter make_parameter(const struct graph_parameter *of, bool first,
+                                              uint32_t first_chunk)
+{
+    const bool copied = of->kind == GRAPH_WEIGHT;
+    const uint64_t bytes = 2 * (first ? of->count / 3 * 4 : of->count);
+
+    return (struct device_parameter){
+        .offset = of->offset,
+        .count = of->count,
+        .compute = copied ? memory(bytes) : NULL,
+        .gradient = copied ? memory(bytes) : NULL,
+        .type = DEVICE_FP16,
+        .gradient_type = DEVICE_FP16,
+        .channels = first ? 3 : 1,
+        .padded = first ? 4 : 1,
+        .decay = copied ? DEVICE_DECAY_WEIGHT : DEVICE_DECAY_NONE,
+        .first_chunk = first_chunk,
+        .chunk_count = (uint32_t)((of->count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS)};
+}
+
+static void *send(const void *rows, uint64_t bytes)
+{
+    void *made = memory(bytes);
+
+    must(runtime_copy(made, rows, bytes, runtime.stream));
+    must(runtime_wait(runtime.stream));
+    return made;
+}
+
+/* ResNet-50's. */
 static void make_parameters(void)
 {
-    const uint32_t chunks = (PARAMETERS + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS;
-    struct device_chunk *rows = calloc(chunks, sizeof *rows);
-    struct device_parameter all = {.count = PARAMETERS,
-                                   .compute = memory(2 * (uint64_t)PARAMETERS),
-                                   .gradient = place.a,
-                                   .type = DEVICE_FP16,
-                                   .gradient_type = DEVICE_FP16,
-                                   .channels = 1,
-                                   .padded = 1,
-                                   .decay = DEVICE_DECAY_WEIGHT,
-                                   .chunk_count = chunks};
-    void *on_device = memory(sizeof all), *rows_there = memory(chunks * sizeof *rows);
+    struct graph *graph = network_build(network_find("resnet50"), SIDE, CLASSES);
+    const uint32_t count = graph ? graph->parameter_count : 0;
+    const uint64_t floats = graph ? graph->parameter_floats : 0;
+    const uint64_t most = floats / DEVICE_CHUNK_FLOATS + count;
+    struct device_parameter *all = calloc(count, sizeof *all);
+    struct device_chunk *chunks = calloc(most, sizeof *chunks);
+    uint32_t made = 0;
 
-    must(rows ? 0 : -1);
-    for (uint32_t i = 0; i < chunks; i++) {
-        const uint32_t start = i * DEVICE_CHUNK_FLOATS, left = PARAMETERS - start;
-        rows[i] = (struct device_chunk){
-            .count = left < DEVICE_CHUNK_FLOATS ? left : DEVICE_CHUNK_FLOATS, .start = start};
+    must(all && chunks ? 0 : -1);
+    for (uint32_t i = 0; i < count; i++) {
+        all[i] = make_parameter(&graph->parameters[i], i == 0, made);
+        for (uint64_t at = 0; at < all[i].count; at += DEVICE_CHUNK_FLOATS) {
+            const uint64_t left = all[i].count - at;
+            chunks[made++] = (struct device_chunk){
+                .parameter = i,
+                .count = (uint32_t)(left < DEVICE_CHUNK_FLOATS ? left : DEVICE_CHUNK_FLOATS),
+                .start = all[i].offset + at};
+        }
     }
-    must(runtime_copy(on_device, &all, sizeof all, runtime.stream));
-    must(runtime_copy(rows_there, rows, chunks * sizeof *rows, runtime.stream));
-    must(runtime_wait(runtime.stream));
-    free(rows);
-    parameters = (struct device_parameters){.parameters = on_device,
-                                            .chunks = rows_there,
-                                            .parameter_count = 1,
-                                            .chunk_count = chunks,
-                                            .weights = memory(4 * (uint64_t)PARAMETERS),
-                                            .gradients = memory(4 * (uint64_t)PARAMETERS),
-                                            .momenta = memory(4 * (uint64_t)PARAMETERS),
-                                            .norms = memory(4 * (2 * (uint64_t)chunks + 1))};
+    parameters = (struct device_parameters){.parameters = send(all, count * sizeof *all),
+                                            .chunks = send(chunks, made * sizeof *chunks),
+                                            .parameter_count = count,
+                                            .chunk_count = made,
+                                            .weights = memory(4 * floats),
+                                            .gradients = memory(4 * floats),
+                                            .momenta = memory(4 * floats),
+                                            .norms = memory(4 * (2 * (uint64_t)made + count + 1)),
+                                            .unscale = memory(4)};
+    free(all);
+    free(chunks);
+    graph_destroy(graph);
 }
 
 static uint64_t optimise(void)
@@ -391,7 +423,7 @@ static uint64_t cross_entropy(void)
     return (uint64_t)batch * CLASSES * 2 * 2;
 }
 
-/* Treats the weights as one parameter. LARS reads weights and gradients once more first. */
+/* LARS reads weights and gradients once more first. */
 static uint64_t optimise_lars(void)
 {
     const struct device_update update = {.adapts = true,
@@ -500,7 +532,7 @@ static uint64_t magnitudes(void)
 
     if (!seen) {
         make_images();
-        normalise_to(place.b, place.a);
+        normalise_to(place.b, place.a, 8);
     }
     must(device_magnitudes(DEVICE_FP16, count, place.a, seen, scratch, runtime.stream));
     return 2 * count * 2;
@@ -612,10 +644,9 @@ static void hold(int number, double copy_rate)
 static void make_place(void)
 {
     const struct device_pixels shape = pixels();
-    const uint64_t weights = (uint64_t)PARAMETERS * 2; /* gradient() reads this much of a tensor */
+    const uint64_t bytes = (uint64_t)batch * PLANE * CHANNELS * 2;
 
-    place.tensor_bytes = (uint64_t)batch * PLANE * CHANNELS * 2;
-    const uint64_t bytes = place.tensor_bytes > weights ? place.tensor_bytes : weights;
+    place.tensor_bytes = bytes;
     place.a = memory(bytes);
     place.b = memory(bytes);
     place.c = memory(bytes);

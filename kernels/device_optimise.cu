@@ -8,82 +8,169 @@
 
 namespace {
 
-/* Where number `index` of a parameter is among padded rows. */
-KERNEL_CODE uint64_t padded_place(const device_parameter &parameter, uint64_t index)
-{
-    return parameter.padded == parameter.channels
-               ? index
-               : index / parameter.channels * parameter.padded + index % parameter.channels;
-}
+/* Where a parameter's numbers are in memory: in rows that are padded, or not. */
+struct layout {
+    uint32_t channels, padded;
 
-/* The gradient at an index of the arenas. */
-KERNEL_CODE float gradient_at(const device_parameters &all, const device_parameter &parameter,
-                              uint64_t index, bool collected)
-{
-    if (collected || !parameter.gradient)
-        return all.gradients[index];
-    const uint64_t place = padded_place(parameter, index - parameter.offset);
-    const float given = parameter.gradient_type == DEVICE_FP32
-                            ? ((const float *)parameter.gradient)[place]
-                        : parameter.gradient_type == DEVICE_FP16
-                            ? as_float(((const __half *)parameter.gradient)[place])
-                            : as_float(((const __nv_bfloat16 *)parameter.gradient)[place]);
-    return given * (all.unscale ? *all.unscale : 1);
-}
+    KERNEL_CODE uint32_t place_of(uint32_t number) const
+    {
+        return padded == channels ? number : number / channels * padded + number % channels;
+    }
+    /* W numbers from that one on, which is a multiple of W. */
+    template <int W, class T> KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
+    {
+        lanes<T, W> some;
 
-KERNEL_CODE void store(const device_parameter &parameter, uint64_t index, float value)
+        if (padded == channels)
+            some = lanes<T, W>::read(from + number, 0);
+        else
+            for (int i = 0; i < W; i++)
+                some.at[i] = from[place_of(number + (uint32_t)i)];
+        return floats<W>::of(some);
+    }
+    template <int W, class T>
+    KERNEL_CODE void write(T *to, uint32_t number, const floats<W> &values) const
+    {
+        lanes<T, W> some;
+
+        for (int i = 0; i < W; i++)
+            some.set(i, values.at[i]);
+        if (padded == channels)
+            some.write(to + number, 0);
+        else
+            for (int i = 0; i < W; i++)
+                to[place_of(number + (uint32_t)i)] = some.at[i];
+    }
+};
+
+/* Where the gradients of a parameter are, and what they are to be multiplied by. */
+struct gradients_of {
+    const void *from;
+    enum device_type type;
+    layout rows;
+    float factor;
+
+    KERNEL_CODE gradients_of(const device_parameters &all, const device_parameter &parameter,
+                             bool collected)
+    {
+        const bool given = !collected && parameter.gradient;
+
+        from = given ? parameter.gradient : all.gradients + parameter.offset;
+        type = given ? parameter.gradient_type : DEVICE_FP32;
+        rows = given ? layout{parameter.channels, parameter.padded} : layout{1, 1};
+        factor = given && all.unscale ? *all.unscale : 1;
+    }
+    template <int W> KERNEL_CODE floats<W> read(uint32_t number) const
+    {
+        floats<W> values = type == DEVICE_FP32   ? rows.read<W>((const float *)from, number)
+                           : type == DEVICE_FP16 ? rows.read<W>((const __half *)from, number)
+                                                 : rows.read<W>((const __nv_bfloat16 *)from, number);
+
+        for (int i = 0; i < W; i++)
+            values.at[i] *= factor;
+        return values;
+    }
+};
+
+/* Store the copy that layers read. */
+template <int W>
+KERNEL_CODE void store(const device_parameter &parameter, uint32_t number, const floats<W> &values)
 {
+    const layout rows = {parameter.channels, parameter.padded};
+
     if (!parameter.compute)
         return;
-    index = padded_place(parameter, index);
     if (parameter.type == DEVICE_FP32)
-        ((float *)parameter.compute)[index] = value;
+        rows.write((float *)parameter.compute, number, values);
     else if (parameter.type == DEVICE_FP16)
-        ((__half *)parameter.compute)[index] = number<__half>::from(value);
+        rows.write((__half *)parameter.compute, number, values);
     else
-        ((__nv_bfloat16 *)parameter.compute)[index] = number<__nv_bfloat16>::from(value);
+        rows.write((__nv_bfloat16 *)parameter.compute, number, values);
 }
+
+/* Call kernel.step<W>(parameter, index, ...) for a thread's numbers of a chunk: 4 at once where the
+ * arenas are aligned. More would split what neighbours read and write. */
+template <class Kernel, class... State>
+KERNEL_CODE void walk(const Kernel &kernel, const device_chunk &chunk,
+                      const device_parameter &parameter, uint32_t thread, State &...state)
+{
+    enum { W = 4 };
+    const uint32_t vectors = chunk.start % W == 0 ? chunk.count / W : 0;
+
+    for (uint32_t i = thread; i < vectors; i += KERNEL_THREADS)
+        kernel.template step<W>(parameter, chunk.start + i * W, state...);
+    for (uint32_t i = vectors * W + thread; i < chunk.count; i += KERNEL_THREADS)
+        kernel.template step<1>(parameter, chunk.start + i, state...);
+}
+
+/* The sum over a block's threads, in three phases: they leave their own, some add up a row each,
+ * and one the rows. */
+struct block_sum {
+    enum { ROW = 16 };
+    double of[KERNEL_THREADS];
+
+    KERNEL_CODE void add_row(uint32_t thread)
+    {
+        if (thread < KERNEL_THREADS / ROW)
+            of[thread * ROW] = total(thread * ROW, 1);
+    }
+    KERNEL_CODE double total(uint32_t first = 0, uint32_t step = ROW) const
+    {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < ROW; i++)
+            sum += of[first + i * step];
+        return sum;
+    }
+};
 
 /* norms[chunk]: |weight|^2, norms[chunks + chunk]: |gradient|^2. */
 struct squares {
-    enum { phases = 2 };
+    enum { phases = 3 };
     struct shared_t {
-        double weights[KERNEL_THREADS], gradients[KERNEL_THREADS];
+        block_sum weights, gradients;
     };
     struct local_t {};
     device_parameters all;
 
+    template <int W>
+    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
+                          const gradients_of &from, double &weights, double &gradients) const
+    {
+        const floats<W> w = floats<W>::read(all.weights + index, 0);
+        const floats<W> g = from.read<W>((uint32_t)(index - parameter.offset));
+
+        for (int i = 0; i < W; i++) {
+            weights += (double)w.at[i] * w.at[i];
+            gradients += (double)g.at[i] * g.at[i];
+        }
+    }
+
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
-        const device_chunk chunk = all.chunks[at.block];
-        const device_parameter parameter = all.parameters[chunk.parameter];
-        double weights = 0, gradients = 0;
-
         if (phase == 0) {
-            for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
-                const double w = all.weights[chunk.start + i];
-                const double g = gradient_at(all, parameter, chunk.start + i, all.collected);
-                weights += w * w;
-                gradients += g * g;
-            }
-            shared.weights[at.thread] = weights;
-            shared.gradients[at.thread] = gradients;
+            const device_chunk chunk = all.chunks[at.block];
+            const device_parameter parameter = all.parameters[chunk.parameter];
+            const gradients_of from(all, parameter, all.collected);
+            double weights = 0, gradients = 0;
+            walk(*this, chunk, parameter, at.thread, from, weights, gradients);
+            shared.weights.of[at.thread] = weights;
+            shared.gradients.of[at.thread] = gradients;
+        } else if (phase == 1) {
+            shared.weights.add_row(at.thread);
+            shared.gradients.add_row(at.thread);
         } else if (at.thread == 0) {
-            for (int i = 0; i < KERNEL_THREADS; i++) {
-                weights += shared.weights[i];
-                gradients += shared.gradients[i];
-            }
-            all.norms[at.block] = (float)weights;
-            all.norms[all.chunk_count + at.block] = (float)gradients;
+            all.norms[at.block] = (float)shared.weights.total();
+            all.norms[all.chunk_count + at.block] = (float)shared.gradients.total();
         }
     }
 };
 
 /* norms[2 * chunks + parameters]: the factor of all gradients. */
 struct clip {
-    enum { phases = 2 };
+    enum { phases = 3 };
     struct shared_t {
-        double gradients[KERNEL_THREADS];
+        block_sum gradients;
     };
     struct local_t {};
     device_parameters all;
@@ -91,16 +178,15 @@ struct clip {
 
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
-        double gradients = 0;
-
         if (phase == 0) {
+            double gradients = 0;
             for (uint32_t i = at.thread; i < all.chunk_count; i += KERNEL_THREADS)
                 gradients += all.norms[all.chunk_count + i];
-            shared.gradients[at.thread] = gradients;
-        } else if (at.thread == 0) {
-            for (int i = 0; i < KERNEL_THREADS; i++)
-                gradients += shared.gradients[i];
-            gradients = update.gradient_scale * sqrt(gradients);
+            shared.gradients.of[at.thread] = gradients;
+        } else if (phase == 1)
+            shared.gradients.add_row(at.thread);
+        else if (at.thread == 0) {
+            const double gradients = update.gradient_scale * sqrt(shared.gradients.total());
             all.norms[2 * all.chunk_count + all.parameter_count] =
                 gradients > update.clip_norm ? (float)(update.clip_norm / gradients) : 1;
         }
@@ -115,25 +201,39 @@ KERNEL_CODE double gradient_scale(const device_parameters &all, const device_upd
                : update.gradient_scale;
 }
 
-/* norms[2 * chunks + parameter]: the factor of the rate. */
+/* norms[2 * chunks + parameter]: the factor of the rate. A block per parameter. */
 struct local_rates {
+    enum { phases = 3 };
+    struct shared_t {
+        block_sum weights, gradients;
+    };
+    struct local_t {};
     device_parameters all;
     device_update update;
 
-    KERNEL_CODE void each(uint32_t index) const
+    KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
-        const device_parameter parameter = all.parameters[index];
-        double weights = 0, gradients = 0, local = 1;
+        const device_parameter parameter = all.parameters[at.block];
 
-        for (uint32_t i = 0; i < parameter.chunk_count; i++) {
-            weights += all.norms[parameter.first_chunk + i];
-            gradients += all.norms[all.chunk_count + parameter.first_chunk + i];
+        if (phase == 0) {
+            double weights = 0, gradients = 0;
+            for (uint32_t i = at.thread; i < parameter.chunk_count; i += KERNEL_THREADS) {
+                weights += all.norms[parameter.first_chunk + i];
+                gradients += all.norms[all.chunk_count + parameter.first_chunk + i];
+            }
+            shared.weights.of[at.thread] = weights;
+            shared.gradients.of[at.thread] = gradients;
+        } else if (phase == 1) {
+            shared.weights.add_row(at.thread);
+            shared.gradients.add_row(at.thread);
+        } else if (at.thread == 0) {
+            const double weights = sqrt(shared.weights.total());
+            const double gradients = gradient_scale(all, update) * sqrt(shared.gradients.total());
+            const bool adapts = parameter.decay == DEVICE_DECAY_WEIGHT && update.eta > 0 &&
+                                weights > 0 && gradients > 0;
+            all.norms[2 * all.chunk_count + at.block] =
+                adapts ? (float)(update.eta * weights / (gradients + update.decay * weights)) : 1;
         }
-        weights = sqrt(weights);
-        gradients = gradient_scale(all, update) * sqrt(gradients);
-        if (parameter.decay == DEVICE_DECAY_WEIGHT && update.eta > 0 && weights > 0 && gradients > 0)
-            local = update.eta * weights / (gradients + update.decay * weights);
-        all.norms[2 * all.chunk_count + index] = (float)local;
     }
 };
 
@@ -144,31 +244,51 @@ struct optimise {
     device_parameters all;
     device_update update;
 
+    /* What is the same for all of a parameter. */
+    struct factors {
+        float scale, decay, momentum, rate;
+    };
+
+    KERNEL_CODE factors factors_of(const device_parameter &parameter, uint32_t number) const
+    {
+        const bool decays = parameter.decay == DEVICE_DECAY_WEIGHT ||
+                            (parameter.decay == DEVICE_DECAY_FC_BIAS && update.decays_fc_bias);
+        const bool rescales = update.adapts && update.rate_before > 0;
+        const float local = update.adapts ? all.norms[2 * all.chunk_count + number] : 1.0f;
+
+        return {(float)gradient_scale(all, update), decays ? (float)update.decay : 0,
+                (float)(rescales ? update.momentum * update.rate / update.rate_before
+                                 : update.momentum),
+                (float)update.rate * local};
+    }
+
+    template <int W>
+    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
+                          const gradients_of &from, const factors &by) const
+    {
+        const uint32_t number = (uint32_t)(index - parameter.offset);
+        floats<W> weight = floats<W>::read(all.weights + index, 0);
+        floats<W> kept = floats<W>::read(all.momenta + index, 0);
+        const floats<W> gradient = from.read<W>(number);
+
+        for (int i = 0; i < W; i++) {
+            const float step = by.scale * gradient.at[i] + by.decay * weight.at[i];
+            kept.at[i] = by.momentum * kept.at[i] + (update.adapts ? by.rate * step : step);
+            weight.at[i] -= update.adapts ? kept.at[i] : by.rate * kept.at[i];
+        }
+        kept.write(all.momenta + index, 0);
+        weight.write(all.weights + index, 0);
+        store(parameter, number, weight);
+    }
+
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[at.block];
         const device_parameter parameter = all.parameters[chunk.parameter];
-        const bool decays = parameter.decay == DEVICE_DECAY_WEIGHT ||
-                            (parameter.decay == DEVICE_DECAY_FC_BIAS && update.decays_fc_bias);
-        const float decay = decays ? (float)update.decay : 0;
-        const float scale = (float)gradient_scale(all, update);
-        const bool rescales = update.adapts && update.rate_before > 0;
-        const float momentum = (float)(rescales ? update.momentum * update.rate / update.rate_before
-                                                : update.momentum);
-        const float local =
-            update.adapts ? all.norms[2 * all.chunk_count + chunk.parameter] : 1.0f;
-        const float rate = (float)update.rate * local;
+        const gradients_of from(all, parameter, all.collected);
+        const factors by = factors_of(parameter, chunk.parameter);
 
-        for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
-            const uint64_t index = chunk.start + i;
-            const float weight = all.weights[index];
-            const float step = scale * gradient_at(all, parameter, index, all.collected) + decay * weight;
-            const float kept = momentum * all.momenta[index] + (update.adapts ? rate * step : step);
-            const float renewed = weight - (update.adapts ? kept : rate * kept);
-            all.momenta[index] = kept;
-            all.weights[index] = renewed;
-            store(parameter, index - parameter.offset, renewed);
-        }
+        walk(*this, chunk, parameter, at.thread, from, by);
     }
 };
 
@@ -178,13 +298,17 @@ struct renew {
     struct local_t {};
     device_parameters all;
 
+    template <int W> KERNEL_CODE void step(const device_parameter &parameter, uint64_t index) const
+    {
+        store(parameter, (uint32_t)(index - parameter.offset),
+              floats<W>::read(all.weights + index, 0));
+    }
+
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[at.block];
-        const device_parameter parameter = all.parameters[chunk.parameter];
 
-        for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS)
-            store(parameter, chunk.start + i - parameter.offset, all.weights[chunk.start + i]);
+        walk(*this, chunk, all.parameters[chunk.parameter], at.thread);
     }
 };
 
@@ -196,22 +320,31 @@ struct collect {
     uint32_t first;
 
     /* A factor of 0 drops what the arena has, NaN too. */
-    KERNEL_CODE void add(uint64_t index, float value) const
+    template <int W>
+    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
+                          const gradients_of &from, const float &keep, const float &add) const
     {
-        if (all.sum)
-            value *= all.sum[1];
-        if (all.sum && all.sum[0] != 0)
-            value += all.sum[0] * all.gradients[index];
-        all.gradients[index] = value;
+        floats<W> sum = from.read<W>((uint32_t)(index - parameter.offset));
+
+        for (int i = 0; i < W; i++)
+            sum.at[i] *= add;
+        if (keep != 0) {
+            const floats<W> had = floats<W>::read(all.gradients + index, 0);
+            for (int i = 0; i < W; i++)
+                sum.at[i] += keep * had.at[i];
+        }
+        sum.write(all.gradients + index, 0);
     }
 
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[first + at.block];
         const device_parameter parameter = all.parameters[chunk.parameter];
+        const gradients_of from(all, parameter, false);
+        const float keep = all.sum ? all.sum[0] : 0, add = all.sum ? all.sum[1] : 1;
 
-        for (uint32_t i = at.thread; i < chunk.count && parameter.gradient; i += KERNEL_THREADS)
-            add(chunk.start + i, gradient_at(all, parameter, chunk.start + i, false));
+        if (parameter.gradient)
+            walk(*this, chunk, parameter, at.thread, from, keep, add);
     }
 };
 
@@ -227,8 +360,8 @@ int device_optimise(const struct device_parameters *parameters, const struct dev
     if (code == 0 && update->clip_norm > 0)
         code = launch_phases("clip", clip{*parameters, *update}, 1, stream);
     if (code == 0 && update->adapts)
-        code = launch_each("local_rates", local_rates{*parameters, *update},
-                           parameters->parameter_count, stream);
+        code = launch_phases("local_rates", local_rates{*parameters, *update},
+                             parameters->parameter_count, stream);
     return code ? code
                 : launch_phases("optimise", optimise{*parameters, *update},
                                 parameters->chunk_count, stream);

@@ -135,6 +135,25 @@ template <int WIDTH> struct floats {
         }
         return all;
     }
+    KERNEL_CODE void write(float *to, uint32_t vector) const
+    {
+        const int at_once = WIDTH < 4 ? WIDTH : 4;
+        lanes<float, at_once> some;
+
+        for (int i = 0; i < WIDTH / at_once; i++) {
+            for (int j = 0; j < at_once; j++)
+                some.at[j] = at[i * at_once + j];
+            some.write(to, vector * (WIDTH / at_once) + (uint32_t)i);
+        }
+    }
+    template <class T> static KERNEL_CODE floats of(const lanes<T, WIDTH> &some)
+    {
+        floats all;
+
+        for (int i = 0; i < WIDTH; i++)
+            all.at[i] = some.get(i);
+        return all;
+    }
 };
 
 /* Division by a number fixed before launch, as a multiplication (Granlund and Montgomery 1994,

@@ -29,32 +29,33 @@ static void each(void (*body)(enum device_type type, uint32_t channels))
 
 /* ---- input ---- */
 
-static void normalised(enum device_type type, uint32_t channels)
+/* Rows of whole vectors of pixels, or not. */
+static void normalised_to(enum device_type type, uint32_t channels, uint32_t width)
 {
-    enum { IMAGES = 2, SOURCE = 9, SIDE = 5 };
+    enum { IMAGES = 2, SOURCE = 11, HEIGHT = 5 };
     static const struct device_view views[IMAGES] = {{1, 2, 1}, {4, 0, 0}};
     struct device_input input = {.type = type,
                                  .images = IMAGES,
-                                 .height = SIDE,
-                                 .width = SIDE,
+                                 .height = HEIGHT,
+                                 .width = width,
                                  .source_height = SOURCE,
                                  .source_width = SOURCE,
                                  .channels = channels == 8 ? 8 : 4,
                                  .mean = {100, 110, 120},
                                  .deviation = {50, 60, 70}};
     uint8_t rows[IMAGES * SOURCE * SOURCE * 3];
-    struct place out = place_empty(type, IMAGES, input.channels, SIDE * SIDE);
+    struct place out = place_empty(type, IMAGES, input.channels, HEIGHT * width);
 
     for (size_t i = 0; i < sizeof rows; i++)
         rows[i] = (uint8_t)(random_mix(i) >> 56);
     for (uint32_t i = 0; i < IMAGES; i++)
-        for (uint32_t y = 0; y < SIDE; y++)
-            for (uint32_t x = 0; x < SIDE; x++)
+        for (uint32_t y = 0; y < HEIGHT; y++)
+            for (uint32_t x = 0; x < width; x++)
                 for (uint32_t c = 0; c < 3; c++) {
-                    const uint32_t column = views[i].left + (views[i].mirror ? SIDE - 1 - x : x);
+                    const uint32_t column = views[i].left + (views[i].mirror ? width - 1 - x : x);
                     const uint32_t row = views[i].top + y;
                     const uint8_t byte = rows[((i * SOURCE + row) * SOURCE + column) * 3 + c];
-                    out.host[((i * input.channels + c) * SIDE + y) * SIDE + x] =
+                    out.host[((i * input.channels + c) * HEIGHT + y) * width + x] =
                         ((float)byte - input.mean[c]) / input.deviation[c];
                 }
     uint8_t *given = place_bytes(rows, sizeof rows);
@@ -65,6 +66,12 @@ static void normalised(enum device_type type, uint32_t channels)
     runtime_release(given);
     runtime_release(given_views);
     place_free(&out);
+}
+
+static void normalised(enum device_type type, uint32_t channels)
+{
+    normalised_to(type, channels, 5);
+    normalised_to(type, channels, 8);
 }
 
 static void images_are_normalised_cut_and_mirrored(void **unused)
@@ -96,9 +103,15 @@ static void pointwise(enum device_type type, uint32_t channels)
     kernel_relu_backward(count, a.host, b.host, out.host);
     must(device_relu_backward(type, count, a.device, b.device, out.device, STREAM));
     check(place_distance(&out, out.host), type, channels, "ReLU backward");
-    kernel_dropout(count, key, 0.3, a.host, out.host);
-    must(device_dropout(&pixels, PLANE, given_key, 0.3, a.device, out.device, STREAM));
-    check(place_distance(&out, out.host), type, channels, "dropout");
+    /* Rates at which number 7 is just kept, and just not. */
+    const double last = (double)(random_mix(key + 7 * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+    const double rates[] = {0.3, 0, last, nextafter(last, 1)};
+    assert_true(kernel_dropout_keeps(key, 7, rates[2]) && !kernel_dropout_keeps(key, 7, rates[3]));
+    for (int i = 0; i < 4; i++) {
+        kernel_dropout(count, key, rates[i], a.host, out.host);
+        must(device_dropout(&pixels, PLANE, given_key, rates[i], a.device, out.device, STREAM));
+        check(place_distance(&out, out.host), type, channels, "dropout");
+    }
     runtime_release(given_key);
     place_free(&a);
     place_free(&b);
@@ -536,13 +549,16 @@ static void losses_and_their_gradients(void **unused)
 
 /* ---- the optimiser ---- */
 
-enum { ROWS = 6000, COUNT = 3 * ROWS, REST = 37, ALL = COUNT + REST, PADDED = 8 };
+enum { ROWS = 6000, COUNT = 3 * ROWS, PADDED = 8, DENSE = 10003, REST = 37 };
+enum { DENSE_AT = COUNT, REST_AT = COUNT + DENSE, ALL = REST_AT + REST };
 
 static void update_on_host(const struct device_update *update, uint64_t at, uint64_t count,
                            const float *g, float *w, float *m)
 {
-    const double decay = at && !update->decays_fc_bias ? 0 : update->decay;
-    const double eta = at ? 0 : update->eta, cap = update->clip_norm / sqrt(kernel_squares(ALL, g));
+    const bool bias = at == REST_AT;
+    const double decay = bias && !update->decays_fc_bias ? 0 : update->decay;
+    const double eta = bias ? 0 : update->eta,
+                 cap = update->clip_norm / sqrt(kernel_squares(ALL, g));
     const double scale = cap > 0 ? fmin(update->gradient_scale, cap) : update->gradient_scale;
 
     if (update->adapts)
@@ -552,58 +568,70 @@ static void update_on_host(const struct device_update *update, uint64_t at, uint
         kernel_sgd(count, update->rate, update->momentum, decay, scale, g + at, w + at, m + at);
 }
 
-/* Two parameters: a weight of the first layer, whose rows of 3 are padded, and the bias of a fully
- * connected layer. Their gradients are in the layer's type, and in FP32; the arena has something
- * else. */
+/* Three parameters: a weight of the first layer, whose rows of 3 are padded; one without padding;
+ * and the bias of a fully connected layer. Their gradients are in the layer's type, and in FP32;
+ * the arena has something else. */
 static void optimised(enum device_type type, const struct device_update *update)
 {
-    enum { W, G, M, COPY, GIVEN, REST_GIVEN, PLACES };
+    enum { W, G, M, COPY, GIVEN, DENSE_COPY, DENSE_GIVEN, REST_GIVEN, PLACES };
     struct place all[] = {[W] = place_random(DEVICE_FP32, 1, ALL, 1, 1),
                           [G] = place_random(DEVICE_FP32, 1, ALL, 1, 2),
                           [M] = place_random(DEVICE_FP32, 1, ALL, 1, 3),
                           [COPY] = place_empty(type, 1, ROWS * PADDED, 1),
                           [GIVEN] = place_empty(type, 1, ROWS * PADDED, 1),
+                          [DENSE_COPY] = place_empty(type, 1, DENSE, 1),
+                          [DENSE_GIVEN] = place_random(type, 1, DENSE, 1, 5),
                           [REST_GIVEN] = place_random(DEVICE_FP32, 1, REST, 1, 4)};
     float *w = all[W].host, *g = all[G].host, *m = all[M].host, *copy = all[COPY].host;
     const float unscale = 0.25f;
     const struct device_parameter rows[] = {{0, COUNT, all[COPY].device, all[GIVEN].device, type,
                                              type, 3, PADDED, DEVICE_DECAY_WEIGHT, 0, 3},
-                                            {COUNT, REST, NULL, all[REST_GIVEN].device, type,
-                                             DEVICE_FP32, 1, 1, DEVICE_DECAY_FC_BIAS, 3, 1}};
+                                            {DENSE_AT, DENSE, all[DENSE_COPY].device,
+                                             all[DENSE_GIVEN].device, type, type, 7, 7,
+                                             DEVICE_DECAY_WEIGHT, 3, 2},
+                                            {REST_AT, REST, NULL, all[REST_GIVEN].device, type,
+                                             DEVICE_FP32, 1, 1, DEVICE_DECAY_FC_BIAS, 5, 1}};
     const uint32_t whole = DEVICE_CHUNK_FLOATS;
-    const struct device_chunk chunks[] = {
-        {0, whole, 0}, {0, whole, whole}, {0, COUNT - 2 * whole, 2 * whole}, {1, REST, COUNT}};
+    const struct device_chunk chunks[] = {{0, whole, 0},
+                                          {0, whole, whole},
+                                          {0, COUNT - 2 * whole, 2 * whole},
+                                          {1, whole, DENSE_AT},
+                                          {1, DENSE - whole, DENSE_AT + whole},
+                                          {2, REST, REST_AT}};
     struct device_parameters table = {.parameters = place_bytes(rows, sizeof rows),
                                       .chunks = place_bytes(chunks, sizeof chunks),
-                                      .parameter_count = 2,
-                                      .chunk_count = 4,
+                                      .parameter_count = 3,
+                                      .chunk_count = 6,
                                       .weights = all[W].device,
                                       .gradients = all[G].device,
                                       .momenta = all[M].device,
-                                      .norms = place_bytes(NULL, 11 * sizeof(float)),
+                                      .norms = place_bytes(NULL, 16 * sizeof(float)),
                                       .unscale = place_bytes(&unscale, sizeof unscale)};
 
     put(&all[COPY]); /* zero, as the padding stays */
     for (uint32_t i = 0; i < COUNT; i++)
         g[i] = unscale * (all[GIVEN].host[i / 3 * PADDED + i % 3] = place_round(type, g[i]));
+    for (uint32_t i = 0; i < DENSE; i++)
+        g[DENSE_AT + i] = unscale * all[DENSE_GIVEN].host[i];
     for (uint32_t i = 0; i < REST; i++)
-        g[COUNT + i] = unscale * all[REST_GIVEN].host[i];
+        g[REST_AT + i] = unscale * all[REST_GIVEN].host[i];
     put(&all[GIVEN]);
     if (update->adapts) { /* through the arena, each parameter on its own */
-        must(device_collect(&table, 3, 1, STREAM));
+        must(device_collect(&table, 3, 3, STREAM));
         must(device_collect(&table, 0, 3, STREAM));
         check(place_distance(&all[G], g), DEVICE_FP32, 0, "gradients in the arena");
         table.collected = true;
         must(runtime_zero(all[REST_GIVEN].device, REST * sizeof(float), STREAM));
     }
     must(device_optimise(&table, update, STREAM));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         update_on_host(update, rows[i].offset, rows[i].count, g, w, m);
     check(place_distance(&all[W], w), DEVICE_FP32, 0, "weights");
     check(place_distance(&all[M], m), DEVICE_FP32, 0, "momenta");
     for (uint32_t i = 0; i < COUNT; i++)
         copy[i / 3 * PADDED + i % 3] = w[i];
     check(place_distance(&all[COPY], copy), type, 0, "copy");
+    check(place_distance(&all[DENSE_COPY], w + DENSE_AT), type, 0, "copy without padding");
     void *const memory[] = {(void *)(uintptr_t)table.parameters, (void *)(uintptr_t)table.chunks,
                             table.norms, (void *)(uintptr_t)table.unscale};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
