@@ -12,7 +12,7 @@
 
 #include "kernels/launch.cuh"
 
-enum { COLUMN_LANES = 32, COLUMN_BLOCKS = 512, COLUMN_UNROLL = 4, COLUMN_PIXELS_MIN = 8 };
+enum { COLUMN_LANES = 32, COLUMN_BLOCKS = 512, COLUMN_AT_ONCE = 4, COLUMN_PIXELS_MIN = 8 };
 
 struct column_shape {
     uint64_t pixels;
@@ -40,7 +40,7 @@ static inline column_shape columns_of(const struct device_pixels *pixels, uint32
 
 /* Source: channels_t of(vector) is read once, since a row's writes keep the compiler from it; row_t
  * read(pixel, vector); use(channels, row, pixel, vector, a, b) adds W terms to each sum. */
-template <class Source, int W> struct column_sums {
+template <class Source, int W, int AT_ONCE> struct column_sums {
     enum { phases = 2 };
     struct shared_t {
         float sums[2][KERNEL_THREADS * W];
@@ -63,15 +63,15 @@ template <class Source, int W> struct column_sums {
         if (vector < shape.vectors) {
             const typename Source::channels_t channels = source.of(vector);
             for (uint64_t first = (uint64_t)split * shape.groups + group; first < shape.pixels;
-                 first += COLUMN_UNROLL * step) {
-                typename Source::row_t rows[COLUMN_UNROLL];
+                 first += AT_ONCE * step) {
+                typename Source::row_t rows[AT_ONCE];
 KERNEL_UNROLL
-                for (int i = 0; i < COLUMN_UNROLL; i++)
-                    if (first + (uint64_t)i * step < shape.pixels)
+                for (int i = 0; i < AT_ONCE; i++)
+                    if (i == 0 || first + (uint64_t)i * step < shape.pixels)
                         rows[i] = source.read(first + (uint64_t)i * step, vector);
 KERNEL_UNROLL
-                for (int i = 0; i < COLUMN_UNROLL; i++)
-                    if (first + (uint64_t)i * step < shape.pixels)
+                for (int i = 0; i < AT_ONCE; i++)
+                    if (i == 0 || first + (uint64_t)i * step < shape.pixels)
                         source.use(channels, rows[i], first + (uint64_t)i * step, vector, a, b);
             }
         }
@@ -143,12 +143,13 @@ template <class Finish> struct column_totals {
     }
 };
 
-template <int W, class Source, class Finish>
+/* AT_ONCE: pixels that a thread reads before it uses them. */
+template <int W, int AT_ONCE = COLUMN_AT_ONCE, class Source, class Finish>
 int launch_columns(const char *name, const struct device_pixels *pixels, const Source &source,
                    const Finish &finish, float *partial, void *stream)
 {
     const column_shape shape = columns_of(pixels, W);
-    const column_sums<Source, W> sums = {shape, source, partial};
+    const column_sums<Source, W, AT_ONCE> sums = {shape, source, partial};
     int code = launch_phases(name, sums, shape.slabs * shape.splits, stream);
 
     if (code)

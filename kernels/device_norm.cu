@@ -31,16 +31,35 @@ template <class T, int W> struct moment_source {
     }
 };
 
+/* 1 / count and count / (count - 1) of a batch's pixels. */
+struct pixel_count {
+    double share, unbiased;
+
+    explicit pixel_count(uint64_t count)
+        : share(1 / (double)count), unbiased(count > 1 ? (double)count / (double)(count - 1) : 1)
+    {
+    }
+};
+
+/* A channel's numbers before the batch. */
+struct channel_before {
+    float gamma, beta, mean, variance;
+
+    static KERNEL_CODE channel_before of(const device_norm &norm, uint32_t c)
+    {
+        return {norm.gamma[c], norm.beta[c], norm.running_mean[c], norm.running_variance[c]};
+    }
+};
+
 /* Derive all batch statistics from mean and variance. */
 template <class T>
-KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, double mean, double spread,
-                              double count)
+KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, const channel_before &before,
+                              double mean, double spread, const pixel_count &count)
 {
     const double variance = spread > 0 ? spread : 0;
     const double inverse = 1 / sqrt(variance + norm.epsilon);
-    const double unbiased = count > 1 ? count / (count - 1) : 1;
-    const float scale = (float)(norm.gamma[c] * inverse);
-    const float bias = (float)(norm.beta[c] - norm.gamma[c] * inverse * mean);
+    const float scale = (float)(before.gamma * inverse);
+    const float bias = (float)(before.beta - before.gamma * inverse * mean);
 
     norm.mean[c] = (float)mean;
     norm.inverse[c] = (float)inverse;
@@ -49,36 +68,54 @@ KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, double mean, 
     if (norm.typed_scale) {
         ((T *)norm.typed_scale)[c] = number<T>::from(scale);
         ((T *)norm.typed_bias)[c] = number<T>::from(bias);
-        norm.gamma_copy[c] = norm.gamma[c];
-        norm.beta_copy[c] = norm.beta[c];
+        norm.gamma_copy[c] = before.gamma;
+        norm.beta_copy[c] = before.beta;
     }
-    norm.running_mean[c] =
-        (float)((1 - norm.momentum) * norm.running_mean[c] + norm.momentum * mean);
-    norm.running_variance[c] = (float)((1 - norm.momentum) * norm.running_variance[c] +
-                                       norm.momentum * unbiased * variance);
+    norm.running_mean[c] = (float)((1 - norm.momentum) * before.mean + norm.momentum * mean);
+    norm.running_variance[c] = (float)((1 - norm.momentum) * before.variance +
+                                       norm.momentum * count.unbiased * variance);
 }
 
 template <class T> struct moment_finish {
     device_norm norm;
     const T *x;
-    double count;
+    pixel_count count;
 
     KERNEL_CODE void take(uint32_t c, double sum, double squares) const
     {
-        const double off = sum / count;
-        keep_moments<T>(norm, c, as_float(x[c]) + off, squares / count - off * off, count);
+        const double off = sum * count.share;
+        keep_moments<T>(norm, c, channel_before::of(norm, c), as_float(x[c]) + off,
+                        squares * count.share - off * off, count);
     }
 };
 
+/* All is read in a phase of its own: the compiler would spread it over three waits for memory,
+ * which are most of the time that this takes. */
 template <class T> struct sums_finish {
+    enum { phases = 2 };
+    struct shared_t {};
+    struct local_t {
+        float sum, squares;
+        channel_before before;
+    };
+    uint32_t channels;
     device_norm norm;
     const float *sums, *squares;
-    double count;
+    pixel_count count;
 
-    KERNEL_CODE void each(uint32_t c) const
+    KERNEL_CODE void run(int phase, shared_t &, local_t &local, const place &at) const
     {
-        const double mean = sums[c] / count;
-        keep_moments<T>(norm, c, mean, squares[c] / count - mean * mean, count);
+        const uint32_t c = at.block * KERNEL_THREADS + at.thread;
+
+        if (c >= channels)
+            return;
+        if (phase == 0)
+            local = {sums[c], squares[c], channel_before::of(norm, c)};
+        else {
+            const double mean = local.sum * count.share;
+            keep_moments<T>(norm, c, local.before, mean, local.squares * count.share - mean * mean,
+                            count);
+        }
     }
 };
 
@@ -150,10 +187,16 @@ template <class T, int W> struct affine {
 
 /* ---- backward ---- */
 
-template <class T, int W> struct gradient_source {
+/* RECTIFIED: from.rectified, as the coefficients take registers. */
+template <class T, int W, bool RECTIFIED> struct gradient_source {
     struct row_t {
         lanes<T, W> x, d, other, mask;
         unsigned open;
+
+        KERNEL_CODE void close(int i, bool closed)
+        {
+            d.set(i, closed ? 0 : d.get(i));
+        }
     };
     struct channels_t {
         floats<W> mean, scale, bias;
@@ -168,7 +211,7 @@ template <class T, int W> struct gradient_source {
         channels_t channels = {};
 
         channels.mean = floats<W>::read(norm.mean, vector);
-        if (from.rectified) {
+        if (RECTIFIED) {
             channels.scale = floats<W>::read(norm.scale, vector);
             channels.bias = floats<W>::read(norm.bias, vector);
         }
@@ -192,18 +235,20 @@ template <class T, int W> struct gradient_source {
     KERNEL_CODE void use(const channels_t &channels, row_t &row, uint64_t pixel, uint32_t vector,
                          float *a, float *b) const
     {
+        if (from.d_other)
+            for (int i = 0; i < W; i++)
+                row.d.set(i, row.d.get(i) + row.other.get(i));
+        if (from.mask)
+            for (int i = 0; i < W; i++)
+                row.close(i, row.mask.get(i) <= 0);
+        if (from.open)
+            for (int i = 0; i < W; i++)
+                row.close(i, !(row.open >> i & 1));
+        if (RECTIFIED)
+            for (int i = 0; i < W; i++)
+                row.close(i, row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0);
         for (int i = 0; i < W; i++) {
-            float d = row.d.get(i);
-            if (from.d_other)
-                d += row.other.get(i);
-            if (from.mask && row.mask.get(i) <= 0)
-                d = 0;
-            if (from.open && !(row.open >> i & 1))
-                d = 0;
-            if (from.rectified && row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0)
-                d = 0;
-            row.d.set(i, d);
-            d = row.d.get(i); /* rounded as it will be read back */
+            const float d = row.d.get(i); /* rounded as it will be read back */
             a[i] += d;
             b[i] += d * (row.x.get(i) - channels.mean.at[i]);
         }
@@ -299,7 +344,7 @@ int device_norm_statistics(const struct device_pixels *pixels, const struct devi
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
         const moment_source<T, W> source = {(const T *)x, pixels->channels / W};
-        const moment_finish<T> finish = {*norm, (const T *)x, (double)pixels->count};
+        const moment_finish<T> finish = {*norm, (const T *)x, pixel_count(pixels->count)};
         return launch_columns<W>("norm_statistics", pixels, source, finish, partial, stream);
     });
 }
@@ -309,8 +354,10 @@ int device_norm_finish(const struct device_pixels *pixels, const struct device_n
 {
     return with_type(pixels->type, [&](auto *null) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        const sums_finish<T> finish = {*norm, sums, squares, (double)pixels->count};
-        return launch_each("norm_finish", finish, pixels->channels, stream);
+        const sums_finish<T> finish = {pixels->channels, *norm, sums, squares,
+                                       pixel_count(pixels->count)};
+        return launch_phases("norm_finish", finish,
+                             (pixels->channels + KERNEL_THREADS - 1) / KERNEL_THREADS, stream);
     });
 }
 
@@ -342,11 +389,19 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
     return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const gradient_source<T, W> source = {*gradient, *norm, (const T *)x,
-                                              pixels->channels / W};
         const int code = check_open(gradient->open, pixels, W);
-        return code ? code
-                    : launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
+        if (code)
+            return code;
+        if (gradient->rectified) {
+            const gradient_source<T, W, true> source = {*gradient, *norm, (const T *)x,
+                                                        pixels->channels / W};
+            return launch_columns<W, 2>("norm_backward", pixels, source, finish, partial, stream);
+        }
+        /* By a pixel at a time, with four blocks on a multiprocessor, memory is busier than by
+         * several with fewer. */
+        const gradient_source<T, W, false> source = {*gradient, *norm, (const T *)x,
+                                                     pixels->channels / W};
+        return launch_columns<W, 1>("norm_backward", pixels, source, finish, partial, stream);
     }, {norm->mean, norm->scale, norm->bias});
 }
 
