@@ -56,23 +56,30 @@ template <class T, int W> struct copy_part {
     }
 };
 
-/* As kernel_dropout_keeps(). */
-template <class T> struct dropout {
-    divide channels, plane;
+/* As kernel_dropout_keeps(), with the rate as the least hash that is kept. */
+template <class T, int W> struct dropout {
+    divide vectors, plane;
     const uint64_t *key;
-    double rate;
+    uint64_t least;
     float scale;
     const T *input;
     T *output;
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        const uint32_t pixel = channels.quotient(index), channel = channels.rest(index);
+        const uint64_t golden = 0x9e3779b97f4a7c15u;
+        const uint32_t pixel = vectors.quotient(index), channel = vectors.rest(index) * W;
         const uint64_t image = plane.quotient(pixel), place = plane.rest(pixel);
-        const uint64_t canonical = (image * channels.by + channel) * plane.by + place;
-        const uint64_t bits = mixed(*key + canonical * 0x9e3779b97f4a7c15u) >> 11;
-        const bool keeps = (double)bits * 0x1p-53 >= rate;
-        output[index] = number<T>::from(keeps ? as_float(input[index]) * scale : 0.0f);
+        const uint64_t canonical = (image * vectors.by * W + channel) * plane.by + place;
+        const uint64_t step = plane.by * golden;
+        lanes<T, W> numbers = lanes<T, W>::read(input, index);
+        uint64_t next = *key + canonical * golden;
+
+        for (int i = 0; i < W; i++) {
+            numbers.set(i, mixed(next) >= least ? numbers.get(i) * scale : 0.0f);
+            next += step;
+        }
+        numbers.write(output, index);
     }
 };
 
@@ -179,11 +186,14 @@ int device_copy_part(const struct device_part *part, const void *from, void *to,
 int device_dropout(const struct device_pixels *pixels, uint32_t plane, const uint64_t *key,
                    double rate, const void *input, void *output, void *stream)
 {
-    return with_type(pixels->type, [&](auto *null) {
+    const uint64_t least = (uint64_t)ceil(rate * 0x1p53) << 11; /* 53 bits are compared */
+
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        const dropout<T> kernel = {divide::make(pixels->channels), divide::make(plane), key, rate,
-                                   (float)(1 / (1 - rate)), (const T *)input, (T *)output};
-        return launch_each("dropout", kernel, pixels->count * pixels->channels, stream);
+        const int W = decltype(width)::value;
+        const dropout<T, W> kernel = {divide::make(pixels->channels / W), divide::make(plane), key,
+                                      least, (float)(1 / (1 - rate)), (const T *)input, (T *)output};
+        return launch_each("dropout", kernel, pixels->count * (pixels->channels / W), stream);
     });
 }
 
