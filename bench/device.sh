@@ -155,14 +155,14 @@ goal() {
 # At once: they ask what is right, not how fast, and compute little.
 check() {
     count=0
-    for test in tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_resize \
-        tests/cuda/test_device_fused tests/cuda/test_device_trial tests/cuda/test_cuda tests/unit/test_backend \
-        tests/unit/test_quantise; do
+    for test in tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_optimise \
+        tests/cuda/test_device_resize tests/cuda/test_device_fused tests/cuda/test_device_trial tests/cuda/test_cuda \
+        tests/unit/test_backend tests/unit/test_quantise; do
         count=$((count + 1))
         run 200 "$(tool $test)" >"$WORK/check$count.txt" 2>&1 &
     done
     wait
-    cat "$WORK"/check[1-8].txt
+    cat "$WORK"/check[1-9].txt
 }
 
 losses() {
@@ -177,6 +177,7 @@ sanitize() {
         set -- "$sanitizer" --target-processes all --tool $kind --error-exitcode 1
         run 230 "$@" "$(tool tests/cuda/test_device_kernels)"
         run 50 "$@" "$(tool tests/cuda/test_device_magnitudes)"
+        run 50 "$@" "$(tool tests/cuda/test_device_optimise)"
     done
 }
 

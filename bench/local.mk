@@ -96,8 +96,8 @@ bench_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 PORTABLE_ALSO += bench/device_decode bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh \
 	$(srcdir)/bench/device_torch.py
 if HAVE_CMOCKA
-PORTABLE_ALSO += tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_resize \
-	tests/cuda/test_device_fused tests/cuda/test_device_trial tests/cuda/test_cuda tests/unit/test_backend tests/unit/test_quantise \
-	tests/unit/test_trainer_golden tests/unit/test_overfit $(srcdir)/tests/golden
+PORTABLE_ALSO += tests/cuda/test_device_kernels tests/cuda/test_device_magnitudes tests/cuda/test_device_optimise \
+	tests/cuda/test_device_resize tests/cuda/test_device_fused tests/cuda/test_device_trial tests/cuda/test_cuda \
+	tests/unit/test_backend tests/unit/test_quantise tests/unit/test_trainer_golden tests/unit/test_overfit $(srcdir)/tests/golden
 endif
 endif

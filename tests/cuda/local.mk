@@ -148,6 +148,20 @@ tests_cuda_test_device_magnitudes_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_magnitudes_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
+EMULATED_BINARIES += tests/cuda/test_emulated_optimise
+check_PROGRAMS += tests/cuda/test_device_optimise
+EMULATED_TESTS += tests/cuda/test_emulated_optimise
+TESTS += tests/cuda/test_device_optimise
+CUDA_OPTIMISE_TEST = tests/cuda/test_optimise.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
+tests_cuda_test_emulated_optimise_SOURCES = $(CUDA_OPTIMISE_TEST)
+tests_cuda_test_emulated_optimise_LDADD = $(EMULATED) $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_optimise_DEPENDENCIES = $(EMULATED) $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_device_optimise_SOURCES = $(CUDA_OPTIMISE_TEST) kernels/runtime.c
+tests_cuda_test_device_optimise_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_optimise_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+tests_cuda_test_device_optimise_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_device_optimise_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
 # The resize of decoded images against the CPU's, likewise.
 CUDA_RESIZE_TEST = tests/cuda/test_resize.c tests/cuda/half.h tests/cuda/place.h tests/unit/unit.h
 EMULATED_BINARIES += tests/cuda/test_resize
