@@ -102,6 +102,7 @@ static int measure_plane(struct baseline *decoder, struct baseline_plane *plane)
     plane->ratio_y = decoder->v_most * decoder->side / (plane->v * plane->side);
     plane->width = divide_up(markers->width * plane->h * plane->side, decoder->h_most * 8);
     plane->height = divide_up(markers->height * plane->v * plane->side, decoder->v_most * 8);
+    plane->columns = divide_up(plane->width, plane->side);
     return choose_upsampling(decoder, plane) ? 0 : BASELINE_OTHER;
 }
 
@@ -243,7 +244,6 @@ static void carve_stored(const struct baseline *decoder, struct baseline_plane *
 static size_t carve_all(struct baseline *decoder, uint8_t *memory)
 {
     struct baseline_carver carver = {memory, 0};
-    const uint32_t columns = decoder->end_column - decoder->first_column;
     const size_t blocks = row_blocks(decoder);
 
     decoder->blocks = carve(&carver, (blocks + 2) * sizeof *decoder->blocks);
@@ -259,9 +259,11 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
             carve(&carver, (decoder->region.width + MARGIN) * sizeof *decoder->blend[i]);
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         struct baseline_plane *plane = &decoder->planes[i];
-        plane->stride = (size_t)columns * plane->h * plane->side + MARGIN;
         plane->origin = decoder->first_column * plane->h * plane->side;
+        plane->end = decoder->end_column * plane->h * plane->side;
+        plane->stride = plane->end - plane->origin + MARGIN;
         plane->rows = ring_rows(decoder, plane);
+        carve(&carver, 1); /* before the first row */
         plane->samples = carve(&carver, plane->stride * plane->rows);
         plane->line = carve(&carver, decoder->region.width + MARGIN);
         if (decoder->markers.is_progressive)

@@ -170,26 +170,30 @@ static idct_each *choose_idct(const struct kernels *kernels, uint32_t side)
                        : kernels->idct_to_one;
 }
 
-/* List a row of the blocks of MCUs [column, end), which are decoded; blocks outside the image are
- * not needed. Returns how many. */
-static uint32_t list_row(const struct baseline *decoder, const struct baseline_plane *plane,
-                         uint32_t y, uint32_t column, uint32_t end, struct idct_block *blocks)
+/* Of blocks without AC coefficients, those listed stay. */
+static void use_stored(const struct baseline_plane *plane, size_t stored, uint32_t count,
+                       struct idct_block *blocks)
 {
-    const uint32_t from = column * plane->h;
-    const uint32_t to = lesser(end * plane->h, divide_up(plane->width, plane->side));
-    const uint32_t line = plane->first_block + y / plane->side % plane->v * plane->h;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i].coefficients = baseline_progressive_block(
+            &plane->stored, stored + i, (int16_t *)(uintptr_t)blocks[i].coefficients);
+}
+
+/* List a row of the blocks of MCUs [column, end), which are decoded: the row `line` of the MCUs;
+ * blocks outside the image are not needed. Returns how many. */
+static uint32_t list_row(const struct baseline *decoder, const struct baseline_plane *plane,
+                         uint32_t line, uint32_t column, uint32_t end, struct idct_block *blocks)
+{
+    const uint32_t row = decoder->decoded_rows * plane->v + line;
+    const uint32_t from = column * plane->h, to = lesser(end * plane->h, plane->columns);
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
-    int16_t *block = decoder->coefficients + (size_t)line * 64;
-    uint8_t *output = baseline_plane_row(plane, y) + from * plane->side - plane->origin;
-    size_t stored = y / plane->side * plane->stored.columns + from;
+    int16_t *block = decoder->coefficients + (size_t)(plane->first_block + line * plane->h) * 64;
+    uint8_t *output =
+        baseline_plane_row(plane, row * plane->side) + from * plane->side - plane->origin;
     uint32_t within = 0; /* the MCU */
 
-    for (uint32_t x = from; x < to; x++) {
-        *blocks++ =
-            (struct idct_block){decoder->markers.is_progressive
-                                    ? baseline_progressive_block(&plane->stored, stored++, block)
-                                    : block,
-                                output};
+    for (uint32_t i = 0; i < to - from; i++) {
+        blocks[i] = (struct idct_block){block, output};
         output += plane->side;
         block += 64;
         if (++within == plane->h) {
@@ -197,6 +201,8 @@ static uint32_t list_row(const struct baseline *decoder, const struct baseline_p
             block += rest_of_mcu;
         }
     }
+    if (decoder->markers.is_progressive)
+        use_stored(plane, row * plane->stored.columns + from, to - from, blocks);
     return to - from;
 }
 
@@ -214,9 +220,9 @@ static int transform(const struct baseline *decoder, uint32_t column, uint32_t e
 
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
-        const uint32_t height = plane->v * plane->side, first = decoder->decoded_rows * height;
-        for (uint32_t y = first; y < first + height && y < plane->height; y += plane->side)
-            count += list_row(decoder, plane, y, column, end, blocks + count);
+        const uint32_t left = plane->height - decoder->decoded_rows * plane->v * plane->side;
+        for (uint32_t line = 0; line < plane->v && line * plane->side < left; line++)
+            count += list_row(decoder, plane, line, column, end, blocks + count);
         if (count == 0 || (i + 1 < decoder->plane_count && are_alike(plane, plane + 1)))
             continue;
         if (!choose_idct(decoder->kernels, plane->side)(blocks, count, &plane->quantisers,
@@ -240,6 +246,12 @@ static int decode_region(struct baseline *decoder)
         if (transform(decoder, column, end))
             return BASELINE_OTHER;
         memset(decoder->coefficients, 0, baseline_mcus_chunk_bytes(decoder));
+    }
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        const struct baseline_plane *plane = &decoder->planes[i];
+        const uint32_t first = decoder->decoded_rows * plane->v * plane->side;
+        baseline_plane_repeat_edges(plane, first,
+                                    lesser(first + plane->v * plane->side, plane->height));
     }
     return 0;
 }

@@ -9,8 +9,21 @@ static const uint8_t *far_row(const struct baseline_plane *plane, uint32_t y)
     return baseline_plane_row(plane, y % 2 ? below : near - (near > 0)) - plane->origin;
 }
 
-/* Blend near and far rows, for pixels whose columns are interpolated: past the edges of the image,
- * the last sample repeats. Returns where the first one's is. */
+void baseline_plane_repeat_edges(const struct baseline_plane *plane, uint32_t first, uint32_t end)
+{
+    if (plane->upsampling != UPSAMPLE_H2V1 && plane->upsampling != UPSAMPLE_H2V2)
+        return;
+    for (uint32_t y = first; y < end; y++) {
+        uint8_t *row = baseline_plane_row(plane, y) - plane->origin;
+        if (plane->origin == 0)
+            row[-1] = row[0];
+        if (plane->width <= plane->end)
+            row[plane->width] = row[plane->width - 1];
+    }
+}
+
+/* Blend near and far rows, for pixels whose columns are interpolated. Returns where the first
+ * one's is. */
 static uint16_t *blend_rows(const struct baseline_plane *plane, const struct kernels *kernels,
                             const struct baseline_region *region, uint32_t y, uint16_t *blend)
 {
@@ -18,16 +31,10 @@ static uint16_t *blend_rows(const struct baseline_plane *plane, const struct ker
     const uint8_t *far = plane->upsampling == UPSAMPLE_H2V2 ? far_row(plane, y) : near;
     const uint32_t x = region->x, first = x / 2;
     const uint32_t count = (x + region->width - 1) / 2 - first + 1;
-    const uint32_t from = first - (first > 0), end = first + count + 1;
-    const uint32_t to = end < plane->width ? end : plane->width;
+    const ptrdiff_t from = (ptrdiff_t)first - 1;
 
-    blend++;
-    kernels->blend(near + from, far + from, to - from, blend - (first - from));
-    if (from == first)
-        blend[-1] = blend[0];
-    if (to == first + count)
-        blend[count] = blend[count - 1];
-    return blend;
+    kernels->blend(near + from, far + from, count + 2, blend);
+    return blend + 1;
 }
 
 /* What is added before blends are divided by 16. */

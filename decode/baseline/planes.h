@@ -23,6 +23,7 @@ struct baseline_plane {
     uint32_t side;             /* samples of a block */
     uint32_t ratio_x, ratio_y; /* pixels per sample */
     uint32_t width, height;    /* samples that are part of the image */
+    uint32_t columns;          /* of blocks with such samples */
     enum baseline_upsampling upsampling;
     struct huffman *huffman;
     uint32_t quantiser; /* its number */
@@ -30,8 +31,8 @@ struct baseline_plane {
     uint32_t first_block; /* in an MCU */
     uint32_t rows;        /* of the ring, a power of two */
     size_t stride;
-    uint8_t *samples; /* from column origin */
-    uint32_t origin;
+    uint8_t *samples; /* columns [origin, end); before each row is room for one more */
+    uint32_t origin, end;
     uint8_t *line;                 /* one row of the region, upsampled */
     struct baseline_stored stored; /* of a progressive image */
 };
@@ -41,6 +42,10 @@ static inline uint8_t *baseline_plane_row(const struct baseline_plane *plane, ui
 {
     return plane->samples + (y & (plane->rows - 1)) * plane->stride;
 }
+
+/* Repeat the first and last sample of rows [first, end) past the edges of the image, if columns
+ * are interpolated there. */
+void baseline_plane_repeat_edges(const struct baseline_plane *plane, uint32_t first, uint32_t end);
 
 /* Return the samples of row y of the region, in the plane or in its line. blend: room for a row. */
 const uint8_t *baseline_plane_upsample(const struct baseline_plane *plane,
