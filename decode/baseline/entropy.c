@@ -44,29 +44,3 @@ bool baseline_entropy_is_complete(const struct entropy_stream *stream)
 {
     return (uint64_t)(stream->end - stream->start) * 8 - baseline_entropy_position(stream) < 8;
 }
-
-static inline int32_t difference(const uint8_t *start, const struct entropy_mark *mark,
-                                 const struct huffman *huffman)
-{
-    const uint64_t position = (uint64_t)(mark->next - start) * 8 - (mark->count & 63);
-    const uint64_t bits = entropy_big_endian(start + position / 8) << position % 8;
-    const huffman_single single = huffman->dc_singles[bits >> (64 - HUFFMAN_DC_BITS)];
-
-    if (single)
-        return huffman_value(bits, single >> 8, single & 15);
-    const uint32_t prefix = (uint32_t)(bits >> 48);
-    const uint32_t length = huffman_book_length(&huffman->dc_book, prefix);
-    return huffman_value(bits, length, huffman_book_symbol(&huffman->dc_book, prefix, length));
-}
-
-uint32_t baseline_entropy_sum_dc(const struct entropy_stream *stream,
-                                 const struct entropy_mark *marks, size_t count, size_t stride,
-                                 const struct huffman *huffman)
-{
-    const uint8_t *const start = stream->start;
-    uint32_t sum = 0;
-
-    for (; count > 0; count--, marks += stride)
-        sum += (uint32_t)difference(start, marks, huffman);
-    return sum;
-}

@@ -93,11 +93,10 @@ typedef bool entropy_skip(struct entropy_stream *stream, const struct entropy_sk
                           const struct entropy_skip_block *end, struct entropy_mark *marks);
 
 /* Return the sum of the DC differences of every `stride`th of `count` blocks that were stepped
- * over.
- */
-uint32_t baseline_entropy_sum_dc(const struct entropy_stream *stream,
-                                 const struct entropy_mark *marks, size_t count, size_t stride,
-                                 const struct huffman *huffman);
+ * over. */
+typedef uint32_t entropy_sum_dc(const struct entropy_stream *stream,
+                                const struct entropy_mark *marks, size_t count, size_t stride,
+                                const struct huffman *huffman);
 
 struct entropy_symbol {
     uint32_t bits, advance; /* no bits: not valid */

@@ -14,6 +14,7 @@
 struct kernels {
     entropy_run *run;
     entropy_skip *skip;
+    entropy_sum_dc *sum_dc;
     progressive_decode_ac *first_ac, *refine_ac;                /* not of every level: see below */
     idct_each *idct, *idct_to_four, *idct_to_two, *idct_to_one; /* samples a side */
     colour_blend *blend;

@@ -193,6 +193,7 @@ BASELINE_TARGET static inline void avx2_enlarge(int16_t *block, uint64_t mask, u
 const struct kernels baseline_kernels_avx2 = {
     .run = avx2_run,
     .skip = avx2_skip,
+    .sum_dc = avx2_sum_dc,
     .first_ac = avx2_first_ac,
     .refine_ac = avx2_refine_ac,
     .idct = avx2_idct,

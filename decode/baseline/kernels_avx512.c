@@ -156,6 +156,7 @@ BASELINE_TARGET static inline void avx512_more_pixels(uint8_t *at, const __m512i
 const struct kernels baseline_kernels_avx512 = {
     .run = avx512_run,
     .skip = avx512_skip,
+    .sum_dc = avx512_sum_dc,
     .idct = avx512_idct,
     .idct_to_four = avx512_to_four,
     .idct_to_two = avx512_to_two,

@@ -28,6 +28,7 @@ static bool plain_idct(const struct idct_block *blocks, size_t count,
 const struct kernels baseline_kernels_c = {
     .run = plain_run,
     .skip = plain_skip,
+    .sum_dc = plain_sum_dc,
     .first_ac = plain_first_ac,
     .refine_ac = plain_refine_ac,
     .idct = plain_idct,

@@ -221,6 +221,7 @@ static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const u
 const struct kernels baseline_kernels_neon = {
     .run = neon_run,
     .skip = neon_skip,
+    .sum_dc = neon_sum_dc,
     .first_ac = neon_first_ac,
     .refine_ac = neon_refine_ac,
     .idct = neon_idct,

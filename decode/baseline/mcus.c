@@ -97,8 +97,8 @@ static void add_skipped_dc(struct baseline *decoder, const struct entropy_mark *
         const struct entropy_mark *first = marks + plane->first_block;
         uint32_t sum = 0;
         for (uint32_t j = 0; j < plane->h * plane->v; j++)
-            sum += baseline_entropy_sum_dc(&decoder->stream, first + j, mcus, decoder->mcu_blocks,
-                                           plane->huffman);
+            sum += decoder->kernels->sum_dc(&decoder->stream, first + j, mcus, decoder->mcu_blocks,
+                                            plane->huffman);
         decoder->dc[i] = (uint16_t)(decoder->dc[i] + sum);
     }
 }
