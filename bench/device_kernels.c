@@ -180,16 +180,27 @@ static uint64_t stem(void)
     return (uint64_t)batch * STEM_CHANNELS * (112 * 112 * 2 + 56 * 56 * 3);
 }
 
-static uint64_t stem_backward(void)
+static uint64_t stem_backward_of(const void *d_other)
 {
     const struct kernel_window window = stem_window();
     const struct device_norm with = norm();
     float *at = place.vectors + 8 * CHANNELS;
 
     must(device_stem_backward(&window, DEVICE_FP16, &with, (uint8_t *)place.c, place.a, place.b,
-                              NULL, place.d, at, at + CHANNELS, at + 2 * CHANNELS, place.partial,
+                              d_other, place.d, at, at + CHANNELS, at + 2 * CHANNELS, place.partial,
                               runtime.stream));
-    return (uint64_t)batch * STEM_CHANNELS * (2 * 112 * 112 * 2 + 56 * 56 * 3);
+    return (uint64_t)batch * STEM_CHANNELS * (2 * 112 * 112 * 2 + 56 * 56 * (d_other ? 5u : 3u));
+}
+
+static uint64_t stem_backward(void)
+{
+    return stem_backward_of(NULL);
+}
+
+/* Two gradients of the output, as ResNet-50 has. */
+static uint64_t stem_backward_two(void)
+{
+    return stem_backward_of(place.b + place.tensor_bytes / 2);
 }
 
 static struct device_parameters parameters;
@@ -581,6 +592,7 @@ static const struct lab {
     {"dequantise", dequantise, BY_MEMORY},
     {"convolution_int8", convolution_int8, BY_ARITHMETIC},
     {"magnitudes", magnitudes, BY_ARITHMETIC},
+    {"stem_backward_two", stem_backward_two, BY_MEMORY},
 };
 
 enum { LABS = sizeof table / sizeof *table };

@@ -187,7 +187,7 @@ int device_norm_backward_apply(const struct device_pixels *pixels, const float *
 int device_bias_gradient(const struct device_pixels *pixels, const void *d_output, float *d_bias,
                          float *partial, void *stream);
 
-/* ---- device_pool.cu: windows have equal in_ and out_channels ---- */
+/* ---- device_pool.cu, device_average.cu: windows have equal in_ and out_channels ---- */
 
 /* which: the position in its window of each output's maximum, in row order; windows of at most 255
  * pixels. */

@@ -1,145 +1,288 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Backward passes gather: each input pixel reads the windows that cover it, so that the order of
- * sums is fixed.
+ * sums is fixed. Windows of the usual sizes are compiled in, so that all loads of a thread are under
+ * way at once; a side of 0 is one that only the window tells.
  */
 #include "kernels/norm.cuh"
+#include "kernels/pool.cuh"
 
 namespace {
 
-/* The input pixels under one output pixel. */
-struct box {
-    uint32_t top, bottom, left, right;
-};
+/* ---- max-pool ---- */
 
-KERNEL_CODE uint32_t clipped(int32_t value, uint32_t side)
+KERNEL_CODE __half2 &pair_at(__half *at)
 {
-    return value < 0 ? 0 : (uint32_t)value > side ? side : (uint32_t)value;
+    return *reinterpret_cast<__half2 *>(at);
+}
+KERNEL_CODE __nv_bfloat162 &pair_at(__nv_bfloat16 *at)
+{
+    return *reinterpret_cast<__nv_bfloat162 *>(at);
+}
+template <class V> KERNEL_CODE uint32_t &word_at(V *at)
+{
+    return *reinterpret_cast<uint32_t *>(at);
 }
 
-KERNEL_CODE box box_at(const kernel_window &window, uint32_t y, uint32_t x)
-{
-    const int32_t top = (int32_t)(y * window.stride) - (int32_t)window.pad_top;
-    const int32_t left = (int32_t)(x * window.stride) - (int32_t)window.pad_left;
+#ifdef __CUDA_ARCH__
+static constexpr bool on_device = true;
+#else
+static constexpr bool on_device = false;
+#endif
 
-    return box{clipped(top, window.in_height), clipped(top + (int32_t)window.height, window.in_height),
-               clipped(left, window.in_width), clipped(left + (int32_t)window.width, window.in_width)};
+/* A device computes with two numbers of 16 bits at once: one by one, arithmetic would bound a
+ * max-pool. */
+template <class T, int W> KERNEL_CODE constexpr bool paired()
+{
+    return on_device && sizeof(T) == 2 && W % 2 == 0;
 }
 
-/* The outputs whose windows cover an input position: [first, end) in one direction. */
-KERNEL_CODE void covering(uint32_t place, uint32_t pad, uint32_t length, uint32_t stride,
-                          uint32_t outputs, uint32_t *first, uint32_t *end)
-{
-    const uint32_t low = place + pad + 1 > length ? place + pad + 1 - length : 0;
-    const uint32_t last = (place + pad) / stride;
+/* The largest number of each lane so far, and its place; of equal ones, the first. */
+template <class T, int W> struct winners {
+    lanes<T, W> best;
+    lanes<uint16_t, W> place;
 
-    *first = (low + stride - 1) / stride;
-    *end = last + 1 < outputs ? last + 1 : outputs;
-}
-
-struct spot {
-    uint32_t image, y, x, vector;
-};
-
-/* Visit a tensor's vectors in order. */
-struct grid {
-    divide height, width, vectors;
-
-    static inline grid make(uint32_t height, uint32_t width, uint32_t vectors)
+    KERNEL_CODE void start(const lanes<T, W> &seen, uint32_t at)
     {
-        return grid{divide::make(height), divide::make(width), divide::make(vectors)};
+        best = seen;
+        for (int i = 0; i < W; i++)
+            place.at[i] = (uint16_t)at;
     }
-    KERNEL_CODE spot at(uint32_t index) const
+    KERNEL_CODE void offer(lanes<T, W> seen, uint32_t at)
     {
-        const uint32_t pixel = vectors.quotient(index), line = width.quotient(pixel);
-        return spot{height.quotient(line), height.rest(line), width.rest(pixel),
-                    vectors.rest(index)};
+        if constexpr (paired<T, W>())
+            for (int i = 0; i < W; i += 2) {
+                const uint32_t wins = __hgt2_mask(pair_at(seen.at + i), pair_at(best.at + i));
+                word_at(best.at + i) = (word_at(seen.at + i) & wins) | (word_at(best.at + i) & ~wins);
+                word_at(place.at + i) = (at * 0x10001 & wins) | (word_at(place.at + i) & ~wins);
+            }
+        else
+            for (int i = 0; i < W; i++)
+                if (seen.get(i) > best.get(i)) {
+                    best.at[i] = seen.at[i];
+                    place.at[i] = (uint16_t)at;
+                }
+    }
+    KERNEL_CODE lanes<uint8_t, W> places() const
+    {
+        lanes<uint8_t, W> narrow;
+
+        for (int i = 0; i < W; i++)
+            narrow.at[i] = (uint8_t)place.at[i];
+        return narrow;
     }
 };
 
-/* Value: get(image, y, x, vector, out[W]) returns the pool's input. */
-template <class T, int W, class Value> struct max_pool {
+/* What is pooled: a tensor as it is, or the output of BN and ReLU. Neither changes the order of a
+ * channel's numbers, but that a negative scale reverses it, so that keys are compared instead. */
+template <class T, int W> struct plain_value {
+    struct channels_t {};
+
+    KERNEL_CODE channels_t of(uint32_t) const
+    {
+        return {};
+    }
+    KERNEL_CODE lanes<T, W> key(const channels_t &, const lanes<T, W> &x) const
+    {
+        return x;
+    }
+    KERNEL_CODE lanes<T, W> value(const channels_t &, const lanes<T, W> &key, uint32_t) const
+    {
+        return key;
+    }
+};
+
+template <class T, int W> struct norm_value {
+    struct channels_t {
+        lanes<T, W> sign; /* of the scale: 1, -1 or 0 */
+    };
+    const float *scale, *bias;
+
+    KERNEL_CODE channels_t of(uint32_t vector) const
+    {
+        const floats<W> by = floats<W>::read(scale, vector);
+        channels_t channels;
+
+        for (int i = 0; i < W; i++)
+            channels.sign.set(i, by.at[i] == 0 ? 0 : copysignf(1, by.at[i]));
+        return channels;
+    }
+    KERNEL_CODE lanes<T, W> key(channels_t channels, lanes<T, W> x) const
+    {
+        if constexpr (paired<T, W>())
+            for (int i = 0; i < W; i += 2)
+                pair_at(x.at + i) = __hmul2(pair_at(x.at + i), pair_at(channels.sign.at + i));
+        else
+            for (int i = 0; i < W; i++)
+                x.set(i, x.get(i) * channels.sign.get(i));
+        return x;
+    }
+    KERNEL_CODE lanes<T, W> value(const channels_t &channels, const lanes<T, W> &best,
+                                  uint32_t vector) const
+    {
+        const floats<W> by = floats<W>::read(scale, vector), plus = floats<W>::read(bias, vector);
+        lanes<T, W> x = key(channels, best);
+
+        for (int i = 0; i < W; i++) {
+            const float value = x.get(i) * by.at[i] + plus.at[i];
+            x.set(i, value < 0 ? 0 : value);
+        }
+        return x;
+    }
+};
+
+KERNEL_CODE uint32_t within(int32_t value, uint32_t side)
+{
+    return value < 0 ? 0 : (uint32_t)value < side ? (uint32_t)value : side - 1;
+}
+
+template <class T, int W, int SIDE, class Value> struct max_pool {
     kernel_window window;
     grid outputs;
-    Value value;
+    Value values;
+    const T *input;
     T *output;
     uint8_t *which;
 
+    struct pixel {
+        uint64_t index; /* of the vector */
+        uint32_t place;
+    };
+
+    /* Row r and column c of a window. In place of padding, a pixel at the border is read once more,
+     * as the one it is. */
+    KERNEL_CODE pixel under(const spot &at, uint32_t r, uint32_t c) const
+    {
+        const int32_t top = (int32_t)(at.y * window.stride) - (int32_t)window.pad_top;
+        const int32_t left = (int32_t)(at.x * window.stride) - (int32_t)window.pad_left;
+        const uint32_t y = within(top + (int32_t)r, window.in_height);
+        const uint32_t x = within(left + (int32_t)c, window.in_width);
+        const uint64_t line = (uint64_t)at.image * window.in_height + y;
+        const uint32_t columns = SIDE ? SIDE : window.width;
+
+        return {line * window.in_width * outputs.vectors.by + (x * outputs.vectors.by + at.vector),
+                (uint32_t)((int32_t)y - top) * columns + (uint32_t)((int32_t)x - left)};
+    }
     KERNEL_CODE void each(uint32_t index) const
     {
         const spot at = outputs.at(index);
-        const box box = box_at(window, at.y, at.x);
-        const uint32_t top = at.y * window.stride, left = at.x * window.stride;
-        float best[W] = {};
-        lanes<uint8_t, W> winner = {};
-        lanes<T, W> out;
+        const typename Value::channels_t channels = values.of(at.vector);
+        winners<T, W> so_far;
 
-        for (uint32_t y = box.top; y < box.bottom; y++)
-            for (uint32_t x = box.left; x < box.right; x++) {
-                const uint32_t place = (y + window.pad_top - top) * window.width +
-                                       (x + window.pad_left - left);
-                float seen[W];
-                value.get(at.image, y, x, at.vector, seen);
-                for (int i = 0; i < W; i++)
-                    if ((y == box.top && x == box.left) || seen[i] > best[i]) {
-                        best[i] = seen[i];
-                        winner.at[i] = (uint8_t)place;
-                    }
-            }
-        for (int i = 0; i < W; i++)
-            out.set(i, best[i]);
-        out.write(output, index);
-        winner.write(which, index);
-    }
-};
-
-template <class T, int W> struct plain_value {
-    const T *input;
-    uint32_t height, width, vectors;
-
-    KERNEL_CODE void get(uint32_t image, uint32_t y, uint32_t x, uint32_t vector, float *out) const
-    {
-        const lanes<T, W> in =
-            lanes<T, W>::read(input, (((uint64_t)image * height + y) * width + x) * vectors + vector);
-        for (int i = 0; i < W; i++)
-            out[i] = in.get(i);
-    }
-};
-
-/* The output of BN and ReLU. */
-template <class T, int W> struct norm_value {
-    plain_value<T, W> plain;
-    const float *scale, *bias;
-
-    KERNEL_CODE void get(uint32_t image, uint32_t y, uint32_t x, uint32_t vector, float *out) const
-    {
-        const floats<W> by = floats<W>::read(scale, vector), plus = floats<W>::read(bias, vector);
-
-        plain.get(image, y, x, vector, out);
-        for (int i = 0; i < W; i++) {
-            const float value = out[i] * by.at[i] + plus.at[i];
-            out[i] = value < 0 ? 0 : value;
+        if constexpr (SIDE > 0) {
+            lanes<T, W> seen[SIDE * SIDE];
+KERNEL_UNROLL
+            for (uint32_t i = 0; i < SIDE * SIDE; i++)
+                seen[i] = lanes<T, W>::read(input, under(at, i / SIDE, i % SIDE).index);
+            so_far.start(values.key(channels, seen[0]), under(at, 0, 0).place);
+KERNEL_UNROLL
+            for (uint32_t i = 1; i < SIDE * SIDE; i++)
+                so_far.offer(values.key(channels, seen[i]), under(at, i / SIDE, i % SIDE).place);
+        } else {
+            const pixel first = under(at, 0, 0);
+            so_far.start(values.key(channels, lanes<T, W>::read(input, first.index)), first.place);
+            for (uint32_t r = 0; r < window.height; r++)
+                for (uint32_t c = 0; c < window.width; c++) {
+                    const pixel next = under(at, r, c);
+                    so_far.offer(values.key(channels, lanes<T, W>::read(input, next.index)),
+                                 next.place);
+                }
         }
+        values.value(channels, so_far.best, at.vector).write(output, index);
+        so_far.places().write(which, index);
     }
 };
 
-/* Gradient of one input pixel from the windows whose maximum it is. */
-template <class T, int W> struct winnings {
+/* ---- max-pool backward ---- */
+
+/* On a device out of a word, as which it is held. */
+template <int W> KERNEL_CODE uint32_t byte_of(lanes<uint8_t, W> bytes, int i)
+{
+    if constexpr (on_device && W % 4 == 0)
+        return word_at(bytes.at + i / 4 * 4) >> i % 4 * 8 & UINT8_MAX;
+    else
+        return bytes.at[i];
+}
+
+/* Gradients of a group of input pixels from the windows whose maximum they are. A group is the
+ * STRIDE x STRIDE pixels that a window's step passes over: in padded coordinates, group v has rows
+ * STRIDE * v + [0, STRIDE), and row r of those is row STRIDE * j + r of window v - j. */
+template <class T, int W, int SIDE, int STRIDE, bool TWO> struct winnings {
+    enum { step = STRIDE, reach = (SIDE + STRIDE - 1) / STRIDE, nowhere = UINT8_MAX + 1 };
+    struct group_t {
+        lanes<uint8_t, W> winner[reach][reach]; /* by j */
+        lanes<T, W> d[reach][reach], other[reach][reach];
+        uint32_t place[reach][reach]; /* of the group's first pixel */
+    };
     kernel_window window;
+    divide stride;
     const uint8_t *which;
     const T *d_output, *d_other;
 
-    KERNEL_CODE void gather(const spot &at, float *sum) const
+    KERNEL_CODE group_t read(const spot &at) const
+    {
+        const uint32_t vectors = window.in_channels / W;
+        group_t group;
+
+KERNEL_UNROLL
+        for (uint32_t j = 0; j < reach; j++)
+KERNEL_UNROLL
+            for (uint32_t i = 0; i < reach; i++) {
+                const int32_t row = (int32_t)(at.y + window.pad_top / STRIDE - j);
+                const int32_t column = (int32_t)(at.x + window.pad_left / STRIDE - i);
+                const uint32_t y = within(row, window.out_height);
+                const uint32_t x = within(column, window.out_width);
+                const uint32_t line = at.image * window.out_height + y;
+                const uint32_t from = (line * window.out_width + x) * vectors + at.vector;
+                group.winner[j][i] = lanes<uint8_t, W>::read(which, from);
+                group.d[j][i] = lanes<T, W>::read(d_output, from);
+                if (TWO)
+                    group.other[j][i] = lanes<T, W>::read(d_other, from);
+                group.place[j][i] = y == (uint32_t)row && x == (uint32_t)column
+                                        ? STRIDE * (j * SIDE + i)
+                                        : (uint32_t)nowhere;
+            }
+        return group;
+    }
+    KERNEL_CODE float sum(const group_t &group, uint32_t r, uint32_t c, int lane) const
+    {
+        float sum = 0;
+
+KERNEL_UNROLL
+        for (uint32_t j = reach; j-- > 0;)
+KERNEL_UNROLL
+            for (uint32_t i = reach; i-- > 0;) {
+                if (STRIDE * j + r >= SIDE || STRIDE * i + c >= SIDE)
+                    continue;
+                float d = group.d[j][i].get(lane);
+                if (TWO)
+                    d += group.other[j][i].get(lane);
+                if (byte_of(group.winner[j][i], lane) == group.place[j][i] + r * SIDE + c)
+                    sum += d;
+            }
+        return sum;
+    }
+};
+
+/* Of any window: a group is a pixel. */
+template <class T, int W, bool TWO> struct winnings<T, W, 0, 1, TWO> {
+    enum { step = 1 };
+    struct group_t {
+        float sum[W];
+    };
+    kernel_window window;
+    divide stride;
+    const uint8_t *which;
+    const T *d_output, *d_other;
+
+    KERNEL_CODE group_t read(const spot &at) const
     {
         const uint32_t vectors = window.in_channels / W;
         uint32_t top, bottom, left, right;
+        group_t group = {};
 
-        covering(at.y, window.pad_top, window.height, window.stride, window.out_height, &top,
-                 &bottom);
-        covering(at.x, window.pad_left, window.width, window.stride, window.out_width, &left,
-                 &right);
-        for (int i = 0; i < W; i++)
-            sum[i] = 0;
+        covering(at.y, window.pad_top, window.height, stride, window.out_height, &top, &bottom);
+        covering(at.x, window.pad_left, window.width, stride, window.out_width, &left, &right);
         for (uint32_t y = top; y < bottom; y++)
             for (uint32_t x = left; x < right; x++) {
                 const uint64_t from =
@@ -149,156 +292,176 @@ template <class T, int W> struct winnings {
                                        (at.x + window.pad_left - x * window.stride);
                 const lanes<uint8_t, W> winner = lanes<uint8_t, W>::read(which, from);
                 const lanes<T, W> d = lanes<T, W>::read(d_output, from);
-                lanes<T, W> other = d;
-                if (d_other)
-                    other = lanes<T, W>::read(d_other, from);
+                const lanes<T, W> other = lanes<T, W>::read(TWO ? d_other : d_output, from);
                 for (int i = 0; i < W; i++)
                     if (winner.at[i] == place)
-                        sum[i] += d.get(i) + (d_other ? other.get(i) : 0);
+                        group.sum[i] += d.get(i) + (TWO ? other.get(i) : 0);
+            }
+        return group;
+    }
+    KERNEL_CODE float sum(const group_t &group, uint32_t, uint32_t, int lane) const
+    {
+        return group.sum[lane];
+    }
+};
+
+/* A group's pixel (r, c): the index of its vector. Outside the input, it is in the padding. */
+template <int STEP> struct member {
+    uint32_t index;
+    bool outside;
+
+    KERNEL_CODE member(const kernel_window &window, uint32_t vectors, const spot &at, uint32_t r,
+                       uint32_t c)
+    {
+        const int32_t row = (int32_t)(at.y * STEP + r) - (int32_t)(window.pad_top % STEP);
+        const int32_t column = (int32_t)(at.x * STEP + c) - (int32_t)(window.pad_left % STEP);
+        const uint32_t y = within(row, window.in_height), x = within(column, window.in_width);
+        const uint32_t line = at.image * window.in_height + y;
+
+        index = (line * window.in_width + x) * vectors + at.vector;
+        outside = y != (uint32_t)row || x != (uint32_t)column;
+    }
+};
+
+/* A group's results, written where they belong. */
+template <class T, int W, int STEP> struct results {
+    lanes<T, W> at[STEP][STEP];
+
+    KERNEL_CODE void write(T *to, const kernel_window &window, uint32_t vectors,
+                           const spot &spot) const
+    {
+KERNEL_UNROLL
+        for (uint32_t r = 0; r < STEP; r++)
+KERNEL_UNROLL
+            for (uint32_t c = 0; c < STEP; c++) {
+                const member<STEP> pixel(window, vectors, spot, r, c);
+                if (!pixel.outside)
+                    at[r][c].write(to, pixel.index);
             }
     }
 };
 
-template <class T, int W> struct max_pool_backward {
-    winnings<T, W> from;
-    grid inputs;
+/* Lane by lane, here and below: all sums at once do not fit into registers. */
+template <class T, int W, class Winnings> struct max_pool_backward {
+    enum { step = Winnings::step };
+    Winnings from;
+    grid groups;
     T *d_input;
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        float sum[W];
-        lanes<T, W> out;
+        const spot at = groups.at(index);
+        const typename Winnings::group_t group = from.read(at);
+        results<T, W, step> out;
 
-        from.gather(inputs.at(index), sum);
-        for (int i = 0; i < W; i++)
-            out.set(i, sum[i]);
-        out.write(d_input, index);
+KERNEL_UNROLL
+        for (int lane = 0; lane < W; lane++)
+KERNEL_UNROLL
+            for (uint32_t r = 0; r < step; r++)
+KERNEL_UNROLL
+                for (uint32_t c = 0; c < step; c++)
+                    out.at[r][c].set(lane, from.sum(group, r, c, lane));
+        out.write(d_input, from.window, groups.vectors.by, at);
     }
 };
 
-KERNEL_CODE float divisor(const kernel_window &window, uint32_t y, uint32_t x)
-{
-    const box box = box_at(window, y, x);
-
-    return (float)(window.count_padding
-                       ? window.height * window.width
-                       : (box.bottom - box.top) * (box.right - box.left));
-}
-
-template <class T, int W> struct average_pool {
-    kernel_window window;
-    grid outputs;
-    plain_value<T, W> value;
-    T *output;
-
-    KERNEL_CODE void each(uint32_t index) const
-    {
-        const spot at = outputs.at(index);
-        const box box = box_at(window, at.y, at.x);
-        float sum[W] = {}, seen[W];
-        lanes<T, W> out;
-
-        for (uint32_t y = box.top; y < box.bottom; y++)
-            for (uint32_t x = box.left; x < box.right; x++) {
-                value.get(at.image, y, x, at.vector, seen);
-                for (int i = 0; i < W; i++)
-                    sum[i] += seen[i];
-            }
-        for (int i = 0; i < W; i++)
-            out.set(i, sum[i] / divisor(window, at.y, at.x));
-        out.write(output, index);
-    }
-};
-
-template <class T, int W> struct average_pool_backward {
-    kernel_window window;
-    grid inputs;
-    plain_value<T, W> gradient; /* of the output */
-    T *d_input;
-
-    KERNEL_CODE void each(uint32_t index) const
-    {
-        const spot at = inputs.at(index);
-        uint32_t top, bottom, left, right;
-        float sum[W] = {}, seen[W];
-        lanes<T, W> out;
-
-        covering(at.y, window.pad_top, window.height, window.stride, window.out_height, &top,
-                 &bottom);
-        covering(at.x, window.pad_left, window.width, window.stride, window.out_width, &left,
-                 &right);
-        for (uint32_t y = top; y < bottom; y++)
-            for (uint32_t x = left; x < right; x++) {
-                gradient.get(at.image, y, x, at.vector, seen);
-                for (int i = 0; i < W; i++)
-                    sum[i] += seen[i] / divisor(window, y, x);
-            }
-        for (int i = 0; i < W; i++)
-            out.set(i, sum[i]);
-        out.write(d_input, index);
-    }
-};
-
-/* ---- the stem's backward pass ---- */
-
-template <class T, int W> struct stem_source {
+/* The stem: through the ReLU as well, with the sums of BN's backward pass. Padding adds nothing to
+ * them, since it is never the maximum. */
+template <class T, int W, class Winnings> struct stem_source {
+    enum { step = Winnings::step };
     struct row_t {
-        lanes<T, W> x;
+        typename Winnings::group_t group;
+        lanes<T, W> x[step][step];
     };
-    struct channels_t {
-        floats<W> scale, bias, mean;
-    };
-    winnings<T, W> from;
+    struct channels_t {};
+    Winnings from;
     const T *x;
     const float *scale, *bias, *mean;
     T *dz;
-    uint32_t vectors;
-    grid inputs;
+    grid groups;
 
-    KERNEL_CODE channels_t of(uint32_t vector) const
+    KERNEL_CODE channels_t of(uint32_t) const
     {
-        return {floats<W>::read(scale, vector), floats<W>::read(bias, vector),
-                floats<W>::read(mean, vector)};
+        return {};
     }
-    KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
+    KERNEL_CODE spot spot_of(uint64_t group, uint32_t vector) const
     {
-        return row_t{lanes<T, W>::read(x, pixel * vectors + vector)};
+        return groups.at((uint32_t)group * groups.vectors.by + vector);
     }
-    KERNEL_CODE void use(const channels_t &channels, const row_t &row, uint64_t pixel,
-                         uint32_t vector, float *a, float *b) const
+    KERNEL_CODE row_t read(uint64_t group, uint32_t vector) const
     {
-        const uint64_t index = pixel * vectors + vector;
-        float sum[W];
-        lanes<T, W> d;
+        const spot at = spot_of(group, vector);
+        row_t row;
 
-        from.gather(inputs.at((uint32_t)index), sum);
-        for (int i = 0; i < W; i++) {
-            d.set(i, row.x.get(i) * channels.scale.at[i] + channels.bias.at[i] <= 0 ? 0 : sum[i]);
-            a[i] += d.get(i);
-            b[i] += d.get(i) * (row.x.get(i) - channels.mean.at[i]);
+KERNEL_UNROLL
+        for (uint32_t r = 0; r < step; r++)
+KERNEL_UNROLL
+            for (uint32_t c = 0; c < step; c++)
+                row.x[r][c] = lanes<T, W>::read(
+                    x, member<step>(from.window, groups.vectors.by, at, r, c).index);
+        row.group = from.read(at);
+        return row;
+    }
+    KERNEL_CODE void use(const channels_t &, const row_t &row, uint64_t group, uint32_t vector,
+                         float *a, float *b) const
+    {
+        const int part = W < 4 ? W : 4;
+        results<T, W, step> out;
+
+        /* Registers that held these all the time, or all of them, would be too many. */
+KERNEL_UNROLL
+        for (int first = 0; first < W; first += part) {
+            const uint32_t at = vector * (W / part) + (uint32_t)(first / part);
+            const auto by = lanes<float, part>::read(scale, at);
+            const auto plus = lanes<float, part>::read(bias, at);
+            const auto middle = lanes<float, part>::read(mean, at);
+KERNEL_UNROLL
+            for (int lane = first; lane < first + part; lane++)
+KERNEL_UNROLL
+                for (uint32_t r = 0; r < step; r++)
+KERNEL_UNROLL
+                    for (uint32_t c = 0; c < step; c++) {
+                        const float in = row.x[r][c].get(lane);
+                        const float y = in * by.at[lane - first] + plus.at[lane - first];
+                        const float sum = from.sum(row.group, r, c, lane);
+                        lanes<T, W> &d = out.at[r][c];
+                        d.set(lane, y <= 0 ? 0 : sum);
+                        a[lane] += d.get(lane);
+                        b[lane] += d.get(lane) * (in - middle.at[lane - first]);
+                    }
         }
-        d.write(dz, index);
+        out.write(dz, from.window, groups.vectors.by, spot_of(group, vector));
     }
 };
 
-grid inputs_of(const struct kernel_window *window, uint32_t vectors)
+/* Groups of winnings, along a side of the input. */
+uint32_t groups_along(uint32_t side, uint32_t pad, uint32_t step)
 {
-    return grid::make(window->in_height, window->in_width, vectors);
+    return (side - 1 + pad) / step - pad / step + 1;
 }
 
-grid outputs_of(const struct kernel_window *window, uint32_t vectors)
+grid groups_of(const struct kernel_window *window, uint32_t step, uint32_t vectors)
 {
-    return grid::make(window->out_height, window->out_width, vectors);
+    return grid::make(groups_along(window->in_height, window->pad_top, step),
+                      groups_along(window->in_width, window->pad_left, step), vectors);
 }
 
-uint64_t in_pixels(const struct kernel_window *window)
+/* Call f with side and stride of a window that is compiled in, or else with 0 and 1. Few channels
+ * are not worth it; stems have one window. */
+template <int W, bool STEM, class F> int with_side(const struct kernel_window *window, const F &f)
 {
-    return (uint64_t)window->images * window->in_height * window->in_width;
-}
+    const uint32_t side = window->height == window->width ? window->height : 0;
 
-uint64_t out_pixels(const struct kernel_window *window)
-{
-    return (uint64_t)window->images * window->out_height * window->out_width;
+    if constexpr (W > 1)
+        if (side == 3 && window->stride == 2)
+            return f(width_t<3>(), width_t<2>());
+    if constexpr (W > 1 && !STEM) {
+        if (side == 2 && window->stride == 2)
+            return f(width_t<2>(), width_t<2>());
+        if (side == 3 && window->stride == 1)
+            return f(width_t<3>(), width_t<1>());
+    }
+    return f(width_t<0>(), width_t<1>());
 }
 
 int check_window(const struct kernel_window *window)
@@ -306,6 +469,17 @@ int check_window(const struct kernel_window *window)
     return window->height * window->width > 255
                ? fail(EINVAL, "a max-pool of %u x %u pixels is too large for a device",
                       window->height, window->width)
+               : 0;
+}
+
+/* Vectors of the input are counted with 32 bits. */
+int check_input(const struct kernel_window *window, uint32_t vectors)
+{
+    const uint64_t count = vectors_of(window, inputs_of(window, vectors));
+
+    return count > UINT32_MAX
+               ? fail(EINVAL, "a device takes no max-pool of %llu numbers: use a smaller batch",
+                      (unsigned long long)count)
                : 0;
 }
 
@@ -319,12 +493,12 @@ int device_max_pool(const struct kernel_window *window, enum device_type type, c
     return code ? code : with_width(type, window->in_channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const uint32_t vectors = window->in_channels / W;
-        const plain_value<T, W> value = {(const T *)input, window->in_height, window->in_width,
-                                         vectors};
-        const max_pool<T, W, plain_value<T, W>> kernel = {*window, outputs_of(window, vectors), value,
-                                                            (T *)output, which};
-        return launch_each("max_pool", kernel, out_pixels(window) * vectors, stream);
+        return with_side<W, false>(window, [&](auto side, auto) {
+            const max_pool<T, W, decltype(side)::value, plain_value<T, W>> kernel = {
+                *window, outputs_of(window, window->in_channels / W), {}, (const T *)input,
+                (T *)output, which};
+            return launch_each<3>("max_pool", kernel, vectors_of(window, kernel.outputs), stream);
+        });
     });
 }
 
@@ -335,41 +509,16 @@ int device_max_pool_backward(const struct kernel_window *window, enum device_typ
     return with_width(type, window->in_channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const max_pool_backward<T, W> kernel = {{*window, which, (const T *)d_output, nullptr},
-                                                inputs_of(window, window->in_channels / W),
-                                                (T *)d_input};
-        return launch_each("max_pool_backward", kernel,
-                           in_pixels(window) * (window->in_channels / W), stream);
-    });
-}
-
-int device_average_pool(const struct kernel_window *window, enum device_type type,
-                        const void *input, void *output, void *stream)
-{
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
         const uint32_t vectors = window->in_channels / W;
-        const average_pool<T, W> kernel = {
-            *window, outputs_of(window, vectors),
-            {(const T *)input, window->in_height, window->in_width, vectors},
-            (T *)output};
-        return launch_each("average_pool", kernel, out_pixels(window) * vectors, stream);
-    });
-}
-
-int device_average_pool_backward(const struct kernel_window *window, enum device_type type,
-                                 const void *d_output, void *d_input, void *stream)
-{
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
-        const uint32_t vectors = window->in_channels / W;
-        const average_pool_backward<T, W> kernel = {
-            *window, inputs_of(window, vectors),
-            {(const T *)d_output, window->out_height, window->out_width, vectors},
-            (T *)d_input};
-        return launch_each("average_pool_backward", kernel, in_pixels(window) * vectors, stream);
+        const int code = check_input(window, vectors);
+        return code ? code : with_side<W, false>(window, [&](auto side, auto step) {
+            using Winnings = winnings<T, W, decltype(side)::value, decltype(step)::value, false>;
+            const max_pool_backward<T, W, Winnings> kernel = {
+                {*window, divide::make(window->stride), which, (const T *)d_output, nullptr},
+                groups_of(window, Winnings::step, vectors), (T *)d_input};
+            return launch_each<3>("max_pool_backward", kernel, vectors_of(window, kernel.groups),
+                               stream);
+        });
     });
 }
 
@@ -381,12 +530,12 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
     return code ? code : with_width(type, window->in_channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const uint32_t vectors = window->in_channels / W;
-        const norm_value<T, W> value = {
-            {(const T *)x, window->in_height, window->in_width, vectors}, scale, bias};
-        const max_pool<T, W, norm_value<T, W>> kernel = {*window, outputs_of(window, vectors), value,
-                                                            (T *)output, which};
-        return launch_each("stem", kernel, out_pixels(window) * vectors, stream);
+        return with_side<W, true>(window, [&](auto side, auto) {
+            const max_pool<T, W, decltype(side)::value, norm_value<T, W>> kernel = {
+                *window, outputs_of(window, window->in_channels / W), {scale, bias}, (const T *)x,
+                (T *)output, which};
+            return launch_each<3>("stem", kernel, vectors_of(window, kernel.outputs), stream);
+        });
     }, {scale, bias});
 }
 
@@ -395,17 +544,32 @@ int device_stem_backward(const struct kernel_window *window, enum device_type ty
                          const void *d_output, const void *d_other, void *dz, float *d_gamma,
                          float *d_beta, float *abc, float *partial, void *stream)
 {
-    const struct device_pixels pixels = {type, window->in_channels, in_pixels(window)};
-    const norm_backward_finish finish = {*norm,  (double)pixels.count, d_gamma, d_beta, abc,
-                                         pixels.channels};
+    const double pixels = (double)window->images * window->in_height * window->in_width;
+    const norm_backward_finish finish = {*norm,  pixels, d_gamma, d_beta, abc, window->in_channels};
 
     return with_width(type, window->in_channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const stem_source<T, W> source = {
-            {*window, which, (const T *)d_output, (const T *)d_other},
-            (const T *)x, norm->scale, norm->bias, norm->mean, (T *)dz, pixels.channels / W,
-            inputs_of(window, pixels.channels / W)};
-        return launch_columns<W>("stem_backward", &pixels, source, finish, partial, stream);
+        const uint32_t vectors = window->in_channels / W;
+        const int code = check_input(window, vectors);
+        const auto start = [&](auto source) {
+            const struct device_pixels groups = {type, window->in_channels,
+                                                 vectors_of(window, source.groups) / vectors};
+            return launch_columns<W, 1>("stem_backward", &groups, source, finish, partial, stream);
+        };
+        return code ? code : with_side<W, true>(window, [&](auto side, auto step) {
+            const int SIDE = decltype(side)::value, STEP = decltype(step)::value;
+            const grid groups = groups_of(window, STEP, vectors);
+            const auto source = [&](auto from) {
+                return stem_source<T, W, decltype(from)>{from, (const T *)x, norm->scale,
+                                                         norm->bias, norm->mean, (T *)dz, groups};
+            };
+            const divide stride = divide::make(window->stride);
+            const winnings<T, W, SIDE, STEP, false> one = {*window, stride, which,
+                                                           (const T *)d_output, nullptr};
+            const winnings<T, W, SIDE, STEP, true> two = {
+                *window, stride, which, (const T *)d_output, (const T *)d_other};
+            return d_other ? start(source(two)) : start(source(one));
+        });
     }, {norm->scale, norm->bias, norm->mean});
 }

@@ -205,7 +205,7 @@ template <class Kernel> void emulate_each(const void *kernel, uint64_t count)
         static_cast<const Kernel *>(kernel)->each(i);
 }
 
-template <class Kernel>
+template <int RESIDENT = 0, class Kernel>
 int launch_each(const char *, const Kernel &kernel, uint64_t count, void *stream)
 {
     return emulated_start(emulate_each<Kernel>, &kernel, sizeof kernel, count, stream);
@@ -240,8 +240,8 @@ static inline int launched(const char *name)
                : fail(EIO, "the device kernel %s did not start: %s", name, cudaGetErrorString(status));
 }
 
-template <class Kernel>
-__global__ void __launch_bounds__(KERNEL_THREADS) run_each(const Kernel kernel, uint32_t count)
+template <int RESIDENT, class Kernel>
+__global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT) run_each(const Kernel kernel, uint32_t count)
 {
     const uint32_t i = blockIdx.x * KERNEL_THREADS + threadIdx.x;
 
@@ -249,7 +249,9 @@ __global__ void __launch_bounds__(KERNEL_THREADS) run_each(const Kernel kernel, 
         kernel.each(i);
 }
 
-template <class Kernel>
+/* RESIDENT: how many blocks a multiprocessor is to hold at once, 0: any. That limits a thread's
+ * registers; but the compiler then also spends them, on starting all loads before it uses one. */
+template <int RESIDENT = 0, class Kernel>
 int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *stream)
 {
     const uint64_t blocks = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
@@ -259,7 +261,7 @@ int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *st
     if (count > INT32_MAX)
         return fail(EINVAL, "the device kernel %s takes no tensor of %llu numbers: use a smaller batch",
                     name, (unsigned long long)count);
-    run_each<<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
+    run_each<RESIDENT><<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
     return launched(name);
 }
 

@@ -10,12 +10,13 @@ libiobench_a_SOURCES += $(KERNELS) \
 # The same for a device. Each source is built twice: by nvcc for the modules, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = kernels/device.cu kernels/device_resize.cu kernels/device_wire.cu
-CUDA_PARTS = kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+CUDA_PARTS = kernels/device_average.cu kernels/device_convolution.cu kernels/device_head.cu \
+	kernels/device_input.cu \
 	kernels/device_int8.cu kernels/device_magnitudes.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu kernels/device_sample.cu kernels/device_stamp.cu
 CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/magnitudes.h \
-	kernels/norm.cuh kernels/window.cuh
+	kernels/norm.cuh kernels/pool.cuh kernels/window.cuh
 EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_PARTS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)

@@ -7,6 +7,8 @@
  */
 #include "tests/cuda/place.h"
 
+#include <errno.h>
+
 #define STREAM place_runtime.stream
 
 static const enum device_type types[] = {DEVICE_FP32, DEVICE_FP16, DEVICE_BF16};
@@ -202,7 +204,7 @@ static struct norm_place norm_make(const struct device_pixels *pixels)
                                .host = host_floats((size_t)NORM_VECTORS * channels + 1)};
 
     for (uint32_t c = 0; c < channels; c++) {
-        place.host[c] = 0.5f + (float)(c % 7) * 0.2f;
+        place.host[c] = (float)(c % 7) * 0.4f - 0.8f; /* 0 too: all are the maximum then */
         place.host[channels + c] = (float)(c % 5) * 0.3f - 0.5f;
         place.host[2 * channels + c] = (float)(c % 3);
         place.host[3 * channels + c] = 1 + (float)(c % 4);
@@ -351,45 +353,13 @@ static void gradients_pass_through_bn(void **unused)
 
 /* ---- pools ---- */
 
+/* Images, input, output, window, stride, padding, groups; channels are filled in. The windows of
+ * the second reach beyond the input. */
 static const struct kernel_window pool_windows[] = {
-    {.images = 2,
-     .in_height = 9,
-     .in_width = 7,
-     .out_height = 5,
-     .out_width = 4,
-     .height = 3,
-     .width = 3,
-     .stride = 2,
-     .pad_top = 1,
-     .pad_left = 1},
-    {.images = 2,
-     .in_height = 6,
-     .in_width = 8,
-     .out_height = 3,
-     .out_width = 4,
-     .height = 2,
-     .width = 2,
-     .stride = 2},
-    {.images = 1,
-     .in_height = 7,
-     .in_width = 7,
-     .out_height = 1,
-     .out_width = 1,
-     .height = 7,
-     .width = 7,
-     .stride = 1,
-     .count_padding = true},
-    {.images = 1,
-     .in_height = 5,
-     .in_width = 5,
-     .out_height = 5,
-     .out_width = 5,
-     .height = 3,
-     .width = 3,
-     .stride = 1,
-     .pad_top = 1,
-     .pad_left = 1,
-     .count_padding = true},
+    {2, 0, 9, 7, 0, 5, 4, 3, 3, 2, 1, 1, 1, false}, {2, 0, 8, 6, 0, 4, 3, 3, 3, 2, 0, 0, 1, false},
+    {2, 0, 6, 8, 0, 3, 4, 2, 2, 2, 0, 0, 1, false}, {2, 0, 9, 11, 0, 4, 4, 5, 4, 3, 2, 1, 1, false},
+    {1, 0, 7, 7, 0, 1, 1, 7, 7, 1, 0, 0, 1, true},  {2, 0, 5, 3, 0, 1, 1, 5, 3, 1, 0, 0, 1, false},
+    {1, 0, 5, 5, 0, 5, 5, 3, 3, 1, 1, 1, 1, true},
 };
 
 static void pool(enum device_type type, uint32_t channels, struct kernel_window window)
@@ -436,8 +406,20 @@ static void pools_both_ways(void **unused)
     each(pool_all);
 }
 
-/* BN, ReLU and max-pool in one kernel against three. */
-static void stem(enum device_type type, uint32_t channels)
+static void too_large_pools_are_refused(void **unused)
+{
+    struct kernel_window window = pool_windows[0];
+
+    (void)unused;
+    window.in_channels = window.out_channels = 8;
+    window.images = UINT32_MAX / (9 * 7) + 1;
+    assert_int_equal(device_max_pool_backward(&window, DEVICE_FP16, NULL, NULL, NULL, STREAM),
+                     -EINVAL);
+}
+
+/* BN, ReLU and max-pool in one kernel against three. two: of the pool's output there are two
+ * gradients. */
+static void stem(enum device_type type, uint32_t channels, bool two)
 {
     struct kernel_window window = pool_windows[0];
     const size_t in = (size_t)window.in_height * window.in_width;
@@ -448,6 +430,7 @@ static void stem(enum device_type type, uint32_t channels)
     struct norm_place place = norm_make(&pixels);
     struct place x = place_random(type, window.images, channels, in, 1);
     struct place d = place_random(type, window.images, channels, out, 2);
+    struct place other = place_random(type, window.images, channels, out, 3);
     struct place y = place_empty(type, window.images, channels, out);
     struct place dz = place_empty(type, window.images, channels, in);
     struct place d_x = place_empty(type, window.images, channels, in);
@@ -461,6 +444,8 @@ static void stem(enum device_type type, uint32_t channels)
                       hidden, mean, variance);
     kernel_relu(count, hidden, hidden);
     kernel_max_pool(&window, hidden, y.host);
+    if (two)
+        kernel_add(place_count(&d), d.host, other.host, d.host);
     kernel_max_pool_backward(&window, hidden, d.host, d_hidden);
     kernel_relu_backward(count, hidden, d_hidden, dz.host);
     kernel_batch_norm_backward(window.images, channels, in, 1e-5, x.host, place.host, mean,
@@ -469,9 +454,9 @@ static void stem(enum device_type type, uint32_t channels)
     must(device_stem(&window, type, place.norm.scale, place.norm.bias, x.device, y.device, which,
                      STREAM));
     check(place_distance(&y, y.host), type, channels, "stem");
-    must(device_stem_backward(&window, type, &place.norm, which, x.device, d.device, NULL,
-                              dz.device, place.d_gamma, place.d_beta, place.abc, place.partial,
-                              STREAM));
+    must(device_stem_backward(&window, type, &place.norm, which, x.device, d.device,
+                              two ? other.device : NULL, dz.device, place.d_gamma, place.d_beta,
+                              place.abc, place.partial, STREAM));
     must(device_norm_backward_apply(&pixels, place.abc, dz.device, x.device, d_x.device, STREAM));
     check(place_distance(&dz, dz.host), type, channels, "stem backward");
     check(place_distance(&d_x, d_x.host), type, channels, "stem backward, to the input");
@@ -487,16 +472,23 @@ static void stem(enum device_type type, uint32_t channels)
     norm_unmake(&place);
     place_free(&x);
     place_free(&d);
+    place_free(&other);
     place_free(&y);
     place_free(&dz);
     place_free(&d_x);
+}
+
+static void stem_both_ways(enum device_type type, uint32_t channels)
+{
+    stem(type, channels, false);
+    stem(type, channels, true);
 }
 
 static void stems_both_ways(void **unused)
 {
     (void)unused;
     for (rows_off = 0; rows_off < 2; rows_off++)
-        each(stem);
+        each(stem_both_ways);
 }
 
 /* ---- the head ---- */
@@ -606,6 +598,7 @@ int main(void)
         cmocka_unit_test(batches_are_normalised),
         cmocka_unit_test(gradients_pass_through_bn),
         cmocka_unit_test(pools_both_ways),
+        cmocka_unit_test(too_large_pools_are_refused),
         cmocka_unit_test(stems_both_ways),
         cmocka_unit_test(losses_and_their_gradients),
         cmocka_unit_test(plain_convolutions),
