@@ -134,6 +134,119 @@ template <class T> struct lrn_backward {
     }
 };
 
+/* ---- LRN of the usual size, in vectors ---- */
+
+/* Numbers of a pixel: a vector's and MARGIN on either side; outside the pixel, zeros. */
+template <class T, int W, int MARGIN> struct stretch {
+    float at[MARGIN + W + MARGIN];
+
+    static KERNEL_CODE stretch read(const T *from, uint32_t index, uint32_t vector, uint32_t vectors)
+    {
+        const bool first = vector == 0, last = vector + 1 == vectors;
+        const lanes<T, W> own = lanes<T, W>::read(from, index);
+        const lanes<T, W> before = lanes<T, W>::read(from, first ? index : index - 1);
+        const lanes<T, W> after = lanes<T, W>::read(from, last ? index : index + 1);
+        stretch all;
+
+        for (int i = 0; i < MARGIN; i++) {
+            all.at[i] = first ? 0 : before.get(W - MARGIN + i);
+            all.at[MARGIN + W + i] = last ? 0 : after.get(i);
+        }
+        for (int i = 0; i < W; i++)
+            all.at[MARGIN + i] = own.get(i);
+        return all;
+    }
+    /* The sum of 2 * HALF + 1 terms. */
+    template <int HALF> KERNEL_CODE float sum(int first) const
+    {
+        float sum = at[first];
+
+        for (int i = 1; i <= 2 * HALF; i++)
+            sum += at[first + i];
+        return sum;
+    }
+    KERNEL_CODE stretch squares() const
+    {
+        stretch all;
+
+        for (int i = 0; i < MARGIN + W + MARGIN; i++)
+            all.at[i] = at[i] * at[i];
+        return all;
+    }
+};
+
+/* Logarithm and power of 2, within 2^-21 for the bases of LRN, which are not far below 1. */
+KERNEL_CODE float log2_of(float value)
+{
+#ifdef __CUDA_ARCH__
+    float log;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(value));
+    return log;
+#else
+    return log2f(value);
+#endif
+}
+KERNEL_CODE float exp2_of(float value)
+{
+#ifdef __CUDA_ARCH__
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+    return power;
+#else
+    return exp2f(value);
+#endif
+}
+
+template <class T, int W, int HALF> struct lrn_vectors {
+    divide vectors;
+    lrn_shape shape;
+    const T *input;
+    T *output;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const auto x = stretch<T, W, HALF>::read(input, index, vectors.rest(index), vectors.by);
+        const auto squares = x.squares();
+        lanes<T, W> out;
+
+        for (int i = 0; i < W; i++) {
+            const float base = shape.k + shape.share * squares.template sum<HALF>(i);
+            out.set(i, x.at[HALF + i] * exp2_of(-shape.beta * log2_of(base)));
+        }
+        out.write(output, index);
+    }
+};
+
+/* The neighbours' bases are computed once more: they need numbers twice as far away. */
+template <class T, int W, int HALF> struct lrn_vectors_backward {
+    divide vectors;
+    lrn_shape shape;
+    const T *input, *d_output;
+    T *d_input;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t vector = vectors.rest(index);
+        const auto x = stretch<T, W, 2 * HALF>::read(input, index, vector, vectors.by);
+        const auto d = stretch<T, W, HALF>::read(d_output, index, vector, vectors.by);
+        const auto squares = x.squares();
+        stretch<T, W, HALF> own, shared;
+        lanes<T, W> out;
+
+        for (int j = 0; j < W + 2 * HALF; j++) {
+            const float log = log2_of(shape.k + shape.share * squares.template sum<HALF>(j));
+            own.at[j] = d.at[j] * exp2_of(-shape.beta * log);
+            shared.at[j] = own.at[j] * x.at[HALF + j] * exp2_of(-log);
+        }
+        for (int i = 0; i < W; i++)
+            out.set(i, own.at[HALF + i] - 2 * shape.share * shape.beta * x.at[2 * HALF + i] *
+                                              shared.template sum<HALF>(i));
+        out.write(d_input, index);
+    }
+};
+
+enum { LRN_HALF = 2 };
+
 lrn_shape shape_of(const struct kernel_lrn *lrn)
 {
     return lrn_shape{lrn->channels, lrn->size / 2, (float)(lrn->alpha / lrn->size),
@@ -200,9 +313,18 @@ int device_dropout(const struct device_pixels *pixels, uint32_t plane, const uin
 int device_lrn(const struct kernel_lrn *lrn, enum device_type type, const void *input, void *output,
                void *stream)
 {
-    return with_type(type, [&](auto *null) {
+    const lrn_shape shape = shape_of(lrn);
+
+    return with_width(type, lrn->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        const lrn_forward<T> kernel = {shape_of(lrn), (const T *)input, (T *)output};
+        const int W = decltype(width)::value;
+        if constexpr (W > 1)
+            if (shape.half == LRN_HALF) {
+                const lrn_vectors<T, W, LRN_HALF> kernel = {divide::make(lrn->channels / W), shape,
+                                                            (const T *)input, (T *)output};
+                return launch_each("lrn", kernel, lrn_count(lrn) / W, stream);
+            }
+        const lrn_forward<T> kernel = {shape, (const T *)input, (T *)output};
         return launch_each("lrn", kernel, lrn_count(lrn), stream);
     });
 }
@@ -210,9 +332,19 @@ int device_lrn(const struct kernel_lrn *lrn, enum device_type type, const void *
 int device_lrn_backward(const struct kernel_lrn *lrn, enum device_type type, const void *input,
                         const void *d_output, void *d_input, void *stream)
 {
-    return with_type(type, [&](auto *null) {
+    const lrn_shape shape = shape_of(lrn);
+
+    return with_width(type, lrn->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
-        const lrn_backward<T> kernel = {shape_of(lrn), (const T *)input, (const T *)d_output,
+        const int W = decltype(width)::value;
+        if constexpr (W > 1)
+            if (shape.half == LRN_HALF) {
+                const lrn_vectors_backward<T, W, LRN_HALF> kernel = {
+                    divide::make(lrn->channels / W), shape, (const T *)input, (const T *)d_output,
+                    (T *)d_input};
+                return launch_each<3>("lrn_backward", kernel, lrn_count(lrn) / W, stream);
+            }
+        const lrn_backward<T> kernel = {shape, (const T *)input, (const T *)d_output,
                                         (T *)d_input};
         return launch_each("lrn_backward", kernel, lrn_count(lrn), stream);
     });

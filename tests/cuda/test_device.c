@@ -157,9 +157,9 @@ static void parts_are_joined_and_split(void **unused)
     each(joined);
 }
 
-static void local_response(enum device_type type, uint32_t channels)
+static void local_response_of(enum device_type type, uint32_t channels, uint32_t size)
 {
-    const struct kernel_lrn lrn = {2, channels, 6, 5, 0.02, 0.75, 1};
+    const struct kernel_lrn lrn = {2, channels, 6, size, 0.5, 0.75, 1};
     struct place x = place_random(type, lrn.images, channels, lrn.plane, 1);
     struct place d = place_random(type, lrn.images, channels, lrn.plane, 2);
     struct place out = place_empty(type, lrn.images, channels, lrn.plane);
@@ -174,6 +174,12 @@ static void local_response(enum device_type type, uint32_t channels)
     place_free(&x);
     place_free(&d);
     place_free(&out);
+}
+
+static void local_response(enum device_type type, uint32_t channels)
+{
+    local_response_of(type, channels, 5);
+    local_response_of(type, channels, 3);
 }
 
 static void local_responses_are_normalised(void **unused)
