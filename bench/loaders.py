@@ -18,7 +18,7 @@ is left out; --install installs them into a private environment (PyPI) and conti
     python3 bench/loaders.py --install --iobench build/iobench
 
 iobench reads with io_uring (a copy out of the page cache) and with mmap (none), LMDB also through
-liblmdb's own map, and cold also with O_DIRECT and without the kernel's read-ahead; the fastest
+liblmdb's own map, and cold also with O_DIRECT and with the kernel's read-ahead; the fastest
 counts.
 --format: only this format; may be repeated.
 """
@@ -303,7 +303,7 @@ def install():
 
 def our_readers(format_, cold):
     return (["uring", "mmap"] + (["lmdb"] if format_ == "lmdb" else []) +
-            (["uring:direct=yes", "uring:readahead=no"] if cold else []))
+            (["uring:direct=yes", "uring:readahead=auto"] if cold else []))
 
 
 def measure(options, where, bind, threads):
