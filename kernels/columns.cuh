@@ -12,7 +12,8 @@
 
 #include "kernels/launch.cuh"
 
-enum { COLUMN_LANES = 32, COLUMN_BLOCKS = 512, COLUMN_AT_ONCE = 4, COLUMN_PIXELS_MIN = 8 };
+/* 4 blocks for each of an H100's 132 multiprocessors: whole rounds, whether one holds 2 or 4. */
+enum { COLUMN_LANES = 32, COLUMN_BLOCKS = 528, COLUMN_AT_ONCE = 4, COLUMN_PIXELS_MIN = 8 };
 
 struct column_shape {
     uint64_t pixels;
@@ -107,9 +108,10 @@ KERNEL_UNROLL
     }
 };
 
-/* Add the partial sums in double; pass the totals to finish.take(channel, a, b). */
+/* Add the partial sums in double; pass the totals to finish.take(channel, a, b). Few columns a block,
+ * 32 bytes of each row, since the time is that of a thread's loads one after the other. */
 template <class Finish> struct column_totals {
-    enum { phases = 2, columns = 32, rows = KERNEL_THREADS / columns };
+    enum { phases = 2, columns = 8, rows = KERNEL_THREADS / columns };
     struct shared_t {
         double sums[2][rows][columns];
     };
@@ -155,7 +157,8 @@ int launch_columns(const char *name, const struct device_pixels *pixels, const S
     if (code)
         return code;
     const column_totals<Finish> totals = {pixels->channels, shape.splits, partial, finish};
-    return launch_phases(name, totals, (pixels->channels + 31) / 32, stream);
+    const uint32_t blocks = (pixels->channels + totals.columns - 1) / totals.columns;
+    return launch_phases(name, totals, blocks, stream);
 }
 
 #endif
