@@ -19,7 +19,7 @@ struct runtime {
     uint32_t driver; /* 13000: supports CUDA 13.0 */
     uint64_t memory_bytes;
     double memory_rate; /* bytes per millisecond, by its clock and bus; 0: unknown */
-    bool captures; /* CUDA graphs are supported */
+    bool captures;      /* CUDA graphs are supported */
     char name[64];
     void *stream; /* everything except uploads */
     void *upload;

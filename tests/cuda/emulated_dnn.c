@@ -107,7 +107,7 @@ static int start(const void *context, uint32_t which, const struct dnn_tensors *
 
 static int check_plan(struct dnn *dnn, const struct dnn_found *plan)
 {
-    const struct dnn_candidates candidates = {start, plan, 1, false};
+    const struct dnn_candidates candidates = {start, plan, 1, false, false};
     struct dnn_trial trial;
     double milliseconds;
     uint32_t chosen;

@@ -101,6 +101,7 @@ enum spoil {
     REPEATED,   /* the second half is the first */
     FAILS,
     SPOILS,
+    CHANGES = SPOILS, /* the last bit of an element, every second time */
 };
 
 struct candidate {
@@ -108,6 +109,7 @@ struct candidate {
     const struct dnn_plan *plan;
     enum dnn_tensor which;
     const enum spoil *spoils; /* of each candidate */
+    bool repeats;
 };
 
 static double get(const struct dnn_shape *shape, enum dnn_tensor which, const uint8_t *bytes,
@@ -147,6 +149,9 @@ static void spoil(const struct candidate *candidate, enum spoil how, void *memor
     fetch_bytes(host, memory, bytes);
     if (how == HOLE)
         memset(host + count / 2 * (bytes / count), 0xff, bytes / count);
+    static uint32_t runs;
+    if (how == CHANGES)
+        host[0] ^= runs++ & 1; /* little endian */
     for (uint64_t i = 0; i < count; i++)
         if (how == LARGER || (how == LAST_IMAGE && i >= count - count / 8) ||
             (how == REPEATED && i >= count / 2))
@@ -177,7 +182,7 @@ static int start(const void *context, uint32_t which, const struct dnn_tensors *
 static int choose(const struct candidate *candidate, uint32_t count, uint32_t *chosen,
                   char wrong[DNN_WRONG_BYTES])
 {
-    const struct dnn_candidates candidates = {start, candidate, count, false};
+    const struct dnn_candidates candidates = {start, candidate, count, false, candidate->repeats};
     struct dnn_trial trial;
     double milliseconds = 0;
 
@@ -210,6 +215,28 @@ static void try_shape(const struct dnn_shape *shape)
                          (int)how, code, wrong);
         }
     }
+}
+
+/* Sums by atomic operations: right, but with other bits each time. */
+static void engines_that_do_not_repeat_are_left_out(void **unused)
+{
+    static const enum spoil changes[] = {CHANGES, RIGHT};
+    const struct dnn_shape shape = {.kind = DNN_FORWARD, .type = DEVICE_FP16, .window = three};
+    struct candidate candidate = {
+        .shape = &shape, .which = DNN_OUTPUT, .spoils = changes, .repeats = true};
+    char wrong[DNN_WRONG_BYTES];
+    uint32_t chosen;
+    int code;
+
+    (void)unused;
+    candidate.plan = dnn_find(dnn, &shape, &code);
+    assert_non_null(candidate.plan);
+    assert_int_equal(choose(&candidate, 1, &chosen, wrong), -ENOTSUP);
+    assert_string_equal(wrong, "");
+    assert_int_equal(choose(&candidate, 2, &chosen, wrong), 0);
+    assert_int_equal(chosen, 1);
+    candidate.repeats = false;
+    assert_int_equal(choose(&candidate, 1, &chosen, wrong), 0);
 }
 
 static void wrong_engines_are_found(void **unused)
@@ -297,8 +324,8 @@ static void int8_is_checked(void **unused)
                                     .window = three,
                                     .fusion = DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED |
                                               DNN_RESCALED};
-    const struct dnn_candidates right = {start_int8, &shape, 1, false};
-    const struct dnn_candidates unrectified = {start_int8_unrectified, &shape, 1, false};
+    const struct dnn_candidates right = {start_int8, &shape, 1, false, true};
+    const struct dnn_candidates unrectified = {start_int8_unrectified, &shape, 1, false, true};
     char wrong[DNN_WRONG_BYTES];
     struct dnn_trial trial;
     double milliseconds;
@@ -317,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_engines_are_found),
+        cmocka_unit_test(engines_that_do_not_repeat_are_left_out),
         cmocka_unit_test(sums_without_a_part_are_found),
         cmocka_unit_test(a_right_one_is_chosen),
         cmocka_unit_test(int8_is_checked),

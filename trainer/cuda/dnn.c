@@ -227,7 +227,8 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
                    uint32_t count, bool timed, struct dnn_found *winner)
 {
     const struct rivals rivals = {dnn, shape, plans};
-    const struct dnn_candidates candidates = {start_rival, &rivals, count, timed};
+    const struct dnn_candidates candidates = {start_rival, &rivals, count, timed,
+                                              dnn->config.deterministic};
     struct dnn_trial trial;
     char wrong[DNN_WRONG_BYTES] = "";
     uint64_t most = 0;

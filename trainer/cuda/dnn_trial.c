@@ -8,12 +8,17 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     ROUNDS = 2,
     LAUNCHES = 8, /* of a round: queued, as in a step */
     SLOW = 2,
+    REPEATS = 3,
 };
+
+static const uint64_t compared_bytes = 4 << 20; /* of a tensor */
 
 static const double start_ms = 0.05; /* a single launch also waits for the host */
 
@@ -136,6 +141,45 @@ static int judge(const struct dnn_trial *trial, const struct dnn_candidates *can
     return 0;
 }
 
+/* Run it and copy what it wrote to the host, the first part of each tensor. */
+static int take(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                uint32_t which, uint8_t *to)
+{
+    void *stream = trial->runtime->stream;
+    int code = start(trial, candidates, which);
+
+    for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
+        if (!dnn_takes(trial->shape, i) || !dnn_writes(trial->shape, i))
+            continue;
+        const uint64_t bytes = dnn_tensor_bytes(trial->shape, i);
+        const uint64_t part = bytes < compared_bytes ? bytes : compared_bytes;
+        code = runtime_copy(to, trial->tensors.at[i], part, stream);
+        to += part;
+    }
+    int waited = runtime_wait(stream);
+    return code ? code : waited;
+}
+
+/* Return whether it writes the same bits each time; sums by atomic operations do not, and cuDNN
+ * does not say so of all engines that have them: those that add up statistics of a convolution. */
+static int compare_runs(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                        uint32_t which, bool *same)
+{
+    uint8_t *first = calloc(DNN_TENSORS, compared_bytes);
+    uint8_t *again = calloc(DNN_TENSORS, compared_bytes);
+    int code = first && again ? take(trial, candidates, which, first)
+                              : fail(ENOMEM, "out of memory to compare engines");
+
+    *same = true;
+    for (int i = 0; i < REPEATS && code == 0 && *same; i++) {
+        code = take(trial, candidates, which, again);
+        *same = code || memcmp(first, again, DNN_TENSORS * compared_bytes) == 0;
+    }
+    free(first);
+    free(again);
+    return code;
+}
+
 int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candidates,
                      uint32_t *chosen, double *milliseconds, char wrong[DNN_WRONG_BYTES])
 {
@@ -162,11 +206,15 @@ int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candi
         *chosen = best;
         if (timed)
             *milliseconds = isfinite(times[best]) ? times[best] : 0;
-        if (!reason[0])
-            return 0;
+        bool same = true;
+        if (!reason[0] && candidates->repeats)
+            code = compare_runs(trial, candidates, best, &same);
+        if (code || (!reason[0] && same))
+            return code;
         dropped[best] = true;
         if (!wrong[0])
             snprintf(wrong, DNN_WRONG_BYTES, "%s", reason);
     }
-    return fail(ENOTSUP, "no engine computes it right: the fastest %s", wrong);
+    return wrong[0] ? fail(ENOTSUP, "no engine computes it right: the fastest %s", wrong)
+                    : fail(ENOTSUP, "no engine computes the same bits twice");
 }

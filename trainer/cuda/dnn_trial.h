@@ -16,7 +16,8 @@ struct dnn_candidates {
     int (*start)(const void *context, uint32_t which, const struct dnn_tensors *tensors);
     const void *context;
     uint32_t count;
-    bool timed; /* a single one, too */
+    bool timed;   /* a single one, too */
+    bool repeats; /* one that computes other bits the next time is not used */
 };
 
 struct dnn_trial {
