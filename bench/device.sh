@@ -166,7 +166,7 @@ check() {
 }
 
 losses() {
-    run 240 "$(tool bench/device_steps)" --side "${SIDE:-64}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" "${REFERENCE:-cpu}" \
+    run 240 "$(tool bench/device_steps)" --side "${SIDE:-224}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" "${REFERENCE:-cpu}" \
         cuda:fp32,tournament=1 "cuda:fp16,fusion=no,tournament=$TOURNAMENT" "cuda:fp16,fusion=all,tournament=$TOURNAMENT"
 }
 
@@ -228,7 +228,7 @@ precisions() {
     done
 }
 
-# Eager first, which takes seconds each; a compiled network takes a minute or two each.
+# FP16 first, which is compared; a case takes seconds, a compiled one about a minute.
 torch() {
     brief "$PYTHON" -c 'import torch' >"$WORK/torch.txt" || { echo "skipped: $PYTHON has no PyTorch" && return; }
     left=580

@@ -106,8 +106,8 @@ def main():
     if given.device == 'cuda' and not torch.cuda.is_available():
         print('skipped: PyTorch finds no GPU')
         raise SystemExit(77)
-    for mode in given.modes.split(','):
-        for precision in given.precisions.split(','):
+    for precision in given.precisions.split(','):
+        for mode in given.modes.split(','):
             for batch in map(int, given.batches.split(',')):
                 measure(given, batch, precision, mode)
 
