@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_STEPS = 5, BACKENDS_MAX = 8, STEPS_MAX = 1000, USAGE = 2 };
+enum { WARM_STEPS = 5, PATCHES = 8, BACKENDS_MAX = 8, STEPS_MAX = 1000, USAGE = 2 };
 
 static const double agreement = 0.01, smoothing = 0.1;
 /* A rate at which the loss falls smoothly: with 0.01 it wanders, and differences of rounding grow
@@ -47,6 +47,21 @@ static void must(int code)
     exit(code == -ENODEV ? 77 : 1);
 }
 
+/* PATCHES x PATCHES of random colours, with noise: noise alone is the same to a network in all
+ * images, whose differences are then what FP16 rounds away. */
+static void paint(uint8_t *pixels, const struct graph_shape *shape, uint64_t image)
+{
+    for (uint32_t y = 0; y < shape->height; y++)
+        for (uint32_t x = 0; x < shape->width; x++, pixels += 3) {
+            const uint32_t patch =
+                y * PATCHES / shape->height * PATCHES + x * PATCHES / shape->width;
+            const uint64_t colour = random_mix(image * PATCHES * PATCHES + patch);
+            const uint64_t noise = random_mix(~((image << 32) + (uint64_t)y * shape->width + x));
+            for (int c = 0; c < 3; c++)
+                pixels[c] = (uint8_t)((colour >> 8 * c & 0xff) * 3 / 4 + (noise >> 8 * c & 0x3f));
+        }
+}
+
 static void make_images(struct course *course, uint32_t batch)
 {
     const size_t bytes = batch * graph_node_floats(&course->graph->nodes[0]);
@@ -54,8 +69,8 @@ static void make_images(struct course *course, uint32_t batch)
     course->rows = backend_allocate(&course->backend, bytes);
     course->labels = calloc(batch, sizeof *course->labels);
     must(course->rows && course->labels ? 0 : fail(ENOMEM, "out of memory"));
-    for (size_t i = 0; i < bytes; i++)
-        course->rows[i] = (uint8_t)(random_mix(i / 8) >> i % 8 * 8);
+    for (uint32_t i = 0; i < batch; i++)
+        paint(course->rows + i * bytes / batch, &course->graph->nodes[0].shape, i);
     for (uint32_t i = 0; i < batch; i++)
         course->labels[i] = (int32_t)(random_mix(i) % course->graph->classes);
     course->batch =

@@ -240,7 +240,7 @@ struct device_parameter {
     uint32_t first_chunk, chunk_count;
 };
 
-enum { DEVICE_CHUNK_FLOATS = 4096 };
+enum { DEVICE_CHUNK_FLOATS = 8192 };
 
 /* One block's part of a parameter. */
 struct device_chunk {
