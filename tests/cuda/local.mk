@@ -74,7 +74,7 @@ if HAVE_CMOCKA
 # The tests of the cpu backend, applied to this one.
 EMULATED_BINARIES += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
-tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
+tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,deterministic=yes,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 EMULATED_TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/nvjpeg.sh tests/cuda/rehearsal.sh
 EMULATED_BINARIES += tests/cuda/test_nvjpeg

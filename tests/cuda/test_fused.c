@@ -568,8 +568,7 @@ int main(void)
     must(runtime_open(&place_runtime, 0, 0));
     emulated = strcmp(place_runtime.name, "emulated") == 0;
     shows = getenv("IOBENCH_SHOW") && *getenv("IOBENCH_SHOW");
-    must(dnn_open(&dnn, &(struct dnn_config){
-                            .runtime = &place_runtime, .deterministic = true, .tournament = 1}));
+    must(dnn_open(&dnn, &(struct dnn_config){.runtime = &place_runtime, .tournament = 1}));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dnn_close(dnn);
     runtime_close(&place_runtime);

@@ -355,8 +355,7 @@ int main(void)
         return 77;
     }
     must(runtime_open(&place_runtime, 0, 0));
-    must(dnn_open(&dnn, &(struct dnn_config){
-                            .runtime = &place_runtime, .deterministic = true, .tournament = 1}));
+    must(dnn_open(&dnn, &(struct dnn_config){.runtime = &place_runtime, .tournament = 1}));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dnn_close(dnn);
     runtime_close(&place_runtime);

@@ -101,7 +101,7 @@ static inline const char *training_text(const char *backend)
 
     if (strcmp(backend, "cuda") != 0)
         return backend;
-    return wanted ? wanted : "cuda:fp32,plans=none,tournament=1";
+    return wanted ? wanted : "cuda:fp32,deterministic=yes,plans=none,tournament=1";
 }
 
 static inline void training_open(struct training *training, const char *backend,
