@@ -12,7 +12,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   losses      FP32 and FP16, fused and not, learn as the CPU does, step by step
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
-  rates       each kernel beside a copy; images/s of ResNet-50 in FP16 with fusion=all, by batch
+  rates       each kernel beside a copy; images/s of ResNet-50 in FP16, by batch, and repeatable
   layers      each step of ResNet-50 in FP16: kernel, bytes, time, share of the roofline
   fusion      fused plans against their reference; images/s of ResNet-50 with fusion=no, all and auto
   precisions  images/s of ResNet-50 in the other precisions, by batch
@@ -105,7 +105,7 @@ run() {
         [ $((begun + KILL)) -lt "$part_end" ] || { echo "-- skipped: $part has used half of the time" && return; }
         [ "$limit" -le $((part_end - begun - KILL)) ] || limit=$((part_end - begun - KILL))
     fi
-    mark=$(od -A n -N 8 -t x8 /dev/urandom)
+    mark=$begun-$(od -A n -N 8 -t x8 /dev/urandom | tr -d " ")
     timeout -k $KILL "$limit" env "DEVICE_RUN=$mark" "$@" 2>&1 || status=$?
     case $status in
     0) end=ok ;;
@@ -167,7 +167,7 @@ check() {
 
 losses() {
     run 240 "$(tool bench/device_steps)" --side "${SIDE:-224}" --loss "${STEPS:-20}" "$NETWORK" "${BATCH:-256}" "${REFERENCE:-cpu}" \
-        cuda:fp32,tournament=1 "cuda:fp16,fusion=no,tournament=$TOURNAMENT" "cuda:fp16,fusion=all,tournament=$TOURNAMENT"
+        cuda:fp32,tournament=1 "cuda:fp16,fusion=no,tournament=$TOURNAMENT" "cuda:fp16,tournament=$TOURNAMENT"
 }
 
 sanitize() {
@@ -191,8 +191,9 @@ learn() {
 rates() {
     run 120 "$(tool bench/device_kernels)" 256
     for batch in $BATCHES; do
-        steps 95 "cuda:fp16,fusion=all,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
+        steps 95 "cuda:fp16,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
     done
+    steps 95 "cuda:fp16,deterministic=yes,tournament=$TOURNAMENT" "$NETWORK" "${BATCH:-256}" "${RATE_SECONDS:-5}" "$(goal)"
 }
 
 no_gpu() {

@@ -73,7 +73,7 @@ rehearse() { # PART...
 }
 rm -f "$T/limits"
 expect 0 rehearse losses rates
-says "fusion=all,tournament=1: 0." "lenet on cuda:fp16,fusion=all,tournament=1, batch 2" "-- skipped: no time is left"
+says "cuda:fp16,tournament=1: 0." "lenet on cuda:fp16,tournament=1, batch 2" "-- skipped: no time is left"
 limit=$(grep -vx 20 "$T/limits" | head -n 1) # others ask for the device
 [ "$limit" = 130 ] || die "the first part may take: $limit s"
 printf '%s\n' "$out" | grep -q "batch 3" && die "a step was timed after the end"

@@ -30,11 +30,20 @@ program clock/date <<END
 [ "\$1" = +%s ] || exec /bin/date "\$@"
 cat "$T/now"
 END
-# It takes all its time, and five seconds more until it is killed.
+# It takes all its time, and five seconds more until it is killed; several may run at once. Of a command the mark says
+# when it began.
 program clock/timeout <<END
 #!/bin/sh
 [ "\$1 \$2" = "-k 5" ] || exit 1
-[ "\$3" -gt 0 ] && echo \$((\$(cat "$T/now") + \$3 + 5)) >"$T/now.new" && mv "$T/now.new" "$T/now"
+exec 9>"$T/lock"
+flock 9
+now=\$(cat "$T/now")
+case "\$5" in
+DEVICE_RUN=*) begun=\${5#DEVICE_RUN=} begun=\${begun%%-*} ;;
+*) begun=\$now ;;
+esac
+end=\$((begun + \$3 + 5))
+[ "\$3" -le 0 ] || [ "\$end" -le "\$now" ] || { echo "\$end" >"$T/now.new" && mv "$T/now.new" "$T/now"; }
 echo "\$3 \$*" >>"$T/started"
 exit 137
 END
@@ -57,7 +66,7 @@ case $now in
 *) die "it ended after $((now - 1000)) s: $(cat "$T/started")" ;;
 esac
 check_parts
-says "FAILED: not done after" "skipped: no time is left" "has used half of the time"
+says "FAILED: not done after" "has used half of the time"
 
 [ "${IOBENCH_LONG:-0}" != 0 ] || exit 0
 rm -r "$results"
