@@ -19,6 +19,7 @@ EXTRA_DIST += docs/sweep.md
 EXTRA_DIST += docs/architecture.py docs/architecture.svg docs/cluster.md docs/security.md docs/reliability.md docs/truth.md
 
 # Measurements on guests, with their commands.
+EXTRA_DIST += docs/results/gpu/h100.txt docs/results/gpu/h200.txt
 EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/large-4-caffe2.csv docs/results/guests/large-4-mxnet.csv \
 	docs/results/guests/large-4-tensorflow.csv docs/results/guests/rdma-epochs.csv \
