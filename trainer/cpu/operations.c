@@ -90,18 +90,41 @@ static dnnl_status_t weighted(const struct request *request)
                      : FORWARD(inner_product_forward, with->pass, source, weight, bias, target);
 }
 
+/* Make the target's layout channels last, if it is of single pixels and the source is channels
+ * last. Layouts of a pixel differ in no address, so that oneDNN and intern() take one for the
+ * other; but oneDNN has a fast kernel only for the source's own: 0.9 ms rather than 89 of the
+ * gradient of ResNet-50's. */
+static bool last_as_source(const struct cpu_operation *with, cpu_raw_layout *last)
+{
+    const struct cpu_layout *source = with->source, *target = with->target;
+    cpu_raw_layout like;
+
+    if (target->ndims != 4 || target->dims[2] != 1 || target->dims[3] != 1 ||
+        cpu_raw_by_tag(&like, 4, source->dims, source->type, dnnl_acdb))
+        return false;
+    const bool same = dnnl_memory_desc_equal(source->raw, like);
+    cpu_raw_destroy(like);
+    return same && cpu_raw_by_tag(last, 4, target->dims, target->type, dnnl_acdb) == dnnl_success;
+}
+
 static dnnl_status_t pool(const struct request *request)
 {
     const struct cpu_operation *with = request->operation;
     const struct cpu_window *window = &with->window;
-    cpu_raw_layout source = with->source->raw, target = with->target->raw;
+    cpu_raw_layout last, source = with->source->raw, target = with->target->raw;
     DESCRIPTION
 
-    return is_forward(with)
-               ? FORWARD(pooling_forward, with->pass, with->algorithm, source, target,
-                         window->strides, window->sides, DENSE window->before, window->behind)
-               : BACKWARD(pooling_backward, with->algorithm, source, target, window->strides,
-                          window->sides, DENSE window->before, window->behind);
+    if (is_forward(with))
+        return FORWARD(pooling_forward, with->pass, with->algorithm, source, target,
+                       window->strides, window->sides, DENSE window->before, window->behind);
+    const bool is_last = last_as_source(with, &last);
+    target = is_last ? last : target;
+    const dnnl_status_t status =
+        BACKWARD(pooling_backward, with->algorithm, source, target, window->strides, window->sides,
+                 DENSE window->before, window->behind);
+    if (is_last)
+        cpu_raw_destroy(last);
+    return status;
 }
 
 static dnnl_status_t norm(const struct request *request)
