@@ -84,7 +84,7 @@ if built_with DNNL; then
 fi
 
 # In BF16 tensors take half of the bytes, gradients of weights do not, and are computed where the update reads them, but for
-# padded ones. CPUs without it are refused, no others.
+# padded ones and, with AMX, those of the classifier. CPUs without it are refused, no others.
 cat >halves.py <<'END'
 import collections, json
 bytes = {}
@@ -105,7 +105,7 @@ assert share("backward", "weight gradient", "write") == 1
 steps = plan["steps"]
 moved = [step["node"] for step, after in zip(steps, steps[1:]) if step["operation"] == "weight gradient" and
          after["operation"] == "reorder" and after["node"] == step["node"] and after["read_bytes"] == after["write_bytes"]]
-assert len(moved) <= 1, moved
+assert len(moved) <= 2, moved
 END
 if built_with DNNL; then
     expect 1 env ONEDNN_MAX_CPU_ISA=AVX512_CORE "$IOBENCH" plan lenet --backend cpu --precision bf16
