@@ -193,7 +193,7 @@ rates() {
     for batch in $BATCHES; do
         steps 95 "cuda:fp16,tournament=$TOURNAMENT" "$NETWORK" "$batch" "${RATE_SECONDS:-5}" "$(goal)"
     done
-    steps 95 "cuda:fp16,deterministic=yes,tournament=$TOURNAMENT" "$NETWORK" "${BATCH:-256}" "${RATE_SECONDS:-5}" "$(goal)"
+    steps 95 "cuda:fp16,deterministic=yes,tournament=$TOURNAMENT" "$NETWORK" "${BATCHES%% *}" "${RATE_SECONDS:-5}" "$(goal)"
 }
 
 no_gpu() {
