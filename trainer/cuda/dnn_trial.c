@@ -141,20 +141,21 @@ static int judge(const struct dnn_trial *trial, const struct dnn_candidates *can
     return 0;
 }
 
-/* Run it and copy what it wrote to the host, the first part of each tensor. */
+/* Run it and copy what it wrote to the host, so many bytes: the first part of each tensor. */
 static int take(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                uint32_t which, uint8_t *to)
+                uint32_t which, uint8_t *to, uint64_t *copied)
 {
     void *stream = trial->runtime->stream;
     int code = start(trial, candidates, which);
 
+    *copied = 0;
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
         if (!dnn_takes(trial->shape, i) || !dnn_writes(trial->shape, i))
             continue;
         const uint64_t bytes = dnn_tensor_bytes(trial->shape, i);
         const uint64_t part = bytes < compared_bytes ? bytes : compared_bytes;
-        code = runtime_copy(to, trial->tensors.at[i], part, stream);
-        to += part;
+        code = runtime_copy(to + *copied, trial->tensors.at[i], part, stream);
+        *copied += part;
     }
     int waited = runtime_wait(stream);
     return code ? code : waited;
@@ -165,15 +166,16 @@ static int take(const struct dnn_trial *trial, const struct dnn_candidates *cand
 static int compare_runs(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                         uint32_t which, bool *same)
 {
-    uint8_t *first = calloc(DNN_TENSORS, compared_bytes);
-    uint8_t *again = calloc(DNN_TENSORS, compared_bytes);
-    int code = first && again ? take(trial, candidates, which, first)
+    uint64_t bytes = 0;
+    uint8_t *first = malloc(DNN_TENSORS * compared_bytes);
+    uint8_t *again = malloc(DNN_TENSORS * compared_bytes);
+    int code = first && again ? take(trial, candidates, which, first, &bytes)
                               : fail(ENOMEM, "out of memory to compare engines");
 
     *same = true;
     for (int i = 0; i < REPEATS && code == 0 && *same; i++) {
-        code = take(trial, candidates, which, again);
-        *same = code || memcmp(first, again, DNN_TENSORS * compared_bytes) == 0;
+        code = take(trial, candidates, which, again, &bytes);
+        *same = code || memcmp(first, again, bytes) == 0;
     }
     free(first);
     free(again);
