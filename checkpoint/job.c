@@ -67,7 +67,8 @@ static int allocate(const struct checkpoint_job *job, struct checkpoint_result *
     return result->each ? 0 : -ENOMEM;
 }
 
-/* The first process creates and locks the folder before the others open it. */
+/* The first process creates and locks the folder before the others open it. A job that was killed
+ * before it pruned left one too many: without pruning here each further such job would add one. */
 static int open_place(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
@@ -76,6 +77,8 @@ static int open_place(struct checkpoint_shared *shared)
 
     if (code == 0 && leads && job->writes)
         code = check_space(job, &shared->result->files);
+    if (code == 0 && leads && job->writes)
+        code = snapshot_prune(&shared->store, job->keep);
     code = ranks_meet(shared->ranks, code, NULL);
     if (code == 0 && !leads)
         code = snapshot_open(&shared->store, job->path, false);

@@ -223,3 +223,21 @@ int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot
     free(path);
     return code;
 }
+
+int snapshot_prune(const struct snapshot_store *store, uint64_t keep)
+{
+    uint32_t *numbers;
+    size_t count;
+    int code = snapshot_list(store, &numbers, &count);
+    uint64_t kept = 0;
+
+    for (size_t i = count; i-- > 0 && code == 0;) {
+        struct snapshot found;
+        const bool is_whole = snapshot_load(store->folder.path, numbers[i], &found) == 0;
+        snapshot_release(&found);
+        if (is_whole && ++kept > keep)
+            code = snapshot_remove(store, numbers[i]);
+    }
+    free(numbers);
+    return code;
+}

@@ -77,6 +77,9 @@ int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, str
 int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot);
 int snapshot_abandon(const struct snapshot_store *store, uint32_t number);
 int snapshot_remove(const struct snapshot_store *store, uint32_t number);
+/* Remove the oldest complete checkpoints beyond `keep`. A folder without a valid manifest is not
+ * counted and stays. */
+int snapshot_prune(const struct snapshot_store *store, uint64_t keep);
 
 /* Load the manifest of a complete checkpoint. Release in either case. Any process. */
 int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot);

@@ -128,25 +128,6 @@ static int gather_checksums(struct write_phase *writing)
     return code;
 }
 
-/* Remove the oldest complete checkpoints; leave other folders alone. */
-static int prune(const struct checkpoint_shared *shared)
-{
-    uint32_t *numbers;
-    size_t count;
-    int code = snapshot_list(&shared->store, &numbers, &count);
-    size_t kept = 0;
-
-    for (size_t i = count; i-- > 0 && code == 0;) {
-        struct snapshot found;
-        const bool is_whole = snapshot_load(shared->job->path, numbers[i], &found) == 0;
-        snapshot_release(&found);
-        if (is_whole && ++kept > shared->job->keep)
-            code = snapshot_remove(&shared->store, numbers[i]);
-    }
-    free(numbers);
-    return code;
-}
-
 /* Wait for the saving thread, sending heartbeats. */
 static int join(struct write_phase *writing, int code)
 {
@@ -186,7 +167,7 @@ static int finish(struct write_phase *writing, int code)
                sizeof shared->result->writer_engine);
     }
     if (code == 0 && shared->ranks->place.rank == 0)
-        code = prune(shared);
+        code = snapshot_prune(&shared->store, shared->job->keep);
     return ranks_meet(shared->ranks, code, NULL);
 }
 

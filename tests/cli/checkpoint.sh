@@ -85,6 +85,15 @@ expect 1 "$IOBENCH" checkpoint dir --writes 0 --reads 1
 says "optimizer-000005.bin" "its manifest says"
 cp whole "$file"
 
+# What a job left that was killed before it pruned is removed before the next one writes.
+checkpoint 0 surplus --writes 3 --reads 0 --keep 3 --leave
+"$IOBENCH" checkpoint surplus --bytes 8m --chunk 64k --step-time 1h --writes 1 --reads 0 --keep 1 --leave >log 2>&1 &
+pid=$!
+until_there sh -c '[ "$(ls surplus)" = checkpoint-000003 ]'
+kill -KILL $pid
+wait $pid && status=0 || status=$?
+[ "$status" = 137 ] || die "exit status $status, not 137: $(cat log)"
+
 # A restore from memory does not count as one from storage.
 if python3 -c 'import mmap' 2>/dev/null; then
     hold_mapped 'dir/checkpoint-000003/*.bin'

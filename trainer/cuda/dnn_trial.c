@@ -141,7 +141,7 @@ static int judge(const struct dnn_trial *trial, const struct dnn_candidates *can
     return 0;
 }
 
-/* Run it and copy what it wrote to the host, so many bytes: the first part of each tensor. */
+/* Run it and copy the first part of each tensor it wrote to the host. copied: bytes in all. */
 static int take(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                 uint32_t which, uint8_t *to, uint64_t *copied)
 {
