@@ -89,6 +89,10 @@ struct backend_config {
     /* Inference only: the range of each node's output, if known. The graph is then computed in INT8
      * as trainer/quantise.h describes. Must outlive the backend. */
     const float *ranges;
+    /* Asked between the parts of open(), load() and prepare(), which may take minutes, on their
+     * thread; nonzero ends them, as their result. Outlives the backend. May be NULL. */
+    int (*tick)(void *context);
+    void *tick_context;
 };
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };
@@ -227,6 +231,11 @@ const char *backend_notice(const struct backend *backend);
 static inline int backend_tick(const struct backend_batch *batch)
 {
     return batch->tick ? batch->tick(batch->tick_context) : 0;
+}
+/* The same with what is made before batches come. */
+static inline int backend_setup_tick(const struct backend_config *config)
+{
+    return config->tick ? config->tick(config->tick_context) : 0;
 }
 /* Lower bound of the host memory of a backend on the host: parameters and, for training, gradients,
  * momenta and what the backward pass reads of a batch, in values of value_bytes. Inference reuses

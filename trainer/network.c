@@ -66,6 +66,8 @@ static int network_open(void *state, const void *settings_given,
                    .rate = settings->rate,
                    .momentum = 0.9,
                    .weight_decay = 1e-4},
+        .tick = config->tick,
+        .tick_context = config->tick_context,
     };
     return training_open(state, &where);
 }

@@ -23,6 +23,10 @@ struct trainer_config {
     /* Open loop, for trainers that replay: this many of them take batches in turns, each due at a
      * fixed time whether or not it is ready; 0: closed loop, each step follows the one before. */
     double open_load;
+    /* Asked while the trainer is made, which may take minutes; nonzero ends that, as its result.
+     * Outlives the trainer. May be NULL. */
+    int (*tick)(void *context);
+    void *tick_context;
 };
 
 struct trainer_batch {

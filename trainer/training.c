@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/training.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -29,20 +30,41 @@ const char *training_precision(const struct training *training)
     return training->config.ranges ? "int8" : backend_precision(&training->choice);
 }
 
+/* Made a part at a time, so that the threads end soon when asked to. */
+enum { FIRST_WEIGHTS_PARTS = 32 };
+
 struct first_weights {
     const struct training *training;
     uint64_t threads;
     float *parameters;
+    struct flag stopped;
 };
 
 static int initialise(void *context, struct workers *workers, uint64_t number)
 {
-    const struct first_weights *weights = context;
+    struct first_weights *weights = context;
+    const uint64_t parts = weights->threads * FIRST_WEIGHTS_PARTS;
 
     (void)workers;
-    graph_initialise_part(weights->training->graph, weights->training->config.seed, number,
-                          weights->threads, weights->parameters);
+    for (uint64_t i = 0; i < FIRST_WEIGHTS_PARTS && !flag_get(&weights->stopped); i++)
+        graph_initialise_part(weights->training->graph, weights->training->config.seed,
+                              number * FIRST_WEIGHTS_PARTS + i, parts, weights->parameters);
     return 0;
+}
+
+static void stop_initialising(void *context)
+{
+    flag_set(&((struct first_weights *)context)->stopped);
+}
+
+static int setup_tick(const struct training_config *config)
+{
+    return config->tick ? config->tick(config->tick_context) : 0;
+}
+
+static int initialising_tick(void *context)
+{
+    return setup_tick(&((struct first_weights *)context)->training->config);
 }
 
 static int load_first_weights(struct training *training)
@@ -51,7 +73,11 @@ static int load_first_weights(struct training *training)
         .training = training,
         .threads = training->config.threads ? training->config.threads : thread_cpu_count(),
         .parameters = memory_array(training->graph->parameter_floats, sizeof(float))};
-    const struct workers_job job = {.name = "weights", .work = initialise, .context = &weights};
+    const struct workers_job job = {.name = "weights",
+                                    .work = initialise,
+                                    .stop = stop_initialising,
+                                    .tick = initialising_tick,
+                                    .context = &weights};
 
     int code = weights.parameters ? workers_run(&job, weights.threads) : -ENOMEM;
     if (code == 0)
@@ -101,7 +127,9 @@ static int open_backend(struct training *training)
                                    .accumulates = config->accumulate > 1,
                                    .late = config->late,
                                    .ranges = config->ranges,
-                                   .calibration = config->calibration};
+                                   .calibration = config->calibration,
+                                   .tick = config->tick,
+                                   .tick_context = config->tick_context};
 
     if (learns_together(config)) {
         int code =

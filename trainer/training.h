@@ -34,6 +34,10 @@ struct training_config {
     uint64_t silence_ns;   /* abort if a rank is unresponsive this long; 0: never */
     uint64_t memory_bytes; /* limit beyond which this process would be killed; 0: unknown */
     bool late;             /* losses and times may be reported later, see training_step() */
+    /* Asked while the network is made, which may take minutes; nonzero ends that, as its result.
+     * Outlives the training. May be NULL. */
+    int (*tick)(void *context);
+    void *tick_context;
 };
 
 struct training {

@@ -112,14 +112,20 @@ static int open_plan(struct engine *engine)
 }
 
 /* Fault in, off the clock, the rows of each batch that a set of this size can fill. */
-static void touch_rows(const struct engine *engine, size_t row_bytes, uint32_t buffers)
+static int touch_rows(const struct engine *engine, size_t row_bytes, uint32_t buffers)
 {
     const uint64_t batch_size = engine->config.job->batch_size;
     const uint64_t records = engine->config.catalog->record_count;
     const uint64_t filled = records < batch_size ? records : batch_size;
 
-    for (uint32_t i = 0; i < buffers; i++)
+    int code = 0;
+
+    for (uint32_t i = 0; i < buffers && code == 0; i++) {
         memset((char *)engine->rows + i * batch_size * row_bytes, 0, filled * row_bytes);
+        if (engine->config.tick)
+            code = engine->config.tick(engine->config.tick_context);
+    }
+    return code;
 }
 
 /* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
@@ -150,6 +156,8 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
         .silence_ns = job->silence_ns,
         .open_load =
             job->open_load / (engine->config.ranks ? engine->config.ranks->place.ranks : 1),
+        .tick = engine->config.tick,
+        .tick_context = engine->config.tick_context,
     };
     int code = 0;
 
@@ -167,8 +175,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
     engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
     if (!engine->rows)
         return -ENOMEM;
-    touch_rows(engine, row_bytes, buffers);
-    return 0;
+    return touch_rows(engine, row_bytes, buffers);
 }
 
 static void create_loader(struct engine *engine, uint64_t memory_bytes)

@@ -79,13 +79,16 @@ static int find_weights(const struct infer_job *job, struct infer_result *result
     return bytes < (int)sizeof result->weights ? 0 : fail(ENAMETOOLONG, "--checkpoint: too long");
 }
 
-static struct training_config config_of(const struct infer_job *job, uint32_t batch_size)
+static struct training_config config_of(struct inference *inference, uint32_t batch_size)
 {
+    const struct infer_job *job = inference->job;
     struct training_config config = job->training;
 
     config.batch_size = batch_size;
     config.late = true;
     config.seed = job->job.order.seed;
+    config.tick = session_tick;
+    config.tick_context = &inference->session;
     return config;
 }
 
@@ -107,17 +110,13 @@ static int open_network(struct inference *inference, const struct training_confi
     return 0;
 }
 
-static int check(void *context)
-{
-    return session_check(&((struct inference *)context)->session);
-}
-
 /* Run grey batches off the clock: the first ones compile kernels and fault memory in. */
 static int warm_up(struct inference *inference, uint32_t batch_size)
 {
     const size_t row_bytes =
         (size_t)inference->job->training.side * inference->job->training.side * 3;
-    struct trainer_batch batch = {.count = batch_size, .tick = check, .tick_context = inference};
+    struct trainer_batch batch = {
+        .count = batch_size, .tick = session_tick, .tick_context = &inference->session};
     struct trainer_times times;
     struct backend_loss loss;
     uint8_t *rows = memory_array(batch_size, row_bytes);
@@ -197,7 +196,7 @@ static int look_at_images(struct inference *inference)
     const struct infer_job *job = inference->job;
     const uint32_t batch_size =
         job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
-    struct training_config config = config_of(job, batch_size);
+    struct training_config config = config_of(inference, batch_size);
     struct graph *graph =
         network_build(job->training.network, job->training.side, job->training.classes);
 
@@ -239,7 +238,7 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
 {
     struct infer_result *result = inference->result;
     struct infer_row *row = &result->rows[result->row_count];
-    struct training_config config = config_of(inference->job, batch_size);
+    struct training_config config = config_of(inference, batch_size);
 
     row->batch_size = batch_size;
     if (is_int8(precision))

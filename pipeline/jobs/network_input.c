@@ -150,7 +150,9 @@ int input_open(struct network_input *input, struct training *training, uint64_t 
                                          .trainer = &input->trainer,
                                          .meter = input->meter,
                                          .hinting = input->hinting,
-                                         .recorder = input->recorder};
+                                         .recorder = input->recorder,
+                                         .tick = training->config.tick,
+                                         .tick_context = training->config.tick_context};
     input->engine = input->run.epochs ? engine_create(&config, result) : NULL;
     return input->engine ? 0 : -ENOMEM;
 }

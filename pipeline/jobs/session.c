@@ -24,6 +24,11 @@ int session_check(const struct session *session)
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
+int session_tick(void *context)
+{
+    return session_check(context);
+}
+
 int session_enter_limit(struct session *session)
 {
     const uint64_t bytes = session->job->cold.memory_limit_bytes;

@@ -49,6 +49,7 @@ int session_after_epoch(void *session, struct result_epoch *epoch, int code); /*
 /* Return 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank
  * failed. */
 int session_check(const struct session *session);
+int session_tick(void *session); /* the same, as a hook */
 
 /* Stop whatever is running after its current batch (from a signal handler). */
 void session_interrupt(void);

@@ -25,6 +25,7 @@ CLI_TESTS = \
 	tests/cli/metrics.sh \
 	tests/cli/mistakes.sh \
 	tests/cli/monitor.sh \
+	tests/cli/network_start.sh \
 	tests/cli/options.sh \
 	tests/cli/pack.sh \
 	tests/cli/pack_crash.sh tests/cli/pack_safety.sh \
@@ -59,6 +60,12 @@ CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
 CLI_TESTS += tests/cli/doctor.sh tests/cli/gather.sh tests/cli/packaging.sh tests/cli/generated.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
+if HAVE_DNNL
+check_PROGRAMS += tests/cli/signal_at.so
+tests_cli_signal_at_so_SOURCES = tests/cli/signal_at.c
+tests_cli_signal_at_so_CFLAGS = $(WARNINGS) -fPIC
+tests_cli_signal_at_so_LDFLAGS = -shared
+endif
 TESTS += $(CROSS_TESTS) $(CLI_TESTS)
 EXTRA_DIST += tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c \

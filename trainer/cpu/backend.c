@@ -53,26 +53,40 @@ static uint32_t best_shift(const struct graph *graph)
     return (LINE_FLOATS - best) % LINE_FLOATS;
 }
 
-/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
 /* A part of fresh memory, by the thread that may use it: pages are cleared by all threads at once.
  */
-enum { ZERO_UNIT = 2 << 20 };
+enum { ZERO_UNIT = 2 << 20, CLEARED_BYTES = 256 << 20 };
 static void zero(const void *memory, uint64_t first, uint64_t end)
 {
     memset((char *)memory + first, 0, end - first);
 }
 
-static float *parameter_block(const struct graph *graph, float **block)
+static int clear(const struct backend_config *config, void *memory, uint64_t bytes)
 {
+    int code = 0;
+
+    for (uint64_t first = 0; first < bytes && code == 0; first += CLEARED_BYTES) {
+        const uint64_t left = bytes - first;
+        cpu_share(left < CLEARED_BYTES ? left : CLEARED_BYTES, ZERO_UNIT, zero,
+                  (char *)memory + first);
+        code = backend_setup_tick(config);
+    }
+    return code;
+}
+
+/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
+static int make_parameters(struct cpu_state *cpu, float **block, float **parameters)
+{
+    const struct graph *graph = cpu->config.graph;
     uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
 
     if (posix_memalign((void **)block, LINE_FLOATS * sizeof(float), floats * sizeof(float))) {
         *block = NULL;
-        fail(ENOMEM, "out of memory: %llu parameters", (unsigned long long)graph->parameter_floats);
-        return NULL;
+        return fail(ENOMEM, "out of memory: %llu parameters",
+                    (unsigned long long)graph->parameter_floats);
     }
-    cpu_share(floats * sizeof(float), ZERO_UNIT, zero, *block);
-    return *block + best_shift(graph);
+    *parameters = *block + best_shift(graph);
+    return clear(&cpu->config, *block, floats * sizeof(float));
 }
 
 /* A fully connected layer has one row of weights per output. */
@@ -123,18 +137,20 @@ static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings
     model->seed = cpu->config.seed;
     model->calibration = cpu->config.calibration;
     model->parameter_version = 1;
-    model->parameters = parameter_block(graph, &cpu->blocks[0]);
-    if (cpu->config.training && model->parameters) {
-        model->gradients = parameter_block(graph, &cpu->blocks[1]);
-        model->momenta = parameter_block(graph, &cpu->blocks[2]);
-    }
+    model->config = &cpu->config;
+    int code = make_parameters(cpu, &cpu->blocks[0], &model->parameters);
+    if (cpu->config.training && code == 0)
+        code = make_parameters(cpu, &cpu->blocks[1], &model->gradients);
+    if (cpu->config.training && code == 0)
+        code = make_parameters(cpu, &cpu->blocks[2], &model->momenta);
+    if (code)
+        return code;
     model->statistics = memory_array(graph->statistic_floats + LINE_FLOATS, sizeof(float));
     model->canonical = memory_array(graph->parameter_count, sizeof *model->canonical);
     model->home = memory_array(graph->parameter_count, sizeof *model->home);
-    if (!model->parameters || (cpu->config.training && (!model->gradients || !model->momenta)) ||
-        !model->statistics || !model->canonical || !model->home)
+    if (!model->statistics || !model->canonical || !model->home)
         return -ENOMEM;
-    int code = cpu_dnnl_open(&model->dnnl);
+    code = cpu_dnnl_open(&model->dnnl);
     if (code)
         return code;
     for (uint32_t i = 0; i < graph->parameter_count; i++)
@@ -156,12 +172,11 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
         return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
                     (unsigned long long)bytes, cpu->config.batch_size);
     }
-    madvise(cpu->arena, bytes, MADV_HUGEPAGE);     /* for speed only */
-    cpu_share(bytes, ZERO_UNIT, zero, cpu->arena); /* fault the memory in off the clock */
+    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* for speed only */
     cpu->arena_bytes = bytes;
     for (struct cpu_program *program = cpu->programs; program; program = program->next)
         program->bound = NULL;
-    return 0;
+    return clear(&cpu->config, cpu->arena, bytes); /* fault the memory in off the clock */
 }
 
 /* Find the program for `count` images, or create it; do not bind it to the arena. */
@@ -174,9 +189,9 @@ static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
     while (program && (program->count != count || program->training != training))
         program = program->next;
     if (!program) {
-        program = cpu_program_create(&cpu->model, count, training);
-        if (!program)
-            return -EIO;
+        int code = cpu_program_create(&cpu->model, count, training, &program);
+        if (code)
+            return code;
         program->next = cpu->programs;
         cpu->programs = program;
     }
@@ -259,6 +274,8 @@ static int translate(const struct cpu_model *model, const float *from, float *to
         const struct cpu_layout *home = model->home[i], *plain = model->canonical[i];
         code = cpu_reorder(&model->dnnl, home_first ? home : plain, from + offset,
                            home_first ? plain : home, to + offset);
+        if (code == 0 && !home_first)
+            code = backend_setup_tick(model->config);
     }
     return code;
 }

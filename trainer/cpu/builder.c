@@ -17,11 +17,19 @@ static bool grow(struct cpu_program *program, void *rows, uint32_t count, size_t
     return program->code == 0;
 }
 
+void cpu_check_layouts(struct cpu_program *program)
+{
+    if (program->code == 0 && program->model->dnnl.code)
+        program->code = fail(-program->model->dnnl.code, "backend cpu: out of memory for layouts");
+}
+
 static void keep(struct cpu_program *program, dnnl_status_t status, uint32_t node)
 {
     if (program->code || status == dnnl_success)
         return;
-    program->code = cpu_check(status, program->model->graph->nodes[node].name);
+    cpu_check_layouts(program);
+    if (program->code == 0)
+        program->code = cpu_check(status, program->model->graph->nodes[node].name);
 }
 
 /* ---- buffers and tensors ---- */
@@ -139,6 +147,8 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
 {
     struct cpu_step step = {.kind = CPU_PRIMITIVE, .node = node};
 
+    if (program->code == 0) /* one may take oneDNN a second */
+        program->code = backend_setup_tick(program->model->config);
     if (program->code)
         return;
     keep(program, dnnl_primitive_create(&step.primitive, desc), node);

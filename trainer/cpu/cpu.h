@@ -29,6 +29,7 @@
 /* Shared by all programs of a state. */
 struct cpu_model {
     const struct graph *graph;
+    const struct backend_config *config; /* asked while programs are built */
     struct cpu_dnnl dnnl;
     float *parameters, *gradients, *momenta,
         *statistics;                             /* gradients, momenta: NULL for inference */
@@ -145,6 +146,9 @@ void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context
 
 /* ---- builder.c: the calls that a program is built with ---- */
 
+/* Keep the error if a layout could not be made. */
+void cpu_check_layouts(struct cpu_program *program);
+
 uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint64_t bytes,
                         void *address);
 struct cpu_tensor cpu_add_tensor(struct cpu_program *program, const struct cpu_layout *layout);
@@ -226,7 +230,9 @@ void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c
 
 /* ---- program.c ---- */
 
-struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training);
+/* Returns 0 or a negative errno. */
+int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
+                       struct cpu_program **created);
 void cpu_program_destroy(struct cpu_program *program);
 /* Bind the program's tensors to the arena, of at least program->arena_bytes. */
 int cpu_program_bind(struct cpu_program *program, void *arena);

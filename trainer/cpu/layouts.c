@@ -48,11 +48,12 @@ void cpu_dnnl_close(struct cpu_dnnl *dnnl)
 
 /* ---- layouts ---- */
 
+/* The reason is left to the caller: if it goes on after an error of its own, that one counts. */
 static const struct cpu_layout *out_of_memory(struct cpu_dnnl *dnnl)
 {
     static const struct cpu_layout empty;
 
-    dnnl->code = fail(ENOMEM, "backend cpu: out of memory for layouts");
+    dnnl->code = -ENOMEM;
     return &empty;
 }
 

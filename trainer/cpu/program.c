@@ -176,28 +176,29 @@ static void build(struct cpu_program *program)
     program->model->homes_known = true;
     if (program->training)
         cpu_build_backward(program);
-    if (program->code == 0)
-        program->code = program->model->dnnl.code;
+    cpu_check_layouts(program);
     if (program->code == 0)
         place_buffers(program);
 }
 
-struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training)
+int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
+                       struct cpu_program **created)
 {
     struct cpu_program *program = memory_zeroed(sizeof *program);
 
     if (!program)
-        return NULL;
+        return -ENOMEM;
     program->model = model;
     program->count = count;
     program->training = training;
     build(program);
     forget_nodes(program);
-    if (program->code) {
+    const int code = program->code;
+    if (code)
         cpu_program_destroy(program);
-        return NULL;
-    }
-    return program;
+    else
+        *created = program;
+    return code;
 }
 
 void cpu_program_destroy(struct cpu_program *program)

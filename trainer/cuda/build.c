@@ -98,6 +98,8 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
     struct cuda_program *program = builder->program;
     int code = 0;
 
+    if (builder->code == 0) /* finding the fastest engine takes time */
+        builder->code = backend_setup_tick(&builder->model->config);
     if (builder->code)
         return;
     const struct dnn_plan *plan =

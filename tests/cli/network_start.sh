@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A signal ends a command while its network is made, which may take minutes: no more of it is made.
+# shellcheck disable=SC2154 # expect sets out
+. "$(dirname "$0")/cli.sh"
+built_with DNNL || skip "built without oneDNN"
+SHIM=$PROGRAMS/tests/cli/signal_at.so
+[ -e "$SHIM" ] || skip "signal_at.so is not built"
+! nm -D "$IOBENCH" 2>/dev/null | grep -q '__asan_init\|__tsan_init\|__ubsan_handle' ||
+    skip "a sanitizer wants to be the first library"
+
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set
+expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 20 --export init
+
+# at N COMMAND...: SIGTERM when it makes its N-th primitive; it makes that one, and says why it ends.
+at() {
+    number=$1
+    shift
+    expect 1 env LD_PRELOAD="$SHIM" SIGNAL_AT="$number" "$IOBENCH" "$@"
+    says "iobench $1: " "interrupted"
+    made=$(printf '%s\n' "$out" | sed -n 's/^\([0-9]*\) primitives$/\1/p')
+    [ -n "$made" ] || skip "oneDNN's calls cannot be seen here"
+    [ "$made" = "$number" ] || die "interrupted at primitive $number, it made $made: $*"
+}
+
+mkdir outputs
+for number in 1 2 60; do # while it opens, not before
+    at "$number" train --network resnet50 --size 64 --data set --batch-size 8 --checkpoint outputs --json result.json \
+        --export outputs/weights --compute-threads 1 --threads 1
+    at "$number" run --trainer resnet50:backend=cpu --decode jpeg:size=64 --data set --batch-size 8 --no-calibrate \
+        --memory 16m
+    at "$number" infer --network resnet50 --size 64 --data set --batch-size 8,4 --compute-threads 1 --decode-threads 1 \
+        --json result.json
+done
+# The programs of the last, smaller batch, and the weights of a file.
+total() { # COMMAND...: the primitives of a whole one
+    expect 0 env LD_PRELOAD="$SHIM" SIGNAL_AT=0 "$IOBENCH" "$@"
+    printf '%s\n' "$out" | sed -n 's/^\([0-9]*\) primitives$/\1/p'
+}
+set -- train --network lenet --size 32 --classes 3 --data set --batch-size 40 --init init --compute-threads 1
+all=$(total "$@")
+[ "$all" -gt 20 ] || die "the whole start takes $all primitives only"
+for number in $(seq 1 "$all"); do
+    at "$number" "$@"
+done
+[ -z "$(ls -A outputs)" ] || die "left behind: $(ls -A outputs)"
+[ ! -e result.json ] || die "a result of nothing"
