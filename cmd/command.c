@@ -11,21 +11,39 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Processes that cannot find each other all fail alike: the one that leads says so. */
-static bool is_mute;
+/* Who says why processes did not join, which cannot ask each other. All that are lost fail alike:
+ * process 0 says why, and one of each other host that it is lost, too. What a host lacks, another
+ * may have: one process of each host says it. */
+static enum { VOICE_FULL, VOICE_OF_HOST, VOICE_LOST, VOICE_NONE } voice;
+
+static void choose_voice(bool speaks, bool leads_host, bool is_lost)
+{
+    voice = speaks ? VOICE_FULL : !leads_host ? VOICE_NONE : is_lost ? VOICE_LOST : VOICE_OF_HOST;
+}
 
 int command_failed(const struct invocation *invocation)
 {
-    const char *says;
-    const int started = is_mute ? ranks_started(&says) : 1;
+    const char *name = invocation->command->name, *says;
+    char host[RANKS_HOST_BYTES] = "this host";
 
-    if (started > 1)
-        fprintf(stderr, "iobench %s: %s=%d, but alone: process 0 says more\n",
-                invocation->command->name, says, started);
-    else
-        fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
+    if (voice == VOICE_LOST) {
+        const int started = ranks_started(&says);
+        fprintf(stderr, "iobench %s: %s=%d, but alone: process 0 says more\n", name, says, started);
+    } else if (voice == VOICE_OF_HOST) {
+        gethostname(host, sizeof host - 1);
+        fprintf(stderr, "iobench %s: on %s: %s\n", name, host, fail_reason());
+    } else if (voice == VOICE_FULL) {
+        fprintf(stderr, "iobench %s: %s\n", name, fail_reason());
+    }
     return COMMAND_FAILED;
+}
+
+int command_unusable(const struct invocation *invocation)
+{
+    choose_voice(ranks_speaks(), ranks_leads_host(), false);
+    return command_failed(invocation);
 }
 
 void command_text(const struct invocation *invocation, char *text, size_t bytes)
@@ -92,10 +110,12 @@ static struct {
 int command_join(struct ranks *ranks)
 {
     const bool is_joined = kept.ranks.state != NULL;
-    const bool speaks = ranks_speaks(); /* a lone process of Open MPI then calls itself rank 0 */
+    /* A lone process of Open MPI then calls itself rank 0. */
+    const bool speaks = ranks_speaks(), leads_host = ranks_leads_host();
     int code = is_joined ? 0 : ranks_join(ranks);
 
-    is_mute = code == -ENODEV && !speaks;
+    if (code == -ENODEV)
+        choose_voice(speaks, leads_host, ranks->is_lost);
     if (is_joined)
         *ranks = kept.ranks;
     ranks->waiting = show_waiting;

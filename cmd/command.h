@@ -67,6 +67,10 @@ const struct command *command_find(const char *name);
 /* Print the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
 int command_failed(const struct invocation *invocation);
 
+/* The same, before ranks join, for what this process's host lacks: one process of each host prints.
+ */
+int command_unusable(const struct invocation *invocation);
+
 /* The same for a usage error, with a hint at the command's help. Returns COMMAND_USAGE. */
 int command_misused(const struct invocation *invocation);
 

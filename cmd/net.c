@@ -254,13 +254,21 @@ static int net_command(const struct invocation *invocation)
     struct ranks ranks;
     int status = COMMAND_OK;
 
-    if (check(settings, &transport) || (settings->beside && start_beside(invocation, &beside))) {
-        status = ranks_speaks() ? command_misused(invocation) : COMMAND_USAGE;
+    int code = check(settings, &transport);
+    const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
+    if (code == 0 && settings->beside)
+        code = start_beside(invocation, &beside);
+    if (code) {
+        if (is_unusable)
+            command_unusable(invocation);
+        else
+            command_misused(invocation);
+        status = COMMAND_USAGE;
         net_beside_end(&beside, -EINVAL);
         transport_close(&transport, true);
         return status;
     }
-    int code = command_join(&ranks);
+    code = command_join(&ranks);
     command_on_interrupt(on_signal); /* after MPI has installed its handlers */
     ranks.silence_ns = settings->silence_ns;
     if (code == 0)

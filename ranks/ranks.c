@@ -165,8 +165,10 @@ int ranks_join(struct ranks *ranks)
     }
     *ranks = (struct ranks){.ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1)};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
-    if (code == 0)
-        code = check_launcher(ranks);
+    if (code)
+        return code;
+    code = check_launcher(ranks);
+    ranks->is_lost = code != 0;
     return code ? code : sit_down(ranks);
 }
 
@@ -175,6 +177,18 @@ bool ranks_speaks(void)
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
     /* Without a number of tasks each is on its own. */
     const char *task = getenv("SLURM_STEP_NUM_TASKS") ? getenv("SLURM_PROCID") : NULL;
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (getenv(marks[i]))
+            return strcmp(getenv(marks[i]), "0") == 0;
+    return !task || strcmp(task, "0") == 0;
+}
+
+bool ranks_leads_host(void)
+{
+    static const char *const marks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "FLUX_TASK_LOCAL_ID"};
+    const char *task = getenv("SLURM_STEP_NUM_TASKS") ? getenv("SLURM_LOCALID") : NULL;
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (getenv(marks[i]))

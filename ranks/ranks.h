@@ -78,6 +78,7 @@ struct ranks {
     bool is_culprit;            /* on this rank */
     bool is_broken;             /* a transfer was abandoned, so an orderly end is impossible */
     bool is_unheard;            /* a collective check was abandoned: only this rank knows why */
+    bool is_lost;               /* joined, but alone, although the launcher started several */
 };
 
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
@@ -103,6 +104,9 @@ int ranks_started(const char **says);
 
 /* Is this rank 0, the one that prints, according to the launcher? Works before joining. */
 bool ranks_speaks(void);
+/* Is this the first of its host's processes, according to the launcher? true if that does not say:
+ * any process may be. Works before joining. */
+bool ranks_leads_host(void);
 
 /* Name the library for ranks that this program was built with, "Open MPI v4.1.4", and what it uses,
  * as far as known, after "; ". text: RANKS_LIBRARY_BYTES, "" if there is none. Works before

@@ -11,10 +11,10 @@ says "3 ranks on 1 node" "node $(uname -n)" "3 ranks, CPUs "
 [ "$(printf '%s\n' "$out" | grep -c '^Launch')" = 1 ] || die "not one rank spoke:"
 if is_open_mpi; then
     says "Open MPI's mpirun" "Open MPI v" "btl_" # the transport it chose
-    other_size=PMI_SIZE other_rank=PMI_RANK
+    other_size=PMI_SIZE other_rank=PMI_RANK other_local=MPI_LOCALRANKID
 else
     says "MPICH"
-    other_size=OMPI_COMM_WORLD_SIZE other_rank=OMPI_COMM_WORLD_RANK
+    other_size=OMPI_COMM_WORLD_SIZE other_rank=OMPI_COMM_WORLD_RANK other_local=OMPI_COMM_WORLD_LOCAL_RANK
 fi
 
 # All on one CPU, though there are more: a binding that leaves ranks waiting for each other.
@@ -34,11 +34,31 @@ says "srun" "SLURM_STEP_NUM_TASKS=4" "srun --mpi=list"
 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 expect 1 "$IOBENCH" doctor --launch
 [ -z "$out" ] || die "two processes spoke:"
 
-# A job says the same, once.
+# A job says the same, once; and one process of each other host that it is lost, too.
 expect 1 env $other_size=4 $other_rank=0 "$IOBENCH" net
 says "$other_size=4: these processes were started together but cannot find each other"
 expect 1 env $other_size=4 $other_rank=1 "$IOBENCH" net
 [ "$out" = "iobench net: $other_size=4, but alone: process 0 says more" ] || die "two processes spoke:"
+expect 1 env $other_size=4 $other_rank=2 $other_local=0 "$IOBENCH" net
+[ "$out" = "iobench net: $other_size=4, but alone: process 0 says more" ] || die "two processes spoke:"
+expect 1 env $other_size=4 $other_rank=1 $other_local=1 "$IOBENCH" net
+[ -z "$out" ] || die "two processes of a host spoke:"
+
+# What a host lacks is said once for the host, since others may have it.
+if [ -e "$PROGRAMS/iobench-mpi.so" ]; then
+    "$IOBENCH" pack synthetic:count=20 set >/dev/null || die "no set"
+    for command in "run --data set" net "train --data set" "checkpoint folder" "ramp --data set --batch-size 1"; do
+        # shellcheck disable=SC2086 # words
+        set -- env IOBENCH_MPI_MODULE=/nowhere/mpi.so "$IOBENCH" $command
+        out=$(mpi 3 "$@" 2>&1) && die "joined without a module: $*"
+        [ "$(printf '%s\n' "$out" | grep -c '^iobench ')" = 1 ] || die "not said once:"
+        says "/nowhere/mpi.so"
+        out=$(env $other_size=4 $other_rank=2 $other_local=0 "$@" 2>&1) && die "joined without a module: $*"
+        says "iobench ${command%% *}: on $(uname -n): " "/nowhere/mpi.so"
+        out=$(env $other_size=4 $other_rank=3 $other_local=1 "$@" 2>&1) && die "joined without a module: $*"
+        [ -z "$out" ] || die "two processes of a host spoke:"
+    done
+fi
 
 expect 0 "$IOBENCH" doctor --launch
 says "no launcher" "mpirun -n 4" "1 rank on 1 node"
