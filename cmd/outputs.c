@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/stream.h"
+#include "formats/apart.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,23 +33,32 @@ int outputs_write(const char *path, struct text_stream *stream)
     return code;
 }
 
-int outputs_check_path(const char *path, const char *begin)
+/* set: a data set that the command reads; or NULL. */
+static int check_path(const char *path, const char *begin, const char *set)
 {
     if (!path || is_stdout(path) || file_is_stream(path))
         return 0;
     int code = file_draft_check(path);
+    if (code == 0)
+        code = format_check_apart(path, set);
     return code || !begin ? code : report_check_replaced(path, begin, strlen(begin));
+}
+
+int outputs_check_path(const char *path, const char *begin)
+{
+    return check_path(path, begin, NULL);
 }
 
 int outputs_check(const struct job *job, const char *json, const char *csv)
 {
-    int code = outputs_check_path(job->output.json, json);
+    const char *set = job->read.data;
+    int code = check_path(job->output.json, json, set);
 
     if (code == 0)
-        code = outputs_check_path(job->output.csv, csv);
+        code = check_path(job->output.csv, csv, set);
     if (code == 0)
-        code = outputs_check_path(job->output.profile, report_profile_mark);
-    return code ? code : outputs_check_path(job->output.series, "time_s,phases");
+        code = check_path(job->output.profile, report_profile_mark, set);
+    return code ? code : check_path(job->output.series, "time_s,phases", set);
 }
 
 static bool is_same_file(const char *path, const char *other)
@@ -59,17 +69,34 @@ static bool is_same_file(const char *path, const char *other)
            one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
+static const char *value_of(const struct invocation *invocation, const struct option_spec *row)
+{
+    return *(char *const *)((const char *)invocation->settings + row->offset);
+}
+
+/* Of the first option of that reach; NULL: none is given. */
+static const char *first_text(const struct invocation *invocation, enum option_reach reach)
+{
+    for (const struct option_spec *row = invocation->command->options; row && row->name; row++)
+        if (row->reach == reach && row->type == OPTION_TEXT && value_of(invocation, row))
+            return value_of(invocation, row);
+    return NULL;
+}
+
 int outputs_check_options(const struct invocation *invocation)
 {
     const struct option_spec *row = invocation->command->options;
+    const char *data = first_text(invocation, OPTION_INDEXES_SET);
     int code = 0;
 
     for (; row && row->name && code == 0; row++) {
         if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
             continue;
-        const char *path = *(char *const *)((const char *)invocation->settings + row->offset);
+        const char *path = value_of(invocation, row);
         if (path && !ranks_are_launched()) /* of a job only rank 0 writes: it checks by itself */
-            code = outputs_check_path(path, row->begins);
+            code = check_path(path, row->begins, data);
+        for (int i = 0; path && code == 0 && i < invocation->count; i++)
+            code = format_check_apart(path, invocation->operands[i]);
         for (int i = 0; path && i < invocation->count; i++)
             if (is_same_file(path, invocation->operands[i]))
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,

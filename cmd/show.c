@@ -12,7 +12,6 @@
 #include "cmd/json_file.h"
 #include "cmd/outputs.h"
 #include "dataset/store.h"
-#include "dataset/within.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
@@ -342,26 +341,10 @@ static int open_set(struct show *show, const char *path)
     return code ? format_catalog(&show->format, path, false, &scan, &show->catalog) : 0;
 }
 
-/* A picture among the images of a set would be one of them. */
-static int check_outside(const struct show *show)
-{
-    const char *output = show->settings->output;
-    const struct format_ops *format = format_of(show->format.plugin);
-
-    if (!output || !format->records_are_images || !within_folder(output, show->catalog->root))
-        return 0;
-    return fail(
-        EINVAL,
-        "%s: is inside the data set, of which it would become a sample; name a file outside",
-        output);
-}
-
 static int show_all(struct show *show, const char *path)
 {
     store_set_timeout(show->settings->io_timeout_ns);
     int code = open_set(show, path);
-    if (code == 0)
-        code = check_outside(show);
     if (code == 0)
         code = choose_records(show);
     if (code == 0)

@@ -237,6 +237,11 @@ static int image_count(const char *path, struct class_list *names)
     return count;
 }
 
+static bool files_takes(const char *name)
+{
+    return name[0] != '.' && image_name_of_file(name) != IMAGE_NAME_NONE;
+}
+
 static int files_detect(const char *root)
 {
     struct class_list names = {0}, below;
@@ -397,6 +402,7 @@ const struct format_ops format_files = {
                .summary = "plain image files, ROOT/CLASS/IMAGE",
                .state_size = sizeof(struct files_writer)},
     .detect = files_detect,
+    .takes = files_takes,
     .index = files_index,
     .records_are_images = true,
     .parse = files_parse,

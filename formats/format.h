@@ -52,6 +52,8 @@ struct format_ops {
     int (*detect)(const char *path);
     int (*index)(const void *settings, const char *root, const struct format_scan *scan,
                  struct catalog *catalog);
+    /* Would a new file of this name in the folder be part of it? NULL: none would. */
+    bool (*takes)(const char *name);
     bool records_are_images; /* bare: parsing them finds no damage */
     /* Returns -EBADMSG with a reason if the record is damaged. Never reads outside [record,
      * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */

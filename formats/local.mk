@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
+	formats/apart.c formats/apart.h \
 	formats/caffe.c formats/caffe.h \
 	formats/example.c formats/example.h \
 	formats/files.c \

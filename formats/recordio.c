@@ -75,6 +75,11 @@ static bool wanted(const char *name)
     return shard_list_ends(name, ".rec");
 }
 
+static bool recordio_takes(const char *name)
+{
+    return shard_list_takes(name, wanted);
+}
+
 static int recordio_detect(const char *path)
 {
     char *first = shard_list_first(path, wanted);
@@ -484,6 +489,7 @@ const struct format_ops format_recordio = {
                .settings_size = sizeof(struct recordio_settings),
                .state_size = sizeof(struct recordio_writer)},
     .detect = recordio_detect,
+    .takes = recordio_takes,
     .index = recordio_index,
     .parse = recordio_parse,
     .shard_open = recordio_shard_open,

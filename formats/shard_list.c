@@ -80,6 +80,11 @@ static bool never_shard(const char *name)
     return name[0] == '.';
 }
 
+bool shard_list_takes(const char *name, bool (*wanted)(const char *name))
+{
+    return !never_shard(name) && wanted(name);
+}
+
 struct choosing {
     struct shard_list *list;
     const char *root, *match;

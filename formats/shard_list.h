@@ -30,6 +30,9 @@ char *shard_list_first(const char *root, bool (*wanted)(const char *name));
  * Returns the length of the part before "-00003", or -1. */
 int shard_list_numbered(const char *name, uint64_t *number, uint64_t *of);
 
+/* Return whether shard_list_open() takes a file of this name from a folder. */
+bool shard_list_takes(const char *name, bool (*wanted)(const char *name));
+
 /* Return whether name ends in end. */
 bool shard_list_ends(const char *name, const char *end);
 

@@ -87,6 +87,11 @@ static bool wanted(const char *name)
     return shard_list_ends(name, ".tar");
 }
 
+static bool tar_takes(const char *name)
+{
+    return shard_list_takes(name, wanted);
+}
+
 static int tar_detect(const char *path)
 {
     char *first = shard_list_first(path, wanted);
@@ -383,6 +388,7 @@ const struct format_ops format_tar = {
                .settings_size = sizeof(struct tar_settings),
                .state_size = sizeof(struct tar_write)},
     .detect = tar_detect,
+    .takes = tar_takes,
     .index = tar_index,
     .parse = tar_parse,
     .shard_open = tar_write_open,

@@ -102,6 +102,11 @@ static uint32_t compression_of(const uint8_t *first, size_t count)
     return 0;
 }
 
+static bool tfrecord_takes(const char *name)
+{
+    return shard_list_takes(name, wanted);
+}
+
 static int tfrecord_detect(const char *path)
 {
     char *first = shard_list_first(path, wanted);
@@ -352,6 +357,7 @@ const struct format_ops format_shards = {
                .settings_size = sizeof(struct tfrecord_settings),
                .state_size = sizeof(struct tfrecord_writer)},
     .detect = tfrecord_detect,
+    .takes = tfrecord_takes,
     .index = tfrecord_index,
     .parse = tfrecord_parse,
     .shard_open = tfrecord_shard_open,

@@ -38,8 +38,8 @@ done
 echo mine >mine.png
 expect 1 "$IOBENCH" show set -o mine.png
 says "mine.png" "not replaced"
-expect 1 "$IOBENCH" show set -o set/sheet.png
-says "set/sheet.png" "would become a sample"
+expect 2 "$IOBENCH" show set -o set/sheet.png
+says "set/sheet.png" "would become a part"
 
 # ---- a damaged image: named, the rest is shown ----
 damaged=$(find set -name '*.jpg' | sort | sed -n 3p)
