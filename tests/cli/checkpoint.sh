@@ -89,6 +89,7 @@ cp whole "$file"
 checkpoint 0 surplus --writes 3 --reads 0 --keep 3 --leave
 "$IOBENCH" checkpoint surplus --bytes 8m --chunk 64k --step-time 1h --writes 1 --reads 0 --keep 1 --leave >log 2>&1 &
 pid=$!
+# shellcheck disable=SC2016 # the inner shell expands it
 until_there sh -c '[ "$(ls surplus)" = checkpoint-000003 ]'
 kill -KILL $pid
 wait $pid && status=0 || status=$?
