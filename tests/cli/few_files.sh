@@ -15,7 +15,7 @@ set_of() { # READER
     case $1 in lmdb*) echo "$tmp/lmdb" ;; *) echo "$tmp/files" ;; esac
 }
 
-# ends LIMIT READER LOADERS OPTIONS...: must end within a time limit that suits a loaded machine.
+# ends LIMIT READER LOADERS OPTIONS...: must end, with all records or with a word of the limit.
 ends() {
     limit=$1 reader=$2 loaders=$3
     shift 3
@@ -23,8 +23,8 @@ ends() {
     (
         # shellcheck disable=SC3045 # dash and bash have it
         ulimit -n "$limit"
-        exec timeout 240 "$IOBENCH" run -d "$(set_of "$reader")" -r "$reader" --io-threads "$loaders" \
-            --decode none -s buffer:300 -n 1 -e 2 --no-calibrate --io-timeout 20s "$@"
+        watched "$IOBENCH" run -d "$(set_of "$reader")" -r "$reader" --io-threads "$loaders" \
+            --decode none -s buffer:300 -n 1 -e 2 --no-calibrate --io-timeout none "$@"
     ) >"$tmp/out" 2>"$tmp/err" </dev/null
     status=$?
     case $status in

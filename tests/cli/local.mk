@@ -70,7 +70,7 @@ endif
 TESTS += $(CROSS_TESTS) $(CLI_TESTS)
 EXTRA_DIST += tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c \
-	tests/cli/streams.sh \
+	tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt

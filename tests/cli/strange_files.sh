@@ -5,13 +5,12 @@
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# hurried STATUS|fails TEXT ARGUMENTS...: like try, with a generous time limit; TEXT must be in the
-# output.
-hurried() {
+# unblocked STATUS|fails TEXT ARGUMENTS...: like try, and it must not hang; TEXT must be in the output.
+unblocked() {
     wanted=$1 text=$2
     shift 2
     tried="iobench $*"
-    timeout 120 "$IOBENCH" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    watched "$IOBENCH" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     status=$?
     [ "$status" -ne 124 ] || fault "it hangs"
     case $wanted:$status in
@@ -69,7 +68,7 @@ for kind in $kinds; do
             pack) set -- pack "$tmp/$format" "$tmp/new" --from "$format" -f files ;;
             *) set -- "$command" "$tmp/$format" -f "$format" ;;
             esac
-            hurried 1 "$(said "$kind")" "$@"
+            unblocked 1 "$(said "$kind")" "$@"
             rm -rf "$tmp/new"
         done
     done
@@ -79,21 +78,21 @@ for kind in $kinds; do
         "pack $tmp/it.rec $tmp/new" "plot $tmp/it.rec" \
         "compare $tmp/it.rec $tmp/it.rec"; do
         # shellcheck disable=SC2086 # words
-        hurried fails "$(said "$kind")" $command
+        unblocked fails "$(said "$kind")" $command
     done
     become "$kind" "$tmp/job.ini"
-    hurried 2 "$(said "$kind")" "$tmp/job.ini"
+    unblocked 2 "$(said "$kind")" "$tmp/job.ini"
 done
 
 # The index next to the data is optional: without it, or with a strange one, everything still works.
 for kind in $kinds; do
     set_of recordio
     become "$kind" "$tmp/recordio/.iobench-index"
-    hurried 0 "" --data "$tmp/recordio" -n 1 --no-calibrate
+    unblocked 0 "" --data "$tmp/recordio" -n 1 --no-calibrate
     set_of recordio
     index=$(find "$tmp/recordio" -name '*.idx' | head -n 1)
     [ -z "$index" ] || become "$kind" "$index"
-    hurried 0 "" --data "$tmp/recordio" -n 1 --no-calibrate
+    unblocked 0 "" --data "$tmp/recordio" -n 1 --no-calibrate
 done
 
 # Results: only a regular file is replaced, never anything else.
@@ -101,16 +100,16 @@ set_of recordio
 set -- --data "$tmp/recordio" -n 1 --no-calibrate
 echo precious >"$tmp/precious"
 ln -s precious "$tmp/link.json"
-hurried 2 "a symbolic link" "$@" --json "$tmp/link.json"
+unblocked 2 "a symbolic link" "$@" --json "$tmp/link.json"
 [ "$(cat "$tmp/precious")" = precious ] || fault "written through a link"
 ln -s precious "$tmp/r.json.partial"
-hurried 0 "" "$@" --json "$tmp/r.json"
+unblocked 0 "" "$@" --json "$tmp/r.json"
 [ "$(cat "$tmp/precious")" = precious ] || fault "written through a planted draft"
 [ -L "$tmp/r.json.partial" ] || fault "the user's own r.json.partial is gone"
 grep -q '"schema"' "$tmp/r.json" || fault "no result"
 rm "$tmp/r.json.partial"
 echo mine >"$tmp/r.json.partial"
-hurried 0 "" "$@" --json "$tmp/r.json"
+unblocked 0 "" "$@" --json "$tmp/r.json"
 [ "$(cat "$tmp/r.json.partial")" = mine ] || fault "the user's own r.json.partial is lost"
 
 # Streams are written in place; earlier contents of the file stay.
@@ -121,10 +120,10 @@ grep -q '"schema"' "$tmp/appended" || fault "nothing on /dev/stdout"
 mkfifo "$tmp/pipe"
 cat "$tmp/pipe" >"$tmp/read" &
 reader=$!
-hurried 0 "" "$@" --json "$tmp/pipe"
+unblocked 0 "" "$@" --json "$tmp/pipe"
 wait $reader
 grep -q '"schema"' "$tmp/read" || fault "nothing in the pipe"
-hurried 1 "nobody reads it" "$@" --json "$tmp/pipe"
+unblocked 1 "nobody reads it" "$@" --json "$tmp/pipe"
 
 # Several runs with one result file: each replaces it atomically.
 for round in 1 2 3 4 5; do

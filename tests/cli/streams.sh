@@ -16,6 +16,15 @@ try() {
     [ "$status" -eq "$wanted" ] || fault "exit status $status, not $wanted"
 }
 
+# watched COMMAND...: its exit status is 124 if it hangs, which no slow machine makes it do.
+watched() {
+    if command -v python3 >/dev/null; then
+        python3 "$SRCDIR/tests/cli/watched.py" "$@"
+    else
+        "$@"
+    fi
+}
+
 fault() {
     faults=$((faults + 1))
     echo "FAULT: $tried: $1"
