@@ -136,6 +136,20 @@ static void prepare_read(const struct uring *uring, const struct uring_op *op,
     sqe->rw_flags = uring->rw_flags;
 }
 
+/* The kernel starts none of the reads that one system call submits before it has taken pages for
+ * all of them (it plugs the block layer), which for large ones is long. What it refuses stays for
+ * the next enter(), which tells errors. */
+static void give_large(struct uring *uring, const struct uring_op *op)
+{
+    if (uring->commands || uring->handles.flags & HANDLES_DIRECT)
+        return;
+    uring->prepared_bytes += op->request->bytes - op->from;
+    if (uring->prepared_bytes < URING_GROUP_BYTES)
+        return;
+    uring->prepared_bytes = 0;
+    io_uring_submit(&uring->ring);
+}
+
 static void start_read(struct uring *uring, struct uring_op *op)
 {
     const int code = uring->commands ? uring->commands->choose(uring, op) : 0;
@@ -152,6 +166,7 @@ static void start_read(struct uring *uring, struct uring_op *op)
     sqe->flags = uring->read_flags;
     tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
     op->state = OP_READING;
+    give_large(uring, op);
 }
 
 static void begin_read(struct uring *uring, struct uring_op *op)
@@ -452,6 +467,7 @@ static int enter(struct uring *uring, uint64_t wait_ns)
     if (wait_ns == 0 && io_uring_sq_ready(&uring->ring) == 0 &&
         !(flags & (SQ_CQ_OVERFLOW | SQ_TASKRUN)) && !(uring->setup_flags & IORING_SETUP_IOPOLL))
         return 0;
+    uring->prepared_bytes = 0;
     int code = uring_enter(&uring->ring, wait_ns);
     return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
 }

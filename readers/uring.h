@@ -20,7 +20,8 @@ enum {
     SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
 };
 
-enum { READ_AHEAD_ENOUGH = 4 << 20 }; /* to keep a disk busy without many reads in flight */
+enum { READ_AHEAD_ENOUGH = 4 << 20 };   /* to keep a disk busy without many reads in flight */
+enum { URING_GROUP_BYTES = 256 << 10 }; /* buffered reads that the kernel is given at once, about */
 enum uring_readahead { READAHEAD_AUTO, READAHEAD_YES, READAHEAD_NO };
 
 struct uring_settings {
@@ -73,7 +74,6 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
-    uint64_t read_ahead_bytes;             /* of the kernel, if it is to read ahead; else 0 */
     bool open_in_ring;                     /* open files by the ring */
     int rw_flags;                          /* RWF_* */
     uint8_t read_flags;                    /* IOSQE_* */
@@ -83,11 +83,12 @@ struct uring {
     const struct reader_config *config;
     struct handles handles;
     struct uring_op *ops, *free_ops;
-    struct uring_queue *queues;     /* by handle */
-    uint64_t bytes_per_file;        /* in the kernel at most, or one read; 0: no limit */
+    struct uring_queue *queues; /* by handle */
+    uint64_t bytes_per_file; /* in the kernel at most, or one read: its read-ahead; 0: no limit */
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* ops */
+    uint64_t prepared_bytes;  /* of buffered reads that the kernel has not been given yet */
     struct waker waker;
     bool waker_is_polled; /* by the ring; never with iopoll */
     uint64_t look_ns;     /* when to check for late reads next */

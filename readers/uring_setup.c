@@ -178,9 +178,9 @@ uint64_t read_ahead_bytes(const char *sys, int fd)
 }
 
 /* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before
- * the mark has arrived. Reads that begin a whole read-ahead further miss: to the kernel these are
- * others at random, into single pages. With half of it in flight none do, and the kernel, which by
- * then has asked for what follows, keeps the disk as busy as it can be. */
+ * the mark has arrived. Reads that begin more than a whole read-ahead further miss: to the kernel
+ * these are others at random, into single pages. Less than all of it in flight is slower: the mark
+ * is met later. */
 void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *settings)
 {
     const bool in_order = uring->config->in_order && !settings->direct;
@@ -192,8 +192,7 @@ void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *s
         close(fd);
     }
     if (bytes >= READ_AHEAD_ENOUGH) {
-        uring->read_ahead_bytes = bytes;
-        uring->bytes_per_file = bytes / 2;
+        uring->bytes_per_file = bytes;
     } else if (settings->readahead != READAHEAD_YES) {
         uring->handles.flags |= HANDLES_RANDOM;
     }
@@ -256,9 +255,9 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
     if (uring->fixed_files)
         uring->read_flags |= IOSQE_FIXED_FILE;
     uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);
-    if (uring->read_ahead_bytes)
+    if (uring->bytes_per_file)
         snprintf(ahead, sizeof ahead, ", read-ahead of %s",
-                 bytes_text(uring->read_ahead_bytes, size, sizeof size));
+                 bytes_text(uring->bytes_per_file, size, sizeof size));
     snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s%s",
              settings->direct ? ", O_DIRECT" : "",
              uring->fixed_buffers ? ", registered buffers" : "",

@@ -158,7 +158,8 @@ static void the_kernel_reads_ahead_of_what_is_read_in_order(void **unused)
     };
     char *path = set_path(0);
     const int fd = open(path, O_RDONLY);
-    const bool far = read_ahead_bytes("/sys", fd) >= READ_AHEAD_ENOUGH;
+    const uint64_t ahead = read_ahead_bytes("/sys", fd);
+    const bool far = ahead >= READ_AHEAD_ENOUGH;
     struct run run;
 
     (void)unused;
@@ -172,7 +173,7 @@ static void the_kernel_reads_ahead_of_what_is_read_in_order(void **unused)
         const struct uring *uring = run.reader.state;
         const bool is_random = uring->handles.flags & HANDLES_RANDOM;
         const bool is_asked = strstr(cases[i].reader, "readahead=yes");
-        assert_int_equal(uring->bytes_per_file > 0, cases[i].may && far);
+        assert_int_equal(uring->bytes_per_file, cases[i].may && far ? ahead : 0);
         assert_int_equal(is_random, !is_asked && !(cases[i].may && far));
         assert_int_equal(strstr(run.reader.traits.engine, ", read-ahead of") != NULL,
                          cases[i].may && far);
@@ -247,6 +248,32 @@ static void where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way(void 
     read_in_order(&run);
     assert_int_equal(given.most, 1);
     run_close(&run);
+}
+
+/* Buffered ones: direct reads take no pages. */
+static void large_reads_are_given_to_the_kernel_before_the_reap(void **unused)
+{
+    static const char *const names[] = {"uring", "uring:direct=yes"};
+    struct read_request *done[2];
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!open_ring(&run, names[i]))
+            continue;
+        struct uring *uring = run.reader.state;
+        read_in_order(&run); /* which also opens the file */
+        assert_int_equal(uring->prepared_bytes, 0);
+        assert_int_equal(reader_submit(&run.reader, run_request(&run, 0, 0, 0, READ_BYTES)), 0);
+        assert_int_equal(io_uring_sq_ready(&uring->ring), 1);
+        uring->prepared_bytes += URING_GROUP_BYTES - 2 * READ_BYTES; /* as if it were larger */
+        assert_int_equal(reader_submit(&run.reader, run_request(&run, 1, 0, 0, READ_BYTES)), 0);
+        assert_int_equal(io_uring_sq_ready(&uring->ring), i == 0 ? 0 : 2);
+        for (int left = 2; left > 0;)
+            left -= reader_reap(&run.reader, done, 2, PATIENCE_NS);
+        assert_int_equal(done[0]->result, READ_BYTES);
+        run_close(&run);
+    }
 }
 
 /* One that does not end is late; those behind it are not. */
@@ -440,6 +467,7 @@ int main(void)
         cmocka_unit_test(read_ahead_is_that_of_the_device),
         cmocka_unit_test(a_file_begins_with_one_read),
         cmocka_unit_test(where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way),
+        cmocka_unit_test(large_reads_are_given_to_the_kernel_before_the_reap),
         cmocka_unit_test(a_read_does_not_wait_for_a_late_one),
         cmocka_unit_test(an_error_is_an_error),
         cmocka_unit_test(short_reads_are_resumed_where_they_ended),
