@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "checkpoint/shared.h"
+#include "dataset/store.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static int check_space(const struct checkpoint_job *job, const struct model_file
                                 : files->bytes * at_once + files->bytes / 100;
     char need[32], each[32], have[32];
     uint64_t available;
-    int code = file_free_bytes(job->path, &available);
+    int code = store_free_bytes(job->path, &available);
 
     if (code || needed <= available)
         return code;
@@ -73,8 +74,12 @@ static int open_place(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
     const bool leads = shared->ranks->place.rank == 0;
-    int code = leads ? snapshot_open(&shared->store, job->path, job->writes > 0) : 0;
+    int code = 0;
 
+    if (leads && job->writes && !file_exists(job->path)) /* a refused job makes no folder */
+        code = check_space(job, &shared->result->files);
+    if (code == 0 && leads)
+        code = snapshot_open(&shared->store, job->path, job->writes > 0);
     if (code == 0 && leads && job->writes)
         code = check_space(job, &shared->result->files);
     if (code == 0 && leads && job->writes)

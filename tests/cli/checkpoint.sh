@@ -197,6 +197,11 @@ if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
     [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 fi
 
+# ---- no space from the start: not even a folder is made ----
+expect 1 "$IOBENCH" checkpoint new/folder --bytes 100000t
+says "new/folder: needs" "free" "--scale"
+[ ! -e new ] || die "a folder was left: $(find new)"
+
 # ---- a full disk ----
 mkdir full
 mount -t tmpfs -o size=20m,nr_inodes=30 tmpfs full 2>/dev/null || exit 0
