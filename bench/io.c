@@ -12,6 +12,8 @@
  * uses it next waits for new pages of the host, and longer than for the disk. So before a run
  * through the page cache the free memory is given time to be reported, and then the file is read
  * and dropped once more: the run gets the memory that this leaves, and both sides the same.
+ * Still some runs wait, and take twice as long; for small differences keep the host from it (root):
+ * echo 11 >/sys/module/page_reporting/parameters/page_reporting_order
  *
  *   bench/io [--long] [--rounds N] [--case NAME] [--reader NAME[:...]] [FOLDER]
  * makes FOLDER/io.bench and removes it
