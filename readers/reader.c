@@ -106,6 +106,16 @@ void reader_close(struct reader *reader)
     reader->state = NULL;
 }
 
+static void start_prepared(struct reader *reader, uint64_t now_ns)
+{
+    for (struct read_request *request; (request = reader->prepared);) {
+        reader->prepared = request->next_prepared;
+        request->submit_ns = now_ns;
+        if (request->issue_ns == 0) /* else passed on */
+            request->issue_ns = now_ns;
+    }
+}
+
 static int submit(struct reader *reader, struct read_request *request, uint64_t now_ns)
 {
     assert(request->bytes > 0 && request->needed <= request->bytes);
@@ -125,13 +135,15 @@ static int submit(struct reader *reader, struct read_request *request, uint64_t 
     request->held = false;
     request->mapping = NULL;
     int code = reader->ops->submit(reader->state, request);
-    if (code)
+    if (code < 0)
         return code;
     reader->in_flight++;
     if (reader->traits.batches) {
         request->next_prepared = reader->prepared;
         reader->prepared = request;
     }
+    if (code > 0)
+        start_prepared(reader, request->submit_ns);
     return 0;
 }
 
@@ -144,19 +156,6 @@ int reader_submit(struct reader *reader, struct read_request *request)
 {
     request->issue_ns = reader->traits.batches ? 0 : clock_now_ns();
     return submit(reader, request, request->issue_ns);
-}
-
-/* One clock for all reads that the next reap starts. */
-static void start_prepared(struct reader *reader)
-{
-    const uint64_t now_ns = reader->prepared ? clock_now_ns() : 0;
-
-    for (struct read_request *request; (request = reader->prepared);) {
-        reader->prepared = request->next_prepared;
-        request->submit_ns = now_ns;
-        if (request->issue_ns == 0) /* else passed on */
-            request->issue_ns = now_ns;
-    }
 }
 
 static void account(struct reader *reader, struct read_request *request, uint64_t now_ns,
@@ -187,7 +186,8 @@ int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
 {
     struct histogram_run latencies = {0};
 
-    start_prepared(reader);
+    if (reader->prepared) /* one clock for all that this reap starts */
+        start_prepared(reader, clock_now_ns());
     int count = reader->ops->reap(reader->state, done, max, wait_ns);
 
     if (count <= 0)

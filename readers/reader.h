@@ -43,7 +43,7 @@ struct read_request {
     bool held;
     void *mapping; /* the plug-in's, until release */
     /* Set by reader.c: issued by the user, submitted to the reader that reads it, reaped by the
-     * user. Issued and submitted: with the next reap, if the reader batches. */
+     * user. Issued and submitted: when the reads start, if the reader batches. */
     uint64_t issue_ns, submit_ns, complete_ns;
     struct read_request *next_prepared;
 };
@@ -68,7 +68,7 @@ struct reader_traits {
     bool no_bytes;       /* reads nothing: parse and decode are skipped */
     bool in_order;       /* offsets within a shard must not decrease */
     bool scatters;       /* reads into the parts of a request */
-    bool batches;        /* submit() only prepares: reads start with the next reap() */
+    bool batches;        /* reads start with the next reap(), or with a submit() that says so */
     bool is_passthrough; /* as in reader_ops; set by reader.c */
     char engine[192];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
     char notice[256];    /* one line for the user if that is not what was asked for; else "" */
@@ -99,8 +99,9 @@ struct reader_ops {
     /* Called after every open, even a failed one. Nothing is in flight except abandoned (held)
      * reads. */
     void (*close)(void *state);
-    /* Returns 0, -EAGAIN if full, or another negative errno. -EAGAIN with nothing in flight: only a
-     * release can make room. */
+    /* Returns 0; 1 if it started all that was prepared, at submit_ns, which it sets; -EAGAIN if
+     * full, or another negative errno. -EAGAIN with nothing in flight: only a release can make
+     * room. */
     int (*submit)(void *state, struct read_request *request);
     /* Return up to max finished requests; if none, wait for one at most wait_ns. Returns their
      * count, 0 on time-out, or a negative errno if the reader itself is broken (for a failed

@@ -147,6 +147,7 @@ static void give_large(struct uring *uring, const struct uring_op *op)
     if (uring->prepared_bytes < URING_GROUP_BYTES)
         return;
     uring->prepared_bytes = 0;
+    uring->given_ns = clock_now_ns();
     io_uring_submit(&uring->ring);
 }
 
@@ -315,8 +316,10 @@ int uring_submit(void *state, struct read_request *request)
     }
     struct uring_queue *queue = queue_of(uring, handle);
     if (code == 0 && !queue->first && may_begin(uring, queue, request)) {
+        uring->given_ns = 0;
         begin_read(uring, op);
-        return 0;
+        request->submit_ns = uring->given_ns;
+        return uring->given_ns > 0;
     }
     enqueue(queue, op);
     if (code > 0)

@@ -89,6 +89,7 @@ struct uring {
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* ops */
     uint64_t prepared_bytes;  /* of buffered reads that the kernel has not been given yet */
+    uint64_t given_ns;        /* when it was given some before a reap; 0: it was not */
     struct waker waker;
     bool waker_is_polled; /* by the ring; never with iopoll */
     uint64_t look_ns;     /* when to check for late reads next */

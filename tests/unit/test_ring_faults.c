@@ -269,6 +269,8 @@ static void large_reads_are_given_to_the_kernel_before_the_reap(void **unused)
         uring->prepared_bytes += URING_GROUP_BYTES - 2 * READ_BYTES; /* as if it were larger */
         assert_int_equal(reader_submit(&run.reader, run_request(&run, 1, 0, 0, READ_BYTES)), 0);
         assert_int_equal(io_uring_sq_ready(&uring->ring), i == 0 ? 0 : 2);
+        for (uint32_t k = 0; k < 2; k++) /* their time began */
+            assert_int_equal(run.requests[k].issue_ns > 0, i == 0);
         for (int left = 2; left > 0;)
             left -= reader_reap(&run.reader, done, 2, PATIENCE_NS);
         assert_int_equal(done[0]->result, READ_BYTES);
