@@ -217,4 +217,11 @@ checkpoint 1 full --writes 3 --reads 0 --keep 2 --bytes 6m --leave
 [ "$(left full)" = "checkpoint-000001 " ] || die "the last good one is gone: $(left full)"
 expect 0 "$IOBENCH" checkpoint full --writes 0 --reads 1 --no-drop-caches
 says "valid" "1 read"
+# One that is refused for lack of space has pruned nothing.
+rm -rf full/checkpoint-*
+checkpoint 0 full --layout single --writes 2 --reads 0 --keep 2 --bytes 1m --leave
+kept=$(left full)
+expect 1 "$IOBENCH" checkpoint full --model 8b --keep 1
+says "needs" "GiB"
+[ "$(left full)" = "$kept" ] || die "a refused job removed some of $kept: $(left full)"
 exit 0
