@@ -193,6 +193,14 @@ void queue_close(struct queue *queue)
     set_and_wake(queue, &queue->closed);
 }
 
+bool queue_is_drained(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    const bool is_drained = queue->closed && queue->count == 0;
+    pthread_mutex_unlock(&queue->lock);
+    return is_drained;
+}
+
 void queue_cancel(struct queue *queue)
 {
     set_and_wake(queue, &queue->cancelled);

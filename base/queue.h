@@ -34,6 +34,8 @@ void queue_wake(struct queue *queue);
 
 /* No more pushes will come: consumers drain the rest, then get 0. */
 void queue_close(struct queue *queue);
+/* Closed and empty: a pop that returned 0 was not only short of time. */
+bool queue_is_drained(struct queue *queue);
 void queue_cancel(struct queue *queue);
 
 /* Empty and reopen it, and clear the waits. Only while no thread uses it. */

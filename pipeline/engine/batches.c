@@ -53,7 +53,7 @@ struct batches *batches_create(const struct batches_config *config)
         return NULL;
     batches->config = *config;
     pthread_mutex_init(&batches->lock, NULL);
-    pthread_cond_init(&batches->batch_opened, NULL);
+    thread_condition_init(&batches->batch_opened);
     thread_condition_init(&batches->batch_complete);
     batches->buffers = memory_array(config->buffers, sizeof *batches->buffers);
     batches->labels =
@@ -157,16 +157,21 @@ int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_
 
     if (batch < gate_value(&batches->opened))
         return 0;
-    uint64_t start_ns = clock_now_ns();
+    const uint64_t start_ns = clock_now_ns();
+    uint64_t now_ns = start_ns;
     pthread_mutex_lock(&batches->lock);
     stall_begin(&batches->opening, clock_now_ns());
-    while (batch >= gate_value(&batches->opened) && !batches->cancelled)
-        pthread_cond_wait(&batches->batch_opened, &batches->lock);
+    while (batch >= gate_value(&batches->opened) && !batches->cancelled) {
+        const uint64_t before_ns = now_ns;
+        thread_condition_wait(&batches->batch_opened, &batches->lock, before_ns + METER_WAIT_NS);
+        now_ns = clock_now_ns();
+        meter_add(batches->config.meter, METER_DECODE_BATCH_NS, now_ns - before_ns);
+    }
     stall_end(&batches->opening, clock_now_ns());
     if (batches->cancelled)
         code = -ECANCELED;
     pthread_mutex_unlock(&batches->lock);
-    *waited_ns += clock_now_ns() - start_ns;
+    *waited_ns += now_ns - start_ns;
     return code;
 }
 

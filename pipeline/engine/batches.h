@@ -23,6 +23,7 @@ struct batches;
 struct batches_config {
     uint32_t batch_size, buffers;
     size_t row_bytes;
+    struct meter *meter; /* counts waits for a batch to open; may be NULL */
     void *rows; /* buffers x batch_size x row_bytes, the trainer's; NULL when row_bytes is 0 */
 };
 

@@ -392,18 +392,14 @@ static int worker_body(void *argument)
     const struct decoders *decoders = worker->decoders;
     struct meter *meter = decoders->config->meter;
     struct fetch *fetches[GROUP_MAX];
-    uint64_t end_ns = clock_now_ns();
     int taken;
 
     while ((taken = loader_acquire(decoders->loader, fetches, worker->group)) > 0) {
         struct written written;
         uint64_t start_ns = clock_now_ns(), waited_ns = 0;
         worker->hints_ns = 0;
-        meter_add(meter, METER_DECODE_RECORD_NS, start_ns - end_ns);
         int code = work_on_group(worker, fetches, (uint32_t)taken, &waited_ns, &written);
-        end_ns = clock_now_ns();
-        const uint64_t busy_ns = end_ns - start_ns - waited_ns - worker->hints_ns;
-        meter_add(meter, METER_DECODE_BATCH_NS, waited_ns);
+        const uint64_t busy_ns = clock_now_ns() - start_ns - waited_ns - worker->hints_ns;
         meter_add(meter, METER_DECODE_BUSY_NS, busy_ns);
         if (code) {
             loader_cancel(decoders->loader);

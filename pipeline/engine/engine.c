@@ -237,6 +237,7 @@ static int build(struct engine *engine, struct result *result)
         .batch_size = (uint32_t)job->batch_size,
         .buffers = buffers,
         .row_bytes = row_bytes,
+        .meter = engine->config.meter,
         .rows = engine->rows,
     });
     if (!engine->batches)

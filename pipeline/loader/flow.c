@@ -73,7 +73,8 @@ int flow_collect(struct flow *flow, bool wait)
     struct fetch *group[FETCH_GROUP];
     int count;
 
-    while ((count = queue_pop_many(flow->returned, group, FETCH_GROUP, wait)) > 0) {
+    while ((count = queue_pop_within(flow->returned, group, FETCH_GROUP,
+                                     wait ? METER_WAIT_NS : 0)) > 0) {
         flow->outstanding -= (uint32_t)count;
         for (int i = 0; i < count; i++)
             drop(flow, group[i]);

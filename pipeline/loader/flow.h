@@ -50,7 +50,8 @@ int flow_turn(struct flow *flow, bool *blocked);
 int flow_wait(struct flow *flow, bool blocked);
 /* True if every record of the epoch has been delivered. */
 bool flow_is_drained(const struct flow *flow);
-/* Take back returned fetches. Returns 0 or -ECANCELED. */
+/* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
+ */
 int flow_collect(struct flow *flow, bool wait);
 /* Drop the records that the plan still holds in its slots. */
 void flow_drop_slots(struct flow *flow);

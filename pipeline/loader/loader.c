@@ -18,6 +18,7 @@
 #include "pipeline/loader/loader.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/heap.h"
 #include "base/memory.h"
@@ -271,7 +272,15 @@ int loader_join(struct loader *loader)
 
 int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max)
 {
-    return queue_pop_many(loader->flow.ready, fetches, max, true);
+    struct queue *ready = loader->flow.ready;
+    int count;
+
+    do {
+        const uint64_t start_ns = clock_now_ns();
+        count = queue_pop_within(ready, fetches, max, METER_WAIT_NS);
+        meter_add(loader->config.meter, METER_DECODE_RECORD_NS, clock_now_ns() - start_ns);
+    } while (count == 0 && !queue_is_drained(ready));
+    return count;
 }
 
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count)

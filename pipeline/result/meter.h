@@ -29,6 +29,10 @@ enum meter_count {
     METER_COUNTS
 };
 
+/* A thread that waits says so at least this often, or a timeline would show neither wait nor work.
+ */
+#define METER_WAIT_NS UINT64_C(100000000)
+
 struct meter {
     struct counter counts[METER_COUNTS];
 };

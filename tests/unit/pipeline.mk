@@ -4,6 +4,10 @@ UNIT_LONG += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_waits
+tests_unit_test_waits_SOURCES = tests/unit/test_waits.c tests/unit/unit.h
+tests_unit_test_waits_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_window
 tests_unit_test_window_SOURCES = tests/unit/test_window.c tests/unit/unit.h
 tests_unit_test_window_LDADD = $(UNIT_LIBS)

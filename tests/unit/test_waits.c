@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A thread that waits says so while it does: the live view and timelines show a stall when it
+ * happens, not when it ends.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"
+#include "readers/plugins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { RECORDS = 2000, RECORD_BYTES = 4096, BATCH = 10 };
+static const uint64_t PAUSE_NS = 5000000;
+
+struct stage {
+    struct catalog *catalog;
+    struct plan plan;
+    struct meter meter;
+    struct batches *batches;
+    struct loader *loader;
+    struct plugin_choice reader;
+    struct read_settings read;
+    struct order_settings order;
+    struct fetch *fetches[RECORDS];
+    uint32_t taken;
+};
+
+static struct catalog *make_catalog(void)
+{
+    const struct store_status status = {.bytes = RECORDS * RECORD_BYTES};
+    struct catalog *catalog = catalog_create("set", "files");
+
+    assert_int_equal(catalog_begin_shard(catalog, "set/shard", &status, 0), 0);
+    for (uint64_t i = 0; i < RECORDS; i++)
+        assert_int_equal(catalog_add(catalog, i * RECORD_BYTES, RECORD_BYTES), 0);
+    assert_int_equal(catalog_seal(catalog), 0);
+    return catalog;
+}
+
+static struct stage *stage_open(void)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    struct plugin_choice shuffle = {0};
+
+    stage->catalog = make_catalog();
+    stage->reader = (struct plugin_choice){.plugin = &reader_null.plugin};
+    stage->read = (struct read_settings){.iodepth = 8, .block_bytes = RECORD_BYTES};
+    stage->order = (struct order_settings){.window = 1};
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, "epoch", &shuffle), 0);
+    assert_int_equal(
+        plan_open(&stage->plan, &shuffle,
+                  &(struct plan_scope){.catalog = stage->catalog, .seed = 3, .ranks = 1}),
+        0);
+    stage->batches = batches_create(
+        &(struct batches_config){.batch_size = BATCH, .buffers = 2, .meter = &stage->meter});
+    stage->loader = loader_create(&(struct loader_config){
+        .catalog = stage->catalog,
+        .reader = &stage->reader,
+        .plan = &stage->plan,
+        .sink = batches_sink(stage->batches),
+        .read = &stage->read,
+        .order = &stage->order,
+        .memory_bytes = 4 << 20,
+        .alignment = 4096,
+        .meter = &stage->meter,
+    });
+    assert_non_null(stage->loader);
+    batches_reset(stage->batches);
+    assert_int_equal(loader_start(stage->loader), 0);
+    return stage;
+}
+
+static void stage_close(struct stage *stage)
+{
+    loader_cancel(stage->loader);
+    loader_join(stage->loader);
+    loader_destroy(stage->loader);
+    batches_destroy(stage->batches);
+    plan_close(&stage->plan);
+    catalog_destroy(stage->catalog);
+    free(stage);
+}
+
+/* Twice: the first may have been of a wait that has ended. */
+static void expect_growth(const struct stage *stage, enum meter_count count)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint64_t before = counter_get(&stage->meter.counts[count]);
+        while (counter_get(&stage->meter.counts[count]) == before)
+            clock_sleep_ns(PAUSE_NS);
+    }
+}
+
+static int acquire(void *argument)
+{
+    struct stage *stage = argument;
+
+    return loader_acquire(stage->loader, stage->fetches, 1);
+}
+
+static void a_wait_for_records_is_told_while_it_lasts(void **unused)
+{
+    struct stage *stage = stage_open();
+    struct thread thread = {0};
+
+    (void)unused;
+    assert_int_equal(thread_start(&thread, "worker", acquire, stage), 0);
+    expect_growth(stage, METER_DECODE_RECORD_NS);
+    loader_finish(stage->loader); /* and ends with the records */
+    assert_int_equal(thread_join(&thread), 0);
+    stage_close(stage);
+}
+
+static int wait_open(void *argument)
+{
+    const struct stage *stage = argument;
+    uint64_t waited_ns = 0;
+
+    return batches_wait_open(stage->batches, 2, &waited_ns);
+}
+
+static void a_wait_for_a_batch_is_told_while_it_lasts(void **unused)
+{
+    struct stage *stage = stage_open();
+    struct thread thread = {0};
+
+    (void)unused;
+    assert_int_equal(thread_start(&thread, "worker", wait_open, stage), 0);
+    expect_growth(stage, METER_DECODE_BATCH_NS);
+    batches_cancel(stage->batches);
+    assert_int_equal(thread_join(&thread), -ECANCELED);
+    stage_close(stage);
+}
+
+/* Fetches run out: nobody returns them. */
+static void a_wait_for_memory_is_told_while_it_lasts(void **unused)
+{
+    struct stage *stage = stage_open();
+
+    (void)unused;
+    loader_begin(stage->loader, 0, 15);
+    while (counter_get(&stage->meter.counts[METER_LOADER_MEMORY_NS]) == 0 &&
+           stage->taken < RECORDS) {
+        int count = loader_acquire(stage->loader, &stage->fetches[stage->taken], 1);
+        assert_int_equal(count, 1);
+        stage->taken += (uint32_t)count;
+    }
+    expect_growth(stage, METER_LOADER_MEMORY_NS);
+    stage_close(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_for_records_is_told_while_it_lasts),
+        cmocka_unit_test(a_wait_for_a_batch_is_told_while_it_lasts),
+        cmocka_unit_test(a_wait_for_memory_is_told_while_it_lasts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
