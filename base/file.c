@@ -85,6 +85,14 @@ static int check_regular(mode_t mode, const char *path)
                 file_kind_text(mode));
 }
 
+int file_set_flags(int fd, int flags)
+{
+    if (fcntl(fd, F_SETFL, flags) == 0)
+        return 0;
+    return errno == EPERM && flags & FILE_NOATIME ? file_set_flags(fd, flags & ~FILE_NOATIME)
+                                                  : -errno;
+}
+
 /* Records no reason. */
 static int settle(int fd, int flags, struct stat *status)
 {
@@ -93,7 +101,7 @@ static int settle(int fd, int flags, struct stat *status)
     if (!S_ISREG(status->st_mode))
         return S_ISDIR(status->st_mode) ? -EISDIR : -EINVAL;
     /* For io_uring O_NONBLOCK means: fail rather than wait for the disk. */
-    return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ? -errno : 0;
+    return file_set_flags(fd, flags & ~O_NONBLOCK);
 }
 
 int file_open_at(int folder, const char *name, int flags, const char *path, struct stat *status)
@@ -108,7 +116,7 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
         code = fail_path(errno, "cannot open", path);
     if (code)
         return code;
-    int fd = openat(folder, name, flags | FILE_SAFE_FLAGS);
+    int fd = openat(folder, name, (flags & ~FILE_NOATIME) | FILE_SAFE_FLAGS);
     if (fd < 0)
         return fail_path(errno, "cannot open", path);
     code = settle(fd, flags, status ? status : &before);
@@ -128,7 +136,7 @@ int file_open(const char *path, int flags, struct stat *status)
 int file_open_quietly(const char *path, int flags)
 {
     struct stat status;
-    int fd = open(path, flags | FILE_SAFE_FLAGS);
+    int fd = open(path, (flags & ~FILE_NOATIME) | FILE_SAFE_FLAGS);
 
     if (fd < 0)
         return -errno;

@@ -31,10 +31,14 @@ bool file_exists(const char *path);
  *
  * A name may lead to a FIFO or a device, by mistake or malice: opening it must neither block nor
  * have side effects. So only regular files are opened, and the reason says what was found instead.
- * flags: O_RDONLY or O_RDWR, with O_DIRECT or O_NOFOLLOW; never flags that create or truncate
- * (base/draft.h, folder_create_file()). status may be NULL. Returns a descriptor or a negative
- * errno: -EISDIR for a folder, -EINVAL for other non-files. */
-enum { FILE_SAFE_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+ * flags: O_RDONLY or O_RDWR, with O_DIRECT, O_NOFOLLOW or FILE_NOATIME; never flags that create or
+ * truncate (base/draft.h, folder_create_file()). status may be NULL. Returns a descriptor or a
+ * negative errno: -EISDIR for a folder, -EINVAL for other non-files. */
+enum {
+    FILE_SAFE_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+    /* Reads do not write the time of access, if the user may ask for that: owner or root. */
+    FILE_NOATIME = O_NOATIME,
+};
 
 int file_open(const char *path, int flags, struct stat *status);
 int file_open_at(int folder, const char *name, int flags, const char *path, struct stat *status);
@@ -45,6 +49,9 @@ const char *file_kind_text(mode_t mode);
  * and /sys, and files kept from earlier runs. Return a descriptor or a negative errno; a stream or
  * NULL. */
 int file_open_quietly(const char *path, int flags);
+/* Set the status flags of an open file; FILE_NOATIME, if that is allowed. Returns 0 or a negative
+ * errno without a reason. */
+int file_set_flags(int fd, int flags);
 FILE *file_stream_kernel(const char *path);
 
 /* Open the character device of this number, and nothing else, to read. Returns a descriptor or a

@@ -2,12 +2,12 @@
  *
  * Records per second on one core: small records in random order out of the page cache, one read
  * each, through plan, window and delivery, against fio's io_uring engine and against a bare loop
- * around a ring (batches of 32, depth 64, registered file: what fio's t/io_uring does, which few
- * distributions package). All take turns, each in a process on the same core, and rates are per
- * second of CPU time, all threads and the kernel's work for them included: the core is the limit,
- * so on an idle machine that is time. All read every record once before any twice, since a record
- * that was just read is still in the processor's cache. The last figure is the ring alone: NOPs in
- * place of reads, a bound that no read reaches.
+ * around a ring (batches of 32, depth 64, registered file, O_NOATIME: what fio's t/io_uring does,
+ * which few distributions package). All take turns, each in a process on the same core, and rates
+ * are per second of CPU time, all threads and the kernel's work for them included: the core is the
+ * limit, so on an idle machine that is time. All read every record once before any twice, since a
+ * record that was just read is still in the processor's cache. The last figure is the ring alone:
+ * NOPs in place of reads, a bound that no read reaches.
  *
  *   bench/iops [--rounds N] [--seconds S] [--window N] [--kib 4|16|64] [--side NAME] [FOLDER]
  * makes FOLDER/iops.bench and removes it; --side: only ours, fio, bare or nops, as for a profile
@@ -152,7 +152,7 @@ static int run_ring(const struct bench *bench, bool nops, double *per_s)
     unsigned flags, head;
     uint64_t finished = 0, number = 0;
     double seconds = 0;
-    int fd = open(bench->path, O_RDONLY | O_CLOEXEC), code = -ENOMEM;
+    int fd = open(bench->path, O_RDONLY | O_CLOEXEC | O_NOATIME), code = -ENOMEM;
 
     if (memory)
         memset(memory, 0, bytes);

@@ -150,7 +150,8 @@ static int local_open(const char *path, enum store_access access, struct store_f
 
     if (!local)
         return -ENOMEM;
-    int code = access == STORE_READ ? file_open(path, O_RDONLY, &found) : create(path, access);
+    int code = access == STORE_READ ? file_open(path, O_RDONLY | FILE_NOATIME, &found)
+                                    : create(path, access);
     if (code >= 0) {
         local->fd = code;
         code = access != STORE_READ && fstat(local->fd, &found)

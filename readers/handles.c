@@ -308,11 +308,11 @@ static int prepare_file(const struct handles *handles, struct handle *handle)
 {
     int code = check_file(handle);
 
+    if (code == 0) /* a regular file: reads may block again */
+        code =
+            file_set_flags(handle->fd, (handles_open_flags(handles) & ~O_NONBLOCK) | FILE_NOATIME);
     if (code)
         return code;
-    /* A regular file: reads may block again. */
-    if (fcntl(handle->fd, F_SETFL, handles_open_flags(handles) & ~O_NONBLOCK))
-        return -errno;
     if (handles->flags & HANDLES_RANDOM)
         posix_fadvise(handle->fd, 0, 0, POSIX_FADV_RANDOM);
     return handles->flags & HANDLES_MAP ? map_file(handles, handle) : 0;

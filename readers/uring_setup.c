@@ -76,7 +76,8 @@ static int open_probe(const struct uring *uring)
 
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         if (catalog->shards[i].bytes > 0)
-            return file_open_quietly(catalog->shards[i].path, handles_open_flags(&uring->handles));
+            return file_open_quietly(catalog->shards[i].path,
+                                     handles_open_flags(&uring->handles) | FILE_NOATIME);
     return -1;
 }
 

@@ -8,10 +8,12 @@
 #include "tests/unit/reader_set.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { REQUESTS = 400 };
 
@@ -187,6 +189,62 @@ static void a_scattered_read_fills_its_parts(void **unused)
     }
 }
 
+static void read_once(const char *reader)
+{
+    struct run run;
+    int code = run_open(&run, reader, 2, 0);
+
+    if (code)
+        print_message("%s: skipped: %s\n", reader, fail_reason());
+    else
+        assert_true(run_read(&run, run_request(&run, 0, 0, 100, 1000)) >= 1000);
+    run_close(&run);
+}
+
+/* Long before the file was written, so that the next read would write it (relatime). */
+static void reads_leave_the_time_of_access(void **unused)
+{
+    const struct timespec long_ago[] = {{.tv_sec = 1000000000}, {.tv_nsec = UTIME_OMIT}};
+    char *path = set_path(0);
+    struct stat now;
+
+    (void)unused;
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        char name[16];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(variants[v], ":"), variants[v]);
+        if (!plugin_find(reader_registry, name))
+            continue;
+        assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+        read_once(variants[v]);
+        assert_int_equal(stat(path, &now), 0);
+        if (now.st_atim.tv_sec != long_ago[0].tv_sec)
+            fail_msg("%s wrote it", variants[v]);
+    }
+    free(path);
+}
+
+/* Only the owner may ask for that. */
+static void files_of_others_are_read(void **unused)
+{
+    enum { NOBODY = 65534 };
+    char *path = set_path(0);
+
+    (void)unused;
+    if (geteuid() != 0) {
+        free(path);
+        skip(); /* only root can become another user */
+    }
+    assert_int_equal(chmod(set.folder, 0755), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    read_once("pread");
+    read_once("mmap");
+    if (plugin_find(reader_registry, "uring"))
+        read_once("uring");
+    assert_int_equal(seteuid(0), 0);
+    free(path);
+}
+
 /* test_readers [quick] */
 int main(int argc, char **argv)
 {
@@ -195,6 +253,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_reader_gives_the_bytes_of_the_file),
         cmocka_unit_test(reads_begin_where_their_reader_begins_them),
         cmocka_unit_test(a_scattered_read_fills_its_parts),
+        cmocka_unit_test(reads_leave_the_time_of_access),
+        cmocka_unit_test(files_of_others_are_read),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
