@@ -151,11 +151,16 @@ int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws)
     return code;
 }
 
+bool batches_is_open(const struct batches *batches, uint64_t batch)
+{
+    return batch < gate_value(&batches->opened);
+}
+
 int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_ns)
 {
     int code = 0;
 
-    if (batch < gate_value(&batches->opened))
+    if (batches_is_open(batches, batch))
         return 0;
     const uint64_t start_ns = clock_now_ns();
     uint64_t now_ns = start_ns;
@@ -211,9 +216,10 @@ void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
     buffer->rows_left -= rows;
     buffer->complete = buffer->rows_left == 0;
     buffer->ready_ns = buffer->complete ? clock_now_ns() : 0;
-    if (buffer->complete && batch == batches->taken)
-        pthread_cond_signal(&batches->batch_complete);
+    const bool is_awaited = buffer->complete && batch == batches->taken;
     pthread_mutex_unlock(&batches->lock);
+    if (is_awaited) /* without the lock, for which a trainer woken at once would only wait */
+        pthread_cond_signal(&batches->batch_complete);
 }
 
 uint64_t batches_open_wait_ns(struct batches *batches)

@@ -62,6 +62,8 @@ struct loader_sink batches_sink(struct batches *batches);
  * -ECANCELED. */
 int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws);
 
+/* Any thread. An open batch remains open until all its rows are reported. */
+bool batches_is_open(const struct batches *batches, uint64_t batch);
 /* Decode threads: wait until this batch is open, adding the time to *waited_ns. Returns 0 or
  * -ECANCELED. */
 int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_ns);

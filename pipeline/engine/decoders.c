@@ -48,9 +48,11 @@ struct decoders {
     const struct engine_config *config;
     struct loader *loader;
     struct batches *batches;
+    struct loader_sink rows; /* of the batches */
     uint32_t count;
     bool parses; /* records have bytes, and a stage needs them parsed */
     struct worker *workers;
+    struct worker loaders; /* for the loader's thread, if no record is parsed */
 };
 
 /* Add the digest of label and image as stored, independent of order and decoder. */
@@ -415,15 +417,79 @@ static int worker_body(void *argument)
     return taken;
 }
 
+/* ---- the loader's sink ---- */
+
+static uint64_t expect(void *state, uint64_t draws)
+{
+    const struct decoders *decoders = state;
+
+    return decoders->rows.expect(decoders->rows.state, draws);
+}
+
+static void cancel(void *state)
+{
+    const struct decoders *decoders = state;
+
+    decoders->rows.cancel(decoders->rows.state);
+}
+
+/* Records that are not parsed are only counted. Returns how many of one batch, or -errno. */
+static int count_records(struct worker *worker, struct fetch *const *fetches, uint32_t count)
+{
+    const struct decoders *decoders = worker->decoders;
+    const uint64_t batch_size = decoders->config->job->batch_size;
+    struct written written = {.batch = fetches[0]->address / batch_size};
+    const uint64_t end = (written.batch + 1) * batch_size;
+    int32_t *labels = batches_label(decoders->batches, fetches[0]->address);
+    const struct sample unknown = {.label = -1};
+
+    if (!batches_is_open(decoders->batches, written.batch))
+        return 0;
+    for (; written.rows < count && fetches[written.rows]->address < end; written.rows++) {
+        const struct fetch *fetch = fetches[written.rows];
+        int code = fetch->code ? settle(worker, fetch, &unknown, fetch->code, &written.account) : 0;
+        if (code)
+            return code;
+        if (fetch->code)
+            continue;
+        labels[written.rows] = -1;
+        written.account.samples++;
+        written.account.record_bytes += fetch->length;
+    }
+    announce(worker, &written);
+    return (int)written.rows;
+}
+
+static int take(void *state, struct fetch *const *fetches, uint32_t count)
+{
+    struct decoders *decoders = state;
+    uint32_t taken = 0;
+    int code = 1;
+
+    while (!decoders->parses && taken < count && code > 0) {
+        code = count_records(&decoders->loaders, fetches + taken, count - taken);
+        taken += code > 0 ? (uint32_t)code : 0;
+    }
+    return code < 0 ? code : (int)taken;
+}
+
+struct loader_sink decoders_sink(struct decoders *decoders)
+{
+    return (struct loader_sink){
+        .expect = expect, .cancel = cancel, .take = take, .state = decoders};
+}
+
+/* ---- life ---- */
+
 struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
-                                 struct loader *loader, struct batches *batches)
+                                 struct batches *batches)
 {
     struct decoders *decoders = memory_zeroed(sizeof *decoders);
 
     if (!decoders)
         return NULL;
-    *decoders =
-        (struct decoders){.config = config, .loader = loader, .batches = batches, .count = workers};
+    *decoders = (struct decoders){
+        .config = config, .batches = batches, .rows = batches_sink(batches), .count = workers};
     decoders->workers = memory_array(workers, sizeof *decoders->workers);
     bool good = decoders->workers != NULL;
     for (uint32_t i = 0; good && i < workers; i++) {
@@ -472,11 +538,14 @@ const char *decoders_engine(const struct decoders *decoders)
     return engine ? engine : "";
 }
 
-int decoders_start(struct decoders *decoders, bool no_bytes)
+int decoders_start(struct decoders *decoders, struct loader *loader, bool no_bytes)
 {
     const struct decode_settings *decode = &decoders->config->job->decode;
     const struct plugin *format = decoders->config->plugins->format.plugin; /* NULL: no bytes */
 
+    decoders->loader = loader;
+    decoders->loaders = (struct worker){.decoders = decoders,
+                                        .decoder.traits = decoders->workers[0].decoder.traits};
     decoders->parses =
         !no_bytes && (decode->digest || decoders->workers[0].decoder.traits.reads_image ||
                       (decode->check_crc && !format_of(format)->records_are_images));
@@ -517,4 +586,5 @@ void decoders_figures(struct decoders *decoders, struct decode_figures *decode,
         findings_add(findings, &worker->findings);
         decode_figures_add(decode, &worker->decoder.figures);
     }
+    findings_add(findings, &decoders->loaders.findings);
 }

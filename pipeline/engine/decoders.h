@@ -20,7 +20,7 @@ struct decoders;
 /* config: must outlive the decoders. With JOB_ERROR_SKIP a bad record is an empty row, label -1.
  * Returns NULL with a reason. */
 struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
-                                 struct loader *loader, struct batches *batches);
+                                 struct batches *batches);
 void decoders_destroy(struct decoders *decoders);
 /* Return the image of a sample as decoders take it. */
 struct decode_source decoders_source(const struct sample *sample);
@@ -30,7 +30,10 @@ int decoders_traits(const struct plugin_choice *decoder, struct decoder_traits *
 /* Return what decodes, or "" (struct decoder_traits). */
 const char *decoders_engine(const struct decoders *decoders);
 
-int decoders_start(struct decoders *decoders,
+/* Return what the loader delivers to. */
+struct loader_sink decoders_sink(struct decoders *decoders);
+
+int decoders_start(struct decoders *decoders, struct loader *loader,
                    bool no_bytes); /* no_bytes: the reader delivers no bytes */
 /* Returns 0 or the first failure of a decode thread. */
 int decoders_join(struct decoders *decoders);

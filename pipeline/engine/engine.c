@@ -189,7 +189,7 @@ static void create_loader(struct engine *engine, uint64_t memory_bytes)
         .reader_falls_back = plugins->reader_is_auto,
         .plan = &engine->plan,
         .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
-        .sink = batches_sink(engine->batches),
+        .sink = decoders_sink(engine->decoders),
         .read = &job->read,
         .order = &job->order,
         .memory_bytes = memory_bytes,
@@ -242,11 +242,10 @@ static int build(struct engine *engine, struct result *result)
     });
     if (!engine->batches)
         return -ENOMEM;
-    create_loader(engine, result->memory_bytes);
-    if (!engine->loader)
+    engine->decoders = decoders_create(&engine->config, engine->workers, engine->batches);
+    if (!engine->decoders)
         return -ENOMEM;
-    engine->decoders =
-        decoders_create(&engine->config, engine->workers, engine->loader, engine->batches);
+    create_loader(engine, result->memory_bytes);
     engine->account = (struct account){
         .loader = engine->loader,
         .batches = engine->batches,
@@ -256,7 +255,7 @@ static int build(struct engine *engine, struct result *result)
         .workers = engine->workers,
         .reads = !plugins->reader.plugin->idle,
     };
-    return engine->decoders ? 0 : -ENOMEM;
+    return engine->loader ? 0 : -ENOMEM;
 }
 
 struct engine *engine_create(const struct engine_config *config, struct result *result)
@@ -520,7 +519,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         code = fail(EINVAL, "--entry-points: reader %s delivers no images",
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
-        code = decoders_start(engine->decoders, traits->no_bytes);
+        code = decoders_start(engine->decoders, engine->loader, traits->no_bytes);
     code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
     code = join(engine, code);
 

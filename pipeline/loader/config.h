@@ -8,6 +8,7 @@
 
 #include "base/plugin.h"
 #include "dataset/catalog.h"
+#include "pipeline/loader/fetch.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/settings/settings.h"
 #include "shuffle/coalesce.h"
@@ -21,6 +22,9 @@ struct loader_sink {
     /* The next epoch has this many draws. Returns the address of the first. */
     uint64_t (*expect)(void *state, uint64_t draws);
     void (*cancel)(void *state); /* the loader failed: stop waiting for its records */
+    /* Finish records that need no worker, without waiting. Returns how many of the first; the
+     * workers get the others. Or a negative errno with a reason, which ends the run. NULL: none. */
+    int (*take)(void *state, struct fetch *const *fetches, uint32_t count);
     void *state;
 };
 

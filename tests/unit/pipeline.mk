@@ -38,6 +38,10 @@ tests_unit_test_steady_SOURCES = tests/unit/test_steady.c tests/unit/allocations
 	tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_steady_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_sink
+tests_unit_test_sink_SOURCES = tests/unit/test_sink.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_sink_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_limit
 tests_unit_test_limit_SOURCES = tests/unit/test_limit.c tests/unit/unit.h
 tests_unit_test_limit_LDADD = $(UNIT_LIBS)
