@@ -48,17 +48,6 @@ uint64_t coalesce_memory_bytes(const struct catalog *catalog, uint32_t window, u
     return (bytes + bytes / 3 + mean_bytes(catalog)) * 4;
 }
 
-struct coalesce_run coalesce_start(const struct coalesce *rules, const struct extent *first)
-{
-    const uint64_t end = first->offset + first->bytes;
-
-    return (struct coalesce_run){.shard = first->shard,
-                                 .count = 1,
-                                 .start = bytes_align_down(first->offset, rules->alignment),
-                                 .end = bytes_align_up(end, rules->alignment),
-                                 .records_end = end};
-}
-
 bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
                      const struct extent *next)
 {

@@ -9,6 +9,7 @@
 #ifndef IOBENCH_SHUFFLE_COALESCE_H
 #define IOBENCH_SHUFFLE_COALESCE_H
 
+#include "base/bytes.h"
 #include "dataset/catalog.h"
 
 #include <stdbool.h>
@@ -55,7 +56,18 @@ struct coalesce_run {
     uint64_t records_end; /* end of the last record */
 };
 
-struct coalesce_run coalesce_start(const struct coalesce *rules, const struct extent *first);
+static inline struct coalesce_run coalesce_start(const struct coalesce *rules,
+                                                 const struct extent *first)
+{
+    const uint64_t end = first->offset + first->bytes;
+
+    return (struct coalesce_run){.shard = first->shard,
+                                 .count = 1,
+                                 .start = bytes_align_down(first->offset, rules->alignment),
+                                 .end = bytes_align_up(end, rules->alignment),
+                                 .records_end = end};
+}
+
 /* Extend the run by the next record of the window. Returns false, and leaves the run unchanged, if
  * the record needs a read of its own. */
 bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,

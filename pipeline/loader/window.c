@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPS_AHEAD = 16 };
-
 int window_create(struct window *window, const struct catalog *catalog,
                   const struct coalesce *rules, uint64_t slots, uint64_t fetches)
 {
@@ -69,7 +67,7 @@ void window_begin(struct window *window, struct plan *plan, uint64_t epoch, uint
 static struct placed_fetch start_fetch(struct window *window, const struct plan_op *op)
 {
     struct fetch *fetch = window->free[--window->free_count];
-    const struct extent *place = catalog_extent(window->catalog, op->record);
+    const struct extent *place = &window->places[op - window->ops];
 
     /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
     fetch->record = op->record;
@@ -144,6 +142,15 @@ static void sort_entries(struct window *window)
         memcpy(window->entries, from, window->count * sizeof *from);
 }
 
+/* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which the
+ * processor waits for several at once if nothing is done between them. */
+static void look_up(struct window *window)
+{
+    for (uint32_t i = 0; i < window->op_count; i++)
+        if (window->ops[i].kind != PLAN_DRAW)
+            window->places[i] = *catalog_extent(window->catalog, window->ops[i].record);
+}
+
 static int next_op(struct window *window, const struct plan_op **op)
 {
     if (window->op_at == window->op_count) {
@@ -153,12 +160,8 @@ static int next_op(struct window *window, const struct plan_op **op)
         assert(count > 0);
         window->op_at = 0;
         window->op_count = (uint32_t)count;
+        look_up(window);
     }
-    /* Records of a shuffled order are anywhere in the catalog: a cache miss each. Not all at once:
-     * while small records are read one by one, their bytes evict what is not used soon. */
-    const uint32_t ahead = window->op_at + OPS_AHEAD;
-    if (ahead < window->op_count && window->ops[ahead].kind != PLAN_DRAW)
-        __builtin_prefetch(catalog_extent(window->catalog, window->ops[ahead].record));
     *op = &window->ops[window->op_at];
     return 0;
 }

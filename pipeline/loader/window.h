@@ -32,6 +32,7 @@ struct window {
     /* private */
     struct plan *plan; /* of the current epoch */
     struct plan_op ops[WINDOW_OPS];
+    struct extent places[WINDOW_OPS]; /* of what they fetch */
     uint32_t op_at, op_count;
     uint64_t epoch, drawn, draws, first_address;
     struct fetch *fetches;
