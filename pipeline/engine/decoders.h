@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decoders: the decode threads (workers). Each takes fetches from the loader, parses the record,
- * decodes the image into its row of a batch and returns the memory. Workers share only queues.
+ * decoders: the decode threads. Each takes fetches from the loader, lets its worker make rows of
+ * batches of them and returns the memory. They share only queues. What needs no image is counted
+ * by the loader's thread instead.
  */
 #ifndef IOBENCH_PIPELINE_ENGINE_DECODERS_H
 #define IOBENCH_PIPELINE_ENGINE_DECODERS_H
 
 #include "decode/decoder.h"
-#include "formats/format.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/config.h"
 #include "pipeline/result/findings.h"
@@ -22,8 +22,6 @@ struct decoders;
 struct decoders *decoders_create(const struct engine_config *config, uint32_t workers,
                                  struct batches *batches);
 void decoders_destroy(struct decoders *decoders);
-/* Return the image of a sample as decoders take it. */
-struct decode_source decoders_source(const struct sample *sample);
 /* Find this decoder's traits, without the engine. Returns 0 or -errno. */
 int decoders_traits(const struct plugin_choice *decoder, struct decoder_traits *traits);
 
