@@ -22,25 +22,62 @@ void checkpoint_interrupt(void)
     flag_set(&interrupted);
 }
 
-/* Check for space for the checkpoints that exist at the same time. */
-static int check_space(const struct checkpoint_job *job, const struct model_files *files)
+/* The moment at which a job needs most space: that many of its own checkpoints are there, the last
+ * of them not yet whole, and older ones have been removed. */
+struct demand {
+    uint64_t at_once, bytes, freed;
+};
+
+/* old: what the removal of each checkpoint that is there frees, the oldest first. Each but those to
+ * be kept goes before the next one is written. */
+static struct demand find_demand(const struct checkpoint_job *job, uint64_t each_bytes,
+                                 const uint64_t *old, size_t old_count)
 {
-    const uint64_t at_once = job->writes <= job->keep ? job->writes : job->keep + 1;
-    const uint64_t needed = files->bytes > UINT64_MAX / 2 / at_once
-                                ? UINT64_MAX
-                                : files->bytes * at_once + files->bytes / 100;
-    char need[32], each[32], have[32];
-    uint64_t available;
+    const uint64_t most = job->writes <= job->keep ? job->writes : job->keep + 1;
+    const uint64_t each = each_bytes < UINT64_MAX / 4 / most ? each_bytes : UINT64_MAX / 4 / most;
+    struct demand demand = {0};
+    uint64_t freed = 0;
+    size_t removed = 0;
+
+    for (uint64_t own = 1; own <= most; own++) {
+        const uint64_t bytes = each * own + each / 100;
+        while (removed < old_count && old_count - removed + own - 1 > job->keep)
+            freed += old[removed++];
+        if (own == 1 || bytes + demand.freed > demand.bytes + freed)
+            demand = (struct demand){.at_once = own, .bytes = bytes, .freed = freed};
+    }
+    return demand;
+}
+
+/* Check for space for the checkpoints that exist at the same time, before anything is removed. */
+static int check_space(const struct checkpoint_shared *shared)
+{
+    const struct checkpoint_job *job = shared->job;
+    const uint64_t each_bytes = shared->result->files.bytes;
+    char need[32], each[32], have[32], older[32], removed[96] = "";
+    uint64_t available, *old = NULL;
+    size_t old_count = 0;
     int code = store_free_bytes(job->path, &available);
 
-    if (code || needed <= available)
+    if (code == 0 && shared->store.folder.fd >= 0)
+        code = snapshot_sizes(&shared->store, &old, &old_count);
+    if (code) {
+        free(old);
         return code;
+    }
+    const struct demand demand = find_demand(job, each_bytes, old, old_count);
+    free(old);
+    if (demand.bytes <= available + demand.freed)
+        return 0;
+    if (demand.freed)
+        snprintf(removed, sizeof removed, " and %s in older ones that it removes by then",
+                 bytes_text(demand.freed, older, sizeof older));
     return fail(ENOSPC,
-                "%s: needs %s for %llu checkpoints of %s at a time, only %s free: lower --keep, or "
-                "write a part with --scale, --bytes or --subset",
-                job->path, bytes_text(needed, need, sizeof need), (unsigned long long)at_once,
-                bytes_text(files->bytes, each, sizeof each),
-                bytes_text(available, have, sizeof have));
+                "%s: needs %s for %llu checkpoints of %s at a time, only %s free%s: lower --keep, "
+                "or write a part with --scale, --bytes or --subset",
+                job->path, bytes_text(demand.bytes, need, sizeof need),
+                (unsigned long long)demand.at_once, bytes_text(each_bytes, each, sizeof each),
+                bytes_text(available, have, sizeof have), removed);
 }
 
 static int find_devices(struct checkpoint_shared *shared)
@@ -68,25 +105,29 @@ static int allocate(const struct checkpoint_job *job, struct checkpoint_result *
     return result->each ? 0 : -ENOMEM;
 }
 
-/* The first process creates and locks the folder before the others open it. A job that was killed
- * before it pruned left one too many: without pruning here each further such job would add one. */
-static int open_place(struct checkpoint_shared *shared)
+/* A job that was killed before it pruned left one too many: without pruning here each further such
+ * job would add one. */
+static int make_place(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
-    const bool leads = shared->ranks->place.rank == 0;
-    int code = 0;
+    const bool is_there = file_exists(job->path);
+    int code = job->writes && !is_there ? check_space(shared) : 0; /* if refused, makes no folder */
 
-    if (leads && job->writes && !file_exists(job->path)) /* a refused job makes no folder */
-        code = check_space(job, &shared->result->files);
-    if (code == 0 && leads)
+    if (code == 0)
         code = snapshot_open(&shared->store, job->path, job->writes > 0);
-    if (code == 0 && leads && job->writes)
-        code = check_space(job, &shared->result->files);
-    if (code == 0 && leads && job->writes)
-        code = snapshot_prune(&shared->store, job->keep);
-    code = ranks_meet(shared->ranks, code, NULL);
+    if (code == 0 && job->writes && is_there)
+        code = check_space(shared);
+    return code || !job->writes ? code : snapshot_prune(&shared->store, job->keep);
+}
+
+/* The first process creates and locks the folder before the others open it. */
+static int open_place(struct checkpoint_shared *shared)
+{
+    const bool leads = shared->ranks->place.rank == 0;
+    int code = ranks_meet(shared->ranks, leads ? make_place(shared) : 0, NULL);
+
     if (code == 0 && !leads)
-        code = snapshot_open(&shared->store, job->path, false);
+        code = snapshot_open(&shared->store, shared->job->path, false);
     if (code == 0)
         code = find_devices(shared);
     return ranks_meet(shared->ranks, code, NULL);

@@ -32,15 +32,9 @@ static int choose(const struct read_phase *reading, uint32_t *number)
 {
     const struct checkpoint_shared *shared = reading->shared;
     uint32_t *numbers;
-    size_t count, whole = 0;
-    int code = snapshot_list(&shared->store, &numbers, &count);
+    size_t whole;
+    int code = snapshot_list_whole(&shared->store, &numbers, &whole);
 
-    for (size_t i = 0; i < count && code == 0; i++) {
-        struct snapshot found;
-        if (snapshot_load(shared->job->path, numbers[i], &found) == 0)
-            numbers[whole++] = numbers[i];
-        snapshot_release(&found);
-    }
     if (code == 0 && whole == 0)
         code = fail(ENOENT, "%s: no complete checkpoint in it", shared->job->path);
     if (code == 0)

@@ -224,20 +224,62 @@ int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot
     return code;
 }
 
+int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
+{
+    size_t all;
+    int code = snapshot_list(store, numbers, &all);
+
+    *count = 0;
+    for (size_t i = 0; i < all && code == 0; i++) {
+        struct snapshot found;
+        if (snapshot_load(store->folder.path, (*numbers)[i], &found) == 0)
+            (*numbers)[(*count)++] = (*numbers)[i];
+        snapshot_release(&found);
+    }
+    return code;
+}
+
+static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t *bytes)
+{
+    struct folder folder;
+    struct folder_names names = {0};
+    char name[NAME_BYTES];
+    int code = folder_open_below(&folder, &store->folder, final_name(number, name));
+
+    if (code == 0)
+        code = folder_names_read(&names, &folder);
+    for (size_t i = 0; i < names.count && code == 0; i++) {
+        struct stat status;
+        code = folder_stat(&folder, names.list[i], &status);
+        *bytes += code ? 0 : (uint64_t)status.st_blocks * 512;
+    }
+    folder_names_release(&names);
+    folder_close(&folder);
+    return code;
+}
+
+int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count)
+{
+    uint32_t *numbers;
+    int code = snapshot_list_whole(store, &numbers, count);
+
+    *bytes = code ? NULL : memory_array(*count + 1, sizeof **bytes);
+    if (code == 0 && !*bytes)
+        code = -ENOMEM;
+    for (size_t i = 0; i < *count && code == 0; i++)
+        code = size_of(store, numbers[i], *bytes + i);
+    free(numbers);
+    return code;
+}
+
 int snapshot_prune(const struct snapshot_store *store, uint64_t keep)
 {
     uint32_t *numbers;
     size_t count;
-    int code = snapshot_list(store, &numbers, &count);
-    uint64_t kept = 0;
+    int code = snapshot_list_whole(store, &numbers, &count);
 
-    for (size_t i = count; i-- > 0 && code == 0;) {
-        struct snapshot found;
-        const bool is_whole = snapshot_load(store->folder.path, numbers[i], &found) == 0;
-        snapshot_release(&found);
-        if (is_whole && ++kept > keep)
-            code = snapshot_remove(store, numbers[i]);
-    }
+    for (size_t i = 0; i + keep < count && code == 0; i++)
+        code = snapshot_remove(store, numbers[i]);
     free(numbers);
     return code;
 }
