@@ -16,7 +16,6 @@ static int checksum_open(void *state, const void *settings, struct decoder_trait
     (void)state;
     (void)settings;
     traits->row_bytes = ROW_BYTES;
-    traits->reads_image = true;
     return 0;
 }
 

@@ -30,7 +30,6 @@ struct decoder_traits {
     /* Size of one output row; 0 if nothing is written; 8 for checksum: a little-endian u64, CRC-32C
      * of the image in the low half, its length in the high half. */
     size_t row_bytes;
-    bool reads_image;    /* false: the image is not read, and with --no-crc not even the record */
     uint32_t side;       /* the row is side x side x 3 RGB bytes; 0 if it holds no pixels */
     uint32_t pending;    /* images decoded at a time; 0: each at once */
     uint64_t held_bytes; /* host memory from open() to close(), where it is more than a little */

@@ -462,7 +462,6 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     state->settings = settings;
     traits->side = (uint32_t)state->settings->look.size;
     traits->row_bytes = (size_t)traits->side * traits->side * 3;
-    traits->reads_image = true;
     state->as = &conventions[state->settings->look.as];
     state->rules = look_rules(&state->settings->look);
     state->scale = state->settings->scale != SCALE_AS ? state->settings->scale

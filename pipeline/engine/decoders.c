@@ -27,9 +27,9 @@ struct decoders {
     struct batches *batches;
     struct loader_sink rows; /* of the batches */
     uint32_t count;
-    bool needs_image; /* a stage does */
+    bool by_threads; /* records go through the decode threads */
     struct decode_thread *threads;
-    struct worker loaders; /* for the loader's thread, if no stage does */
+    struct worker loaders; /* for the loader's thread, else */
 };
 
 /* Rows of one batch that are written but not yet reported. */
@@ -159,7 +159,7 @@ static int take(void *state, struct fetch *const *fetches, uint32_t count)
     uint32_t taken = 0;
     int code = 1;
 
-    while (!decoders->needs_image && taken < count && code > 0) {
+    while (!decoders->by_threads && taken < count && code > 0) {
         code = count_records(&decoders->loaders, fetches + taken, count - taken);
         taken += code > 0 ? (uint32_t)code : 0;
     }
@@ -233,24 +233,30 @@ static uint32_t first_group(const struct worker *worker)
     return !pending ? 1 : pending < WORKER_GROUP_MAX ? pending : WORKER_GROUP_MAX;
 }
 
+bool decoders_look(const struct job *job, const struct job_plugins *plugins)
+{
+    const struct plugin *format = plugins->format.plugin; /* NULL: no bytes */
+
+    return job->decode.digest || !plugins->decoder.plugin->idle ||
+           (job->decode.check_crc && format && !format_of(format)->records_are_images);
+}
+
 int decoders_start(struct decoders *decoders, struct loader *loader, bool no_bytes)
 {
     const struct engine_config *config = decoders->config;
-    const struct decode_settings *decode = &config->job->decode;
-    const struct plugin *format = config->plugins->format.plugin; /* NULL: no bytes */
+    const bool looks = decoders_look(config->job, config->plugins);
     const struct decoder_traits *traits = &decoders->threads[0].worker.decoder.traits;
 
     decoders->loader = loader;
     decoders->loaders =
         (struct worker){.config = config, .batches = decoders->batches, .decoder.traits = *traits};
-    decoders->needs_image = decode->digest || traits->reads_image ||
-                            (decode->check_crc && format && !format_of(format)->records_are_images);
+    decoders->by_threads = config->by_threads || looks;
     for (uint32_t i = 0; i < decoders->count; i++) {
         struct decode_thread *thread = &decoders->threads[i];
         struct worker *worker = &thread->worker;
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
-        worker->parses = decoders->needs_image && !no_bytes;
+        worker->parses = looks && !no_bytes;
         worker->findings = (struct findings){0};
         worker->decoder.figures = (struct decode_figures){0};
         thread->group = first_group(worker);

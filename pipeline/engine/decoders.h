@@ -25,6 +25,9 @@ void decoders_destroy(struct decoders *decoders);
 /* Find this decoder's traits, without the engine. Returns 0 or -errno. */
 int decoders_traits(const struct plugin_choice *decoder, struct decoder_traits *traits);
 
+/* Does a stage of this job look at its records? The loader's thread counts those of others. */
+bool decoders_look(const struct job *job, const struct job_plugins *plugins);
+
 /* Return what decodes, or "" (struct decoder_traits). */
 const char *decoders_engine(const struct decoders *decoders);
 

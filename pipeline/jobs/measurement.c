@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
+#include "pipeline/engine/decoders.h"
 #include "pipeline/jobs/find.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/result/gather.h"
@@ -224,7 +225,7 @@ struct scratch {
     struct result_epoch epoch;
 };
 
-/* Run the same loop fed from memory, without storage and decoding. */
+/* Run the same loop, and threads, fed from memory, without storage and decoding. */
 static int run_from_memory(struct measurement *measurement, const char *trainer, uint64_t samples,
                            struct scratch *scratch)
 {
@@ -246,7 +247,10 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     if (code)
         return code;
     const struct engine_config config = {
-        .job = &job, .plugins = &plugins, .catalog = measurement->catalog};
+        .job = &job,
+        .plugins = &plugins,
+        .catalog = measurement->catalog,
+        .by_threads = decoders_look(measurement->session.job, &measurement->plugins)};
     struct engine *engine = engine_create(&config, &scratch->result);
     code = engine ? engine_run(engine, 1, &hooks, &scratch->run, &scratch->result) : -ENOMEM;
     engine_destroy(engine);

@@ -8,8 +8,10 @@
 
 #include "base/fail.h"
 #include "base/option.h"
+#include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/engine/batches.h"
+#include "pipeline/engine/decoders.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/loader/loader.h"
 #include "readers/plugins.h"
@@ -201,6 +203,79 @@ static void the_first_that_cannot_be_read_ends_the_run(void **unused)
     assert_non_null(strstr(fail_reason(), "one: cannot open"));
 }
 
+/* ---- who takes the records ---- */
+
+static bool looks(const char *decoder, const char *format, bool check_crc, bool digest)
+{
+    struct job job = {.decode = {.check_crc = check_crc, .digest = digest}};
+    struct job_plugins plugins = {0};
+
+    assert_int_equal(plugin_choose("decoder", decoder_registry, decoder, &plugins.decoder), 0);
+    if (format)
+        assert_int_equal(plugin_choose("format", format_registry, format, &plugins.format), 0);
+    const bool looks = decoders_look(&job, &plugins);
+    plugin_release(&plugins.decoder);
+    plugin_release(&plugins.format);
+    return looks;
+}
+
+static void a_stage_looks_at_records(void **unused)
+{
+    (void)unused;
+    assert_true(looks("jpeg", "files", false, false));
+    assert_true(looks("checksum", "recordio", false, false));
+    assert_true(looks("none", "recordio", true, false));
+    assert_true(looks("none", "files", false, true));
+    assert_false(looks("none", "recordio", false, false));
+    assert_false(looks("none", "files", true, false));
+    assert_false(looks("none", NULL, true, false));
+}
+
+/* Returns how long decode threads worked. All batches are open at the start: no record has to wait
+ * for one. */
+static uint64_t run_floor(bool by_threads)
+{
+    static const char *const settings[][2] = {
+        {"reader", "null"}, {"shuffle", "epoch"}, {"decode", "none"}, {"batch-size", "100"},
+        {"threads", "2"},   {"prefetch", "40"},   {"memory", "64m"},  {"trainer", "none"}};
+    static const struct engine_hooks hooks = {0};
+    static struct meter meter;
+    struct catalog *catalog = make_catalog(false);
+    struct result result = {.valid = true};
+    struct result_run run = {.epochs = epochs};
+    struct job job = {0};
+    struct job_plugins plugins = {0};
+
+    meter = (struct meter){0};
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
+            fail_msg("%s", fail_reason());
+    if (job_choose(&job, &plugins))
+        fail_msg("%s", fail_reason());
+    struct engine *engine = engine_create(&(struct engine_config){.job = &job,
+                                                                  .plugins = &plugins,
+                                                                  .catalog = catalog,
+                                                                  .meter = &meter,
+                                                                  .by_threads = by_threads},
+                                          &result);
+    if (!engine || engine_run(engine, 1, &hooks, &run, &result))
+        fail_msg("%s", fail_reason());
+    assert_int_equal(epochs[0].samples, RECORDS);
+    engine_destroy(engine);
+    job_release(&plugins);
+    option_release(job_options, &job);
+    catalog_destroy(catalog);
+    return counter_get(&meter.counts[METER_DECODE_BUSY_NS]);
+}
+
+static void a_floor_takes_the_way_of_its_job(void **unused)
+{
+    (void)unused;
+    assert_int_equal(run_floor(false), 0);
+    assert_true(run_floor(true) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +283,8 @@ int main(void)
         cmocka_unit_test(a_sink_that_fails_ends_the_run),
         cmocka_unit_test(records_that_cannot_be_read_are_skipped),
         cmocka_unit_test(the_first_that_cannot_be_read_ends_the_run),
+        cmocka_unit_test(a_stage_looks_at_records),
+        cmocka_unit_test(a_floor_takes_the_way_of_its_job),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
