@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -131,6 +132,7 @@ static int open_subject(const char *path, struct subject *subject)
     subject->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (subject->fd < 0)
         return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    file_set_flags(subject->fd, O_NONBLOCK | FILE_NOATIME); /* mapping a file is an access, too */
     int code = fstat(subject->fd, &subject->status)
                    ? fail(errno, "%s: %s", path, fail_errno_text(errno))
                    : size_of(subject->fd, &subject->status, path, &subject->bytes);

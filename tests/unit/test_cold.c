@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -171,10 +172,14 @@ static void warm_partly_warm_and_cold(void **unused)
 /* The first check of a new probe reads a page to test itself; it must leave no trace. */
 static void looking_leaves_no_trace(void **unused)
 {
+    /* Long before the file was written, so that an access would write it (relatime). */
+    const struct timespec long_ago[] = {{.tv_sec = 1000000000}, {.tv_nsec = UTIME_OMIT}};
     const char *path = make_file("trace", FILE_PAGES);
+    struct stat now;
 
     (void)unused;
     evict(path);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
     for (int i = 0; i < 3; i++) {
         struct residency_probe *fresh = residency_probe_create();
         struct residency residency;
@@ -183,6 +188,8 @@ static void looking_leaves_no_trace(void **unused)
         residency_probe_destroy(fresh);
     }
     assert_int_equal(look(path).resident_bytes, 0);
+    assert_int_equal(stat(path, &now), 0);
+    assert_int_equal(now.st_atim.tv_sec, long_ago[0].tv_sec);
 }
 
 /* The page that a new probe reads to test itself may be dropped by others at once. */
