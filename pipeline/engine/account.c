@@ -128,10 +128,34 @@ void account_batch(struct account *account, const struct batch *batch, uint64_t 
     meter_add(account->meter, METER_TRAINED_COUNT, batch->count);
 }
 
+void account_step_begin(struct account *account, uint64_t now_ns)
+{
+    account->step_ns = now_ns;
+}
+
+void account_step_goes_on(struct account *account, uint64_t now_ns)
+{
+    if (account->step_ns == 0)
+        return;
+    account->told_ns += now_ns - account->step_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS, now_ns - account->step_ns);
+    account->step_ns = now_ns;
+}
+
+/* Of what the steps took, the meter already knows a part. */
+static void tell_busy(struct account *account, uint64_t busy_ns)
+{
+    const uint64_t told_ns = busy_ns < account->told_ns ? busy_ns : account->told_ns;
+
+    account->told_ns -= told_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS, busy_ns - told_ns);
+}
+
 void account_step(struct account *account, const struct trainer_times *times)
 {
     struct result_epoch *epoch = account->epoch;
 
+    account->step_ns = 0;
     epoch->wait_ns += times->wait_ns;
     epoch->compute_ns += times->compute_ns;
     epoch->upload_ns += times->upload_ns;
@@ -143,6 +167,6 @@ void account_step(struct account *account, const struct trainer_times *times)
         histogram_add(account->late_ns, times->late_ns);
     if (epoch->first_compute_ns == 0)
         epoch->first_compute_ns = times->compute_ns;
-    meter_add(account->meter, METER_TRAINER_BUSY_NS,
+    tell_busy(account,
               times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
 }

@@ -36,12 +36,18 @@ struct account {
     uint64_t open_wait_ns, hints_ns; /* likewise */
     uint64_t pauses;                 /* of the process, before */
     struct pace taken;               /* samples taken by the trainer over time */
+    uint64_t step_ns;                /* until when the step under way is on the meter; 0: none is */
+    uint64_t told_ns;                /* on the meter, of steps whose times are not known yet */
 };
 
 /* Start the epoch's clock. */
 void account_begin(struct account *account, struct result_epoch *epoch);
 /* Count a batch that the trainer took at taken_ns and whose step has ended or begun. */
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
+/* The trainer begins a step, and is still at it: a meter that learned of steps when they end would
+ * show a long one as neither wait nor work. */
+void account_step_begin(struct account *account, uint64_t now_ns);
+void account_step_goes_on(struct account *account, uint64_t now_ns);
 /* Add the times of a step, or of an earlier step that ended later than its call. */
 void account_step(struct account *account, const struct trainer_times *times);
 /* Stop the epoch's clock. */

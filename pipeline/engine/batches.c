@@ -138,14 +138,15 @@ static uint64_t expect(void *state, uint64_t draws)
 
 int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws)
 {
-    int code = 0;
+    const uint64_t until_ns = clock_now_ns() + BATCHES_PATIENCE_NS;
+    int code = 1;
 
     pthread_mutex_lock(&batches->lock);
-    while (batches->epochs <= epoch && !batches->cancelled)
-        pthread_cond_wait(&batches->batch_complete, &batches->lock);
+    while (code == 1 && batches->epochs <= epoch && !batches->cancelled)
+        code = thread_condition_wait(&batches->batch_complete, &batches->lock, until_ns);
     if (batches->cancelled)
         code = -ECANCELED;
-    else
+    else if (code == 1)
         *draws = batches->ranges[epoch % EPOCHS_KEPT].draws;
     pthread_mutex_unlock(&batches->lock);
     return code;

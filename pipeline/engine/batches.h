@@ -58,8 +58,8 @@ void batches_reset(struct batches *batches);
 /* The loader's sink; the loader announces each epoch to it. */
 struct loader_sink batches_sink(struct batches *batches);
 
-/* Trainer: wait until the loader has announced an epoch; *draws is its length. Returns 0 or
- * -ECANCELED. */
+/* Trainer: wait until the loader has announced an epoch; *draws is its length. Returns 1; 0 after
+ * BATCHES_PATIENCE_NS, so that the caller can check for cancellation; or -ECANCELED. */
 int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws);
 
 /* Any thread. An open batch remains open until all its rows are reported. */

@@ -302,6 +302,7 @@ static const uint64_t tick_ns = 100000000;
 
 struct ticking {
     const struct engine_hooks *hooks;
+    struct account *account;
     struct result_epoch *epoch;
     uint64_t draws, next_ns;
 };
@@ -316,6 +317,7 @@ static int tick(void *context)
     if (now_ns < ticking->next_ns)
         return 0;
     ticking->next_ns = now_ns + tick_ns;
+    account_step_goes_on(ticking->account, now_ns);
     const struct engine_hooks *hooks = ticking->hooks;
     return hooks->tick ? hooks->tick(hooks->context, ticking->epoch, ticking->draws) : 0;
 }
@@ -345,6 +347,7 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
                                   .tick = tick,
                                   .tick_context = ticking};
     engine->waited_ns = 0;
+    account_step_begin(&engine->account, taken_ns);
     code = trainer_step(&engine->trainer, &given, &times);
     batches_give(engine->batches);
     account_step(&engine->account, &times);
@@ -380,19 +383,31 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
         loader_begin(engine->loader, epoch->epoch, last);
 }
 
-static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
-                        struct result_epoch *epoch, uint64_t draws)
+/* The trainer waits until the loader has made the epoch's order. */
+static int wait_for_order(struct engine *engine, struct ticking *ticking)
+{
+    const uint64_t number = ticking->epoch->epoch - engine->resume.epoch;
+    int made, code = 0;
+
+    do {
+        const uint64_t start_ns = clock_now_ns();
+        made = batches_wait_epoch(engine->batches, number, &ticking->draws);
+        meter_add(engine->config.meter, METER_TRAINER_BATCH_NS, clock_now_ns() - start_ns);
+        code = made == 0 ? tick(ticking) : 0;
+    } while (made == 0 && code == 0);
+    return made < 0 ? made : code;
+}
+
+static int take_batches(struct engine *engine, struct ticking *ticking)
 {
     const uint64_t batch_size = engine->config.job->batch_size;
-    const uint64_t batches = (draws + batch_size - 1) / batch_size;
-    struct ticking ticking = {
-        .hooks = hooks, .epoch = epoch, .draws = draws, .next_ns = epoch->start_ns + tick_ns};
+    const uint64_t batches = (ticking->draws + batch_size - 1) / batch_size;
     int code = 0;
 
-    while (code == 0 && epoch->batches < batches) {
-        code = take_and_train(engine, &ticking, batches);
+    while (code == 0 && ticking->epoch->batches < batches) {
+        code = take_and_train(engine, ticking, batches);
         if (code == 0)
-            code = tick(&ticking);
+            code = tick(ticking);
     }
     return code ? code : finish_steps(engine);
 }
@@ -401,7 +416,7 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
 static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
-    uint64_t draws = 0;
+    struct ticking ticking = {.hooks = hooks, .account = &engine->account, .epoch = epoch};
 
     /* Sample while no rank of the node reads: before all ranks start and after all have ended. */
     recorder_sample(engine->config.recorder);
@@ -411,14 +426,16 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     engine->waited_ns = 0;
     account_begin(&engine->account, epoch);
     begin_reads(engine, epoch, last);
-    code = batches_wait_epoch(engine->batches, epoch->epoch - engine->resume.epoch, &draws);
+    ticking.next_ns = epoch->start_ns + tick_ns;
+    code = wait_for_order(engine, &ticking);
     if (code == 0)
-        code = take_batches(engine, hooks, epoch, draws);
+        code = take_batches(engine, &ticking);
     account_stop(&engine->account);
     if (code == 0)
         code = account_check_clock(&engine->account);
     if (code == 0)
-        code = invariants_epoch(epoch, draws, engine->config.job->batch_size, engine->workers);
+        code =
+            invariants_epoch(epoch, ticking.draws, engine->config.job->batch_size, engine->workers);
     if (code)
         cancel(engine);
     account_end(&engine->account);

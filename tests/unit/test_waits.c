@@ -6,8 +6,12 @@
 #include "tests/unit/unit.h"
 
 #include "base/clock.h"
+#include "base/fail.h"
+#include "base/option.h"
 #include "base/thread.h"
+#include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/loader/loader.h"
 #include "readers/plugins.h"
 
@@ -154,12 +158,116 @@ static void a_wait_for_memory_is_told_while_it_lasts(void **unused)
     stage_close(stage);
 }
 
+/* Its order may take seconds to make: the caller looks after other things meanwhile. */
+static void a_wait_for_an_epoch_is_short(void **unused)
+{
+    struct stage *stage = stage_open();
+    uint64_t draws = 0;
+    int code;
+
+    (void)unused;
+    assert_int_equal(batches_wait_epoch(stage->batches, 0, &draws), 0);
+    loader_begin(stage->loader, 0, 0);
+    while ((code = batches_wait_epoch(stage->batches, 0, &draws)) == 0)
+        continue;
+    assert_int_equal(code, 1);
+    assert_int_equal(draws, RECORDS);
+    batches_cancel(stage->batches);
+    assert_int_equal(batches_wait_epoch(stage->batches, 0, &draws), -ECANCELED);
+    stage_close(stage);
+}
+
+/* ---- the trainer's steps ---- */
+
+static void expect_busy(const struct meter *meter, uint64_t ns)
+{
+    assert_int_equal(counter_get(&meter->counts[METER_TRAINER_BUSY_NS]), ns);
+}
+
+static void a_step_is_told_while_it_lasts(void **unused)
+{
+    struct result_epoch epoch = {0};
+    struct meter meter = {0};
+    struct account account = {.meter = &meter, .epoch = &epoch};
+
+    (void)unused;
+    account_step_begin(&account, 1000);
+    account_step_goes_on(&account, 1300);
+    expect_busy(&meter, 300);
+    account_step_goes_on(&account, 1700);
+    expect_busy(&meter, 700);
+    account_step(&account, &(struct trainer_times){.compute_ns = 600, .update_ns = 150});
+    expect_busy(&meter, 750);
+    account_step_goes_on(&account, 5000); /* between two steps */
+    expect_busy(&meter, 750);
+    /* On a device, times are those of an earlier step. */
+    account_step_begin(&account, 6000);
+    account_step_goes_on(&account, 6500);
+    account_step(&account, &(struct trainer_times){0});
+    expect_busy(&meter, 1250);
+    account_step(&account, &(struct trainer_times){.compute_ns = 400});
+    expect_busy(&meter, 1250);
+    account_step(&account, &(struct trainer_times){.upload_ns = 400});
+    expect_busy(&meter, 1550);
+}
+
+static int busy_seen(void *context, const struct result_epoch *epoch, uint64_t draws)
+{
+    const struct meter *meter = context;
+
+    (void)draws;
+    return epoch->batches == 0 && counter_get(&meter->counts[METER_TRAINER_BUSY_NS]) > 0 ? -EINTR
+                                                                                         : 0;
+}
+
+/* One step of 20 seconds, which is ended as soon as it is on the meter. */
+static void the_engine_tells_it(void **unused)
+{
+    const char *const settings[][2] = {{"reader", "null"},
+                                       {"shuffle", "epoch"},
+                                       {"decode", "none"},
+                                       {"batch-size", "2000"},
+                                       {"threads", "1"},
+                                       {"memory", "64m"},
+                                       {"trainer", "replay:rate=100"}};
+    static struct result_epoch epochs[2];
+    static struct meter meter;
+    const struct engine_hooks hooks = {.tick = busy_seen, .context = &meter};
+    struct catalog *catalog = make_catalog();
+    struct result result = {.valid = true};
+    struct result_run run = {.epochs = epochs};
+    struct job_plugins plugins = {0};
+    struct job job = {0};
+
+    (void)unused;
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
+            fail_msg("%s", fail_reason());
+    if (job_choose(&job, &plugins))
+        fail_msg("%s", fail_reason());
+    struct engine *engine = engine_create(
+        &(struct engine_config){
+            .job = &job, .plugins = &plugins, .catalog = catalog, .meter = &meter},
+        &result);
+    if (!engine)
+        fail_msg("%s", fail_reason());
+    assert_int_equal(engine_run(engine, 1, &hooks, &run, &result), -EINTR);
+    engine_destroy(engine);
+    job_release(&plugins);
+    option_release(job_options, &job);
+    catalog_destroy(catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_for_records_is_told_while_it_lasts),
         cmocka_unit_test(a_wait_for_a_batch_is_told_while_it_lasts),
         cmocka_unit_test(a_wait_for_memory_is_told_while_it_lasts),
+        cmocka_unit_test(a_wait_for_an_epoch_is_short),
+        cmocka_unit_test(a_step_is_told_while_it_lasts),
+        cmocka_unit_test(the_engine_tells_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
