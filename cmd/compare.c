@@ -29,7 +29,8 @@ static const struct option_spec compare_options[] = {
     {"fail-if-slower", 0, OPTION_REAL, offsetof(struct compare_settings, fail_if_slower),
      .percent = true, .fallback = "-1", .metavar = "PERCENT",
      .summary = "exit with 1 if B is slower (samples/s) by more than this and the difference is "
-                "significant or untestable (one session each, too few runs); -1: never"},
+                "significant or untestable (one session each, too few runs, a job that B lacks); "
+                "-1: never"},
     {"alpha", 0, OPTION_REAL, offsetof(struct compare_settings, alpha), .fallback = "0.05",
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
      .summary = "significance level: highest p of a significant difference"},
@@ -202,6 +203,8 @@ static void print_validity(const char *name, const json_t *job)
     if (!load_true(job, "valid"))
         words_printf(stdout, "", 2, "%s is INVALID: %s", name,
                      escape_shown(reason ? reason : "no reason given"));
+    if (load_degraded(job))
+        words_printf(stdout, "", 2, "%s is DEGRADED: %s", name, escape_shown(load_degraded(job)));
     if (load_true(job, "dataset.synthetic"))
         words_printf(stdout, "", 2, "%s read synthetic data", name);
 }
@@ -252,7 +255,8 @@ static void tell(struct report *report, const struct group *a, const struct grou
         compare_text(stdout, name, comparison, settings->alpha);
         print_details(a, b);
     }
-    if (!comparison->a_valid || !comparison->b_valid || is_slower(comparison, settings))
+    if (!comparison->a_valid || !comparison->b_valid || comparison->a_degraded ||
+        comparison->b_degraded || is_slower(comparison, settings))
         report->status = COMMAND_FAILED;
     if (is_slower(comparison, settings))
         fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",
@@ -277,6 +281,15 @@ static int compare_rivals(struct report *report, const struct group *a,
     return 0;
 }
 
+/* A job that a rival lacks cannot pass a gate. found: in that many of them. */
+static void tell_missing(struct report *report, const json_t *job, size_t found)
+{
+    fprintf(stderr, "iobench compare: job '%s' is %s\n", escape_shown(label_of(job)),
+            found ? "not in all of the files" : "only in the first file");
+    if (report->settings->fail_if_slower >= 0)
+        report->status = COMMAND_FAILED;
+}
+
 /* Compare each job of the first group with its counterparts. */
 static int compare_groups_of_files(struct report *report, struct groups *groups)
 {
@@ -299,10 +312,9 @@ static int compare_groups_of_files(struct report *report, struct groups *groups)
             names[count] = texts[count];
             rivals[count++] = &groups->list[k];
         }
-        if (count == 0)
-            fprintf(stderr, "iobench compare: job '%s' is only in the first file\n",
-                    escape_shown(label_of(job)));
-        else
+        if (count < groups->count - 1)
+            tell_missing(report, job, count);
+        if (count)
             code = compare_rivals(report, a, rivals, names, count);
     }
     return code;
@@ -378,7 +390,7 @@ const struct command command_compare = {
         "with a paired t test. Otherwise each session counts as one value, whatever its number of "
         "runs, and the test is Mann-Whitney; with one session on a side there is no p, since the "
         "machine may have changed in between. p is corrected for the number of comparisons (Holm). "
-        "Exits with 1 if a result is invalid or B fails the gate.",
+        "Exits with 1 if a result is invalid or degraded, or B fails the gate.",
     .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n"
                 "iobench compare a?.json : b?.json\ttwo versions, four sessions each\n",
     .options = compare_options,

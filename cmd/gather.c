@@ -227,11 +227,10 @@ static bool tell_degraded(const struct gathered_job *joined, char *text)
 {
     for (size_t i = 0; i < joined->count; i++) {
         const struct gathered_run *member = &joined->members[i];
-        const char *reason = load_text(member->job, "degraded_reason");
-        if (!load_true(member->job, "degraded"))
+        const char *reason = load_degraded(member->job);
+        if (!reason)
             continue;
-        snprintf(text, NOTE_BYTES, "%s: %s", member->path,
-                 reason ? reason : "samples were skipped");
+        snprintf(text, NOTE_BYTES, "%s: %s", member->path, reason);
         return true;
     }
     return false;

@@ -122,6 +122,27 @@ static struct sizing_basis basis_of(const struct size_settings *settings, const 
     return basis;
 }
 
+/* Whether the rate is that of epochs from storage and of others from memory. */
+static bool is_partly_from_memory(const json_t *job)
+{
+    const char *limit = load_text(job, "summary.limit");
+    const json_t *run, *epoch;
+    size_t i, k;
+
+    if (!limit || strcmp(limit, "storage") != 0)
+        return false;
+    json_array_foreach(load_member(job, "runs"), i, run)
+    {
+        json_array_foreach(load_member(run, "epochs"), k, epoch)
+        {
+            const char *its = load_text(epoch, "limit");
+            if (its && strcmp(its, "page_cache") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void print_basis(const struct sizing_basis *basis, const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
@@ -141,10 +162,15 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     if (!load_true(job, "valid"))
         words_printf(stdout, "", 0, "The result is INVALID (%s): do not rely on the following.",
                      escape_shown(reason ? reason : "?"));
+    if (load_degraded(job))
+        words_printf(stdout, "", 0, "The result is DEGRADED (%s): do not rely on the following.",
+                     escape_shown(load_degraded(job)));
     words_printf(stdout, "", 0,
                  "Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
                  words_rate(basis->node_samples_per_s, rate), each, whom,
                  escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
+    if (is_partly_from_memory(job))
+        printf("Some epochs were read from memory: storage alone may be slower than this.\n");
     if (nodes_of(job) < 2)
         printf("Only one node was measured: to measure concurrent nodes, use mpirun or srun.\n");
     if (limit && strcmp(limit, "page_cache") == 0)

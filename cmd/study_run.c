@@ -184,9 +184,10 @@ static bool read_doubts(struct study_run *run)
     if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
         document = load_any(run->path, text, bytes);
     free(text);
-    const json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
+    const json_t *jobs = json_object_get(document, "jobs"); /* of infer: none */
+    const json_t *job = jobs ? json_array_get(jobs, 0) : document;
     const char *invalid = load_text(job, "invalid_reason");
-    const char *degraded = load_text(job, "degraded_reason");
+    const char *degraded = load_degraded(job);
     if (invalid || degraded)
         set_reason(run, invalid ? invalid : degraded);
     const bool is_whole = document && !invalid;

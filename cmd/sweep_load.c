@@ -57,7 +57,7 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
 
     if (!json_is_object(job))
         return fail(EINVAL, "it has no jobs");
-    const bool degraded = load_true(job, "degraded");
+    const char *degraded = load_degraded(job);
     figures->is_valid = load_true(job, "valid") && !degraded;
     copy(figures->reason, sizeof figures->reason,
          load_text(job, degraded ? "degraded_reason" : "invalid_reason"));
@@ -78,8 +78,8 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
 
     if (!json_is_object(row))
         return fail(EINVAL, "it has no batch sizes");
-    figures->is_valid = !load_true(document, "degraded");
-    copy(figures->reason, sizeof figures->reason, load_text(document, "degraded_reason"));
+    figures->is_valid = !load_degraded(document);
+    copy(figures->reason, sizeof figures->reason, load_degraded(document));
     figures->samples_per_s = load_number(row, "samples_per_s");
     figures->wall_s = load_number(row, "wall_s");
     figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");

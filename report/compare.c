@@ -247,6 +247,28 @@ static bool all_valid(const struct compare_group *group)
     return true;
 }
 
+static bool any_degraded(const struct compare_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (load_degraded(group->jobs[i]))
+            return true;
+    return false;
+}
+
+/* The state of the caches before the runs; its text belongs to a job. */
+static const char *cache_of(const struct compare_group *group)
+{
+    const char *cache = "";
+
+    for (size_t i = 0; i < group->count; i++) {
+        const char *its = load_text(group->jobs[i], "summary.cache_before");
+        if (i > 0 && strcmp(its ? its : "", cache) != 0)
+            return "mixed";
+        cache = its ? its : "";
+    }
+    return cache;
+}
+
 /* Time stamps sort as text. */
 static bool all_before(const struct compare_group *one, const struct compare_group *other)
 {
@@ -287,6 +309,10 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
         .basis = COMPARE_NOTHING,
         .a_valid = all_valid(a),
         .b_valid = all_valid(b),
+        .a_degraded = any_degraded(a),
+        .b_degraded = any_degraded(b),
+        .a_cache = cache_of(a),
+        .b_cache = cache_of(b),
         .a_makes = makes_entry_points(a),
         .b_makes = makes_entry_points(b),
         .a_runs = count_runs(a),

@@ -48,6 +48,9 @@ struct comparison {
     bool is_until;       /* ended by --runs auto */
     bool one_then_other; /* all sessions of one side came before all of the other */
     bool a_valid, b_valid;
+    bool a_degraded, b_degraded; /* a result of that side is */
+    const char *a_cache,
+        *b_cache;          /* state before the runs; "mixed" if results differ, "": unknown */
     bool a_makes, b_makes; /* entry points, in its first epoch */
     size_t together;       /* number of comparisons behind p_corrected */
 };

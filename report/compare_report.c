@@ -63,6 +63,11 @@ static void print_figure(FILE *stream, const struct compare_figure *figure, doub
             figure->change_percent, interval_text(figure, interval), p, verdict_of(figure, alpha));
 }
 
+static const char *cache_text(const char *cache)
+{
+    return escape_shown(*cache ? cache : "unknown");
+}
+
 void compare_basis(FILE *stream, const struct comparison *comparison, double alpha)
 {
     const struct compare_figure *first = &comparison->figures[0];
@@ -109,6 +114,12 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      comparison->a_makes && comparison->b_makes ? "A and B"
                      : comparison->a_makes                      ? "A"
                                                                 : "B");
+    if (strcmp(comparison->a_cache, comparison->b_cache) != 0 ||
+        strcmp(comparison->a_cache, "mixed") == 0)
+        words_printf(stream, "", 2,
+                     "Caches before the runs: A %s, B %s, so what one had in memory the other may "
+                     "have read from storage.",
+                     cache_text(comparison->a_cache), cache_text(comparison->b_cache));
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
         words_printf(stream, "", 2,
                      "All sessions of one side came before those of the other: any other "
@@ -142,6 +153,10 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b_runs));
     json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
     json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
+    json_object_set_new(object, "a_degraded", json_boolean(comparison->a_degraded));
+    json_object_set_new(object, "b_degraded", json_boolean(comparison->b_degraded));
+    json_put_text(object, "a_cache_before", *comparison->a_cache ? comparison->a_cache : NULL);
+    json_put_text(object, "b_cache_before", *comparison->b_cache ? comparison->b_cache : NULL);
     json_object_set_new(object, "a_made_entry_points", json_boolean(comparison->a_makes));
     json_object_set_new(object, "b_made_entry_points", json_boolean(comparison->b_makes));
     json_object_set_new(object, "comparisons_together",

@@ -106,3 +106,12 @@ bool load_true(const json_t *object, const char *path)
 {
     return json_is_true(load_member(object, path));
 }
+
+const char *load_degraded(const json_t *job)
+{
+    const char *reason = load_text(job, "degraded_reason");
+
+    if (!load_true(job, "degraded"))
+        return NULL;
+    return reason && *reason ? reason : "samples were skipped";
+}

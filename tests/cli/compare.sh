@@ -16,9 +16,10 @@ result() {
     cat >"$tmp/$file" <<EOF
 {"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "set", "valid": $valid,
  "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1}, "started": "2026-01-02T00:00:0${AT:-0}Z",
+ "degraded": ${DEGRADED:-false}, "degraded_reason": ${WHY:-null},
  "invalid_reason": "it was interrupted", "settings": {"reader": "$file", "runs": 5},
  "dataset": {"mean_record_bytes": 100000}, "summary": {"samples_per_s": $1, "limit": "storage",
- "cache_before": "cold", "record_bytes": 1000, "request_bytes": 1500}, "runs": [$runs]}]}
+ "cache_before": "${CACHE:-cold}", "record_bytes": 1000, "request_bytes": 1500}, "runs": [$runs]}]}
 EOF
 }
 result slow true 1000 1010 1020 1030 1040
@@ -38,12 +39,49 @@ try 1 compare few slow --fail-if-slower 5
 out "inconclusive"
 try 1 compare slow broken
 out "B is INVALID: it was interrupted"
+# A degraded result may have had its bytes from memory: it wins nothing without a word.
+DEGRADED=true WHY='"run 1: only 0.0% of the bytes left storage"' result tainted true 1100 1110 1120 1130 1140
+DEGRADED=true result skipped true 1100 1110 1120 1130 1140
+DEGRADED='' WHY=''
+try 1 compare slow tainted
+out "B is DEGRADED: run 1: only 0.0% of the bytes left storage"
+try 1 compare skipped slow
+out "A is DEGRADED: samples were skipped"
+try 1 compare slow tainted --json
+out '"a_degraded": false'
+out '"b_degraded": true'
+try 0 size tainted --gpus 8
+out "The result is DEGRADED (run 1: only 0.0% of the bytes left storage): do not rely on the following."
+# Nor does a warm one, and a side may be of both kinds.
+CACHE=warm result warm true 1100 1110 1120 1130 1140
+CACHE=''
+try 0 compare slow warm
+out "Caches before the runs: A cold, B warm, so"
+try 0 compare slow : warm fast
+out "Caches before the runs: A cold, B mixed, so"
+try 0 compare slow warm --json
+out '"b_cache_before": "warm"'
 try 0 compare slow fast --json
 out '"significant": false'
 out '"basis": "nothing"'
 out '"p": null'
 try 0 compare slow fast --json="$tmp/c.json"
 empty out
+
+# A job that is missing passes no gate.
+sed 's/"label": "set"/"label": "other"/' fast >alone
+{
+    printf '{"schema": "iobench-result", "schema_version": 1, "jobs": ['
+    for file in slow alone; do
+        tr '\n' ' ' <$file | sed 's/^.*"jobs": \[{"label"/{"label"/; s/\]} *$//'
+        [ $file = alone ] || printf ', '
+    done
+    printf ']}'
+} >both
+try 0 compare both fast
+err "job 'other' is only in the first file"
+try 1 compare both fast --fail-if-slower 5
+err "job 'other' is only in the first file"
 
 # Alternating runs of one session: pairs.
 SITTING=same
@@ -88,6 +126,12 @@ out '"needs_samples_per_s": 3600'
 # A node of 1,000 samples/s feeds four GPUs of 500 samples/s at 50% utilisation.
 try 0 size slow --rate 500 --busy 50
 out " 2.00 4.00"
+# A rate that is partly that of memory is no storage's.
+sed 's/"epochs": \[\]/"epochs": [{"limit": "storage"}, {"limit": "page_cache"}]/' slow >mixed
+try 0 size mixed --gpus 8
+out "Some epochs were read from memory"
+try 0 size slow --gpus 8
+no_out "Some epochs were read from memory"
 # Each of four nodes got a quarter of the rate, so four times as many are needed.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100

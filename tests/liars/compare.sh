@@ -46,6 +46,11 @@ lie "a result that is INVALID is compared"
 compare 1 a.json invalid.json
 caught "B is INVALID: run 1: "
 
+lie "a result that is DEGRADED is compared"
+run 1 --data hurt --on-error skip --json degraded.json
+compare 1 a.json degraded.json
+caught "B is DEGRADED: "
+
 lie "two results of different sets are compared"
 compare 0 a.json other.json
 caught 'dataset.path: "set" -> "other"'
