@@ -121,6 +121,17 @@ static struct ramp_point point_of(struct ramp *ramp, struct ramp_step step,
     return point;
 }
 
+static void note_degraded(struct ramp *ramp, const struct result *result)
+{
+    const uint64_t skipped = result->runs[0].epochs[0].skipped;
+
+    if (result->degraded_reason[0])
+        snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result->degraded_reason);
+    else if (skipped)
+        snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
+                 (unsigned long long)skipped, skipped == 1 ? "record was" : "records were");
+}
+
 static int take(struct ramp *ramp, struct ramp_step step, const struct result *result)
 {
     if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
@@ -137,8 +148,8 @@ static int take(struct ramp *ramp, struct ramp_step step, const struct result *r
     snprintf(ramp->format, sizeof ramp->format, "%s", result->format);
     snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
              result->environment.file_system, result->environment.mount_point);
-    if (result->degraded_reason[0])
-        snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result->degraded_reason);
+    if (!step.preview && !ramp->degraded[0])
+        note_degraded(ramp, result);
     return 0;
 }
 
@@ -268,6 +279,8 @@ static int carry_out(const struct invocation *invocation, struct ramp *ramp)
     code = search(ramp);
     if (code)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
+    else if (ramp->degraded[0])
+        status = COMMAND_FAILED;
     if (speaks && table && ramp->count)
         ramp_print(ramp);
     if (speaks && code == 0 && ramp_write_files(ramp))

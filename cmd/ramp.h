@@ -39,7 +39,7 @@ struct ramp {
     /* number of records, from the first result */
     uint64_t records;
     char data[512], format[64], storage[160];
-    char degraded[256]; /* first reason of any result; "": none */
+    char degraded[256]; /* first reason of a run that is no preview; "": none */
     bool interrupted;
 };
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES_FOR_P99 = 100 };
+enum { BATCHES_FOR_P99 = 100, COLUMN = 11 };
 
 static int compare_loads(const void *a, const void *b)
 {
@@ -82,6 +82,8 @@ static void print_answer(const struct ramp *ramp, const struct ramp_answer *answ
             answer->held, trainer, answer->low);
     printf("  Fed      99%% of the batches late by less than %.3g%% of a step of %s\n",
            ramp->settings->limit_percent, words_duration((uint64_t)ramp->step_ns, step));
+    if (ramp->degraded[0])
+        words_print(stdout, "  DEGRADED", COLUMN, escape_shown(ramp->degraded));
 }
 
 static void print_notes(const struct ramp *ramp)
@@ -95,8 +97,6 @@ static void print_notes(const struct ramp *ramp)
         printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
                "           smaller batch\n",
                (unsigned long long)batches);
-    if (ramp->degraded[0])
-        printf("  Note     DEGRADED: %s\n", escape_shown(ramp->degraded));
 }
 
 void ramp_print(const struct ramp *ramp)

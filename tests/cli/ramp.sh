@@ -50,6 +50,19 @@ no_out '"preview": true' # one load needs no search
 undropped try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
 out "warm before each run: --drop-caches reads storage"
 
+# A record that is skipped degrades the answer, as it does a run.
+"$IOBENCH" pack synthetic:count=200,mean=6000 "$tmp/hurt" -f shards --shards 1 >"$tmp/out" 2>&1 || die "no other data set"
+shard=$(find "$tmp/hurt" -name "train-*" ! -name "*.idx")
+printf 'damage' | dd of="$shard" bs=1 seek=$(($(wc -c <"$shard") / 2)) conv=notrunc status=none
+hurt() {
+    try 1 "$@" --data "$tmp/hurt" --decode checksum --on-error skip -B 1 --from 100 --to 100 \
+        --trainer replay:rate=10 --limit 1000%
+}
+hurt "$@"
+out "DEGRADED 1 record was skipped"
+hurt "$@" --json -
+out '"degraded_reason": "1 record was skipped"'
+
 if command -v gnuplot >/dev/null; then
     try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
     grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"

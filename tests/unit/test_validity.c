@@ -233,6 +233,10 @@ static void steps_that_end_late(void **unused)
     epochs[1].compute_ns = 1150;
     validity_check(&job, &uring, &run, &result);
     assert_non_null(strstr(result.degraded_reason, "10.0% longer than the GPU's"));
+    /* In an open loop a step lasts until the next batch is due. */
+    result.degraded_reason[0] = '\0';
+    validity_check(&(struct job){.open_load = 2}, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
 }
 
 int main(void)
