@@ -17,8 +17,18 @@ void report_csv_quoted(FILE *stream, const char *text)
     fputc('"', stream);
 }
 
+/* Of the job, as in the JSON. */
+static bool is_degraded(const struct result *result)
+{
+    bool skipped = result->index_faults > 0;
+
+    for (uint32_t i = 0; i < result->run_count; i++)
+        skipped |= result_run_total(&result->runs[i]).skipped > 0;
+    return skipped || *result->degraded_reason;
+}
+
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
-                      const struct result_epoch *epoch)
+                      const struct result_epoch *epoch, bool degraded)
 {
     report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
     fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch);
@@ -48,8 +58,8 @@ static void print_row(FILE *stream, const struct result *result, const struct re
                 result_epoch_mlperf_au_percent(epoch));
     else
         fputc(',', stream);
-    fprintf(stream, ",%.3f,%.3f,%s\n", epoch->cpu_user_s, epoch->cpu_system_s,
-            summary_limit_name(epoch->limit));
+    fprintf(stream, ",%.3f,%.3f,%s,%d\n", epoch->cpu_user_s, epoch->cpu_system_s,
+            summary_limit_name(epoch->limit), degraded);
 }
 
 void report_csv(FILE *stream, const struct result *result, bool heading)
@@ -58,9 +68,10 @@ void report_csv(FILE *stream, const struct result *result, bool heading)
         fputs("label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
               "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
               "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
-              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit\n",
+              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit,degraded\n",
               stream);
+    const bool degraded = is_degraded(result);
     for (uint32_t i = 0; i < result->run_count; i++)
         for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
-            print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k]);
+            print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);
 }
