@@ -36,14 +36,20 @@ static bool is_local_disk(const struct result *result)
            result->environment.devices[0];
 }
 
-/* A storage that did not limit gives more than was asked of it: nobody knows how much. */
-static void put_storage(FILE *stream, const struct result *result, const struct summary *summary,
-                        double amplification)
+/* A storage that did not limit gives more than was asked of it: nobody knows how much. Nor do
+ * epochs count that something else limited, such as later ones from memory. */
+static void put_storage(FILE *stream, const struct result *result, const struct summary *summary)
 {
     const struct environment *environment = &result->environment;
     const bool local = is_local_disk(result);
     const double nodes = result->nodes > 1 ? result->nodes : 1;
 
+    if (result->degraded_reason[0]) {
+        fputs("# DEGRADED: ", stream);
+        fprintf(stream, "%s\n# The rate of the storage is not known.\n",
+                escape_shown(result->degraded_reason));
+        return;
+    }
     if (summary->limit != RESULT_LIMIT_STORAGE) {
         fputs(
             "# Storage was not the bottleneck: its rate is not known. Measure it with 'iobench run "
@@ -55,10 +61,9 @@ static void put_storage(FILE *stream, const struct result *result, const struct 
     fprintf(stream, "[storage]\ntitle=%s", escape_shown(environment->file_system));
     fprintf(stream, " at %s", escape_shown(environment->mount_point));
     fprintf(stream, " of %s\nscope=%s\n", escape_shown(environment->host), local ? "node" : "job");
-    put_rate(stream, "read-bytes-per-s", &summary->bytes_per_s,
-             amplification / (local ? nodes : 1));
+    put_rate(stream, "read-bytes-per-s", &summary->storage_bytes_per_s, 1 / (local ? nodes : 1));
     if (nodes > 1 && !local)
-        put_rate(stream, "client-bytes-per-s", &summary->bytes_per_s, amplification / nodes);
+        put_rate(stream, "client-bytes-per-s", &summary->storage_bytes_per_s, 1 / nodes);
     put_source(stream, result, summary);
 }
 
@@ -83,7 +88,7 @@ void report_profile(FILE *stream, const struct result *result, const struct summ
     fputs(report_profile_mark, stream);
     if (trained)
         put_trained(stream, result, summary, trained);
-    put_storage(stream, result, summary, amplification);
+    put_storage(stream, result, summary);
     fprintf(stream, "[data]\nsample-bytes=%.6g\nsamples=%.10g\n",
             (double)all->record_bytes / (double)all->samples, (double)result->records);
     if (all->requests)

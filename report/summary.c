@@ -53,7 +53,7 @@ struct figures {
 };
 
 struct collection {
-    struct figures run_samples, run_bytes, run_au, run_mlperf, run_steady;
+    struct figures run_samples, run_bytes, run_au, run_mlperf, run_steady, run_storage;
     struct figures first_head;
     struct figures first_samples, first_bytes, first_au;
     struct figures later_samples, later_bytes, later_au;
@@ -123,10 +123,13 @@ static void collect_epoch(const struct result_run *run, const struct result_epoc
 static void collect_run(const struct result_run *run, struct summary *summary,
                         struct totals *totals, struct collection *collection)
 {
-    struct result_epoch later = {0};
+    struct result_epoch later = {0}, storage = {0};
 
-    for (uint32_t i = 0; i < run->epoch_count; i++)
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
         collect_epoch(run, &run->epochs[i], summary, totals, collection);
+        if (run->epochs[i].limit == RESULT_LIMIT_STORAGE)
+            result_epoch_add(&storage, &run->epochs[i]);
+    }
     for (uint32_t i = 1; i < run->epoch_count; i++)
         result_epoch_add(&later, &run->epochs[i]);
     if (run->epoch_count > 1) {
@@ -134,6 +137,9 @@ static void collect_run(const struct result_run *run, struct summary *summary,
         add(&collection->later_bytes, result_epoch_bytes_per_s(&later));
         add(&collection->later_au, result_epoch_au_percent(&later));
     }
+    if (storage.wall_ns)
+        add(&collection->run_storage,
+            (double)storage.request_bytes * 1e9 / (double)storage.wall_ns);
     summary->runs++;
     add(&collection->run_samples, result_run_samples_per_s(run));
     add(&collection->run_bytes, result_run_bytes_per_s(run));
@@ -430,6 +436,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->residue_known = summary->residue_known && summary->runs;
     summary->samples_per_s = summarise(&collection.run_samples, until);
     summary->bytes_per_s = summarise(&collection.run_bytes, until);
+    summary->storage_bytes_per_s = summarise(&collection.run_storage, until);
     summary->au_percent = summarise(&collection.run_au, until);
     summary->mlperf_au_percent = summarise(&collection.run_mlperf, until);
     summary->first =

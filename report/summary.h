@@ -30,6 +30,7 @@ struct summary {
     uint32_t runs; /* complete runs; only they count */
     struct stats_summary samples_per_s, bytes_per_s, au_percent, mlperf_au_percent;
     struct summary_part first, later;
+    struct stats_summary storage_bytes_per_s;  /* requested in epochs that storage limited */
     struct stats_summary steady_samples_per_s; /* count 0: no steady state */
     struct stats_summary head_ratio; /* over the first epochs, see result_epoch_head_ratio() */
     bool bursts; /* storage is the bottleneck, and the first quarter was significantly faster */
