@@ -16,6 +16,18 @@ const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t c
     return &table->figures[(size_t)round * table->plan->cells + cell];
 }
 
+const struct sweep_figures *sweep_of_other_set(const struct sweep_table *table,
+                                               const struct sweep_figures *figures)
+{
+    for (size_t i = 0; figures->set && i < (size_t)table->rounds * table->plan->cells; i++) {
+        const struct sweep_figures *other = &table->figures[i];
+        if (other->is_valid && other->set == figures->set &&
+            (other->set_samples != figures->set_samples || other->set_bytes != figures->set_bytes))
+            return other;
+    }
+    return NULL;
+}
+
 /* ---- a cell ---- */
 
 /* Merge a word with those seen so far. */

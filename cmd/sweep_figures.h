@@ -30,6 +30,8 @@ struct sweep_figures {
     double randomness;                   /* of a surveyed shuffle; 0: none */
     double wall_s, parts_s[SWEEP_PARTS]; /* mean per rank; wall_s includes barriers */
     uint32_t ranks, nodes;
+    uint64_t set;                  /* hash of the data set's path and format; 0: unknown */
+    double set_samples, set_bytes; /* of records, all of the set */
 };
 
 /* The measurements of all cells, round by round: rounds times plan.cells. */
@@ -41,6 +43,10 @@ struct sweep_table {
 
 const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t cell,
                                      uint32_t round);
+
+/* Return a valid measurement of the same path that found another data set there; NULL: none. */
+const struct sweep_figures *sweep_of_other_set(const struct sweep_table *table,
+                                               const struct sweep_figures *figures);
 
 struct sweep_summary {
     uint32_t measured, valid;

@@ -73,6 +73,20 @@ static int read_figures(const struct sweep *sweep, const json_t *document,
     return 0;
 }
 
+/* Measurements of two sets are no pairs: a sweep that goes on may find another set at the path. */
+static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
+{
+    const struct sweep_figures *other = sweep_of_other_set(&sweep->table, figures);
+
+    if (!figures->is_valid || !other)
+        return;
+    figures->is_valid = false;
+    snprintf(figures->reason, sizeof figures->reason,
+             "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in another "
+             "measurement: it was replaced; name another folder with -o",
+             figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
+}
+
 int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
@@ -87,6 +101,8 @@ int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
     json_t *document = load(path);
     int code = document ? read_figures(sweep, document, figures) : -EINVAL;
     json_decref(document);
+    if (code == 0)
+        check_set(sweep, figures);
     if (code) {
         snprintf(reason, sizeof reason, "%s", fail_reason());
         code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, reason);

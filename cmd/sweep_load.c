@@ -4,6 +4,7 @@
 #include "cmd/sweep.h"
 
 #include "base/fail.h"
+#include "base/random.h"
 #include "report/load.h"
 
 #include <errno.h>
@@ -51,6 +52,17 @@ static uint32_t count_of(const json_t *object, const char *path)
     return count >= 1 && count < UINT32_MAX ? (uint32_t)count : 1;
 }
 
+/* What was at the path. */
+static void read_set(const json_t *job, struct sweep_figures *figures)
+{
+    const char *path = load_text(job, "dataset.path"), *format = load_text(job, "dataset.format");
+
+    figures->set_samples = load_number(job, "dataset.samples");
+    figures->set_bytes = load_number(job, "dataset.record_bytes");
+    if (path && format && isfinite(figures->set_samples) && isfinite(figures->set_bytes))
+        figures->set = random_hash_text(random_hash_text(1, path), format);
+}
+
 int sweep_read_job(const json_t *document, struct sweep_figures *figures)
 {
     const json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
@@ -60,15 +72,14 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     const char *degraded = load_degraded(job);
     figures->is_valid = load_true(job, "valid") && !degraded;
     copy(figures->reason, sizeof figures->reason,
-         load_text(job, degraded ? "degraded_reason" : "invalid_reason"));
-    if (degraded && !figures->reason[0])
-        copy(figures->reason, sizeof figures->reason, "records were skipped or damaged");
+         degraded ? degraded : load_text(job, "invalid_reason"));
     figures->samples_per_s = load_number(job, "summary.samples_per_s");
     copy(figures->limit, sizeof figures->limit, load_text(job, "summary.limit"));
     copy(figures->cache, sizeof figures->cache, load_text(job, "summary.cache_before"));
     figures->ranks = count_of(job, "engine.ranks");
     figures->nodes = count_of(job, "engine.nodes");
     read_parts(job, figures);
+    read_set(job, figures);
     return 0;
 }
 

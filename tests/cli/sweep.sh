@@ -35,6 +35,16 @@ err "8 of 8 measurements are there already"
 stamps | cmp -s - "$tmp/before" || fault "a complete sweep was measured again"
 try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 3 -o "$tmp/a"
 [ "$(kept a)" = 12 ] || fault "$(kept a) measurements are kept, not 12"
+# Another data set at the same path is not mixed with the one that was measured.
+cp -r "$tmp/recordio" "$tmp/replaced"
+try 0 "$@" --data "$tmp/replaced" --batch-size 8,16 --runs 1 -o "$tmp/r"
+rm -r "$tmp/replaced"
+"$IOBENCH" pack synthetic:count=50,mean=6000 "$tmp/replaced" -f recordio --shards 2 >"$tmp/out" 2>&1 || die "no other set"
+try 1 "$@" --data "$tmp/replaced" --batch-size 8,16 --runs 2 -o "$tmp/r" --json "$tmp/r.json"
+out "4 measured, 2 valid"
+out "batch-size=16: the data set has 50 samples of"
+out "and had 60 of"
+holds "$tmp/r.json" '[e["pairs"] for e in d["effects"]] == [1]'
 # A folder of another sweep, or a foreign one.
 try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
 err "holds another sweep"
