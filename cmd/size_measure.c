@@ -17,14 +17,16 @@
 #include "report/report.h"
 #include "report/words.h"
 #include "sizing/curve.h"
-#include "telemetry/devices.h"
+#include "telemetry/storage.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { ROUNDS = 5, CELLS_MOST = SIZING_CURVE_SIZES * SIZING_CURVE_DEPTHS, FOLDERS_DEEP = 16 };
+static const double share_least = 98; /* percent of the bytes read; as of a run */
 static const uint64_t memory_most = 512 << 20, timeout_ns = UINT64_C(60000000000);
 
 struct cell {
@@ -46,6 +48,10 @@ struct storage_survey {
     bool is_direct;
     bool is_local;    /* disks of the nodes; else one storage serves all */
     uint32_t sharing; /* ranks that share a storage: those of a node, or all */
+    struct storage *storage;
+    uint64_t bytes;      /* read by this rank */
+    double left_percent; /* of the bytes of all ranks, that left storage; NAN: unknown */
+    char witness[160];   /* what counted them, or why nothing did */
     char engine[SERVICE_ENGINE_BYTES];
 };
 
@@ -262,6 +268,7 @@ static int measure_cell(struct storage_survey *survey, struct cell *cell, uint32
     code = ranks_meet(&survey->ranks, code, NULL);
     if (code)
         return code;
+    survey->bytes += figures.bytes;
     cell->rates[round] = figures.bytes_per_s * survey->sharing / survey->ranks.place.ranks;
     cell->latency_s = figures.latency_s;
     cell->latency_cv = figures.latency_cv;
@@ -293,6 +300,68 @@ static int measure_all(struct storage_survey *survey)
     for (uint32_t i = 0; i < survey->cell_count && code == 0; i++)
         survey->cells[i].rate = stats_summarise(survey->cells[i].rates, ROUNDS);
     return code;
+}
+
+/* ---- did the bytes leave storage? ---- */
+
+static int open_witness(struct storage_survey *survey)
+{
+    const struct catalog *files = survey->files;
+    const char **paths = memory_array(files->shard_count, sizeof *paths);
+
+    if (!paths)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < files->shard_count; i++)
+        paths[i] = files->shards[i].path;
+    survey->storage = storage_open(&telemetry_roots_usual, paths, files->shard_count);
+    free(paths);
+    return survey->storage ? 0 : -ENOMEM;
+}
+
+/* Collective. Neither reads past the page cache nor a rate that looks like a disk's prove it: files
+ * have holes, and file systems read some files through the page cache all the same. */
+static int ask_witness(struct storage_survey *survey, const struct storage_bytes *before)
+{
+    struct storage_bytes after;
+    struct storage_share share;
+
+    storage_read(survey->storage, &after);
+    storage_between(survey->storage, before, &after, &share);
+    const bool is_local = store_is_local(survey->settings->measure);
+    const bool counts = !share.of_node || survey->ranks.place.local_rank == 0;
+    double sums[] = {(double)survey->bytes, counts ? (double)share.bytes : 0,
+                     !share.known || !is_local};
+    int code = ranks_sum(&survey->ranks, sums, 3);
+
+    survey->left_percent = sums[2] > 0 || sums[0] <= 0 ? NAN : 100 * sums[1] / sums[0];
+    snprintf(survey->witness, sizeof survey->witness, "%s",
+             share.known ? share.method
+             : is_local  ? share.reason
+                         : "it bypasses the kernel's file systems, which do not count it");
+    return code;
+}
+
+static int measure_and_ask(struct storage_survey *survey)
+{
+    struct storage_bytes before;
+    int code = ranks_meet(&survey->ranks, open_witness(survey), NULL);
+
+    if (code)
+        return code;
+    storage_read(survey->storage, &before);
+    code = measure_all(survey);
+    return code ? code : ask_witness(survey, &before);
+}
+
+/* A figure that is not of a storage is written, but with a reason and exit status 1. */
+static int judge(const struct storage_survey *survey)
+{
+    return survey->left_percent < share_least
+               ? fail(EPROTO,
+                      "DEGRADED: only %.1f%% of the bytes left storage (%s): the others are holes "
+                      "of the files, or came from memory, or the file system compresses",
+                      survey->left_percent, survey->witness)
+               : 0;
 }
 
 /* ---- the result ---- */
@@ -345,9 +414,13 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
     fprintf(stream, "; %u rank%s", ranks, ranks > 1 ? "s" : "");
     if (survey->is_local && nodes > 1)
         fprintf(stream, " on %u nodes, each with its own disks: their mean", nodes);
-    fprintf(stream, "; %s%s\n", survey->engine,
+    fprintf(stream, "; %s%s", survey->engine,
             survey->is_direct ? "; caches of servers not verified"
                               : "; through the page cache, not verified cold");
+    if (isfinite(survey->left_percent))
+        fprintf(stream, "; %s%.1f%% of the bytes left storage",
+                survey->left_percent < share_least ? "DEGRADED: only " : "", survey->left_percent);
+    fprintf(stream, " (%s)\n", survey->witness);
 }
 
 static void print_table(const struct storage_survey *survey)
@@ -367,6 +440,10 @@ static void print_table(const struct storage_survey *survey)
     }
     if (survey->is_local && survey->ranks.place.nodes > 1)
         printf("\nOf a node's own disks: the mean of %u nodes.", survey->ranks.place.nodes);
+    if (isfinite(survey->left_percent))
+        printf("\n%.1f%% of the bytes left storage (%s).", survey->left_percent, survey->witness);
+    else
+        printf("\nHow many bytes left storage is not known: %s.", survey->witness);
     printf("\nMedians of %d rounds; +-: their 95%% interval. %s\n", ROUNDS,
            survey->settings->save ? "" : "--save FILE writes them as a profile.");
 }
@@ -414,9 +491,11 @@ int size_measure(const struct invocation *invocation)
     if (code == 0)
         code = find_sharing(survey);
     if (code == 0)
-        code = measure_all(survey);
+        code = measure_and_ask(survey);
     if (code == 0 && speaks)
         code = save(survey);
+    if (code == 0 && speaks)
+        code = judge(survey);
     const int status = code == 0                            ? COMMAND_OK
                        : speaks || survey->ranks.is_unheard ? command_failed(invocation)
                                                             : COMMAND_FAILED;
@@ -424,6 +503,7 @@ int size_measure(const struct invocation *invocation)
     if (code != -ETIMEDOUT) /* the kernel may still write to it */
         free(survey->memory.iov_base);
     plugin_release(&survey->reader);
+    storage_close(survey->storage);
     catalog_destroy(survey->files);
     free(survey);
     return status;

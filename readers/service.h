@@ -22,6 +22,7 @@ struct service {
 
 struct service_figures {
     double bytes_per_s;
+    uint64_t bytes;               /* of all reads that completed, before the clock started, too */
     double latency_s, latency_cv; /* of a read: mean, and deviation over the mean */
     char engine[SERVICE_ENGINE_BYTES];
 };

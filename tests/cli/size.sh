@@ -122,8 +122,12 @@ grep -q "takes profiles, no RESULT.json" err || die "$(cat err)"
 
 # A measured storage: its curve has all sizes and depths, a rate each, and the simulation uses it.
 head -c 1000000 /dev/urandom >file
+# Where the file system reads through the page cache all the same, the program says so.
 measure() {
-    "$IOBENCH" size --measure "$@" --measure-time 1ms
+    "$IOBENCH" size --measure "$@" --measure-time 1ms 2>told || grep -q "left storage" told || {
+        cat told >&2
+        return 1
+    }
 }
 measure file --read-sizes 4k,64k,1m --depths 1,2,8 --save measured.ini >out || die "not measured"
 grep -c "KiB  *[128]  *[0-9.,]*  *[0-9.,]*  *[0-9.]*%$" out >count
@@ -143,6 +147,14 @@ at = next(p for p in case["curve"] if (p["read_bytes"], p["depth"]) == (65536, 8
 sample = case["inputs"]["data sample-bytes"]["value"]
 assert abs(case["rates_samples_per_s"]["read latency"] * sample / at - 1) < 1e-3, case["rates_samples_per_s"]
 END
+grep -q "of the bytes left storage (\|not known: " out || die "no witness: $(cat out)"
+# A hole is on no storage, whatever the rate. Its file has data, too: a file of holes alone may be of any kind.
+truncate -s 16M hole && dd if=file of=hole conv=notrunc bs=64k count=1 2>/dev/null
+measure hole --read-sizes 64k --depths 2 --save hole.ini >out || die "no rate of a hole"
+if grep -q "of the bytes left storage (" out; then
+    grep -q "size: DEGRADED: only .*% of the bytes left storage" told || die "holes are a storage: $(cat out told)"
+    grep -q "^source=.*DEGRADED: only " hole.ini || die "the profile does not say so: $(cat hole.ini)"
+fi
 echo "# mine" >precious
 for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-sizes 100" "file --depths 0" \
     "file --read-sizes 1g" "missing" "file --simulate"; do
