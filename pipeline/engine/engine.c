@@ -314,10 +314,10 @@ static int tick(void *context)
     const uint64_t now_ns = clock_now_ns();
 
     ticking->epoch->wall_ns = now_ns - ticking->epoch->start_ns;
+    account_step_goes_on(ticking->account, now_ns);
     if (now_ns < ticking->next_ns)
         return 0;
     ticking->next_ns = now_ns + tick_ns;
-    account_step_goes_on(ticking->account, now_ns);
     const struct engine_hooks *hooks = ticking->hooks;
     return hooks->tick ? hooks->tick(hooks->context, ticking->epoch, ticking->draws) : 0;
 }
