@@ -197,7 +197,9 @@ static double begin_of(const struct timeline *timeline, uint64_t row)
     return row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
 }
 
-double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+/* known_s: for how long of the interval it is known. */
+static double mean_of(const struct timeline *timeline, uint32_t column, double from_s, double to_s,
+                      double *known_s)
 {
     double sum = 0, seconds = 0;
 
@@ -211,7 +213,15 @@ double timeline_mean(const struct timeline *timeline, uint32_t column, double fr
             seconds += share;
         }
     }
+    *known_s = seconds;
     return seconds > 0 ? sum / seconds : NAN;
+}
+
+double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+{
+    double known_s;
+
+    return mean_of(timeline, column, from_s, to_s, &known_s);
 }
 
 double timeline_end_s(const struct timeline *timeline)
@@ -231,8 +241,11 @@ static bool is_level(const char *key)
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
 {
     const double there_s = fmin(to_s, timeline_end_s(timeline)) - fmax(from_s, timeline->begin_s);
-    const double mean = timeline_mean(timeline, column, from_s, to_s);
+    double known_s;
+    const double mean = mean_of(timeline, column, from_s, to_s, &known_s);
 
+    if (known_s < there_s / 2)
+        return NAN;
     return is_level(timeline->keys[column]) || !(to_s > from_s) ? mean
                                                                 : mean * there_s / (to_s - from_s);
 }

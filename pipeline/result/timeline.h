@@ -72,7 +72,8 @@ uint32_t timeline_find(const struct timeline *timeline, const char *key);
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 double timeline_end_s(const struct timeline *timeline); /* of the last row */
 /* Return a column's value in a row of another timeline: rates are 0 outside this timeline's rows,
- * so rows that cover all of it have the same sum. NAN as for timeline_mean(). */
+ * so rows that cover all of it have the same sum. NAN if most of it is unknown, however little of a
+ * known neighbour the row has, too. */
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 
 /* ---- several nodes ---- */
@@ -81,7 +82,8 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
 void timeline_move(struct timeline *timeline, double start_s, double end_s);
 
 /* Sum all nodes in the rows of node 0, extended to the end of the last node: columns that can be
- * summed, phases and provenance. Takes ownership of the nodes. Returns NULL without memory. */
+ * summed, phases and provenance. What others recorded before node 0 is left out. Takes ownership of
+ * the nodes. Returns NULL without memory. */
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 
 /* Serialise the first `columns` columns, without nodes, for another process of this program; free()

@@ -166,7 +166,8 @@ static void name_sums(const struct timeline_node *nodes, uint32_t count, struct 
 }
 
 /* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
- * running at the time, adds nothing. */
+ * running for most of the row, adds nothing that is unknown: rows of two nodes never end together.
+ */
 static void add_column(const struct timeline *timeline, uint32_t column, struct timeline *sum)
 {
     const uint32_t from = timeline_find(timeline, sum->keys[column]);
@@ -174,7 +175,9 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
 
     for (uint64_t row = 0; row < sum->row_count && from < timeline->column_count; row++) {
         double *values = timeline_row(sum, row);
-        const bool there = before_s >= timeline->begin_s && values[0] <= timeline_end_s(timeline);
+        const double there_s =
+            fmin(values[0], timeline_end_s(timeline)) - fmax(before_s, timeline->begin_s);
+        const bool there = there_s > (values[0] - before_s) / 2;
         const double value = timeline_rebin(timeline, from, before_s, values[0]);
         if (there || !isnan(value))
             values[1 + column] = isnan(values[1 + column]) ? NAN : values[1 + column] + value;

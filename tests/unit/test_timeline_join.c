@@ -182,6 +182,64 @@ static void a_gap_is_a_gap(void **unused)
     timeline_destroy(sum);
 }
 
+/* So it is where the rows of two nodes do not begin together, also in the first and the last one.
+ */
+static void gaps_stay_gaps_between_rows(void **unused)
+{
+    static const double late_s[] = {-0.3, -1e-3, -1e-9, 1e-9, 1e-3, 0.3};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof late_s / sizeof *late_s; i++)
+        for (uint64_t gap = 0; gap < 4; gap++) {
+            double values[] = {10, 20, 30, 40};
+            values[gap] = NAN;
+            struct timeline *second = reader(4, 1, values);
+            timeline_move(second, late_s[i], late_s[i] + 4);
+            struct timeline *sum = join_two(reader(4, 1, (double[]){1, 2, 3, 4}), second);
+            for (uint64_t row = 0; row < 4; row++)
+                if (isnan(timeline_value(sum, row, 0)) != (row == gap))
+                    fail_msg("%g s late, gap in row %llu: row %llu has %g", late_s[i],
+                             (unsigned long long)gap, (unsigned long long)row,
+                             timeline_value(sum, row, 0));
+            timeline_destroy(sum);
+        }
+}
+
+/* What a node read before node 0 began is none of the first row's; memory and power are as they
+ * were when it was there, not less because it was there for a part of the row. */
+static void the_first_and_the_last_row_are_like_the_others(void **unused)
+{
+    static const char *const keys[] = {"read_bytes_per_s", "page_cache_bytes", "gpu_watts", NULL};
+    struct timeline *first = blank(keys, 3, 1), *second = blank(keys, 4, 1);
+
+    (void)unused;
+    for (uint32_t k = 0; k < 3; k++) {
+        set(first, k, (double[]){100, 100, 100});
+        set(second, k, (double[]){10, 10, 10, 10});
+    }
+    timeline_move(second, -0.75, 3.25);
+    struct timeline *sum = join_two(first, second);
+    assert_int_equal(sum->row_count, 3);
+    assert_true(timeline_end_s(sum) == 3.25);
+    expect_values(sum, keys[0], (double[]){110, 110, 100 / 1.25 + 10});
+    expect_values(sum, keys[1], (double[]){110, 110, 110});
+    expect_values(sum, keys[2], (double[]){110, 110, 110});
+    timeline_destroy(sum);
+    /* A late one whose rows are shorter: in the first row for a quarter of it. */
+    first = blank(keys, 2, 1);
+    second = blank(keys, 3, 0.5);
+    for (uint32_t k = 0; k < 3; k++) {
+        set(first, k, (double[]){100, 100});
+        set(second, k, (double[]){10, 10, 10});
+    }
+    timeline_move(second, 0.75, 2.25);
+    sum = join_two(first, second);
+    assert_int_equal(sum->row_count, 2);
+    expect_values(sum, keys[0], (double[]){102.5, 90});
+    expect_values(sum, keys[1], (double[]){110, 110});
+    timeline_destroy(sum);
+}
+
 /* A node adds nothing while absent, and its absence does not fill a gap of the others. */
 static void one_comes_late_and_leaves_early(void **unused)
 {
@@ -380,6 +438,8 @@ int main(void)
         cmocka_unit_test(bins_need_not_agree),
         cmocka_unit_test(edges_lose_and_make_nothing),
         cmocka_unit_test(a_gap_is_a_gap),
+        cmocka_unit_test(gaps_stay_gaps_between_rows),
+        cmocka_unit_test(the_first_and_the_last_row_are_like_the_others),
         cmocka_unit_test(one_comes_late_and_leaves_early),
         cmocka_unit_test(one_alone_and_empty_ones),
         cmocka_unit_test(phases_add_up),
