@@ -52,8 +52,10 @@ static int measure(const struct catalog *catalog, const char *shuffle, double *s
     if (code)
         return code;
     struct engine_config site = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
-    struct engine *engine = engine_create(&site, &result);
-    code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
+    struct engine *engine;
+    code = engine_create(&site, &result, &engine);
+    if (code == 0)
+        code = engine_run(engine, 1, &hooks, &run, &result);
     if (code == 0)
         *samples_per_s = result_epoch_samples_per_s(&epoch);
     engine_destroy(engine);

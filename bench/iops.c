@@ -94,8 +94,9 @@ static int run_ours(const struct bench *bench, double *per_s)
     if (code)
         return code;
     struct engine_config config = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
-    struct engine *engine = engine_create(&config, &result);
-    for (int run_number = 0; engine && code == 0 && run_number < 2; run_number++) {
+    struct engine *engine;
+    code = engine_create(&config, &result, &engine);
+    for (int run_number = 0; code == 0 && run_number < 2; run_number++) {
         run = (struct result_run){.epochs = epochs};
         const double start = cpu_seconds();
         code = engine_run(engine, count, &hooks, &run, &result);
@@ -111,7 +112,7 @@ static int run_ours(const struct bench *bench, double *per_s)
     bench_job_close(&job);
     catalog_destroy(catalog);
     free(epochs);
-    return engine ? code : -EIO;
+    return code;
 }
 
 /* ---- a bare ring ---- */

@@ -155,8 +155,10 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
     if (!reader)
         job.plugins.reader = (struct plugin_choice){.plugin = &delayed_ops.plugin};
     struct engine_config site = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
-    struct engine *engine = engine_create(&site, &result);
-    code = engine ? engine_run(engine, 1, &hooks, &run, &result) : -1;
+    struct engine *engine;
+    code = engine_create(&site, &result, &engine);
+    if (code == 0)
+        code = engine_run(engine, 1, &hooks, &run, &result);
     if (code == 0) {
         outcome->reads_per_s = (double)epoch.requests * 1e9 / (double)epoch.wall_ns;
         outcome->in_flight = (double)run.read_latency_ns.sum / (double)epoch.wall_ns;

@@ -218,6 +218,8 @@ int training_open(struct training *training, const struct training_config *confi
 {
     *training = (struct training){.config = *config};
     int code = open_alone(training);
+    if (code && config->ranks) /* the others need not go on */
+        ranks_call_off(config->ranks);
     if (config->ranks) /* all ranks open the exchange, or none */
         code = ranks_meet(config->ranks, code, NULL);
     return code ? code : open_exchange(training);

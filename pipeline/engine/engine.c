@@ -258,18 +258,20 @@ static int build(struct engine *engine, struct result *result)
     return engine->loader ? 0 : -ENOMEM;
 }
 
-struct engine *engine_create(const struct engine_config *config, struct result *result)
+int engine_create(const struct engine_config *config, struct result *result, struct engine **engine)
 {
-    struct engine *engine = memory_zeroed(sizeof *engine);
+    struct engine *made = memory_zeroed(sizeof *made);
 
-    if (!engine)
-        return NULL;
-    engine->config = *config;
-    if (build(engine, result)) {
-        engine_destroy(engine);
-        return NULL;
-    }
-    return engine;
+    *engine = NULL;
+    if (!made)
+        return -ENOMEM;
+    made->config = *config;
+    int code = build(made, result);
+    if (code)
+        engine_destroy(made);
+    else
+        *engine = made;
+    return code;
 }
 
 void engine_destroy(struct engine *engine)

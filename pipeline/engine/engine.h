@@ -22,7 +22,9 @@ int engine_draws(const struct job *job, const struct job_plugins *plugins,
 /* Called about ten times a second in the trainer's loop; a result other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);
 
-struct engine *engine_create(const struct engine_config *config, struct result *result);
+/* Destroy it in either case. Returns 0 or a negative errno with a reason. */
+int engine_create(const struct engine_config *config, struct result *result,
+                  struct engine **engine);
 void engine_destroy(struct engine *engine);
 
 /* Carry out one run: open the reader, run the epochs, close the reader. before and after are called

@@ -178,8 +178,7 @@ int measurement_make_engine(struct measurement *measurement)
 
     if (session->result->memory_before_bytes == 0 && !session->job->dry_run)
         session->result->memory_before_bytes = memory_resident_bytes();
-    measurement->engine = engine_create(&config, session->result);
-    return ranks_meet(session->ranks, measurement->engine ? 0 : -ENOMEM, NULL);
+    return session_meet(session, engine_create(&config, session->result, &measurement->engine));
 }
 
 int measurement_next(struct measurement *measurement, uint64_t turn)
@@ -251,8 +250,10 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
         .plugins = &plugins,
         .catalog = measurement->catalog,
         .by_threads = decoders_look(measurement->session.job, &measurement->plugins)};
-    struct engine *engine = engine_create(&config, &scratch->result);
-    code = engine ? engine_run(engine, 1, &hooks, &scratch->run, &scratch->result) : -ENOMEM;
+    struct engine *engine;
+    code = engine_create(&config, &scratch->result, &engine);
+    if (code == 0)
+        code = engine_run(engine, 1, &hooks, &scratch->run, &scratch->result);
     engine_destroy(engine);
     job_release(&plugins);
     return code;

@@ -153,8 +153,7 @@ int input_open(struct network_input *input, struct training *training, uint64_t 
                                          .recorder = input->recorder,
                                          .tick = training->config.tick,
                                          .tick_context = training->config.tick_context};
-    input->engine = input->run.epochs ? engine_create(&config, result) : NULL;
-    return input->engine ? 0 : -ENOMEM;
+    return input->run.epochs ? engine_create(&config, result, &input->engine) : -ENOMEM;
 }
 
 void input_close(struct network_input *input)

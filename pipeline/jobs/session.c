@@ -29,6 +29,13 @@ int session_tick(void *context)
     return session_check(context);
 }
 
+int session_meet(struct session *session, int code)
+{
+    if (code)
+        ranks_call_off(session->ranks);
+    return ranks_meet(session->ranks, code, NULL);
+}
+
 int session_enter_limit(struct session *session)
 {
     const uint64_t bytes = session->job->cold.memory_limit_bytes;

@@ -51,6 +51,10 @@ int session_after_epoch(void *session, struct result_epoch *epoch, int code); /*
 int session_check(const struct session *session);
 int session_tick(void *session); /* the same, as a hook */
 
+/* Collective check after what asks session_tick(): a rank that failed ends that on the others, too.
+ * It waits for them a few seconds only, so not for where one may be saving something. */
+int session_meet(struct session *session, int code);
+
 /* Stop whatever is running after its current batch (from a signal handler). */
 void session_interrupt(void);
 

@@ -414,20 +414,20 @@ static int find_sets(struct training_run *training)
 
 static int prepare(struct training_run *training)
 {
-    struct ranks *ranks = training->job->ranks;
-    int code = session_open(&training->session, 0);
+    struct session *session = &training->session;
+    int code = session_open(session, 0);
 
     if (code == 0)
         code = find_sets(training);
     if (code == 0)
-        code = session_watch(&training->session, training->learn.catalog, &training->learn.plugins);
+        code = session_watch(session, training->learn.catalog, &training->learn.plugins);
     if (code == 0)
-        code = ranks_meet(ranks, open_training(training), NULL);
+        code = session_meet(session, open_training(training));
     if (code == 0)
-        code = ranks_meet(ranks, import_weights(training), NULL);
+        code = session_meet(session, import_weights(training));
     if (code == 0)
-        code = ranks_meet(ranks, resume(training), NULL);
-    return code ? code : ranks_meet(ranks, open_inputs(training), NULL);
+        code = session_meet(session, resume(training));
+    return code ? code : session_meet(session, open_inputs(training));
 }
 
 static void report_cold(void *context, const struct cache_progress *progress)

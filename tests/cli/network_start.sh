@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A signal ends a command while its network is made, which may take minutes: no more of it is made.
+# A signal ends a command while its network is made, which may take minutes: no more of it is made,
+# nor by the other ranks.
 # shellcheck disable=SC2154 # expect sets out
 . "$(dirname "$0")/cli.sh"
 built_with DNNL || skip "built without oneDNN"
@@ -45,3 +46,34 @@ for number in $(seq 1 "$all"); do
 done
 [ -z "$(ls -A outputs)" ] || die "left behind: $(ls -A outputs)"
 [ ! -e result.json ] || die "a result of nothing"
+
+# ---- a signal to one rank alone: the other, which takes its time, does not go on to the end ----
+MPIRUN=${MPIRUN:-mpirun}
+built_with MPI && command -v "$MPIRUN" >/dev/null || exit 0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+cat >rank.sh <<'RANK'
+case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in
+"$SIGNALLED") exec env LD_PRELOAD="$SHIM" SIGNAL_AT="$NUMBER" "$@" ;;
+*) exec env LD_PRELOAD="$SHIM" SIGNAL_AT=0 SIGNAL_NAP="$NAP" "$@" ;;
+esac
+RANK
+export SHIM SIGNALLED NUMBER NAP
+one_of_two() { # RANK NUMBER NAP MOST COMMAND...: the other makes fewer than MOST, and naps ms before each
+    SIGNALLED=$1 NUMBER=$2 NAP=$3 most=$4
+    shift 4
+    expect 1 "$MPIRUN" -n 2 sh rank.sh "$IOBENCH" "$@"
+    says "iobench $1: rank $SIGNALLED on " ": interrupted"
+    made=$(printf '%s\n' "$out" | sed -n 's/^\([0-9]*\) primitives$/\1/p' | sort -n | tail -n 1)
+    [ "${made:-$most}" -lt "$most" ] ||
+        die "rank $SIGNALLED was interrupted at $NUMBER, and one made ${made:-no} primitives: $*"
+}
+set -- train --network resnet50 --size 64 --data set --batch-size 8 --compute-threads 1 --threads 1
+all=$(total "$@" --epochs 1)
+one_of_two 1 1 200 100 "$@"
+one_of_two 0 $((all * 2 / 3)) 50 "$all" "$@"
+set -- run --trainer resnet50:backend=cpu --decode jpeg:size=64 --data set --batch-size 8 --no-calibrate --memory 16m --runs 1
+all=$(total "$@")
+one_of_two 0 1 200 100 "$@"
+one_of_two 1 $((all * 2 / 3)) 50 "$all" "$@"
+exit 0

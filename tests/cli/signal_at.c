@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * signal_at.so: sends SIGTERM to a program that makes its $SIGNAL_AT-th primitive of oneDNN, and
- * says at the end how many it made. For LD_PRELOAD, with glibc.
+ * says at the end how many it made. With $SIGNAL_NAP it sleeps that many ms before each. For
+ * LD_PRELOAD, with glibc.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int dnnl_primitive_create(void *primitive, const void *desc);
 
@@ -34,8 +36,11 @@ int dnnl_primitive_create(void *primitive, const void *desc)
     if (!create)
         abort();
     const char *at = getenv("SIGNAL_AT");
+    const char *nap = getenv("SIGNAL_NAP");
     if (at && ++made == (unsigned)atoi(at))
         raise(SIGTERM);
+    if (nap)
+        usleep((unsigned)atoi(nap) * 1000);
     return create(primitive, desc);
 }
 

@@ -128,8 +128,9 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
     seen = into;
     memset(seen, 0, sizeof *seen);
     memset(prepared, 0, sizeof prepared);
-    struct engine *engine = engine_create(&site, &result);
-    if (!engine || engine_run(engine, 2, &hooks, &result_run, &result))
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine) ||
+        engine_run(engine, 2, &hooks, &result_run, &result))
         fail_msg("%s, %s, %s loaders: %s", reader, shuffle, loaders, fail_reason());
     assert_int_equal(seen->count, 2 * SAMPLES);
     if (strcmp(loaders, "1") != 0)

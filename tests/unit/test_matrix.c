@@ -118,8 +118,8 @@ static void run_rank(const struct catalog *catalog, const char *format, const ch
         plugin_choose("format", format_registry, format, &plugins.format))
         fail_msg("%s", fail_reason());
     struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
-    struct engine *engine = engine_create(&site, &result);
-    if (!engine || engine_run(engine, 2, &hooks, &run, &result))
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine) || engine_run(engine, 2, &hooks, &run, &result))
         fail_msg("%s through %s, shuffle %s, rank %u of %u: %s", format, reader, shuffle, rank,
                  ranks, fail_reason());
     for (int i = 0; i < 2; i++) {

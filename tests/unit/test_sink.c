@@ -163,11 +163,11 @@ static int run_engine(const char *on_error, struct result_run *run)
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
     assert_int_equal(plugin_choose("format", format_registry, "files", &plugins.format), 0);
-    struct engine *engine = engine_create(
-        &(struct engine_config){.job = &job, .plugins = &plugins, .catalog = catalog}, &result);
-    *run = (struct result_run){.epochs = epochs};
-    if (!engine)
+    const struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine))
         fail_msg("%s", fail_reason());
+    *run = (struct result_run){.epochs = epochs};
     const int code = engine_run(engine, 2, &hooks, run, &result);
     engine_destroy(engine);
     plugin_release(&plugins.format);
@@ -253,13 +253,13 @@ static uint64_t run_floor(bool by_threads)
             fail_msg("%s", fail_reason());
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
-    struct engine *engine = engine_create(&(struct engine_config){.job = &job,
-                                                                  .plugins = &plugins,
-                                                                  .catalog = catalog,
-                                                                  .meter = &meter,
-                                                                  .by_threads = by_threads},
-                                          &result);
-    if (!engine || engine_run(engine, 1, &hooks, &run, &result))
+    const struct engine_config site = {.job = &job,
+                                       .plugins = &plugins,
+                                       .catalog = catalog,
+                                       .meter = &meter,
+                                       .by_threads = by_threads};
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine) || engine_run(engine, 1, &hooks, &run, &result))
         fail_msg("%s", fail_reason());
     assert_int_equal(epochs[0].samples, RECORDS);
     engine_destroy(engine);

@@ -84,9 +84,9 @@ static void check(const char *reader, const char *shuffle, const char *decoder, 
         fail_msg("%s", fail_reason());
     assert_int_equal(plugin_choose("format", format_registry, "recordio", &plugins.format), 0);
     struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
-    struct engine *engine = engine_create(&site, &result);
+    struct engine *engine;
     count_at = 0;
-    if (!engine || engine_run(engine, 3, &hooks, &run, &result))
+    if (engine_create(&site, &result, &engine) || engine_run(engine, 3, &hooks, &run, &result))
         fail_msg("%s", fail_reason());
     if (counts[5] != counts[2])
         fail_msg("%s, %s, %s, %s loaders: %llu allocations in the second and third epoch", reader,

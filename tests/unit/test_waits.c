@@ -246,11 +246,10 @@ static void the_engine_tells_it(void **unused)
             fail_msg("%s", fail_reason());
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
-    struct engine *engine = engine_create(
-        &(struct engine_config){
-            .job = &job, .plugins = &plugins, .catalog = catalog, .meter = &meter},
-        &result);
-    if (!engine)
+    const struct engine_config site = {
+        .job = &job, .plugins = &plugins, .catalog = catalog, .meter = &meter};
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine))
         fail_msg("%s", fail_reason());
     assert_int_equal(engine_run(engine, 1, &hooks, &run, &result), -EINTR);
     engine_destroy(engine);
