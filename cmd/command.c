@@ -23,6 +23,14 @@ static void choose_voice(bool speaks, bool leads_host, bool is_lost)
     voice = speaks ? VOICE_FULL : !leads_host ? VOICE_NONE : is_lost ? VOICE_LOST : VOICE_OF_HOST;
 }
 
+int command_fails_last(void)
+{
+    enum { SECONDS = 2 };
+
+    sleep(SECONDS); /* a signal, such as the launcher's, ends it */
+    return COMMAND_FAILED;
+}
+
 int command_failed(const struct invocation *invocation)
 {
     const char *name = invocation->command->name, *says;
@@ -37,7 +45,7 @@ int command_failed(const struct invocation *invocation)
     } else if (voice == VOICE_FULL) {
         fprintf(stderr, "iobench %s: %s\n", name, fail_reason());
     }
-    return COMMAND_FAILED;
+    return voice == VOICE_LOST || voice == VOICE_NONE ? command_fails_last() : COMMAND_FAILED;
 }
 
 int command_unusable(const struct invocation *invocation)
@@ -62,6 +70,8 @@ int command_misused(const struct invocation *invocation)
     if (ranks_speaks())
         fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
                 fail_reason(), invocation->command->name);
+    else
+        command_fails_last();
     return COMMAND_USAGE;
 }
 

@@ -388,7 +388,9 @@ int doctor_look_launch(const struct doctor_report *report)
 
     if (code == 0) {
         code = look_joined(&ranks, &view);
-    } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1 && speaks) {
+    } else if (!speaks) {
+        command_fails_last();
+    } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
         look_launcher(&view);
         look_library(&view);
         tell_alone(&view);

@@ -169,7 +169,7 @@ static int pack_command(const struct invocation *invocation)
         return command_misused(invocation);
     plugin_release(&format);
     if (check_alone())
-        return ranks_speaks() ? command_failed(invocation) : COMMAND_FAILED;
+        return ranks_speaks() ? command_failed(invocation) : command_fails_last();
     command_text(invocation, command, sizeof command);
     job->command = strlen(command) < sizeof command - 1 ? command : NULL;
     command_on_interrupt(on_signal);

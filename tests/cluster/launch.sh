@@ -44,6 +44,18 @@ expect 1 env $other_size=4 $other_rank=2 $other_local=0 "$IOBENCH" net
 expect 1 env $other_size=4 $other_rank=1 $other_local=1 "$IOBENCH" net
 [ -z "$out" ] || die "two processes of a host spoke:"
 
+# Those that say nothing do not fail before the one that speaks has spoken: a launcher would end it.
+{
+    env $other_size=4 $other_rank=1 $other_local=1 "$IOBENCH" net >/dev/null 2>&1
+    echo silent >>ended
+} &
+{
+    env $other_size=4 $other_rank=0 "$IOBENCH" net >/dev/null 2>&1
+    echo speaking >>ended
+} &
+wait
+[ "$(head -n 1 ended)" = speaking ] || die "a process that says nothing ended first:"
+
 # What a host lacks is said once for the host, since others may have it.
 if [ -e "$PROGRAMS/iobench-mpi.so" ]; then
     "$IOBENCH" pack synthetic:count=20 set >/dev/null || die "no set"
