@@ -125,14 +125,18 @@ def end(process):
         pass
 
 
+def unblock():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def output(command, seconds):
     """Run a program for at most so long. Returns its exit status and what it said. Signals interrupt only this:
-    everywhere else they wait, so that no finished run is lost."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    everywhere else they wait, so that no finished run is lost, and no program that nobody knows yet."""
     try:
         with subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              start_new_session=True) as process:
+                              start_new_session=True, preexec_fn=unblock) as process:
             try:
+                unblock()
                 said = process.communicate(timeout=seconds)
             except BaseException:
                 signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

@@ -97,6 +97,31 @@ wait "$all_pid" || die "interrupted, exit status $?: $(cat err)"
 grep -q '^| slow | first ' page || die "$(cat page)"
 ! grep -q '^| last ' page || die "went on after a signal"
 ended
+# A signal while a program is being started: it waits until the program is known, and ends it.
+mkdir hook
+cat >hook/sitecustomize.py <<'END'
+import os, signal, subprocess, time
+where, name = (subprocess, "_fork_exec") if hasattr(subprocess, "_fork_exec") else (
+    subprocess._posixsubprocess, "fork_exec")
+start = getattr(where, name)
+
+
+def started(*arguments):
+    pid = start(*arguments)
+    while os.path.exists("begun") and not os.path.exists("child"):
+        time.sleep(0.01)
+    if os.path.exists("child"):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return pid
+
+
+setattr(where, name, started)
+END
+rm -f begun child
+PYTHONPATH=hook python3 "$SRCDIR/bench/all.py" --folder folder --program "slow=sh slow" >page 2>err ||
+    die "interrupted at a start, exit status $?: $(cat err)"
+grep -q '^| slow | first ' page || die "$(cat page)"
+ended
 again="sh -c 'echo measured >>again; echo claim again 1 x goal \">=1\" ok'"
 expect 0 all --resume --json four.json --program "good=$again" --program "slow=$again" \
     --program "last=echo 'claim end 3 x goal >=2 ok'"
