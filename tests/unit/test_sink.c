@@ -118,6 +118,7 @@ static int run_loader(void)
     const int code = loader_join(loader);
     loader_destroy(loader);
     plan_close(&plan);
+    plugin_release(&shuffle);
     catalog_destroy(catalog);
     return code;
 }

@@ -27,7 +27,7 @@ struct stage {
     struct meter meter;
     struct batches *batches;
     struct loader *loader;
-    struct plugin_choice reader;
+    struct plugin_choice reader, shuffle;
     struct read_settings read;
     struct order_settings order;
     struct fetch *fetches[RECORDS];
@@ -49,15 +49,14 @@ static struct catalog *make_catalog(void)
 static struct stage *stage_open(void)
 {
     struct stage *stage = calloc(1, sizeof *stage);
-    struct plugin_choice shuffle = {0};
 
     stage->catalog = make_catalog();
     stage->reader = (struct plugin_choice){.plugin = &reader_null.plugin};
     stage->read = (struct read_settings){.iodepth = 8, .block_bytes = RECORD_BYTES};
     stage->order = (struct order_settings){.window = 1};
-    assert_int_equal(plugin_choose("shuffle", shuffle_registry, "epoch", &shuffle), 0);
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, "epoch", &stage->shuffle), 0);
     assert_int_equal(
-        plan_open(&stage->plan, &shuffle,
+        plan_open(&stage->plan, &stage->shuffle,
                   &(struct plan_scope){.catalog = stage->catalog, .seed = 3, .ranks = 1}),
         0);
     stage->batches = batches_create(
@@ -86,6 +85,7 @@ static void stage_close(struct stage *stage)
     loader_destroy(stage->loader);
     batches_destroy(stage->batches);
     plan_close(&stage->plan);
+    plugin_release(&stage->shuffle);
     catalog_destroy(stage->catalog);
     free(stage);
 }
