@@ -19,6 +19,7 @@ int bench_job_open(struct bench_job *bench_job, const char *const (*options)[2],
 
 void bench_job_close(struct bench_job *bench_job)
 {
+    plugin_release(&bench_job->plugins.format);
     job_release(&bench_job->plugins);
     option_release(job_options, &bench_job->job);
 }

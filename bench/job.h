@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * job: a job of `iobench run` set up from a list of options, for a bench that runs the engine on a
- * catalog of its own.
+ * job: a job of `iobench run` set up from a list of options, for what runs the engine on a catalog
+ * of its own: benches and tests.
  */
 #ifndef IOBENCH_BENCH_JOB_H
 #define IOBENCH_BENCH_JOB_H

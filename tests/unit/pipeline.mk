@@ -39,7 +39,8 @@ tests_unit_test_steady_SOURCES = tests/unit/test_steady.c tests/unit/allocations
 tests_unit_test_steady_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_sink
-tests_unit_test_sink_SOURCES = tests/unit/test_sink.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_sink_SOURCES = tests/unit/test_sink.c bench/job.c bench/job.h tests/unit/folder.h \
+	tests/unit/unit.h
 tests_unit_test_sink_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_limit

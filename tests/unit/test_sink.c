@@ -3,11 +3,11 @@
  * Records that need no decoding are finished by the loader's thread: each is counted once, by it
  * or by a decode thread, also those that cannot be read.
  */
+#include "bench/job.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "base/option.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/engine/batches.h"
@@ -153,27 +153,20 @@ static int run_engine(const char *on_error, struct result_run *run)
         {"threads", "2"},    {"memory", "64m"},    {"trainer", "none"}, {"on-error", on_error}};
     struct catalog *catalog = make_catalog(true);
     struct result result = {.valid = true};
-    struct job job = {0};
-    struct job_plugins plugins;
+    struct bench_job job;
+    struct engine *engine;
 
     assert_int_equal(unlink(folder_path("one")), 0);
-    assert_int_equal(option_defaults(job_options, &job), 0);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
-            fail_msg("%s", fail_reason());
-    if (job_choose(&job, &plugins))
+    if (bench_job_open(&job, settings, sizeof settings / sizeof *settings))
         fail_msg("%s", fail_reason());
-    assert_int_equal(plugin_choose("format", format_registry, "files", &plugins.format), 0);
-    const struct engine_config site = {.job = &job, .plugins = &plugins, .catalog = catalog};
-    struct engine *engine;
+    const struct engine_config site = {
+        .job = &job.job, .plugins = &job.plugins, .catalog = catalog};
     if (engine_create(&site, &result, &engine))
         fail_msg("%s", fail_reason());
     *run = (struct result_run){.epochs = epochs};
     const int code = engine_run(engine, 2, &hooks, run, &result);
     engine_destroy(engine);
-    plugin_release(&plugins.format);
-    job_release(&plugins);
-    option_release(job_options, &job);
+    bench_job_close(&job);
     catalog_destroy(catalog);
     return code;
 }
@@ -244,28 +237,22 @@ static uint64_t run_floor(bool by_threads)
     struct catalog *catalog = make_catalog(false);
     struct result result = {.valid = true};
     struct result_run run = {.epochs = epochs};
-    struct job job = {0};
-    struct job_plugins plugins = {0};
+    struct bench_job job;
+    struct engine *engine;
 
     meter = (struct meter){0};
-    assert_int_equal(option_defaults(job_options, &job), 0);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
-            fail_msg("%s", fail_reason());
-    if (job_choose(&job, &plugins))
+    if (bench_job_open(&job, settings, sizeof settings / sizeof *settings))
         fail_msg("%s", fail_reason());
-    const struct engine_config site = {.job = &job,
-                                       .plugins = &plugins,
+    const struct engine_config site = {.job = &job.job,
+                                       .plugins = &job.plugins,
                                        .catalog = catalog,
                                        .meter = &meter,
                                        .by_threads = by_threads};
-    struct engine *engine;
     if (engine_create(&site, &result, &engine) || engine_run(engine, 1, &hooks, &run, &result))
         fail_msg("%s", fail_reason());
     assert_int_equal(epochs[0].samples, RECORDS);
     engine_destroy(engine);
-    job_release(&plugins);
-    option_release(job_options, &job);
+    bench_job_close(&job);
     catalog_destroy(catalog);
     return counter_get(&meter.counts[METER_DECODE_BUSY_NS]);
 }
