@@ -59,6 +59,7 @@ says '`peers, DALI, tar`: not installed' '`later`: exit status 9' '| peers | a |
 # An equal share of the time left; what needs more is ended, with all that it started, and keeps finished runs.
 cat >slow <<'END'
 if [ -e begun ]; then
+    trap 'echo asked >asked; exit 1' INT # it may have a setting of the machine to put back
     sh -c 'echo $$ >child; exec sleep 600' &
     wait
 fi
@@ -87,13 +88,14 @@ says '`slow`: its share of --total'
 ended
 
 # A signal: finished runs and programs stay, and --resume measures the others alone.
-rm -f begun child
+rm -f begun child asked
 python3 "$SRCDIR/bench/all.py" --folder folder --json four.json --program "good=echo 'claim fast 3.5 x goal >=2 ok'" \
     --program "slow=sh slow" --program "last=echo 'claim end 3 x goal >=2 ok'" >page 2>err &
 all_pid=$!
 wait_for_child
 kill -TERM "$all_pid"
 wait "$all_pid" || die "interrupted, exit status $?: $(cat err)"
+[ -e asked ] || die "not asked to end"
 grep -q '^| slow | first ' page || die "$(cat page)"
 ! grep -q '^| last ' page || die "went on after a signal"
 ended
