@@ -22,6 +22,12 @@ out "all epochs agree"
 try 0 "$@" --digest --shuffle buffer:7 --reader pread
 grep Digest "$tmp/out" | cmp -s - "$tmp/digest" || fault "another digest"
 
+# Neither indexing nor reading writes times of access.
+find "$tmp/recordio" -type f -name '*.rec' -exec touch -a -d 2001-01-01 {} +
+rm -f "$tmp"/recordio/.iobench*
+try 0 "$@"
+[ -z "$(find "$tmp/recordio" -name '*.rec' -newerat 2002-01-01)" ] || fault "the set's times of access"
+
 # Files contain the whole result; - replaces the table.
 try 0 "$@" --json "$tmp/a.json" --csv "$tmp/a.csv" --label "two words"
 out "two words"
