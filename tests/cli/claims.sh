@@ -109,10 +109,11 @@ start = getattr(where, name)
 
 
 def started(*arguments):
+    is_second = os.path.exists("begun")  # before the first has made it
     pid = start(*arguments)
-    while os.path.exists("begun") and not os.path.exists("child"):
+    while is_second and not os.path.exists("child"):
         time.sleep(0.01)
-    if os.path.exists("child"):
+    if is_second:
         os.kill(os.getpid(), signal.SIGTERM)
     return pid
 
