@@ -325,6 +325,7 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
     json_put_count(document, "parameters", result->cost.parameters);
     json_put_number(document, "gmacs", (double)result->cost.forward_macs * 1e-9);
     json_put_text(document, "data", job->job.read.data);
+    json_object_set_new(document, "dataset", report_dataset(&result->result));
     json_put_text(document, "checkpoint", result->weights[0] ? result->weights : NULL);
     for (uint32_t i = 0; i < result->row_count; i++)
         json_array_append_new(rows, json_row(result, &result->rows[i]));

@@ -4,6 +4,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/random.h"
+#include "dataset/names_below.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -80,6 +82,7 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
         .path = strdup(path),
         .bytes = status->bytes,
         .mtime_ns = status->mtime_ns,
+        .ctime_ns = status->ctime_ns,
         .stream_bytes = status->bytes,
         .first_record = catalog->record_count,
         .flags = flags,
@@ -261,6 +264,20 @@ uint64_t catalog_data_bytes(const struct catalog *catalog)
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         bytes += catalog->shards[i].bytes;
     return bytes;
+}
+
+uint64_t catalog_identity(const struct catalog *catalog)
+{
+    uint64_t identity = random_hash(1, catalog->shard_count, 0);
+
+    for (uint32_t i = 0; i < catalog->shard_count; i++) {
+        const struct shard *shard = &catalog->shards[i];
+        const char *below = names_below_path(catalog->root, shard->path);
+        identity = random_hash_text(identity, below ? below : shard->path);
+        identity = random_hash(identity, shard->bytes, (uint64_t)shard->mtime_ns);
+        identity = random_hash(identity, (uint64_t)shard->ctime_ns, 0);
+    }
+    return identity;
 }
 
 bool catalog_is_in_order(const struct catalog *catalog)

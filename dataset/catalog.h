@@ -40,7 +40,7 @@ enum shard_flags {
 struct shard {
     char *path;     /* as opened: absolute or relative to the working directory */
     uint64_t bytes; /* file size when indexed (compressed size for compressed shards) */
-    int64_t mtime_ns;
+    int64_t mtime_ns, ctime_ns;
     uint64_t stream_bytes; /* inflated size for compressed shards, else the same as bytes */
     uint64_t first_record;
     uint64_t record_count;
@@ -121,6 +121,10 @@ static inline const struct extent *catalog_extent(const struct catalog *catalog,
 }
 
 uint64_t catalog_data_bytes(const struct catalog *catalog); /* sum of shard sizes */
+/* Hash name below the root, size and times of each shard: another value if a file was replaced or
+ * written, even by one of equal size and mtime. The same through each client of a server: of device
+ * and inode, one differs between them and some file systems draw the other anew. */
+uint64_t catalog_identity(const struct catalog *catalog);
 /* Return whether the records of each shard are numbered in the order in which they are stored,
  * which keys of LMDB need not be. */
 bool catalog_is_in_order(const struct catalog *catalog);

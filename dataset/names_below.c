@@ -94,3 +94,21 @@ bool names_below_has(const char *below)
     }
     return false;
 }
+
+const char *names_below_path(const char *root, const char *path)
+{
+    size_t length = strlen(root);
+
+    while (length > 1 && root[length - 1] == '/')
+        length--;
+    if (strncmp(root, path, length) != 0)
+        return NULL;
+    if (path[length] == '\0')
+        return path + length;
+    if (path[length] != '/' && root[length - 1] != '/')
+        return NULL;
+    path += length;
+    while (*path == '/')
+        path++;
+    return path;
+}

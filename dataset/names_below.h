@@ -23,4 +23,7 @@ struct names_below names_below(const char *root);
  * and no skipped name. */
 bool names_below_has(const char *below);
 
+/* Return the part of path below root: "" for the root itself, NULL if path is not below it. */
+const char *names_below_path(const char *root, const char *path);
+
 #endif

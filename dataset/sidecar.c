@@ -96,25 +96,6 @@ char *sidecar_hints_path(const char *root, enum sidecar_place place)
 
 /* ---- saving ---- */
 
-/* Return the part of path below root: "" for the root itself, NULL if path is not below it. */
-static const char *path_below(const char *root, const char *path)
-{
-    size_t length = strlen(root);
-
-    while (length > 1 && root[length - 1] == '/')
-        length--;
-    if (strncmp(root, path, length) != 0)
-        return NULL;
-    if (path[length] == '\0')
-        return path + length;
-    if (path[length] != '/' && root[length - 1] != '/')
-        return NULL;
-    path += length;
-    while (*path == '/')
-        path++;
-    return path;
-}
-
 /* Name only files that a walk below the root can reach. Only a scan finds other shards. */
 static bool may_name(const char *below)
 {
@@ -125,7 +106,7 @@ static int check_paths(const struct catalog *catalog, size_t *bytes)
 {
     *bytes = 0;
     for (uint32_t i = 0; i < catalog->shard_count; i++) {
-        const char *below = path_below(catalog->root, catalog->shards[i].path);
+        const char *below = names_below_path(catalog->root, catalog->shards[i].path);
         if (!may_name(below))
             return fail(EINVAL, "%s: not below %s: no index is saved", catalog->shards[i].path,
                         catalog->root);
@@ -150,7 +131,7 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
     to += 4 + format_bytes;
     for (uint32_t i = 0; i < catalog->shard_count; i++) {
         const struct shard *shard = &catalog->shards[i];
-        const char *path = path_below(catalog->root, shard->path);
+        const char *path = names_below_path(catalog->root, shard->path);
         size_t path_bytes = strlen(path);
         bytes_put_le64(to, shard->bytes);
         bytes_put_le64(to + 8, (uint64_t)shard->mtime_ns);
@@ -342,6 +323,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
  * server takes as long for one answer as for several. */
 struct shard_check {
     const struct catalog *catalog;
+    struct shard *dated; /* those of the catalog, whose ctime to set; NULL: none */
     uint32_t thread_count;
     struct flag stop;
 };
@@ -359,6 +341,8 @@ static int check_shards_of(void *context, struct workers *workers, uint64_t numb
         if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
             status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
             return fail(ESTALE, "%s: changed since it was indexed", shard->path);
+        if (check->dated)
+            check->dated[i].ctime_ns = status.ctime_ns;
     }
     return 0;
 }
@@ -368,15 +352,21 @@ static void stop_check(void *context)
     flag_set(&((struct shard_check *)context)->stop);
 }
 
-int sidecar_check_shards(const struct catalog *catalog)
+static int check_shards(const struct catalog *catalog, struct shard *dated)
 {
     struct shard_check check = {.catalog = catalog,
+                                .dated = dated,
                                 .thread_count = catalog->shard_count / FILES_A_THREAD + 1};
     const struct workers_job job = {"sidecar", check_shards_of, stop_check, NULL, &check};
 
     if (check.thread_count > THREADS_MOST)
         check.thread_count = THREADS_MOST;
     return workers_run(&job, check.thread_count);
+}
+
+int sidecar_check_shards(const struct catalog *catalog)
+{
+    return check_shards(catalog, NULL);
 }
 
 static int load_table(struct catalog *catalog, struct store_file *file, const struct header *header)
@@ -501,7 +491,7 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
     if (code == 0)
         code = load_table(catalog, file, &header);
     if (code == 0)
-        code = sidecar_check_shards(catalog);
+        code = check_shards(catalog, catalog->shards);
     catalog->left_out = header.left_out;
     if (code == 0)
         names = names_below(catalog->root);

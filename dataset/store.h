@@ -29,6 +29,7 @@ struct store_status {
     enum store_kind kind; /* of a link's target */
     uint64_t bytes;
     int64_t mtime_ns;
+    int64_t ctime_ns; /* of its last change, of which no copy keeps that of the original */
     uint64_t device, inode;
     uint32_t owner, mode; /* user and permission bits, as for stat(2) */
 };

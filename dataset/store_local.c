@@ -44,6 +44,8 @@ static struct store_status status_of(const struct stat *found)
         .bytes = (uint64_t)found->st_size,
         .mtime_ns =
             store_time_ns((uint64_t)found->st_mtim.tv_sec, (uint64_t)found->st_mtim.tv_nsec),
+        .ctime_ns =
+            store_time_ns((uint64_t)found->st_ctim.tv_sec, (uint64_t)found->st_ctim.tv_nsec),
         .device = found->st_dev,
         .inode = found->st_ino,
         .owner = found->st_uid,

@@ -13,6 +13,7 @@
 #include "report/ranks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,9 +198,10 @@ static json_t *sitting_of(const struct result_sitting *sitting)
     return object;
 }
 
-static json_t *dataset_of(const struct result *result)
+json_t *report_dataset(const struct result *result)
 {
     json_t *object = json_object();
+    char identity[17];
 
     json_put_text(object, "path", result->data);
     json_put_text(object, "format", result->format);
@@ -215,6 +217,8 @@ static json_t *dataset_of(const struct result *result)
     json_object_set_new(object, "first_unread",
                         texts_of(result->unread_named, FINDING_BYTES, result->unread[0]));
     json_put_count(object, "other_files", result->other_files);
+    snprintf(identity, sizeof identity, "%016" PRIx64, result->data_identity);
+    json_put_text(object, "identity", identity);
     return object;
 }
 
@@ -638,7 +642,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     json_object_set_new(object, "settings", settings_of(result->job));
     json_object_set_new(object, "place", report_environment(&result->environment));
     json_object_set_new(object, "sitting", sitting_of(&result->sitting));
-    json_object_set_new(object, "dataset", dataset_of(result));
+    json_object_set_new(object, "dataset", report_dataset(result));
     json_object_set_new(object, "engine", engine_of(result));
     json_object_set_new(object, "summary", summary_of(result, summary));
     for (uint32_t i = 0; i < result->run_count; i++)

@@ -296,6 +296,8 @@ static int measure_all(struct inference *inference)
         code = open_input(inference, job->job.read.data, order_rank_samples(&job->job.order));
     if (code == 0) {
         result->records = inference->input.catalog->record_count;
+        result_describe(&result->result, job->job.read.data,
+                        inference->input.plugins.format.plugin->name, inference->input.catalog);
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
                                     sizeof *result->rows);
         code = result->rows ? session_watch(&inference->session, inference->input.catalog,

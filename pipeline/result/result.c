@@ -372,6 +372,7 @@ void result_describe(struct result *result, const char *data, const char *format
     result->shards = catalog->shard_count;
     result->records = catalog->record_count;
     result->data_bytes = catalog_data_bytes(catalog);
+    result->data_identity = catalog_identity(catalog);
     result->record_bytes_total = catalog->record_bytes_total;
     result->data_was_made = manifest_is_synthetic(data);
     result->other_files = catalog->left_out;

@@ -214,6 +214,7 @@ struct result {
     /* the data set */
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;
+    uint64_t data_identity; /* catalog_identity() */
     uint64_t unread_samples,
         other_files; /* left out: samples of unsupported kinds, and files that are no samples */
     uint32_t unread_named;

@@ -102,6 +102,44 @@ static void it_moves_with_its_data(void **unused)
     free(moved);
 }
 
+/* Times that a copy keeps do not make it the same files. */
+static void the_identity_is_of_the_files(void **unused)
+{
+    struct catalog *made = make_catalog(folder_path("set")), *loaded;
+    char *shard = strdup(folder_path("set/shard-0")), *data = NULL;
+    const uint64_t identity = catalog_identity(made);
+    struct stat before;
+    size_t bytes;
+
+    (void)unused;
+    assert_int_equal(load(&loaded), 0);
+    assert_int_equal(catalog_identity(loaded), identity);
+    catalog_destroy(loaded);
+    catalog_destroy(made);
+    assert_int_equal(stat(shard, &before), 0);
+    assert_int_equal(file_load(shard, 1 << 20, &data, &bytes), 0);
+    struct timespec times[2] = {before.st_mtim, before.st_mtim};
+    do { /* until the clock of the file system has ticked */
+        assert_int_equal(unlink(shard), 0);
+        folder_write("set/shard-0", data, bytes);
+        assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
+        assert_int_equal(load(&loaded), 0); /* the index cannot tell */
+        struct stat now;
+        assert_int_equal(stat(shard, &now), 0);
+        const bool same = now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+                          now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
+        made = make_catalog(folder_path("set"));
+        assert_int_equal(catalog_identity(loaded), catalog_identity(made));
+        assert_true(same || catalog_identity(loaded) != identity);
+        catalog_destroy(made);
+        catalog_destroy(loaded);
+        if (!same)
+            break;
+    } while (true);
+    free(data);
+    free(shard);
+}
+
 static void stale_ones_are_not_used(void **unused)
 {
     struct catalog *catalog;
@@ -591,6 +629,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(it_moves_with_its_data),
+        cmocka_unit_test(the_identity_is_of_the_files),
         cmocka_unit_test(stale_ones_are_not_used),
         cmocka_unit_test(each_of_many_files_is_checked),
         cmocka_unit_test(damage_is_found),
