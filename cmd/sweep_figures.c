@@ -16,13 +16,19 @@ const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t c
     return &table->figures[(size_t)round * table->plan->cells + cell];
 }
 
+/* Nodes may have copies of a set, which are other files. */
+static bool is_other_set(const struct sweep_figures *a, const struct sweep_figures *b)
+{
+    return a->set_samples != b->set_samples || a->set_bytes != b->set_bytes ||
+           (a->files && b->files && a->host == b->host && a->files != b->files);
+}
+
 const struct sweep_figures *sweep_of_other_set(const struct sweep_table *table,
                                                const struct sweep_figures *figures)
 {
     for (size_t i = 0; figures->set && i < (size_t)table->rounds * table->plan->cells; i++) {
         const struct sweep_figures *other = &table->figures[i];
-        if (other->is_valid && other->set == figures->set &&
-            (other->set_samples != figures->set_samples || other->set_bytes != figures->set_bytes))
+        if (other->is_valid && other->set == figures->set && is_other_set(other, figures))
             return other;
     }
     return NULL;

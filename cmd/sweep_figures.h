@@ -32,6 +32,8 @@ struct sweep_figures {
     uint32_t ranks, nodes;
     uint64_t set;                  /* hash of the data set's path and format; 0: unknown */
     double set_samples, set_bytes; /* of records, all of the set */
+    uint64_t files, host;          /* hashes of its identity and of the host; files 0: unknown */
+    bool is_replaced;              /* invalid, since another measurement read another set */
 };
 
 /* The measurements of all cells, round by round: rounds times plan.cells. */

@@ -81,10 +81,16 @@ static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
     if (!figures->is_valid || !other)
         return;
     figures->is_valid = false;
-    snprintf(figures->reason, sizeof figures->reason,
-             "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in another "
-             "measurement: it was replaced; name another folder with -o",
-             figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
+    figures->is_replaced = true;
+    if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
+        snprintf(figures->reason, sizeof figures->reason,
+                 "the files of the data set are not those of another measurement, though samples "
+                 "and bytes are as many: it was replaced or written; name another folder with -o");
+    else
+        snprintf(figures->reason, sizeof figures->reason,
+                 "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
+                 "another measurement: it was replaced; name another folder with -o",
+                 figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
 }
 
 int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)

@@ -109,6 +109,17 @@ bool sweep_live_tick(void *context)
     return false;
 }
 
+/* All that is measured from now on may be in vain, which the table does not show. */
+static void tell_replaced(struct sweep_live *live, const struct sweep_figures *figures)
+{
+    if (!figures->is_replaced || live->told_replaced)
+        return;
+    live->told_replaced = true;
+    erase(live);
+    fprintf(stderr, "iobench sweep: what is measured of it now is not valid: %s\n",
+            escape_shown(figures->reason));
+}
+
 void sweep_live_end(struct sweep_live *live)
 {
     const struct sweep *sweep = live->sweep;
@@ -116,6 +127,7 @@ void sweep_live_end(struct sweep_live *live)
     char title[512], rate[WORDS_BYTES], left[LINE_PART_BYTES];
 
     live->done++;
+    tell_replaced(live, figures);
     if (live->line.shown) {
         draw(live);
         return;

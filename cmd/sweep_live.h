@@ -14,6 +14,7 @@ struct sweep_live {
     unsigned drawn;                  /* table lines now on the screen */
     uint32_t cell, round;            /* being measured */
     size_t done, total;              /* measurements */
+    bool told_replaced;              /* that a data set was replaced */
     uint64_t cell_start_ns, left_ns; /* left_ns: 0 while unknown */
 };
 

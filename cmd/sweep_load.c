@@ -52,15 +52,18 @@ static uint32_t count_of(const json_t *object, const char *path)
     return count >= 1 && count < UINT32_MAX ? (uint32_t)count : 1;
 }
 
-/* What was at the path. */
+/* What was at the path. Results of earlier versions have no identity, those of infer no set. */
 static void read_set(const json_t *job, struct sweep_figures *figures)
 {
     const char *path = load_text(job, "dataset.path"), *format = load_text(job, "dataset.format");
+    const char *files = load_text(job, "dataset.identity"), *host = load_text(job, "place.host");
 
     figures->set_samples = load_number(job, "dataset.samples");
     figures->set_bytes = load_number(job, "dataset.record_bytes");
     if (path && format && isfinite(figures->set_samples) && isfinite(figures->set_bytes))
         figures->set = random_hash_text(random_hash_text(1, path), format);
+    figures->files = files && host ? random_hash_text(1, files) | 1 : 0;
+    figures->host = random_hash_text(1, host ? host : "");
 }
 
 int sweep_read_job(const json_t *document, struct sweep_figures *figures)
@@ -95,6 +98,7 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
     figures->wall_s = load_number(row, "wall_s");
     figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");
     figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
+    read_set(document, figures);
     figures->ranks = figures->nodes = 1;
     return 0;
 }

@@ -45,6 +45,16 @@ out "4 measured, 2 valid"
 out "batch-size=16: the data set has 50 samples of"
 out "and had 60 of"
 holds "$tmp/r.json" '[e["pairs"] for e in d["effects"]] == [1]'
+# Nor is one of as many samples and bytes, even with the same times.
+cp -a "$tmp/recordio" "$tmp/equal"
+try 0 "$@" --data "$tmp/equal" --batch-size 8,16 --runs 1 -o "$tmp/e"
+rm -r "$tmp/equal"
+cp -a "$tmp/recordio" "$tmp/equal"
+try 1 "$@" --data "$tmp/equal" --batch-size 8,16 --runs 2 -o "$tmp/e" --json "$tmp/e.json"
+err "iobench sweep: what is measured of it now is not valid: the files of the data set are not those of another"
+out "4 measured, 2 valid"
+out "batch-size=16: the files of the data set are not those of another measurement"
+holds "$tmp/e.json" '[e["pairs"] for e in d["effects"]] == [1]'
 # A folder of another sweep, or a foreign one.
 try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
 err "holds another sweep"
@@ -87,6 +97,12 @@ holds "$tmp/s.json" '[c["randomness"] > 0.8 for c in d["cells"]] == [True, False
 try 0 sweep infer --network lenet --size 32 --classes 10 --backend reference --data "$tmp/files" \
     --batch-size 4,8 --limit-samples 8 --memory 8m --runs 1 --warmup 0 -o "$tmp/i" --json "$tmp/i.json"
 holds "$tmp/i.json" 'all(c["samples_per_s"] > 0 for c in d["cells"])'
+cp -a "$tmp/files" "$tmp/files-now"
+mv "$tmp/files" "$tmp/files-before"
+mv "$tmp/files-now" "$tmp/files"
+try 1 sweep infer --network lenet --size 32 --classes 10 --backend reference --data "$tmp/files" \
+    --batch-size 4,8 --limit-samples 8 --memory 8m --runs 2 --warmup 0 -o "$tmp/i" --json "$tmp/i.json"
+out "4 measured, 2 valid"
 
 # ---- a launcher gets each cell's ranks and nodes; strong and weak scaling in one sweep ----
 mkdir "$tmp/bin"
