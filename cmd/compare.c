@@ -167,8 +167,8 @@ static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
 
 static bool is_told_elsewhere(const char *key)
 {
-    static const char *const keys[] = {"json",   "csv",   "label",     "against",
-                                       "paired", "turns", "order_seed"};
+    static const char *const keys[] = {"json",   "csv",   "label",      "against",
+                                       "paired", "turns", "order_seed", "identity"};
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(keys[i], key) == 0)

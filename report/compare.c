@@ -300,6 +300,24 @@ static bool makes_entry_points(const struct compare_group *group)
     return makes;
 }
 
+/* Each result of both sides with each other one: a set may be replaced between those of one side.
+ */
+static enum load_data data_of_groups(const struct compare_group *a, const struct compare_group *b)
+{
+    enum load_data data = LOAD_DATA_SAME;
+
+    for (size_t i = 0; i < a->count + b->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const enum load_data pair =
+                load_compare_data(i < a->count ? a->jobs[i] : b->jobs[i - a->count],
+                                  k < a->count ? a->jobs[k] : b->jobs[k - a->count]);
+            if (pair == LOAD_DATA_REPLACED)
+                return pair;
+            data = pair == LOAD_DATA_UNKNOWN ? pair : data;
+        }
+    return data;
+}
+
 int compare_groups(const struct compare_group *a, const struct compare_group *b,
                    struct comparison *comparison)
 {
@@ -315,6 +333,7 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
         .b_cache = cache_of(b),
         .a_makes = makes_entry_points(a),
         .b_makes = makes_entry_points(b),
+        .data = data_of_groups(a, b),
         .a_runs = count_runs(a),
         .b_runs = count_runs(b),
         .a_sittings = count_sittings(a),

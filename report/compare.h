@@ -17,6 +17,8 @@
 #include "base/paired.h"
 #include "base/stats.h"
 
+#include "report/load.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,6 +54,7 @@ struct comparison {
     const char *a_cache,
         *b_cache;          /* state before the runs; "mixed" if results differ, "": unknown */
     bool a_makes, b_makes; /* entry points, in its first epoch */
+    enum load_data data;   /* of all pairs of results, the worst */
     size_t together;       /* number of comparisons behind p_corrected */
 };
 

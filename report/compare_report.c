@@ -114,6 +114,10 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      comparison->a_makes && comparison->b_makes ? "A and B"
                      : comparison->a_makes                      ? "A"
                                                                 : "B");
+    if (comparison->data == LOAD_DATA_REPLACED)
+        words_printf(stream, "", 2,
+                     "The data set was replaced or written between the results: not all read the "
+                     "same files, though at the same path.");
     if (strcmp(comparison->a_cache, comparison->b_cache) != 0 ||
         strcmp(comparison->a_cache, "mixed") == 0)
         words_printf(stream, "", 2,
@@ -159,6 +163,10 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     json_put_text(object, "b_cache_before", *comparison->b_cache ? comparison->b_cache : NULL);
     json_object_set_new(object, "a_made_entry_points", json_boolean(comparison->a_makes));
     json_object_set_new(object, "b_made_entry_points", json_boolean(comparison->b_makes));
+    json_object_set_new(object, "same_data",
+                        comparison->data == LOAD_DATA_UNKNOWN
+                            ? json_null()
+                            : json_boolean(comparison->data == LOAD_DATA_SAME));
     json_object_set_new(object, "comparisons_together",
                         json_integer((json_int_t)comparison->together));
     for (int i = 0; i < COMPARE_FIGURES; i++) {

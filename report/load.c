@@ -115,3 +115,21 @@ const char *load_degraded(const json_t *job)
         return NULL;
     return reason && *reason ? reason : "samples were skipped";
 }
+
+static bool is_same_text(const json_t *a, const json_t *b, const char *path)
+{
+    const char *one = load_text(a, path), *other = load_text(b, path);
+
+    return one && other && strcmp(one, other) == 0;
+}
+
+enum load_data load_compare_data(const json_t *a, const json_t *b)
+{
+    if (!load_text(a, "dataset.identity") || !load_text(b, "dataset.identity"))
+        return LOAD_DATA_UNKNOWN; /* of an earlier version */
+    if (is_same_text(a, b, "dataset.identity"))
+        return LOAD_DATA_SAME;
+    return is_same_text(a, b, "dataset.path") && is_same_text(a, b, "place.host")
+               ? LOAD_DATA_REPLACED
+               : LOAD_DATA_UNKNOWN;
+}

@@ -32,4 +32,12 @@ bool load_true(const json_t *object, const char *path);
 /* Why the figures of a job may mislead though it is valid; NULL: it is not degraded. */
 const char *load_degraded(const json_t *job);
 
+/* What two jobs (or inferences) read, by dataset.identity. */
+enum load_data {
+    LOAD_DATA_UNKNOWN, /* or of several paths or hosts */
+    LOAD_DATA_SAME,    /* both read the same files */
+    LOAD_DATA_REPLACED /* other files at one path of one host */
+};
+enum load_data load_compare_data(const json_t *a, const json_t *b);
+
 #endif

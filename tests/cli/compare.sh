@@ -83,6 +83,31 @@ err "job 'other' is only in the first file"
 try 1 compare both fast --fail-if-slower 5
 err "job 'other' is only in the first file"
 
+# Files that were replaced at the path are told, by no means those of another host or path.
+reads() { # FILE NAME HOST PATH IDENTITY: FILE as NAME, with these
+    sed "s|\"dataset\": {|\"place\": {\"host\": \"$3\"}, &\"path\": \"$4\", \"identity\": \"$5\", |" "$tmp/$1" >"$tmp/$2"
+}
+reads slow first here /set 01
+reads fast again here /set 01
+reads fast replaced here /set 02
+reads fast elsewhere there /set 02
+reads fast moved here /old 02
+try 0 compare first again --json
+out '"same_data": true'
+try 0 compare first replaced --json
+out '"same_data": false'
+try 0 compare first replaced
+out "The data set was replaced or written between the results"
+no_out "identity"
+try 0 compare first again : fast
+no_out "replaced or written"
+try 0 compare first : again replaced
+out "The data set was replaced or written between the results"
+for file in elsewhere moved fast; do
+    try 0 compare first $file --json
+    out '"same_data": null'
+done
+
 # Alternating runs of one session: pairs.
 SITTING=same
 result before true 1000 1010 990 1005 1020
