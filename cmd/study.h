@@ -102,6 +102,7 @@ struct study_run {
     char *reason; /* why it was not run, or its figures are in doubt; NULL: none */
     double seconds;
     bool is_kept; /* kept from an earlier call */
+    json_t *read; /* what its jobs read, as told to load_compare_data(); NULL: not done */
 };
 
 struct study_plan {

@@ -501,6 +501,7 @@ void study_plan_release(struct study_plan *plan)
         struct study_run *run = &plan->runs[i];
         release_command(&run->command);
         free(run->reason);
+        json_decref(run->read);
         release_words(run->launcher);
         free(run->launch);
         free(run->also);

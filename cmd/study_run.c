@@ -4,6 +4,7 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
@@ -99,20 +100,72 @@ static bool fits(const struct study_plan *plan, const json_t *document)
            is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
 }
 
+/* ---- results ---- */
+
+static void set_reason(struct study_run *run, const char *reason)
+{
+    free(run->reason);
+    run->reason = strdup(reason);
+}
+
+static json_t *load_result(const struct study_run *run)
+{
+    char *text = NULL;
+    size_t bytes;
+    json_t *document = NULL;
+
+    if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
+        document = load_any(run->path, text, bytes);
+    free(text);
+    return document;
+}
+
+/* Keep what a job read. */
+static void add_read(struct study_run *run, const json_t *job)
+{
+    json_t *read = json_object(), *place = json_object();
+
+    json_put_text(place, "host", load_text(job, "place.host"));
+    json_object_set_new(read, "place", place);
+    json_object_set(read, "dataset", json_object_get(job, "dataset"));
+    json_array_append_new(run->read, read);
+}
+
+/* Read from a result what it read, and why it should not be trusted. */
+static bool read_doubts(struct study_run *run)
+{
+    json_t *document = load_result(run);
+    const json_t *jobs = json_object_get(document, "jobs"); /* of infer: none */
+    const char *invalid = NULL, *degraded = NULL;
+
+    json_decref(run->read);
+    run->read = json_array();
+    for (size_t i = 0; i < (jobs ? json_array_size(jobs) : 1); i++) {
+        const json_t *job = jobs ? json_array_get(jobs, i) : document;
+        invalid = invalid ? invalid : load_text(job, "invalid_reason");
+        degraded = degraded ? degraded : load_degraded(job);
+        add_read(run, job);
+    }
+    if (invalid || degraded)
+        set_reason(run, invalid ? invalid : degraded);
+    const bool is_whole = document && !invalid;
+    json_decref(document);
+    return is_whole;
+}
+
+/* ---- those of earlier calls ---- */
+
 /* Take over a result if its record says that this command ended. */
 static void take_over_run(struct study_run *run, const json_t *record)
 {
-    const char *reason = load_text(record, "reason");
-
     if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
         !is_same(load_text(record, "command"), run->command.shown) ||
         !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done") ||
-        !file_exists(run->path))
+        !read_doubts(run))
         return;
     run->state = STUDY_DONE;
     run->is_kept = true;
     run->seconds = load_number(record, "seconds");
-    run->reason = reason ? strdup(reason) : NULL;
 }
 
 /* Reuse the results of an earlier call with the same commands. */
@@ -154,10 +207,8 @@ static int make_set(struct carrying *carrying, struct study_set *set)
 {
     struct child_result result;
     char text[sizeof carrying->line.last];
-
-    if (study_set_exists(set))
-        return 0;
     int code = folder_make_parent(set->path);
+
     if (code)
         return code;
     snprintf(text, sizeof text, "making the data set %s", set->name);
@@ -168,31 +219,31 @@ static int make_set(struct carrying *carrying, struct study_set *set)
     return code > 0 ? 0 : code;
 }
 
-static void set_reason(struct study_run *run, const char *reason)
+static bool is_replaced(const struct study_run *run, const struct study_run *other)
 {
-    free(run->reason);
-    run->reason = strdup(reason);
+    size_t i, k;
+    const json_t *one, *another;
+
+    json_array_foreach(run->read, i, one)
+        json_array_foreach(other->read, k, another) if (load_compare_data(one, another) ==
+                                                        LOAD_DATA_REPLACED) return true;
+    return false;
 }
 
-/* Read from a result why it should not be trusted. */
-static bool read_doubts(struct study_run *run)
+/* Figures of two sets at one path are not compared: a study that goes on may find another one. */
+static void check_sets(const struct study_plan *plan, struct study_run *run)
 {
-    char *text = NULL;
-    size_t bytes;
-    json_t *document = NULL;
-
-    if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
-        document = load_any(run->path, text, bytes);
-    free(text);
-    const json_t *jobs = json_object_get(document, "jobs"); /* of infer: none */
-    const json_t *job = jobs ? json_array_get(jobs, 0) : document;
-    const char *invalid = load_text(job, "invalid_reason");
-    const char *degraded = load_degraded(job);
-    if (invalid || degraded)
-        set_reason(run, invalid ? invalid : degraded);
-    const bool is_whole = document && !invalid;
-    json_decref(document);
-    return is_whole;
+    for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
+        const struct study_run *other = &plan->runs[i];
+        if (other == run || other->state != STUDY_DONE || !is_replaced(run, other))
+            continue;
+        char *reason = file_format_path("it read another data set than %s at the same path: it was "
+                                        "replaced or written; name another folder with -o",
+                                        other->name);
+        run->state = STUDY_FAILED;
+        set_reason(run, reason ? reason : "its data set was replaced");
+        free(reason);
+    }
 }
 
 /* Identifies the file: a new result replaces the old one of that name. */
@@ -215,6 +266,7 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
         return status;
     const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
     run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
+    check_sets(carrying->plan, run);
     if (status == COMMAND_USAGE) /* the last line is only a hint */
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
@@ -270,18 +322,59 @@ static void prepare_mpi(void)
         setenv(settings[i][0], settings[i][1], 0);
 }
 
-/* Make the sets of the runs that are due. */
-static int make_sets(struct carrying *carrying)
+/* Results of a set that was made again are not of its files. Returns whether there are any. */
+static bool renew_results(struct carrying *carrying, size_t set)
 {
     struct study_plan *plan = carrying->plan;
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
+        if (run->state != STUDY_DONE || !(run->sets >> set & 1))
+            continue;
+        free(run->reason);
+        run->reason = NULL;
+        run->state = STUDY_DUE;
+        run->is_kept = false;
+        count++;
+    }
+    line_clear(&carrying->line);
+    if (count)
+        fprintf(stderr,
+                "iobench study: data set %s was gone and is made again: its %zu result%s measured "
+                "again\n",
+                escape_shown(plan->sets[set].name), count, count == 1 ? " is" : "s are");
+    return count > 0;
+}
+
+/* Make the sets of the runs that are due. Returns 1 if that makes others due, 0 or -errno. */
+static int make_due_sets(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    bool more_due = false;
     uint32_t due = 0;
     int code = 0;
 
     for (size_t i = 0; i < plan->run_count; i++)
         due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
-    for (size_t i = 0; i < plan->set_count && code == 0; i++)
-        if (due >> i & 1)
-            code = make_set(carrying, &plan->sets[i]);
+    for (size_t i = 0; i < plan->set_count && code == 0; i++) {
+        struct study_set *set = &plan->sets[i];
+        if (!(due >> i & 1) || set->lack || study_set_exists(set))
+            continue;
+        code = make_set(carrying, set);
+        if (code == 0 && !set->lack)
+            more_due |= renew_results(carrying, i);
+    }
+    return code ? code : more_due;
+}
+
+static int make_sets(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    int code;
+
+    while ((code = make_due_sets(carrying)) > 0)
+        ;
     for (size_t i = 0; i < plan->run_count; i++) {
         struct study_run *run = &plan->runs[i];
         const char *lack = study_lacking_set(plan, run);

@@ -106,6 +106,35 @@ for change in '(.runs[] | select(.name == "a 2") | .command) = "run"' '.build = 
     [ "$(stat -c %i mine/a-2.json)" != "$kept" ] || die "taken over despite $change"
 done
 
+# Another set at the path of one is not mixed in, even if nothing but its files are others. One that is
+# gone is made again, and its results are measured again.
+sed '/^\[run gone/,/^command/d; /^second/d' mine.ini >sets.ini
+sets() { "$IOBENCH" study ./sets.ini -o of-sets --sets sets "$@"; }
+expect 0 sets
+set=$(echo sets/set-*)
+cp -a "$set" copy
+mv "$set" former
+mv copy "$set"
+rm of-sets/a-2.json
+expect 1 sets
+says "a 2: it read another data set than a 1 at the same path: it was replaced or written"
+says "Not shown here: no run a 2."
+rm -r "$set"
+kept=$(stat -c %i of-sets/a-1.json)
+expect 0 sets
+says "data set set was gone and is made again: its 1 result is measured again" "The second has 2 runs."
+[ "$(stat -c %i of-sets/a-1.json)" != "$kept" ] || die "a result of other files is kept"
+expect 0 sets
+case $out in *"made again"*) die "measured again" ;; esac
+
+# Each job of a result may be in doubt, not the first alone.
+"$IOBENCH" pack synthetic:count=8,mean=6k bad --format files >log 2>&1 || die "no set: $(cat log)"
+file=$(find bad -name '*.jpg' | head -n 1)
+head -c 500 "$file" >short && cat short >"$file"
+sed -e '/^\[run gone/,$d' -e "s|^command=.*|& --against '--data $PWD/bad --decode jpeg --on-error skip'|" mine.ini >doubts.ini
+expect 0 "$IOBENCH" study ./doubts.ini -o doubts
+says "2 runs: " "skipped"
+
 # After a rebuild a study trains again: the weights of the earlier build are in its folder.
 if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/studies/*.ini | grep 'command=train' | grep -v -- '--restart'); then
     die "keeps old weights: $out"
