@@ -22,8 +22,9 @@ const char *summary_limit_name(enum result_limit limit)
     static const char *const names[] = {
         [RESULT_LIMIT_STORAGE] = "storage",       [RESULT_LIMIT_DECODE] = "decode",
         [RESULT_LIMIT_UPLOAD] = "upload",         [RESULT_LIMIT_TRAINER] = "trainer",
-        [RESULT_LIMIT_EXCHANGE] = "exchange",     [RESULT_LIMIT_HARNESS] = "harness",
+        [RESULT_LIMIT_EXCHANGE] = "exchange",     [RESULT_LIMIT_ORDER] = "order",
         [RESULT_LIMIT_PAGE_CACHE] = "page_cache", [RESULT_LIMIT_RATE] = "rate",
+        [RESULT_LIMIT_HARNESS] = "harness",
     };
 
     return names[limit];
@@ -186,6 +187,7 @@ static void make_shares(const struct result *result, const struct result_epoch *
         .trainer_upload = share(all->upload_ns, wall),
         .trainer_compute = share(all->compute_ns, wall),
         .trainer_exchange = share(all->exchange_ns, wall),
+        .trainer_order = share(all->order_ns, wall),
     };
 }
 
@@ -249,6 +251,13 @@ static void make_limit(const struct result *result, const struct totals *totals,
     case RESULT_LIMIT_EXCHANGE:
         snprintf(text, size, "gradient exchange between ranks: %.0f%% of the time, compute %.0f%%",
                  shares->trainer_exchange, shares->trainer_compute);
+        break;
+    case RESULT_LIMIT_ORDER:
+        snprintf(
+            text, size,
+            "the sample order, not storage: the trainer waited %.0f%% of the time until it was "
+            "made",
+            shares->trainer_order);
         break;
     case RESULT_LIMIT_HARNESS:
         snprintf(text, size,

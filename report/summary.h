@@ -24,6 +24,7 @@ struct summary_shares {
     double loader_storage, loader_memory;                        /* of the loader's wall time */
     double decode_input, decode_slot, decode_busy, decode_hints; /* of the decode threads' */
     double trainer_input, trainer_upload, trainer_compute, trainer_exchange; /* of the trainer's */
+    double trainer_order; /* of the trainer's; a part of trainer_input */
 };
 
 struct summary {

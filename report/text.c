@@ -219,8 +219,10 @@ static void print_feeds(const struct text_page *page)
                              ? ", from the page cache"
                              : "";
     print_entry(page, "Feeds", "%s%s training ResNet-50%s%s%s [1]",
-                summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
-                summary->decodes ? "" : ", if something else decodes", source,
+                summary->limit == RESULT_LIMIT_TRAINER || summary->limit == RESULT_LIMIT_ORDER
+                    ? "at least "
+                    : "",
+                text, summary->decodes ? "" : ", if something else decodes", source,
                 page->result->job->order.ranks > page->result->ranks ? ", only this rank" : "");
 }
 

@@ -21,7 +21,8 @@ void account_begin(struct account *account, struct result_epoch *epoch)
     account->epoch = epoch;
     getrusage(RUSAGE_SELF, &account->usage);
     clock_moment(&account->start);
-    epoch->start_ns = clock_now_ns();
+    epoch->start_ns = account->idle_ns = clock_now_ns();
+    account->waited_ns = account->order_ns = 0;
     account->pauses = pauses_count();
     account->taken = (struct pace){0};
     pace_add(&account->taken, epoch->start_ns, 0);
@@ -103,6 +104,7 @@ void account_end(struct account *account)
         epoch->requests = loader.requests;
         epoch->request_bytes = loader.request_bytes;
         epoch->shuffle_ns = loader.plan_ns;
+        epoch->order_ns = loader.plan_ns < account->order_ns ? loader.plan_ns : account->order_ns;
         epoch->storage_idle_ns = loader.idle_ns;
         add_reads(account, &loader);
         if (loader.read_end_ns)
@@ -128,9 +130,26 @@ void account_batch(struct account *account, const struct batch *batch, uint64_t 
     meter_add(account->meter, METER_TRAINED_COUNT, batch->count);
 }
 
-void account_step_begin(struct account *account, uint64_t now_ns)
+void account_idle(struct account *account, uint64_t now_ns)
 {
+    account->waited_ns += now_ns - account->idle_ns;
+    meter_add(account->meter, METER_TRAINER_BATCH_NS, now_ns - account->idle_ns);
+    account->idle_ns = now_ns;
+}
+
+void account_order(struct account *account, uint64_t now_ns)
+{
+    account_idle(account, now_ns);
+    account->order_ns = account->waited_ns;
+}
+
+uint64_t account_step_begin(struct account *account, uint64_t now_ns)
+{
+    account_idle(account, now_ns);
+    const uint64_t waited_ns = account->waited_ns;
+    account->waited_ns = 0;
     account->step_ns = now_ns;
+    return waited_ns;
 }
 
 void account_step_goes_on(struct account *account, uint64_t now_ns)
@@ -169,4 +188,9 @@ void account_step(struct account *account, const struct trainer_times *times)
         epoch->first_compute_ns = times->compute_ns;
     tell_busy(account,
               times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
+}
+
+void account_step_end(struct account *account, uint64_t now_ns)
+{
+    account->idle_ns = now_ns;
 }

@@ -36,6 +36,9 @@ struct account {
     uint64_t open_wait_ns, hints_ns; /* likewise */
     uint64_t pauses;                 /* of the process, before */
     struct pace taken;               /* samples taken by the trainer over time */
+    uint64_t idle_ns;                /* the trainer is idle since, as far as it is on the meter */
+    uint64_t waited_ns;              /* idle before the step to come */
+    uint64_t order_ns;               /* of that for the epoch's order */
     uint64_t step_ns;                /* until when the step under way is on the meter; 0: none is */
     uint64_t told_ns;                /* on the meter, of steps whose times are not known yet */
 };
@@ -44,12 +47,20 @@ struct account {
 void account_begin(struct account *account, struct result_epoch *epoch);
 /* Count a batch that the trainer took at taken_ns and whose step has ended or begun. */
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
-/* The trainer begins a step, and is still at it: a meter that learned of steps when they end would
- * show a long one as neither wait nor work. */
-void account_step_begin(struct account *account, uint64_t now_ns);
+/* An epoch's clock runs from its start to the end of its last step, and the trainer is at a step or
+ * idle: it waits for the epoch's order, for a batch, or for what the host does between two steps.
+ * account_idle(): it still is. A meter that learned of waits and steps when they end would show a
+ * long one as neither wait nor work. */
+void account_idle(struct account *account, uint64_t now_ns);
+/* The trainer may know the epoch's order now. */
+void account_order(struct account *account, uint64_t now_ns);
+/* The trainer begins a step, and is still at it. Returns the time that it was idle before. */
+uint64_t account_step_begin(struct account *account, uint64_t now_ns);
 void account_step_goes_on(struct account *account, uint64_t now_ns);
 /* Add the times of a step, or of an earlier step that ended later than its call. */
 void account_step(struct account *account, const struct trainer_times *times);
+/* The call of a step returned: the trainer is idle again. */
+void account_step_end(struct account *account, uint64_t now_ns);
 /* Stop the epoch's clock. */
 void account_stop(struct account *account);
 /* Returns 0, or -EPROTO if the clock was set or the machine slept, which makes every rate wrong. */

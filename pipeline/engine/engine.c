@@ -34,7 +34,6 @@ struct engine {
     uint32_t workers;
     struct resume_point resume;
     struct account account;
-    uint64_t waited_ns;  /* time spent waiting for the next batch so far */
     uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
@@ -330,30 +329,29 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
     const struct result_epoch *epoch = ticking->epoch;
     struct batch batch;
     struct trainer_times times;
-    uint64_t start_ns = clock_now_ns();
+    struct account *account = &engine->account;
 
     int code = batches_take(engine->batches, &batch);
-    uint64_t taken_ns = clock_now_ns();
-    engine->waited_ns += taken_ns - start_ns;
-    meter_add(engine->config.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
-    if (code <= 0)
+    const uint64_t taken_ns = clock_now_ns();
+    if (code <= 0) {
+        account_idle(account, taken_ns);
         return code;
+    }
     struct trainer_batch given = {.rows = batch.rows,
                                   .labels = batch.labels,
                                   .count = batch.count,
                                   .epoch = epoch->epoch,
                                   .step = batch.step,
                                   .last = epoch->batches + 1 == batches,
-                                  .waited_ns = engine->waited_ns,
+                                  .waited_ns = account_step_begin(account, taken_ns),
                                   .ready_ns = batch.ready_ns,
                                   .tick = tick,
                                   .tick_context = ticking};
-    engine->waited_ns = 0;
-    account_step_begin(&engine->account, taken_ns);
     code = trainer_step(&engine->trainer, &given, &times);
+    account_step_end(account, engine->trainer.ops->step ? clock_now_ns() : taken_ns);
     batches_give(engine->batches);
-    account_step(&engine->account, &times);
-    account_batch(&engine->account, &batch, taken_ns);
+    account_step(account, &times);
+    account_batch(account, &batch, taken_ns);
     return code;
 }
 
@@ -392,9 +390,8 @@ static int wait_for_order(struct engine *engine, struct ticking *ticking)
     int made, code = 0;
 
     do {
-        const uint64_t start_ns = clock_now_ns();
         made = batches_wait_epoch(engine->batches, number, &ticking->draws);
-        meter_add(engine->config.meter, METER_TRAINER_BATCH_NS, clock_now_ns() - start_ns);
+        account_order(&engine->account, clock_now_ns());
         code = made == 0 ? tick(ticking) : 0;
     } while (made == 0 && code == 0);
     return made < 0 ? made : code;
@@ -406,10 +403,11 @@ static int take_batches(struct engine *engine, struct ticking *ticking)
     const uint64_t batches = (ticking->draws + batch_size - 1) / batch_size;
     int code = 0;
 
+    /* No tick after the last step, where the epoch's clock stops. */
     while (code == 0 && ticking->epoch->batches < batches) {
-        code = take_and_train(engine, ticking, batches);
+        code = tick(ticking);
         if (code == 0)
-            code = tick(ticking);
+            code = take_and_train(engine, ticking, batches);
     }
     return code ? code : finish_steps(engine);
 }
@@ -425,7 +423,6 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     int code = begin(hooks, epoch, 0);
     if (code)
         return code;
-    engine->waited_ns = 0;
     account_begin(&engine->account, epoch);
     begin_reads(engine, epoch, last);
     ticking.next_ns = epoch->start_ns + tick_ns;

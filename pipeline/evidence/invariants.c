@@ -89,6 +89,9 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
     at_most(&check, "decoders waited, s:",
             seconds(waits->decode_input_ns + waits->decode_slot_ns + waits->decode_hints_ns),
             "their threads had, s:", seconds(workers * epoch->wall_ns));
+    /* Until its first batch the trainer has nothing to do, whatever that batch waits for. */
+    at_most(&check, "the first batch came after, s:", seconds(epoch->first_batch_ns),
+            "the trainer waited", seconds(epoch->wait_ns) * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
     check_times(&check, epoch);
     return check.code;
 }

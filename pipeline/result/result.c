@@ -92,6 +92,8 @@ static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32
 
     if (!reads)
         return RESULT_LIMIT_HARNESS;
+    if (epoch->order_ns * 2 > epoch->wait_ns)
+        return RESULT_LIMIT_ORDER;
     return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
 }
 
@@ -147,6 +149,7 @@ static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIEL
                                 FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
                                 FIELD(digest_sum),   FIELD(met_ns),         FIELD(pauses)};
 static const size_t times[] = {FIELD(shuffle_ns),
+                               FIELD(order_ns),
                                FIELD(read_head_ns),
                                FIELD(read_rest_ns),
                                FIELD(steady_ns),

@@ -78,6 +78,7 @@ enum result_limit {
     RESULT_LIMIT_UPLOAD,  /* copying batches to a device */
     RESULT_LIMIT_TRAINER, /* compute on a CPU or GPU */
     RESULT_LIMIT_EXCHANGE,
+    RESULT_LIMIT_ORDER,   /* making the sample order */
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
@@ -93,6 +94,7 @@ struct result_epoch {
     uint64_t requests;
     uint64_t start_ns, wall_ns;         /* start on the monotonic clock */
     uint64_t shuffle_ns;                /* creating the sample order */
+    uint64_t order_ns;                  /* the part of it for which the trainer waited */
     uint64_t storage_idle_ns;           /* storage was idle since the previous epoch */
     uint64_t read_head_ns;              /* reading the first quarter of the bytes; 0: unknown */
     uint64_t read_rest_ns;              /* reading the other three */
@@ -296,9 +298,9 @@ double result_epoch_head_ratio(const struct result_epoch *epoch);
 /* Return the bottleneck of an epoch: the longest of the trainer's waits for batches, uploads and
  * exchange. The first two count only if they take at least 5% of the time, since a stage that keeps
  * up costs nothing; the exchange counts only if longer than compute, which hides it. Otherwise
- * compute is the bottleneck, if there is any. A wait for batches is a wait for decoding if the
- * decode threads were busy more than half of the time, else for storage, or for the program itself
- * if nothing is read. */
+ * compute is the bottleneck, if there is any. A wait for batches is a wait for the sample order if
+ * more than half of it was, for decoding if the decode threads were busy more than half of the
+ * time, else for storage, or for the program itself if nothing is read. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
 /* Replace a storage bottleneck by the page cache or --limit-rate where that is the cause. Call once

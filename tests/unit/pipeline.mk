@@ -8,6 +8,10 @@ UNIT_TESTS += tests/unit/test_waits
 tests_unit_test_waits_SOURCES = tests/unit/test_waits.c tests/unit/unit.h
 tests_unit_test_waits_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_parts
+tests_unit_test_parts_SOURCES = tests/unit/test_parts.c tests/unit/unit.h
+tests_unit_test_parts_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_window
 tests_unit_test_window_SOURCES = tests/unit/test_window.c tests/unit/unit.h
 tests_unit_test_window_LDADD = $(UNIT_LIBS)

@@ -36,6 +36,7 @@ static struct result_epoch epoch_of(uint64_t number, uint64_t samples, uint64_t 
                                  .upload_ns = S(0.1),
                                  .exchange_ns = S(0.1),
                                  .update_ns = S(0.05),
+                                 .first_batch_ns = S(0.25),
                                  .first_step_ns = S(0.5),
                                  .first_compute_ns = S(0.25),
                                  .waits = {.loader_storage_ns = S(1),
@@ -122,6 +123,7 @@ static void a_broken_epoch_is_told(void **unused)
     BREAK(waits.loader_storage_ns, S(1.1), "the loader waited, s: 2.1, but the epoch took 2");
     BREAK(waits.loader_memory_ns, S(1.2), "the loader waited, s: 2.2, but the epoch took 2");
     BREAK(wait_ns, S(0.6), "the trainer's parts add up to, s: 2.1, but the epoch took");
+    BREAK(first_batch_ns, S(0.51), "first batch came after, s: 0.51, but the trainer waited 0.506");
     BREAK(compute_ns, S(2), "add up to, s: 2.75, but the epoch took");
     BREAK(upload_ns, S(0.2), "add up to");
     BREAK(exchange_ns, S(0.2), "add up to");

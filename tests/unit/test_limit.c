@@ -56,6 +56,25 @@ static void the_longest_wait_is_the_limit(void **unused)
     }
 }
 
+/* A wait is for the sample order if more than half of it was. */
+static void a_late_order_is_the_limit(void **unused)
+{
+    struct result_epoch epoch = {.wall_ns = UINT64_C(1000) * MS,
+                                 .wait_ns = UINT64_C(300) * MS,
+                                 .order_ns = UINT64_C(150) * MS,
+                                 .compute_ns = UINT64_C(700) * MS};
+
+    (void)unused;
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_STORAGE);
+    epoch.order_ns++;
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_ORDER);
+    epoch.waits.decode_busy_ns = UINT64_C(3900) * MS; /* with records of the epoch before */
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_ORDER);
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, false), RESULT_LIMIT_HARNESS);
+    epoch.wait_ns = epoch.order_ns = UINT64_C(49) * MS; /* of little effect */
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_TRAINER);
+}
+
 /* On a CPU nothing is uploaded: even an epoch of zero length is not limited by uploads. */
 static void no_upload_is_no_limit(void **unused)
 {
@@ -182,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_wait_is_the_limit),
+        cmocka_unit_test(a_late_order_is_the_limit),
         cmocka_unit_test(no_upload_is_no_limit),
         cmocka_unit_test(storage_is_not_blamed_for_others),
     };

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of an epoch add up to its time: whatever the trainer is idle for, before the first
+ * batch or between two steps, is in wait_ns. What takes long is made long by sleeps.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/option.h"
+#include "pipeline/engine/account.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/evidence/invariants.h"
+
+enum { RECORDS = 80, RECORD_BYTES = 4096, EPOCHS = 2, TRIES = 50 };
+
+/* Longer than a look at a wait, so that hooks are called. */
+static const uint64_t ORDER_NS = 250000000, HOOK_NS = 120000000, STEP_NS = 30000000;
+
+/* ---- a shuffle whose order takes long ---- */
+
+static const struct shuffle_ops *quick;
+
+static int begin_slowly(void *state, uint64_t epoch)
+{
+    clock_sleep_ns(ORDER_NS);
+    return quick->begin(state, epoch);
+}
+
+/* ---- a trainer that knows how long its steps took ---- */
+
+static int step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    (void)state, (void)batch;
+    clock_sleep_ns(STEP_NS);
+    times->compute_ns = clock_now_ns() - start_ns;
+    return 0;
+}
+
+static const struct trainer_ops stepping = {.plugin = {.name = "stepping"}, .step = step};
+
+/* ---- a hook that takes long ---- */
+
+static int linger(void *context, const struct result_epoch *epoch, uint64_t draws)
+{
+    (void)context, (void)epoch, (void)draws;
+    clock_sleep_ns(HOOK_NS);
+    return 0;
+}
+
+/* ---- the epochs ---- */
+
+static struct catalog *make_catalog(void)
+{
+    const struct store_status status = {.bytes = RECORDS * RECORD_BYTES};
+    struct catalog *catalog = catalog_create("set", "files");
+
+    assert_int_equal(catalog_begin_shard(catalog, "set/shard", &status, 0), 0);
+    for (uint64_t i = 0; i < RECORDS; i++)
+        assert_int_equal(catalog_add(catalog, i * RECORD_BYTES, RECORD_BYTES), 0);
+    assert_int_equal(catalog_seal(catalog), 0);
+    return catalog;
+}
+
+static void set(struct job *job, const char *name, const char *value)
+{
+    if (option_set(job_options, job, name, value, "test"))
+        fail_msg("%s", fail_reason());
+}
+
+/* trainer: NULL for `stepping`. */
+static void run(const char *trainer, const char *overlap, struct result_epoch *epochs)
+{
+    const struct engine_hooks hooks = {.tick = linger};
+    struct trainer own = {.ops = &stepping};
+    struct catalog *catalog = make_catalog();
+    struct result result = {.valid = true};
+    struct result_run run = {.epochs = epochs};
+    struct job_plugins plugins = {0};
+    struct shuffle_ops slow;
+    struct job job = {0};
+
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    set(&job, "reader", "null");
+    set(&job, "shuffle", "epoch");
+    set(&job, "decode", "none");
+    set(&job, "batch-size", "8");
+    set(&job, "threads", "1");
+    set(&job, "memory", "64m");
+    set(&job, "overlap-epochs", overlap);
+    set(&job, "trainer", trainer ? trainer : "none");
+    if (job_choose(&job, &plugins))
+        fail_msg("%s", fail_reason());
+    quick = (const struct shuffle_ops *)(const void *)plugins.shuffle.plugin;
+    slow = *quick;
+    slow.begin = begin_slowly;
+    plugins.shuffle.plugin = &slow.plugin;
+    const struct engine_config site = {
+        .job = &job, .plugins = &plugins, .catalog = catalog, .trainer = trainer ? NULL : &own};
+    struct engine *engine;
+    if (engine_create(&site, &result, &engine) || engine_run(engine, EPOCHS, &hooks, &run, &result))
+        fail_msg("%s", fail_reason());
+    engine_destroy(engine);
+    plugins.shuffle.plugin = &quick->plugin;
+    job_release(&plugins);
+    option_release(job_options, &job);
+    catalog_destroy(catalog);
+}
+
+static uint64_t sum_ns(const struct result_epoch *epoch)
+{
+    uint64_t sum = 0;
+
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        sum += result_epoch_phase_ns(epoch, (enum result_phase)phase);
+    return sum;
+}
+
+/* Each try: parts are at most the whole. A machine that stops this thread between two looks at the
+ * clock gets further tries; what is left out always is left out in all of them. */
+static void parts_add_up(const char *trainer, const char *overlap)
+{
+    uint64_t left_ns = UINT64_MAX;
+    int tries = 0;
+
+    while (left_ns > STEP_NS / 2 && tries++ < TRIES) {
+        struct result_epoch epochs[EPOCHS] = {0};
+        run(trainer, overlap, epochs);
+        left_ns = 0;
+        for (int i = 0; i < EPOCHS; i++) {
+            const struct result_epoch *epoch = &epochs[i];
+            assert_true(sum_ns(epoch) <= epoch->wall_ns);
+            assert_true(epoch->wait_ns >= epoch->first_batch_ns);
+            assert_true(epoch->waits.trainer_input_ns == epoch->wait_ns);
+            if (epoch->wall_ns - sum_ns(epoch) > left_ns)
+                left_ns = epoch->wall_ns - sum_ns(epoch);
+        }
+        assert_true(epochs[0].order_ns >= ORDER_NS && epochs[0].order_ns <= epochs[0].wait_ns);
+        assert_int_equal(epochs[0].limit, RESULT_LIMIT_HARNESS);
+    }
+    if (left_ns > STEP_NS / 2)
+        fail_msg("trainer %s, overlap %s: %.3f s of an epoch are in no part of it",
+                 trainer ? trainer : "of a job", overlap, (double)left_ns * 1e-9);
+}
+
+static void parts_of_a_run_add_up(void **unused)
+{
+    (void)unused;
+    parts_add_up("none", "no");
+    parts_add_up("none", "yes");
+}
+
+static void parts_of_a_replay_add_up(void **unused)
+{
+    (void)unused;
+    parts_add_up("replay:rate=250", "no");
+    parts_add_up("replay:rate=250", "yes");
+}
+
+/* As networks are, by `run` and `train`. */
+static void parts_of_a_job_with_its_own_trainer_add_up(void **unused)
+{
+    (void)unused;
+    parts_add_up(NULL, "no");
+    parts_add_up(NULL, "yes");
+}
+
+/* ---- by hand ---- */
+
+static void expect_waited(const struct meter *meter, uint64_t ns)
+{
+    assert_int_equal(counter_get(&meter->counts[METER_TRAINER_BATCH_NS]), ns);
+}
+
+static void idle_time_is_waited_time(void **unused)
+{
+    struct meter meter = {0};
+    struct account account = {.meter = &meter, .idle_ns = 1000};
+
+    (void)unused;
+    account_order(&account, 1300); /* not yet made */
+    account_order(&account, 1400);
+    expect_waited(&meter, 400);
+    account_idle(&account, 1700); /* no batch yet */
+    assert_int_equal(account_step_begin(&account, 2000), 1000);
+    assert_int_equal(account.order_ns, 400);
+    expect_waited(&meter, 1000);
+    account_step_end(&account, 5000);
+    account_idle(&account, 5100);
+    assert_int_equal(account_step_begin(&account, 5250), 250);
+    expect_waited(&meter, 1250);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_a_run_add_up),
+        cmocka_unit_test(parts_of_a_replay_add_up),
+        cmocka_unit_test(parts_of_a_job_with_its_own_trainer_add_up),
+        cmocka_unit_test(idle_time_is_waited_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
