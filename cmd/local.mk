@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/foreign_job.c cmd/foreign_job.h \
 	cmd/jobfile.c cmd/jobfile.h \
-	cmd/ramp_search.c cmd/ramp_search.h \
+	cmd/ramp_point.c cmd/ramp_point.h cmd/ramp_search.c cmd/ramp_search.h \
 	cmd/sweep_figures.c cmd/sweep_figures.h cmd/sweep_plan.c cmd/sweep_plan.h
 
 bin_PROGRAMS += iobench

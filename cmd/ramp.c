@@ -95,32 +95,6 @@ static uint64_t samples_of(const struct ramp *ramp, struct ramp_step step)
     return limit && limit < samples ? limit : samples;
 }
 
-static struct ramp_point point_of(struct ramp *ramp, struct ramp_step step,
-                                  const struct result_run *run)
-{
-    const struct result_epoch *epoch = &run->epochs[0];
-    const struct histogram *late = &run->batch_late_ns;
-    const double seconds = (double)(epoch->wall_ns - epoch->first_batch_ns) * 1e-9;
-    struct ramp_point point = {
-        .load = step.load,
-        .preview = step.preview,
-        .offered_samples_per_s = (double)epoch->samples / (double)epoch->nominal_ns * 1e9,
-        .samples_per_s = (double)epoch->samples / seconds,
-        .bytes_per_s = (double)epoch->record_bytes / seconds,
-        .batches = late->count,
-        .late_p50_ns = histogram_quantile(late, 0.5),
-        .late_p99_ns = histogram_quantile(late, 0.99),
-        .late_max_ns = histogram_quantile(late, 1),
-        .cache = run->cold.state,
-        .limit = epoch->limit,
-    };
-
-    ramp->step_ns = (double)epoch->nominal_ns / (double)epoch->batches * step.load;
-    point.stall_percent = 100 * (double)point.late_p99_ns / ramp->step_ns;
-    point.holds = point.stall_percent < ramp->settings->limit_percent;
-    return point;
-}
-
 static void note_degraded(struct ramp *ramp, const struct result *result)
 {
     const uint64_t skipped = result->runs[0].epochs[0].skipped;
@@ -142,7 +116,8 @@ static int take(struct ramp *ramp, struct ramp_step step, const struct result *r
                     "rank; use a smaller --batch-size or a larger data set",
                     (unsigned long long)result->records,
                     (unsigned long long)ramp->settings->job.batch_size);
-    ramp->points[ramp->count++] = point_of(ramp, step, &result->runs[0]);
+    ramp->points[ramp->count++] =
+        ramp_point_of(step, &result->runs[0], ramp->settings->limit_percent, &ramp->step_ns);
     ramp->records = result->records;
     snprintf(ramp->data, sizeof ramp->data, "%s", result->data);
     snprintf(ramp->format, sizeof ramp->format, "%s", result->format);

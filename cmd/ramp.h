@@ -6,8 +6,8 @@
 #define IOBENCH_CMD_RAMP_H
 
 #include "cmd/line.h"
+#include "cmd/ramp_point.h"
 #include "cmd/ramp_search.h"
-#include "pipeline/result/result.h"
 #include "pipeline/settings/job.h"
 
 struct ramp_settings {
@@ -15,17 +15,6 @@ struct ramp_settings {
     double from, to, limit_percent, precision_percent;
     uint64_t runs, duration_ns;
     char *plot;
-};
-
-/* One run at one load. */
-struct ramp_point {
-    double load, offered_samples_per_s, samples_per_s, bytes_per_s;
-    uint64_t batches; /* measured, after the warm-up */
-    uint64_t late_p50_ns, late_p99_ns, late_max_ns;
-    double stall_percent; /* p99 of lateness over the step time of one trainer */
-    bool holds, preview;
-    enum result_cache cache;
-    enum result_limit limit;
 };
 
 struct ramp {

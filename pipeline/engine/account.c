@@ -120,6 +120,10 @@ void account_batch(struct account *account, const struct batch *batch, uint64_t 
     if (epoch->batches++ == 0) {
         epoch->first_batch_ns = taken_ns - epoch->start_ns;
         epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
+    } else {
+        epoch->paced_samples += batch->account.samples;
+        epoch->paced_bytes += batch->account.record_bytes;
+        epoch->paced_ns = taken_ns - epoch->start_ns - epoch->first_batch_ns;
     }
     epoch->samples += batch->account.samples;
     epoch->skipped += batch->account.skipped;

@@ -217,12 +217,14 @@ static void merge_epochs(const struct result_epoch *const *each, const struct re
             slowest = each[i];
     }
     result_epoch_average(merged, count);
-    merged->first_batch_ns = 0;
+    merged->first_batch_ns = merged->paced_ns = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (each[i]->steady_ns == 0)
             merged->steady_samples = merged->steady_ns = 0;
         if (each[i]->first_batch_ns > merged->first_batch_ns)
             merged->first_batch_ns = each[i]->first_batch_ns;
+        if (each[i]->paced_ns > merged->paced_ns)
+            merged->paced_ns = each[i]->paced_ns;
     }
     merged->wall_ns = time_of_all(each, count);
     merged->limit = slowest->limit;

@@ -26,6 +26,16 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch)
     return per_second(epoch->record_bytes, epoch->wall_ns);
 }
 
+double result_epoch_paced_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->paced_ns ? per_second(epoch->paced_samples, epoch->paced_ns) : NAN;
+}
+
+double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch)
+{
+    return epoch->paced_ns ? per_second(epoch->paced_bytes, epoch->paced_ns) : NAN;
+}
+
 double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
 {
     return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
@@ -144,10 +154,11 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
 
 /* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */
 #define FIELD(name) offsetof(struct result_epoch, name)
-static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIELD(batches),
-                                FIELD(record_bytes), FIELD(request_bytes),  FIELD(requests),
-                                FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
-                                FIELD(digest_sum),   FIELD(met_ns),         FIELD(pauses)};
+static const size_t counts[] = {FIELD(samples),       FIELD(skipped),        FIELD(batches),
+                                FIELD(record_bytes),  FIELD(request_bytes),  FIELD(requests),
+                                FIELD(wall_ns),       FIELD(first_batch_ns), FIELD(steady_samples),
+                                FIELD(digest_sum),    FIELD(met_ns),         FIELD(pauses),
+                                FIELD(paced_samples), FIELD(paced_bytes),    FIELD(paced_ns)};
 static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(order_ns),
                                FIELD(read_head_ns),

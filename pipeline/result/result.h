@@ -83,8 +83,8 @@ enum result_limit {
 };
 
 /* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns is from
- * the first rank's start to the last one's end, first_batch_ns the slowest rank's, and all other
- * times are means. */
+ * the first rank's start to the last one's end, first_batch_ns and paced_ns are the slowest rank's,
+ * and all other times are means. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
@@ -100,6 +100,9 @@ struct result_epoch {
     uint64_t read_rest_ns;              /* reading the other three */
     uint64_t steady_samples, steady_ns; /* after that quarter, in steady state; 0: none */
     uint64_t first_batch_ns;            /* from the epoch's start to its first full batch */
+    /* All batches but the first one, and the time from the first to the last: n batches are n - 1
+     * intervals. */
+    uint64_t paced_samples, paced_bytes, paced_ns;
     /* Phases of the trainer's loop; on a device only the part that is not overlapped, so that they
      * add up. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
@@ -290,6 +293,9 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
 /* ---- derived figures, here so that all reports agree ---- */
 double result_epoch_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
+/* Of the batches after the first one, from that to the last one; NAN with fewer than two. */
+double result_epoch_paced_samples_per_s(const struct result_epoch *epoch);
+double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch);
 /* NAN without a steady state; of a run, if any of its epochs has none. */
 double result_epoch_steady_samples_per_s(const struct result_epoch *epoch);
 double result_run_steady_samples_per_s(const struct result_run *run);

@@ -83,6 +83,8 @@ static void fill(struct result_run *run, uint32_t rank)
             .wait_ns = S(0.1) * r,
             .compute_ns = S(0.3) * r,
             .first_batch_ns = 10 * r,
+            .paced_samples = 90 * r,
+            .paced_ns = S(0.9) * r,
             .start_barrier_ns = 30 * r,
             .waits = {.loader_storage_ns = 60 * r},
             .limit = rank == 2 ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE,
@@ -165,6 +167,8 @@ static void times_are_means_and_the_slowest_rank(void **unused)
     assert_int_equal(run.epochs[0].wall_ns, S(3));
     assert_int_equal(run.epochs[0].limit, RESULT_LIMIT_DECODE);
     assert_int_equal(run.epochs[0].first_batch_ns, 30);
+    assert_int_equal(run.epochs[0].paced_samples, 540);
+    assert_int_equal(run.epochs[0].paced_ns, S(0.9) * 3);
     assert_int_equal(run.epochs[0].wait_ns, S(0.2));
     assert_int_equal(run.epochs[0].compute_ns, S(0.6));
     assert_int_equal(run.epochs[0].start_barrier_ns, 60);

@@ -12,6 +12,8 @@
 #include "pipeline/engine/engine.h"
 #include "pipeline/evidence/invariants.h"
 
+#include <math.h>
+
 enum { RECORDS = 80, RECORD_BYTES = 4096, EPOCHS = 2, TRIES = 50 };
 
 /* Longer than a look at a wait, so that hooks are called. */
@@ -193,6 +195,28 @@ static void idle_time_is_waited_time(void **unused)
     expect_waited(&meter, 1250);
 }
 
+/* What the first batch holds was read before the time of the others began. */
+static void batches_after_the_first_have_their_own_time(void **unused)
+{
+    struct result_epoch epoch = {.start_ns = 5000};
+    struct account account = {.epoch = &epoch};
+    const struct batch batch = {.count = 10, .account = {.samples = 10, .record_bytes = 700}};
+
+    (void)unused;
+    account_batch(&account, &batch, 6000);
+    assert_int_equal(epoch.first_batch_ns, 1000);
+    assert_int_equal(epoch.paced_samples + epoch.paced_bytes + epoch.paced_ns, 0);
+    assert_true(isnan(result_epoch_paced_samples_per_s(&epoch)));
+    for (uint64_t i = 1; i < 5; i++)
+        account_batch(&account, &batch, 6000 + 100 * i);
+    assert_int_equal(epoch.samples, 50);
+    assert_int_equal(epoch.paced_samples, 40);
+    assert_int_equal(epoch.paced_bytes, 2800);
+    assert_int_equal(epoch.paced_ns, 400);
+    assert_true(fabs(result_epoch_paced_samples_per_s(&epoch) - 1e8) < 1e-3);
+    assert_true(fabs(result_epoch_paced_bytes_per_s(&epoch) - 7e9) < 1e-1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +224,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_replay_add_up),
         cmocka_unit_test(parts_of_a_job_with_its_own_trainer_add_up),
         cmocka_unit_test(idle_time_is_waited_time),
+        cmocka_unit_test(batches_after_the_first_have_their_own_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

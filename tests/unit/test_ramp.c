@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
+#include "cmd/ramp_point.h"
 #include "cmd/ramp_search.h"
 
 #include <math.h>
@@ -119,6 +120,53 @@ static void the_ends_are_reached(void **unused)
     assert_true(answer.held == 0 && answer.failed > 0 && answer.failed < 0.002 && answer.low == 0);
 }
 
+/* ---- what a run says ---- */
+
+/* 110 batches of 4 samples of 1,000 bytes; at load 10 one is due every 10 ms. */
+static const struct result_epoch played = {.samples = 440,
+                                           .record_bytes = 440000,
+                                           .batches = 110,
+                                           .nominal_ns = 1100000000,
+                                           .first_batch_ns = 50000000,
+                                           .paced_samples = 436,
+                                           .paced_bytes = 436000};
+
+/* late_ns: of the last batch; those after the warm-up are later each time. */
+static struct ramp_point point_of(const struct result_epoch *epoch, uint64_t late_ns)
+{
+    struct result_epoch copy = *epoch;
+    struct result_run run = {.epochs = &copy, .epoch_count = 1};
+    double step_ns;
+
+    for (uint64_t i = 1; i <= 100; i++)
+        histogram_add(&run.batch_late_ns, late_ns * i / 100);
+    const struct ramp_point point =
+        ramp_point_of((struct ramp_step){.load = 10}, &run, 10, &step_ns);
+    assert_true(fabs(step_ns - 1e8) < 1e-3);
+    assert_true(fabs(point.offered_samples_per_s - 400) < 1e-9);
+    assert_int_equal(point.batches, 100);
+    return point;
+}
+
+/* n batches are n - 1 intervals, whether they come as they are due or late: a batch every 20 ms is
+ * 200 samples a second, not 110 batches in 109 intervals. */
+static void the_rate_is_of_the_intervals(void **unused)
+{
+    struct result_epoch epoch = played;
+
+    (void)unused;
+    epoch.paced_ns = UINT64_C(109) * 10000000;
+    epoch.wall_ns = epoch.first_batch_ns + UINT64_C(110) * 10000000; /* the last one is held */
+    struct ramp_point point = point_of(&epoch, 0);
+    assert_true(fabs(point.samples_per_s - 400) < 1e-9 && point.holds);
+    assert_true(fabs(point.bytes_per_s - 400000) < 1e-6);
+    epoch.paced_ns = UINT64_C(109) * 20000000;
+    epoch.wall_ns = epoch.first_batch_ns + epoch.paced_ns; /* it was due long ago */
+    point = point_of(&epoch, 1000000000);
+    assert_true(fabs(point.samples_per_s - 200) < 1e-9 && !point.holds);
+    assert_true(fabs(point.bytes_per_s - 200000) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +176,7 @@ int main(void)
         cmocka_unit_test(one_run_decides_nothing),
         cmocka_unit_test(runs_that_err_widen_the_interval),
         cmocka_unit_test(the_ends_are_reached),
+        cmocka_unit_test(the_rate_is_of_the_intervals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
