@@ -143,11 +143,42 @@ static bool is_partly_from_memory(const json_t *job)
     return false;
 }
 
+static const char *invalid_reason(const json_t *job)
+{
+    const char *reason = load_text(job, "invalid_reason");
+
+    return reason ? reason : "no reason given";
+}
+
+/* What the rate is not, in sentences. */
+static json_t *warnings_of(const json_t *job)
+{
+    const char *limit = load_text(job, "summary.limit");
+    const char *cache = load_text(job, "summary.cache_before");
+    json_t *list = json_array();
+
+    if (is_partly_from_memory(job))
+        json_array_append_new(list, json_string("Some epochs were read from memory: storage alone "
+                                                "may be slower than this."));
+    if (nodes_of(job) < 2)
+        json_array_append_new(list, json_string("Only one node was measured: to measure concurrent "
+                                                "nodes, use mpirun or srun."));
+    if (limit && strcmp(limit, "page_cache") == 0)
+        json_array_append_new(
+            list, json_string("Most bytes came from memory: storage may be slower than this."));
+    else if (limit && strcmp(limit, "storage") != 0)
+        json_array_append_new(
+            list, json_string("Storage was not the bottleneck: it may be faster than this."));
+    if (cache && strcmp(cache, "cold") != 0)
+        json_array_append_new(
+            list, json_string("The cache was not verified cold: this may be the speed of memory."));
+    return list;
+}
+
 static void print_basis(const struct sizing_basis *basis, const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
     const char *cache = load_text(job, "summary.cache_before");
-    const char *reason = load_text(job, "invalid_reason");
     char rate[WORDS_BYTES], each[WORDS_BYTES], whom[64] = "one node";
 
     bytes_text((uint64_t)basis->sample_bytes, each, sizeof each);
@@ -161,7 +192,7 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
         snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
     if (!load_true(job, "valid"))
         words_printf(stdout, "", 0, "The result is INVALID (%s): do not rely on the following.",
-                     escape_shown(reason ? reason : "?"));
+                     escape_shown(invalid_reason(job)));
     if (load_degraded(job))
         words_printf(stdout, "", 0, "The result is DEGRADED (%s): do not rely on the following.",
                      escape_shown(load_degraded(job)));
@@ -169,16 +200,10 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
                  "Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
                  words_rate(basis->node_samples_per_s, rate), each, whom,
                  escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
-    if (is_partly_from_memory(job))
-        printf("Some epochs were read from memory: storage alone may be slower than this.\n");
-    if (nodes_of(job) < 2)
-        printf("Only one node was measured: to measure concurrent nodes, use mpirun or srun.\n");
-    if (limit && strcmp(limit, "page_cache") == 0)
-        printf("Most bytes came from memory: storage may be slower than this.\n");
-    else if (limit && strcmp(limit, "storage") != 0)
-        printf("Storage was not the bottleneck: it may be faster than this.\n");
-    if (cache && strcmp(cache, "cold") != 0)
-        printf("The cache was not verified cold: this may be the speed of memory.\n");
+    json_t *warnings = warnings_of(job);
+    for (size_t i = 0; i < json_array_size(warnings); i++)
+        printf("%s\n", json_string_value(json_array_get(warnings, i)));
+    json_decref(warnings);
 }
 
 static void print_row(const struct sizing_basis *basis, const struct size_settings *settings,
@@ -196,6 +221,24 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
            words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
            words_rate(fed, feeds));
+}
+
+/* Put what the measured rate is worth into a row. job: NULL without a result. */
+static void put_basis(json_t *row, const struct sizing_basis *basis, const json_t *job)
+{
+    const bool valid = load_true(job, "valid");
+
+    json_put_text(row, "label", load_text(job, "label"));
+    json_object_set_new(row, "valid", job ? json_boolean(valid) : json_null());
+    json_put_text(row, "invalid_reason", job && !valid ? invalid_reason(job) : NULL);
+    json_object_set_new(row, "degraded", job ? json_boolean(load_degraded(job)) : json_null());
+    json_put_text(row, "degraded_reason", load_degraded(job));
+    json_put_number(row, "sample_bytes", basis->sample_bytes);
+    json_put_number(row, "node_samples_per_s",
+                    basis->node_samples_per_s > 0 ? basis->node_samples_per_s : NAN);
+    json_put_text(row, "cache_before", load_text(job, "summary.cache_before"));
+    json_put_text(row, "limit", load_text(job, "summary.limit"));
+    json_object_set_new(row, "warnings", job ? warnings_of(job) : json_array());
 }
 
 static json_t *json_row(const struct sizing_basis *basis, const struct size_settings *settings,
@@ -249,8 +292,12 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     double counts[SIZE_COUNTS_MOST];
     const int count = size_counts(settings->gpus, counts);
 
-    for (int i = 0; rows && i < count; i++)
+    for (int i = 0; rows && i < count; i++) {
+        const size_t first = json_array_size(rows);
         each_gpu(&basis, settings, counts[i], rows);
+        for (size_t k = first; k < json_array_size(rows); k++)
+            put_basis(json_array_get(rows, k), &basis, job);
+    }
     if (rows || count < 0)
         return count < 0 ? count : 0;
     print_basis(&basis, job);

@@ -52,6 +52,16 @@ out '"a_degraded": false'
 out '"b_degraded": true'
 try 0 size tainted --gpus 8
 out "The result is DEGRADED (run 1: only 0.0% of the bytes left storage): do not rely on the following."
+try 0 size tainted --gpus 8 --gpu h200 --json
+out '"valid": true'
+out '"degraded": true'
+out '"degraded_reason": "run 1: only 0.0% of the bytes left storage"'
+out '"warnings": ["Only one node was measured'
+try 0 size broken --gpus 8 --gpu h200 --json
+out '"valid": false'
+out '"invalid_reason": "it was interrupted"'
+try 0 size --gpus 8 --gpu h200 --json
+out '"valid": null'
 # Nor does a warm one, and a side may be of both kinds.
 CACHE=warm result warm true 1100 1110 1120 1130 1140
 CACHE=''
@@ -59,6 +69,9 @@ try 0 compare slow warm
 out "Caches before the runs: A cold, B warm, so"
 try 0 compare slow : warm fast
 out "Caches before the runs: A cold, B mixed, so"
+try 0 size warm --gpus 8 --gpu h200 --json
+out '"cache_before": "warm"'
+out "The cache was not verified cold: this may be the speed of memory."
 try 0 compare slow warm --json
 out '"b_cache_before": "warm"'
 try 0 compare slow fast --json
