@@ -463,7 +463,7 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
         progress_clear(&progress);
         status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
         for (size_t i = 0; i < jobs->count; i++) {
-            results[i].data_was_made = synthetic[i];
+            results[i].data_was_made = results[i].data_was_made || synthetic[i];
             status = results[i].valid ? status : COMMAND_FAILED;
         }
         int shown = speaks(jobs) ? show_all(invocation, jobs, results, outputs) : COMMAND_OK;
