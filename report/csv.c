@@ -27,6 +27,19 @@ static bool is_degraded(const struct result *result)
     return skipped || *result->degraded_reason;
 }
 
+/* Why a row is not to be used, or its job; "" if there is no doubt. */
+static const char *reason_of(const struct result *result, const struct result_run *run,
+                             bool degraded)
+{
+    if (!run->valid)
+        return run->invalid_reason;
+    if (!result->valid)
+        return result->invalid_reason;
+    return *result->degraded_reason ? result->degraded_reason
+           : degraded               ? "samples were skipped"
+                                    : "";
+}
+
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
                       const struct result_epoch *epoch, bool degraded)
 {
@@ -58,8 +71,10 @@ static void print_row(FILE *stream, const struct result *result, const struct re
                 result_epoch_mlperf_au_percent(epoch));
     else
         fputc(',', stream);
-    fprintf(stream, ",%.3f,%.3f,%s,%d\n", epoch->cpu_user_s, epoch->cpu_system_s,
-            summary_limit_name(epoch->limit), degraded);
+    fprintf(stream, ",%.3f,%.3f,%s,%d,%d,%d,", epoch->cpu_user_s, epoch->cpu_system_s,
+            summary_limit_name(epoch->limit), degraded, result->valid, result->data_was_made);
+    report_csv_quoted(stream, reason_of(result, run, degraded));
+    fputc('\n', stream);
 }
 
 void report_csv(FILE *stream, const struct result *result, bool heading)
@@ -68,7 +83,8 @@ void report_csv(FILE *stream, const struct result *result, bool heading)
         fputs("label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
               "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
               "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
-              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit,degraded\n",
+              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit,degraded,"
+              "job_valid,synthetic,reason\n",
               stream);
     const bool degraded = is_degraded(result);
     for (uint32_t i = 0; i < result->run_count; i++)

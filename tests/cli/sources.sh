@@ -51,6 +51,10 @@ for set in "$memory/set" "$memory/set/train.rec" copied; do
     says ", synthetic"
     grep -q '"synthetic": true' out.json || die "$set is not synthetic in the JSON"
 done
+expect 0 "$IOBENCH" run -d "$memory/set" --decode none --no-calibrate --runs 1 --against '--iodepth 1' --json out.json
+[ "$(grep -c '"synthetic": true' out.json)" = 2 ] || die "runs that alternate drop it"
+expect 0 "$IOBENCH" run -d copied --decode none --no-calibrate --runs 2 --json out.json --csv out.csv
+head -n 1 out.csv | grep -q ',synthetic,' || die "no column of it"
 again out.json again.json
 "$IOBENCH" compare out.json again.json | grep -q "A read synthetic data" || die "compare drops it"
 "$IOBENCH" plot --script -o - out.json | grep -q "synthetic data" || die "plot drops it"

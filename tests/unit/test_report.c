@@ -470,15 +470,22 @@ static void csv_has_one_row_an_epoch(void **unused)
     }
     assert_int_equal(lines, 1 + 2 * RUNS * EPOCHS);
     assert_contains(text, "\n\"a \"\"b\"\"\",1,0,0,cold,0.0000,1000,0,4,2.000000000,500.000,");
-    assert_contains(text, ",limit,degraded\n");
-    assert_contains(text, ",storage,0\n");
+    assert_contains(text, ",limit,degraded,job_valid,synthetic,reason\n");
+    assert_contains(text, ",storage,0,1,0,\"\"\n");
     free(text);
     result_degraded(&made.result, "bytes came from memory");
     stream = open_memstream(&text, &bytes);
     report_csv(stream, &made.result, true);
     fclose(stream);
-    assert_contains(text, ",storage,1\n");
-    assert_null(strstr(text, ",storage,0\n"));
+    assert_contains(text, ",storage,1,1,0,\"bytes came from memory\"\n");
+    assert_null(strstr(text, ",storage,0,"));
+    free(text);
+    result_invalid(&made.result, "an \"invariant\"");
+    made.result.data_was_made = true;
+    stream = open_memstream(&text, &bytes);
+    report_csv(stream, &made.result, true);
+    fclose(stream);
+    assert_contains(text, ",storage,1,0,1,\"an \"\"invariant\"\"\"\n");
     free(text);
     release(&made);
 }
