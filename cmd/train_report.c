@@ -87,8 +87,12 @@ static int write_csv(const char *path, const struct train_result *result)
         return code;
     FILE *stream = draft.stream;
     fputs("epoch,rate,loss,accuracy,evaluation_loss,top1,top5,samples_per_s,wall_s,wait_s,"
-          "compute_s,exchange_s,update_s,evaluation_s,elapsed_s\n",
+          "compute_s,exchange_s,update_s,evaluation_s,elapsed_s,cache_before," REPORT_CSV_MARKS
+          "\n",
           stream);
+    const struct result *of = &result->result;
+    const char *cache = of->run_count ? summary_cache_name(of->runs[0].cold.state) : "";
+    const bool degraded = report_is_degraded(of);
     for (uint32_t i = 0; i < result->epoch_count; i++) {
         const struct train_epoch *epoch = &result->epochs[i];
         fprintf(stream, "%" PRIu64 ",%.9g,%.9g,%.9g,", epoch->io.epoch + 1, epoch->rate,
@@ -97,11 +101,15 @@ static int write_csv(const char *path, const struct train_result *result)
             fprintf(stream, "%.9g,%.9g,%.9g", epoch->evaluation_loss, epoch->top1, epoch->top5);
         else
             fputs(",,", stream);
-        fprintf(stream, ",%.3f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f\n", epoch->samples_per_s,
+        fprintf(stream, ",%.3f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", epoch->samples_per_s,
                 (double)epoch->io.wall_ns * 1e-9, (double)epoch->io.wait_ns * 1e-9,
                 (double)epoch->io.compute_ns * 1e-9, (double)epoch->io.exchange_ns * 1e-9,
                 (double)epoch->io.update_ns * 1e-9, (double)epoch->evaluation_ns * 1e-9,
                 (double)epoch->elapsed_ns * 1e-9);
+        report_csv_quoted(stream, cache);
+        fputc(',', stream);
+        report_csv_marks(stream, of, NULL, degraded);
+        fputc('\n', stream);
     }
     return write_text(&draft, path);
 }

@@ -17,8 +17,7 @@ void report_csv_quoted(FILE *stream, const char *text)
     fputc('"', stream);
 }
 
-/* Of the job, as in the JSON. */
-static bool is_degraded(const struct result *result)
+bool report_is_degraded(const struct result *result)
 {
     bool skipped = result->index_faults > 0;
 
@@ -31,13 +30,20 @@ static bool is_degraded(const struct result *result)
 static const char *reason_of(const struct result *result, const struct result_run *run,
                              bool degraded)
 {
-    if (!run->valid)
+    if (run && !run->valid)
         return run->invalid_reason;
     if (!result->valid)
         return result->invalid_reason;
     return *result->degraded_reason ? result->degraded_reason
            : degraded               ? "samples were skipped"
                                     : "";
+}
+
+void report_csv_marks(FILE *stream, const struct result *result, const struct result_run *run,
+                      bool degraded)
+{
+    fprintf(stream, "%d,%d,%d,", degraded, result->valid, result->data_was_made);
+    report_csv_quoted(stream, reason_of(result, run, degraded));
 }
 
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
@@ -71,22 +77,23 @@ static void print_row(FILE *stream, const struct result *result, const struct re
                 result_epoch_mlperf_au_percent(epoch));
     else
         fputc(',', stream);
-    fprintf(stream, ",%.3f,%.3f,%s,%d,%d,%d,", epoch->cpu_user_s, epoch->cpu_system_s,
-            summary_limit_name(epoch->limit), degraded, result->valid, result->data_was_made);
-    report_csv_quoted(stream, reason_of(result, run, degraded));
+    fprintf(stream, ",%.3f,%.3f,%s,", epoch->cpu_user_s, epoch->cpu_system_s,
+            summary_limit_name(epoch->limit));
+    report_csv_marks(stream, result, run, degraded);
     fputc('\n', stream);
 }
 
 void report_csv(FILE *stream, const struct result *result, bool heading)
 {
     if (heading)
-        fputs("label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
-              "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
-              "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
-              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit,degraded,"
-              "job_valid,synthetic,reason\n",
-              stream);
-    const bool degraded = is_degraded(result);
+        fputs(
+            "label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
+            "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
+            "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
+            "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit," REPORT_CSV_MARKS
+            "\n",
+            stream);
+    const bool degraded = report_is_degraded(result);
     for (uint32_t i = 0; i < result->run_count; i++)
         for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
             print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);

@@ -76,6 +76,12 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline);
 
 /* Write one row per epoch; heading: column names first. */
 void report_csv(FILE *stream, const struct result *result, bool heading);
+/* The last columns of a row, which say whether to use it. run: NULL for one of the whole job.
+ * degraded: as of the job's JSON. */
+#define REPORT_CSV_MARKS "degraded,job_valid,synthetic,reason"
+bool report_is_degraded(const struct result *result);
+void report_csv_marks(FILE *stream, const struct result *result, const struct result_run *run,
+                      bool degraded);
 
 /* Write a text as a field of CSV per RFC 4180, without line breaks. */
 void report_csv_quoted(FILE *stream, const char *text);
