@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 256 << 20, NAME_BYTES = 128 };
+enum { FILE_BYTES_MAX = 256 << 20, NAME_BYTES = 128, MARKS_BYTES = 512 };
 
 struct plot_settings {
     char *output, *title;
@@ -47,8 +47,31 @@ struct page {
     char names[CHART_SOURCES][NAME_BYTES]; /* of files, or of the runs in them */
     struct timeline *timelines[CHART_SOURCES];
     uint32_t files, results; /* results: files of --json, which are runs, not nodes */
-    bool is_synthetic;       /* a node read synthetic data */
+    bool is_only;            /* one file */
+    char marks[MARKS_BYTES]; /* why not to trust them, for the title; "": no reason */
 };
+
+/* Add a mark once; name: of the run, if there are several. */
+static void add_mark(struct page *page, const char *name, const char *mark)
+{
+    char text[NAME_BYTES + 32];
+    const size_t used = strlen(page->marks);
+
+    snprintf(text, sizeof text, "%s%s%s", name, *name ? ": " : "", mark);
+    if (!strstr(page->marks, text))
+        snprintf(page->marks + used, sizeof page->marks - used, "%s%s", used ? "; " : "", text);
+}
+
+/* What the table of a result says of all its figures. name: "" if it is the only one. */
+static void add_marks(struct page *page, const char *name, const json_t *result)
+{
+    if (load_true(result, "dataset.synthetic"))
+        add_mark(page, "", "synthetic data");
+    if (json_is_false(json_object_get(result, "valid")))
+        add_mark(page, name, "INVALID");
+    else if (load_degraded(result))
+        add_mark(page, name, "DEGRADED");
+}
 
 /* A result of --json: a training run, or one of its jobs. Its label names the run. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
@@ -69,7 +92,7 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
         if (label && *label)
             snprintf(name, NAME_BYTES, "%s", label);
         page->results++;
-        page->is_synthetic |= load_true(chosen, "dataset.synthetic");
+        add_marks(page, page->is_only ? "" : name, chosen);
         timeline = report_timeline_load(path, json_object_get(chosen, "series"));
     }
     json_decref(document);
@@ -119,6 +142,7 @@ static int load_all(const struct invocation *invocation, struct page *page)
 
     if (files > CHART_SOURCES)
         return fail(EINVAL, "at most %d series per chart", CHART_SOURCES);
+    page->is_only = files == 1;
     for (uint32_t i = 0; i < files; i++) {
         page->timelines[i] = load(invocation->operands[i], settings->job, page);
         if (!page->timelines[i])
@@ -164,15 +188,19 @@ static int write_chart(const struct plot_settings *settings, const char *title,
 
 static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
 {
-    const char *title =
-        !*settings->title && page->is_synthetic ? "synthetic data" : settings->title;
     struct chart chart;
+    char *title = file_format_path("%s%s%s", settings->title,
+                                   *settings->title && *page->marks ? "; " : "", page->marks);
+
+    if (!title)
+        return -ENOMEM;
     int code = chart_make(&chart, page->results > 1 ? CHART_OF_RUNS : CHART_OF_NODES, page->sources,
                           page->count, CHART_BINS);
 
     if (code == 0)
         code = write_chart(settings, title, &chart, path);
     chart_release(&chart);
+    free(title);
     return code;
 }
 

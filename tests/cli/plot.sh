@@ -73,6 +73,19 @@ for text in "title 'before'" "title 'after'" "'CPU of before'" "'iowait'" "'page
     grep -q "$text" runs.gnuplot || die "two runs: no $text"
 done
 grep -q "all nodes" runs.gnuplot && die "two runs are added up"
+# A chart of figures not to be used says so, and whose, under any title.
+python3 - <<'END'
+import json
+for name, marks in ("before", {"valid": False}), ("after", {"degraded": True, "degraded_reason": "from memory"}):
+    document = json.load(open(name + ".json"))
+    document["jobs"][0].update(marks)
+    document["jobs"][0]["dataset"] = {"synthetic": True}
+    json.dump(document, open(name + "-marked.json", "w"))
+END
+expect 0 "$IOBENCH" plot --title Mine --script -o - before-marked.json after-marked.json
+says "title 'Mine; synthetic data; before: INVALID; after: DEGRADED'"
+expect 0 "$IOBENCH" plot --script -o - before-marked.json
+says "title 'synthetic data; INVALID'"
 expect 1 "$IOBENCH" plot -o mixed.svg before.json series.csv
 says "chart them apart"
 expect 2 "$IOBENCH" plot -o x.gif before.json
