@@ -158,6 +158,7 @@ static int show(const struct study_settings *settings, const struct study_plan *
 
     if (!figures)
         return count_done(plan) ? -EINVAL : fail_empty(plan);
+    study_add_doubts(plan, figures);
     int drawn = study_picture(plan, figures);
     if (drawn < 0) /* the figures do not need the picture */
         fprintf(stderr, "iobench study: no picture: %s\n", fail_reason());

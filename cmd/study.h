@@ -149,6 +149,9 @@ int study_carry_out(struct study_plan *plan);
  * The caller releases it by json_decref(). NULL with a reason. */
 json_t *study_figures(const struct study_plan *plan);
 
+/* Add the runs that were left out or should not be trusted, as "doubts". */
+void study_add_doubts(const struct study_plan *plan, json_t *figures);
+
 /* Draw figures.picture into FOLDER/picture.svg. Returns 0, 1 if the study has none, or -errno. */
 int study_picture(const struct study_plan *plan, const json_t *figures);
 

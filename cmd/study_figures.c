@@ -125,6 +125,23 @@ static char *make_input(const struct study_plan *plan)
     return text;
 }
 
+void study_add_doubts(const struct study_plan *plan, json_t *figures)
+{
+    json_t *doubts = json_array();
+
+    for (size_t i = 0; i < plan->run_count; i++) {
+        const struct study_run *run = &plan->runs[i];
+        if (!run->reason)
+            continue;
+        json_t *doubt = json_object();
+        json_put_text(doubt, "run", run->name);
+        json_object_set_new(doubt, "in_figures", json_boolean(run->state == STUDY_DONE));
+        json_put_text(doubt, "reason", run->reason);
+        json_array_append_new(doubts, doubt);
+    }
+    json_object_set_new(figures, "doubts", doubts);
+}
+
 /* ---- running jq ---- */
 
 /* Unnamed files, so a killed process leaves none behind. */

@@ -101,6 +101,17 @@ static void write_script(FILE *script, const char *title, const json_t *picture)
     write_lines(script, json_object_get(picture, "lines"), kind);
 }
 
+/* Return whether a run whose figures may mislead is among those drawn. */
+static bool draws_doubtful(const json_t *figures)
+{
+    const json_t *doubt;
+    size_t i;
+
+    json_array_foreach(json_object_get(figures, "doubts"), i,
+                       doubt) if (load_true(doubt, "in_figures")) return true;
+    return false;
+}
+
 int study_picture(const struct study_plan *plan, const json_t *figures)
 {
     const json_t *picture = json_object_get(figures, "picture");
@@ -112,9 +123,11 @@ int study_picture(const struct study_plan *plan, const json_t *figures)
         return 1;
     if (text_stream_open(&stream))
         return -ENOMEM;
-    char *title = study_value(plan->study, "study", "title");
+    char *title = study_value(plan->study, "study", "title"), marked[512];
     char *path = file_join(plan->options->folder, "picture.svg");
-    write_script(stream.stream, title ? title : "", picture);
+    snprintf(marked, sizeof marked, "%s%s", title ? title : "",
+             draws_doubtful(figures) ? " (some runs are DEGRADED)" : "");
+    write_script(stream.stream, marked, picture);
     int code = text_stream_take(&stream, &script, &bytes);
     if (code == 0)
         code = path ? gnuplot_draw(script, bytes, path) : -ENOMEM;

@@ -134,6 +134,15 @@ head -c 500 "$file" >short && cat short >"$file"
 sed -e '/^\[run gone/,$d' -e "s|^command=.*|& --against '--data $PWD/bad --decode jpeg --on-error skip'|" mine.ini >doubts.ini
 expect 0 "$IOBENCH" study ./doubts.ini -o doubts
 says "2 runs: " "skipped"
+# The JSON and the picture say so, too, and which runs are missing.
+printf '[table]\nrows={"runs": (job.runs | length)}\n[picture]\nkind=bars\nbars=runs\n[run gone]\ncommand=run --data /nowhere/at/all\n' >>doubts.ini
+expect 1 "$IOBENCH" study ./doubts.ini -o doubts --json=doubts.json
+jq -e '[.doubts[] | .in_figures] == [true, true, false] and (.doubts[0].reason | test("skipped"))
+    and .doubts[2].run == "gone" and (.doubts[2].reason | test("nowhere"))' doubts.json >/dev/null ||
+    die "the JSON drops it: $(cat doubts.json)"
+if command -v gnuplot >/dev/null; then
+    grep -q "some runs are DEGRADED" doubts/picture.svg || die "the picture drops it"
+fi
 
 # After a rebuild a study trains again: the weights of the earlier build are in its folder.
 if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/studies/*.ini | grep 'command=train' | grep -v -- '--restart'); then
