@@ -5,6 +5,7 @@
  */
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/commands.h"
@@ -176,33 +177,95 @@ static bool is_told_elsewhere(const char *key)
     return strstr(key, "_reason") != NULL;
 }
 
-/* List settings and environments that differ, which may make the comparison unfair. */
-static void print_differences(const json_t *a, const json_t *b, const char *part)
+/* List settings and environments that differ, which may make the comparison unfair: each "name",
+ * "a" and "b", which lacks if B has none. */
+static json_t *differences_of(const json_t *a, const json_t *b)
 {
-    const char *key;
-    json_t *value;
+    static const char *const parts[] = {"settings", "dataset", "engine", "place"};
+    json_t *list = json_array();
 
-    json_object_foreach(json_object_get(a, part), key, value)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(json_object_get(a, parts[i]), key, value)
+        {
+            json_t *other = json_object_get(json_object_get(b, parts[i]), key);
+            if (is_told_elsewhere(key) || (other && json_equal(value, other)))
+                continue;
+            char *name = file_format_path("%s.%s", parts[i], key);
+            json_t *difference = json_object();
+            json_put_text(difference, "name", name);
+            json_object_set(difference, "a", value);
+            json_object_set(difference, "b", other);
+            json_array_append_new(list, difference);
+            free(name);
+        }
+    }
+    return list;
+}
+
+static void print_differences(const json_t *a, const json_t *b)
+{
+    json_t *list = differences_of(a, b);
+    const json_t *difference;
+    size_t i;
+
+    json_array_foreach(list, i, difference)
     {
-        const json_t *other = load_member(load_member(b, part), key);
-        if (is_told_elsewhere(key) || (other && json_equal(value, other)))
-            continue;
-        char *left = json_dumps(value, JSON_ENCODE_ANY);
+        const json_t *other = json_object_get(difference, "b");
+        char *left = json_dumps(json_object_get(difference, "a"), JSON_ENCODE_ANY);
         char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-        words_printf(stdout, "", 2, "%s.%s: %s -> %s", part, escape_shown(key), left ? left : "?",
-                     right ? right : "?");
+        words_printf(stdout, "", 2, "%s: %s -> %s", escape_shown(load_text(difference, "name")),
+                     left ? left : "?", right ? right : "?");
         free(left);
         free(right);
     }
+    json_decref(list);
+}
+
+static const char *invalid_reason(const json_t *job)
+{
+    const char *reason = load_text(job, "invalid_reason");
+
+    return load_true(job, "valid") ? NULL : reason ? reason : "no reason given";
+}
+
+/* Put the first reason of a side, or null. reason: of a job, NULL if it has none. */
+static void put_reason(json_t *object, const char *key, const struct group *group,
+                       const char *(*reason)(const json_t *job))
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < group->count && !first; i++)
+        first = reason(group->chosen[i]);
+    json_put_text(object, key, first);
+}
+
+static json_t *json_synthetic(const struct group *group)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < group->count; i++)
+        any |= load_true(group->chosen[i], "dataset.synthetic");
+    return json_boolean(any);
+}
+
+/* Add what the table says of both sides beside the figures. */
+static void add_details(json_t *object, const struct group *a, const struct group *b)
+{
+    put_reason(object, "a_invalid_reason", a, invalid_reason);
+    put_reason(object, "b_invalid_reason", b, invalid_reason);
+    put_reason(object, "a_degraded_reason", a, load_degraded);
+    put_reason(object, "b_degraded_reason", b, load_degraded);
+    json_object_set_new(object, "a_synthetic", json_synthetic(a));
+    json_object_set_new(object, "b_synthetic", json_synthetic(b));
+    json_object_set_new(object, "differences", differences_of(a->chosen[0], b->chosen[0]));
 }
 
 static void print_validity(const char *name, const json_t *job)
 {
-    const char *reason = load_text(job, "invalid_reason");
-
-    if (!load_true(job, "valid"))
-        words_printf(stdout, "", 2, "%s is INVALID: %s", name,
-                     escape_shown(reason ? reason : "no reason given"));
+    if (invalid_reason(job))
+        words_printf(stdout, "", 2, "%s is INVALID: %s", name, escape_shown(invalid_reason(job)));
     if (load_degraded(job))
         words_printf(stdout, "", 2, "%s is DEGRADED: %s", name, escape_shown(load_degraded(job)));
     if (load_true(job, "dataset.synthetic"))
@@ -218,10 +281,7 @@ static void print_details(const struct group *a, const struct group *b)
         print_validity("A", a->chosen[i]);
     for (size_t i = 0; i < b->count; i++)
         print_validity("B", b->chosen[i]);
-    print_differences(one, other, "settings");
-    print_differences(one, other, "dataset");
-    print_differences(one, other, "engine");
-    print_differences(one, other, "place");
+    print_differences(one, other);
 }
 
 /* ---- the command ---- */
@@ -250,7 +310,9 @@ static void tell(struct report *report, const struct group *a, const struct grou
     const struct compare_settings *settings = report->settings;
 
     if (settings->json) {
-        json_array_append_new(report->all, compare_json(name, comparison, settings->alpha));
+        json_t *object = compare_json(name, comparison, settings->alpha);
+        add_details(object, a, b);
+        json_array_append_new(report->all, object);
     } else {
         compare_text(stdout, name, comparison, settings->alpha);
         print_details(a, b);

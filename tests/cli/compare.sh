@@ -48,6 +48,8 @@ out "B is DEGRADED: run 1: only 0.0% of the bytes left storage"
 try 1 compare skipped slow
 out "A is DEGRADED: samples were skipped"
 try 1 compare slow tainted --json
+out '"b_degraded_reason": "run 1: only 0.0% of the bytes left storage"'
+out '"a_degraded_reason": null'
 out '"a_degraded": false'
 out '"b_degraded": true'
 try 0 size tainted --gpus 8
@@ -74,6 +76,13 @@ out '"cache_before": "warm"'
 out "The cache was not verified cold: this may be the speed of memory."
 try 0 compare slow warm --json
 out '"b_cache_before": "warm"'
+out '"a_synthetic": false'
+out '"name": "settings.reader"'
+try 1 compare slow broken --json
+out '"b_invalid_reason": "it was interrupted"'
+sed 's/"dataset": {/&"synthetic": true, /' slow >images
+try 0 compare images slow --json
+out '"a_synthetic": true'
 try 0 compare slow fast --json
 out '"significant": false'
 out '"basis": "nothing"'
