@@ -373,6 +373,15 @@ static void allow_plugin(struct sandbox *sandbox, const char *choice)
     }
 }
 
+/* Allow each path of a list such as "NAME[,NAME...]". */
+static void allow_each(struct sandbox *sandbox, const struct option_spec *row, char *value)
+{
+    char *cursor = value, *part;
+
+    while ((part = strsep(&cursor, ",")))
+        allow_reach(sandbox, row->reach, part);
+}
+
 static void allow_row(struct sandbox *sandbox, const struct option_spec *row, const void *settings)
 {
     const void *field = (const char *)settings + row->offset;
@@ -385,8 +394,11 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
         allow_plugin(sandbox, value);
     if (row->reach == OPTION_RUNS && sandbox->rules.fd >= 0)
         add_command(sandbox, *(char *const *)field);
-    if (row->reach && !(row->fallback && strcmp(value, row->fallback) == 0))
-        allow_reach(sandbox, row->reach, value);
+    if (!row->reach || (row->fallback && strcmp(value, row->fallback) == 0))
+        return;
+    allow_reach(sandbox, row->reach, value); /* a path may have commas */
+    if (row->metavar && strstr(row->metavar, "[,"))
+        allow_each(sandbox, row, value);
 }
 
 static bool indexes_operands(const struct option_spec *row, const void *settings)
