@@ -24,6 +24,8 @@ static void write_head(FILE *file, const struct size_case *cluster)
     char rate[WORDS_BYTES];
 
     fputs(report_acceptance_mark, file);
+    for (unsigned i = 0; i < cluster->doubt_count; i++)
+        fprintf(file, "# In doubt: %s\n", cluster->doubts[i]);
     fprintf(file,
             "# Acceptance of %s for %.0f x %s, %s.\n"
             "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"

@@ -33,9 +33,24 @@ int size_counts(const char *text, double *counts)
     return count;
 }
 
+/* Measured profiles say what their figures may not be. */
+static void add_doubts(struct size_case *cluster, const char *name, const struct ini *ini)
+{
+    for (size_t i = 0; i < ini->section_count; i++) {
+        const struct ini_entry *entry = ini_find(ini, &ini->sections[i], "doubt");
+        if (!entry || !entry->value || cluster->doubt_count == SIZE_DOUBTS_MOST)
+            continue;
+        char *doubt = cluster->doubts[cluster->doubt_count++];
+        const size_t used = (size_t)snprintf(
+            doubt, SIZE_DOUBT_BYTES, "%s of %.100s: ", escape_shown(ini->sections[i].name), name);
+        snprintf(doubt + used, SIZE_DOUBT_BYTES - used, "%.*s", (int)(SIZE_DOUBT_BYTES - used - 1),
+                 escape_shown(entry->value));
+    }
+}
+
 /* Build the cluster of the options, with one storage. */
 static int add_profile(const struct size_settings *settings, const char *family, const char *name,
-                       const char *network, struct sizing_inputs *inputs, char *title)
+                       const char *network, struct size_case *cluster, char *title)
 {
     struct ini ini;
 
@@ -43,7 +58,9 @@ static int add_profile(const struct size_settings *settings, const char *family,
         return 0;
     int code = profiles_load(family, name, settings->profiles, &ini);
     if (code == 0)
-        code = sizing_inputs_apply(inputs, &ini, network);
+        code = sizing_inputs_apply(&cluster->inputs, &ini, network);
+    if (code == 0)
+        add_doubts(cluster, name, &ini);
     if (code == 0 && title) {
         const char *text = profiles_text(&ini, family, "title");
         snprintf(title, SIZE_TITLE_BYTES, "%s", escape_shown(text ? text : name));
@@ -56,7 +73,7 @@ static int add_network(const struct size_settings *settings, const char *name,
                        struct size_case *cluster)
 {
     struct ini ini;
-    int code = add_profile(settings, "network", name, NULL, &cluster->inputs, cluster->network);
+    int code = add_profile(settings, "network", name, NULL, cluster, cluster->network);
 
     if (code || settings->recording || settings->sample_bytes)
         return code;
@@ -116,6 +133,8 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
     int code = profiles_load("profile", settings->profile, settings->profiles, &ini);
     if (code == 0)
         code = sizing_inputs_apply(&cluster->inputs, &ini, NULL);
+    if (code == 0)
+        add_doubts(cluster, settings->profile, &ini);
     for (size_t i = 0; code == 0 && i < sizeof named / sizeof *named; i++) {
         const char *text = profiles_text(&ini, named[i].section, "title");
         const size_t used = strlen(named[i].title);
@@ -149,14 +168,14 @@ static int describe(const struct size_settings *settings, const char *storage,
     struct sizing_inputs *inputs = &cluster->inputs;
     int code = add_network(settings, network, cluster);
     if (code == 0)
-        code = add_profile(settings, "gpu", gpu, section, inputs, cluster->gpu);
+        code = add_profile(settings, "gpu", gpu, section, cluster, cluster->gpu);
     if (code == 0)
         code = add_profile(settings, "node", settings->node ? settings->node : "dgx-h200", NULL,
-                           inputs, cluster->node);
+                           cluster, cluster->node);
     if (code == 0)
-        code = add_profile(settings, "fabric", settings->fabric, NULL, inputs, NULL);
+        code = add_profile(settings, "fabric", settings->fabric, NULL, cluster, NULL);
     if (code == 0)
-        code = add_profile(settings, "storage", storage, NULL, inputs, cluster->storage);
+        code = add_profile(settings, "storage", storage, NULL, cluster, cluster->storage);
     if (code == 0 && settings->recording)
         code = add_recording(settings, cluster);
     if (code == 0)

@@ -409,6 +409,11 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
         sizing_curve_print(stream, &row);
         fputc('\n', stream);
     }
+    if (survey->left_percent < share_least)
+        fprintf(stream, "doubt=DEGRADED: only %.1f%% of the bytes left storage\n",
+                survey->left_percent);
+    else if (!survey->is_direct)
+        fputs("doubt=measured through the page cache, which was not verified cold\n", stream);
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION, escape_shown(host));
     fprintf(stream, ": %s", escape_shown(survey->command));
     fprintf(stream, "; %u rank%s", ranks, ranks > 1 ? "s" : "");

@@ -161,6 +161,29 @@ static void print_upgrades(const struct sizing_answer *answer)
                fmax(0, 100 * answer->upgrades[i].gain));
 }
 
+static bool is_told_before(const struct size_table *table, size_t number, const char *doubt)
+{
+    for (size_t i = 0; i < number; i++)
+        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
+            if (strcmp(table->cases[i].doubts[k], doubt) == 0)
+                return true;
+    return false;
+}
+
+/* Print each doubt of the profiles once. */
+static void print_doubts(const struct size_table *table)
+{
+    const char *before = "\n";
+
+    for (size_t i = 0; i < table->count; i++)
+        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
+            if (!is_told_before(table, i, table->cases[i].doubts[k])) {
+                fputs(before, stdout);
+                words_print(stdout, "In doubt", 10, table->cases[i].doubts[k]);
+                before = "";
+            }
+}
+
 void size_page_print(const struct size_case *cluster)
 {
     printf("iobench size: %.0f x %s, %s, on %.0f x %s\nwith %s\n\n", cluster->gpus, cluster->gpu,
@@ -169,6 +192,7 @@ void size_page_print(const struct size_case *cluster)
     print_needs(cluster);
     print_upgrades(&cluster->answer);
     size_forms_print(&cluster->forms, &cluster->answer);
+    print_doubts(&(struct size_table){.cases = (struct size_case *)(uintptr_t)cluster, .count = 1});
     printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
            "uncertainties amount to. Verify with: iobench size --simulate --acceptance\n");
 }
@@ -193,6 +217,7 @@ void size_page_table(const struct size_table *table)
                sizing_part_names[rates_of(cluster)->limit]);
         previous = cluster;
     }
+    print_doubts(table);
 }
 
 /* ---- JSON ---- */
@@ -278,6 +303,15 @@ static json_t *intervals_json(const struct sizing_answer *answer)
     return object;
 }
 
+static json_t *doubts_json(const struct size_case *cluster)
+{
+    json_t *doubts = json_array();
+
+    for (unsigned i = 0; i < cluster->doubt_count; i++)
+        json_array_append_new(doubts, json_text(cluster->doubts[i]));
+    return doubts;
+}
+
 static json_t *case_json(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
@@ -289,6 +323,12 @@ static json_t *case_json(const struct size_case *cluster)
     json_put_text(object, "node", cluster->node);
     json_put_text(object, "storage", cluster->storage);
     json_put_number(object, "gpus", cluster->gpus);
+    json_object_set_new(object, "doubts", doubts_json(cluster));
+    json_put_number(object, "recorded_bytes_per_s",
+                    cluster->recorded_s > 0 ? cluster->recorded_bytes_per_s : NAN);
+    json_put_number(object, "recorded_peak_bytes_per_s",
+                    cluster->recorded_s > 0 ? cluster->recorded_peak_bytes_per_s : NAN);
+    json_put_number(object, "recorded_s", cluster->recorded_s > 0 ? cluster->recorded_s : NAN);
     json_put_number(object, "nodes", answer->plant.nodes);
     json_object_set_new(object, "samples_per_s", range_json(&answer->samples_per_s));
     json_put_number(object, "stated_samples_per_s", answer->outcome.samples_per_s);
@@ -351,13 +391,16 @@ static void write_block(FILE *script, const struct size_table *table, int storag
 
 static void write_chart(FILE *script, const struct size_table *table)
 {
-    char title[2 * SIZE_TITLE_BYTES + 32];
+    char title[2 * SIZE_TITLE_BYTES + 64];
+    bool in_doubt = false;
 
     gnuplot_begin(script, 900, 560);
     for (int i = 0; i < table->storages; i++)
         write_block(script, table, i);
-    snprintf(title, sizeof title, "%s on %s, 90%% intervals", table->cases[0].network,
-             table->cases[0].gpu);
+    for (size_t i = 0; i < table->count; i++)
+        in_doubt |= table->cases[i].doubt_count > 0;
+    snprintf(title, sizeof title, "%s on %s, 90%% intervals%s", table->cases[0].network,
+             table->cases[0].gpu, in_doubt ? "; profiles in doubt" : "");
     fputs("set title ", script);
     gnuplot_text(script, title);
     fputs("\nset logscale xy\nset xlabel 'GPUs'\nset ylabel 'samples/s'\nset key left top\n"

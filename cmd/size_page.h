@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-enum { SIZE_TITLE_BYTES = 128 };
+enum { SIZE_TITLE_BYTES = 128, SIZE_DOUBTS_MOST = 8, SIZE_DOUBT_BYTES = 256 };
 
 struct size_case {
     double gpus;
@@ -20,7 +20,9 @@ struct size_case {
     double recorded_s, recorded_bytes_per_s, recorded_peak_bytes_per_s; /* 0: not recorded */
     struct sizing_inputs inputs;
     struct sizing_answer answer;
-    struct size_forms forms; /* of the data, which are not recorded */
+    struct size_forms forms;                         /* of the data, which are not recorded */
+    char doubts[SIZE_DOUBTS_MOST][SIZE_DOUBT_BYTES]; /* of the profiles */
+    unsigned doubt_count;
 };
 
 struct size_table {

@@ -20,8 +20,18 @@ static void put_rate(FILE *stream, const char *key, const struct stats_summary *
     fputc('\n', stream);
 }
 
+/* What reports of a simulation repeat. */
+static void put_doubt(FILE *stream, const struct result *result)
+{
+    if (report_is_degraded(result))
+        fprintf(stream, "doubt=DEGRADED: %s\n",
+                *result->degraded_reason ? escape_shown(result->degraded_reason)
+                                         : "samples were skipped");
+}
+
 static void put_source(FILE *stream, const struct result *result, const struct summary *summary)
 {
+    put_doubt(stream, result);
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION,
             escape_shown(result->environment.host));
     fprintf(stream, ": %s", escape_shown(result->environment.command));
@@ -62,6 +72,9 @@ static void put_storage(FILE *stream, const struct result *result, const struct 
     fprintf(stream, " at %s", escape_shown(environment->mount_point));
     fprintf(stream, " of %s\nscope=%s\n", escape_shown(environment->host), local ? "node" : "job");
     put_rate(stream, "read-bytes-per-s", &summary->storage_bytes_per_s, 1 / (local ? nodes : 1));
+    if (summary->cache > RESULT_CACHE_DATA_COLD)
+        fprintf(stream, "doubt=the caches were not verified cold: %s\n",
+                summary_cache_name(summary->cache));
     if (nodes > 1 && !local)
         put_rate(stream, "client-bytes-per-s", &summary->storage_bytes_per_s, 1 / nodes);
     put_source(stream, result, summary);

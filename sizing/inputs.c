@@ -93,7 +93,7 @@ static bool is_listed(const char *name, const char *const *names)
 /* Return whether a key describes the profile, rather than being an input of the model. */
 static bool is_description(const char *key)
 {
-    static const char *const keys[] = {"title", "source", "precision", "parameters", NULL};
+    static const char *const keys[] = {"title", "source", "doubt", "precision", "parameters", NULL};
 
     return is_listed(key, keys);
 }

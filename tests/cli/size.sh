@@ -154,6 +154,22 @@ measure hole --read-sizes 64k --depths 2 --save hole.ini >out || die "no rate of
 if grep -q "of the bytes left storage (" out; then
     grep -q "size: DEGRADED: only .*% of the bytes left storage" told || die "holes are a storage: $(cat out told)"
     grep -q "^source=.*DEGRADED: only " hole.ini || die "the profile does not say so: $(cat hole.ini)"
+    grep -q "^doubt=DEGRADED: only " hole.ini || die "no doubt: $(cat hole.ini)"
+fi
+# What a profile doubts, each form of a simulation repeats.
+printf '[storage]\ntitle=a hole\ndoubt=DEGRADED: from memory\nread-bytes-per-s=5e9\nsource=me\n' >doubted.ini
+"$IOBENCH" size --simulate --draws 2 --gpus 8 --storage ./doubted.ini >out || die "refused"
+doubt="storage of ./doubted.ini: DEGRADED: from memory"
+grep -q "In doubt  $doubt" out || die "the page drops it: $(cat out)"
+"$IOBENCH" size --simulate --draws 2 --gpus 8,16 --storage ./doubted.ini,nfs-100g >out || die "refused"
+[ "$(grep -c "In doubt  $doubt" out)" = 1 ] || die "the table drops it: $(cat out)"
+"$IOBENCH" size --simulate --draws 2 --gpus 8 --profile ./doubted.ini --json=doubted.json || die "refused"
+grep -q "\"doubts\": \[\"$doubt\"\]" doubted.json || die "the JSON drops it: $(cat doubted.json)"
+"$IOBENCH" size --simulate --draws 2 --gpus 8 --storage ./doubted.ini --acceptance=out.ini || die "refused"
+grep -q "^# In doubt: $doubt" out.ini || die "the acceptance test drops it: $(cat out.ini)"
+if command -v gnuplot >/dev/null; then
+    "$IOBENCH" size --simulate --draws 2 --storage ./doubted.ini --chart=out.svg || die "no chart"
+    grep -q "profiles in doubt" out.svg || die "the chart drops it"
 fi
 echo "# mine" >precious
 for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-sizes 100" "file --depths 0" \

@@ -524,8 +524,18 @@ static void a_profile_has_the_storage_that_limited(void **unused)
     text = profile_of(&made);
     assert_contains(text, "scope=job\n");
     free(text);
+    made.summary.cache = RESULT_CACHE_WARM;
+    text = profile_of(&made);
+    assert_contains(text, "doubt=the caches were not verified cold: warm\n");
+    free(text);
+    made.summary.cache = RESULT_CACHE_COLD;
+    text = profile_of(&made);
+    assert_null(strstr(text, "doubt="));
+    free(text);
     result_degraded(&made.result, "only 0.0%% of the bytes left storage");
     text = profile_of(&made);
+    assert_contains(text, "[data]\nsample-bytes=100\n");
+    assert_contains(text, "doubt=DEGRADED: only 0.0% of the bytes left storage\nsource=");
     assert_null(strstr(text, "[storage]"));
     assert_contains(text, "# DEGRADED: only 0.0% of the bytes left storage\n");
     free(text);
