@@ -14,6 +14,7 @@
 #include "pipeline/jobs/session.h"
 #include "pipeline/settings/job_options.h"
 #include "report/gnuplot.h"
+#include "report/report.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -119,6 +120,8 @@ static int take(struct ramp *ramp, struct ramp_step step, const struct result *r
     ramp->points[ramp->count++] =
         ramp_point_of(step, &result->runs[0], ramp->settings->limit_percent, &ramp->step_ns);
     ramp->records = result->records;
+    if (!ramp->dataset)
+        ramp->dataset = report_dataset(result);
     snprintf(ramp->data, sizeof ramp->data, "%s", result->data);
     snprintf(ramp->format, sizeof ramp->format, "%s", result->format);
     snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
@@ -177,6 +180,7 @@ static int search(struct ramp *ramp)
     }
     line_clear(&ramp->line);
     ramp->interrupted = code == -EINTR;
+    ramp->failed = code && code != -EINTR;
     return code;
 }
 
@@ -280,6 +284,7 @@ static int ramp_run(const struct invocation *invocation)
         status = code ? command_failed(invocation) : carry_out(invocation, &ramp);
         ranks_leave(&ranks, status != COMMAND_OK);
     }
+    json_decref(ramp.dataset);
     free(ramp.points);
     option_release(job_options, &settings->job);
     return status;

@@ -10,6 +10,8 @@
 #include "cmd/ramp_search.h"
 #include "pipeline/settings/job.h"
 
+#include <jansson.h>
+
 struct ramp_settings {
     struct job job;
     double from, to, limit_percent, precision_percent;
@@ -28,8 +30,9 @@ struct ramp {
     /* number of records, from the first result */
     uint64_t records;
     char data[512], format[64], storage[160];
-    char degraded[256]; /* first reason of a run that is no preview; "": none */
-    bool interrupted;
+    char degraded[256];       /* first reason of a run that is no preview; "": none */
+    json_t *dataset;          /* as of a result, of the first one */
+    bool interrupted, failed; /* before the answer was found */
 };
 
 /* Print the table. */

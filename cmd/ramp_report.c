@@ -59,6 +59,11 @@ static uint64_t least_batches(const struct ramp *ramp)
     return least;
 }
 
+static bool is_synthetic(const struct ramp *ramp)
+{
+    return json_is_true(json_object_get(ramp->dataset, "synthetic"));
+}
+
 /* ---- text ---- */
 
 static void print_answer(const struct ramp *ramp, const struct ramp_answer *answer)
@@ -68,6 +73,8 @@ static void print_answer(const struct ramp *ramp, const struct ramp_answer *answ
 
     if (ramp->interrupted)
         printf("iobench ramp: interrupted: no answer yet\n\n");
+    else if (ramp->failed)
+        printf("iobench ramp: a run failed: no answer\n\n");
     else if (answer->held == 0)
         printf("iobench ramp: not even %.4g x %s is fed\n\n", answer->failed, trainer);
     else if (answer->failed == 0)
@@ -109,8 +116,8 @@ void ramp_print(const struct ramp *ramp)
     if (!points)
         return;
     print_answer(ramp, &answer);
-    printf("  Data     %s: %s, %s samples\n", escape_shown(ramp->data), ramp->format,
-           words_count(ramp->records, count));
+    printf("  Data     %s: %s, %s samples%s\n", escape_shown(ramp->data), ramp->format,
+           words_count(ramp->records, count), is_synthetic(ramp) ? ", synthetic" : "");
     printf("  Storage  %s\n", escape_shown(ramp->storage));
     printf("  Cache    %s before each run%s\n\n", summary_cache_name(cache),
            cache == RESULT_CACHE_WARM && ramp->settings->job.cold.drop_caches == JOB_DROP_NO
@@ -178,11 +185,13 @@ static json_t *ramp_json(const struct ramp *ramp)
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
     json_t *points = json_array();
     json_t *object = json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o}", "label", json_text(settings->job.output.label),
-        "data", json_text(ramp->data), "format", ramp->format, "trainer",
-        json_text(settings->job.trainer), "settings", settings_json(settings), "ranks",
-        (json_int_t)ramp->ranks->place.ranks, "cold", worst_cache(ramp) == RESULT_CACHE_COLD,
-        "degraded_reason", ramp->degraded[0] ? json_text(ramp->degraded) : json_null());
+        "{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:O, s:s, s:s}", "label",
+        json_text(settings->job.output.label), "data", json_text(ramp->data), "format",
+        ramp->format, "trainer", json_text(settings->job.trainer), "settings",
+        settings_json(settings), "ranks", (json_int_t)ramp->ranks->place.ranks, "cold",
+        worst_cache(ramp) == RESULT_CACHE_COLD, "degraded_reason",
+        ramp->degraded[0] ? json_text(ramp->degraded) : json_null(), "dataset", ramp->dataset,
+        "storage", ramp->storage, "cache_before", summary_cache_name(worst_cache(ramp)));
     const struct {
         const char *key;
         double value;
@@ -234,7 +243,9 @@ static void write_script(FILE *script, const struct ramp *ramp, const struct ram
 
     gnuplot_begin(script, 800, 640);
     write_block(script, ramp, points);
-    snprintf(title, sizeof title, "%.4g x %s fed", answer.held, ramp->settings->job.trainer);
+    snprintf(title, sizeof title, "%.4g x %s fed, cache %s%s%s", answer.held,
+             ramp->settings->job.trainer, summary_cache_name(worst_cache(ramp)),
+             is_synthetic(ramp) ? ", synthetic data" : "", ramp->degraded[0] ? "; DEGRADED" : "");
     fputs("set multiplot layout 2,1 title ", script);
     gnuplot_text(script, title);
     fputs("\nset key left top\nset grid\nset xrange [0:*]\n", script);
