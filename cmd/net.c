@@ -124,6 +124,7 @@ static void show(void *context, uint64_t done, uint64_t total)
     line_show(line, text);
 }
 
+/* Returns 0, 1 if a figure may mislead, or a negative errno with a reason. */
 static int report(const struct net_settings *settings, const struct net_asked *asked,
                   const struct fabric_survey *survey)
 {
@@ -133,9 +134,10 @@ static int report(const struct net_settings *settings, const struct net_asked *a
     int code = settings->json && !document ? -ENOMEM : 0;
     if (document)
         code = json_file_write(settings->json, document);
-    return code ? code
-                : command_reach("require-all-reduce", net_report_all_reduce(survey),
-                                (double)settings->require_all_reduce, "bytes/s");
+    if (code == 0)
+        code = command_reach("require-all-reduce", net_report_all_reduce(survey),
+                             (double)settings->require_all_reduce, "bytes/s");
+    return code ? code : asked->beside && *asked->beside->degraded;
 }
 
 static int measure(const struct invocation *invocation, struct transport *transport,

@@ -248,8 +248,24 @@ static int carry_out_rounds(struct stage_work *work, struct recorder *recorder)
 
 enum { WALL, SAMPLES, RECORD_BYTES, REQUEST_BYTES, FIGURES };
 
-static int take_member(const struct member *member, double (*figures)[FIGURES], size_t rounds)
+/* Keep what the result says of its figures. Returns 1 if they may mislead. */
+static double take_marks(struct net_beside *beside, const json_t *job)
 {
+    const char *degraded = load_degraded(job), *cache = load_text(job, "summary.cache_before");
+
+    if (degraded && !*beside->degraded)
+        snprintf(beside->degraded, sizeof beside->degraded, "the reads: %s", degraded);
+    if (!*beside->cache || !cache || strcmp(cache, beside->cache) == 0)
+        snprintf(beside->cache, sizeof beside->cache, "%s", cache ? cache : "");
+    else
+        snprintf(beside->cache, sizeof beside->cache, "mixed");
+    return degraded != NULL;
+}
+
+static int take_member(struct net_beside *beside, const struct member *member,
+                       double (*figures)[FIGURES], double *degraded)
+{
+    const size_t rounds = beside->settings.rounds;
     static const char *const keys[FIGURES] = {"wall_s", "samples", "record_bytes", "request_bytes"};
     json_t *documents = json_array();
     const json_t *epoch;
@@ -263,6 +279,7 @@ static int take_member(const struct member *member, double (*figures)[FIGURES], 
             fail(EINVAL, "%s: not valid: %s", member->label, reason ? reason : "no reason given");
     if (code == 0 && json_array_size(runs) != rounds)
         code = fail(ENODATA, "%s: %zu runs of %zu", member->label, json_array_size(runs), rounds);
+    *degraded = code ? 0 : take_marks(beside, job);
     for (size_t i = 0; i < rounds && code == 0; i++)
         json_array_foreach(json_object_get(json_array_get(runs, i), "epochs"), k,
                            epoch) for (int f = 0; f < FIGURES; f++) figures[i][f] +=
@@ -290,7 +307,15 @@ static int gather(struct net_beside *beside, struct ranks *ranks)
 
     for (int i = 0; i < MEMBERS && code == 0; i++) {
         memset(mine, 0, rounds * sizeof *mine);
-        code = ranks_meet(ranks, take_member(&beside->members.list[i], mine, rounds), NULL);
+        double degraded = 0;
+        code =
+            ranks_meet(ranks, take_member(beside, &beside->members.list[i], mine, &degraded), NULL);
+        if (code == 0)
+            code = ranks_sum(ranks, &degraded, 1);
+        if (code == 0 && degraded > 0 && !*beside->degraded)
+            snprintf(beside->degraded, sizeof beside->degraded,
+                     "the reads of %.0f other rank%s are degraded", degraded,
+                     degraded > 1 ? "s" : "");
         if (code == 0)
             code = ranks_gather(ranks, mine, rounds * sizeof *mine, all);
         for (size_t k = 0; k < rounds * ranks->place.ranks && code == 0; k++)

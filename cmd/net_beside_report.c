@@ -3,6 +3,7 @@
 #include "cmd/net_beside.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/paired.h"
@@ -143,8 +144,11 @@ static void print_ports(const struct net_beside *beside, const struct timeline *
     }
 }
 
+enum { SENTENCE_BYTES = 256 };
+
 /* Do the reads come over these ports? Gradients are sent as often as they are received. */
-static void print_storage(const struct net_beside *beside, const struct timeline *timeline)
+static const char *storage_text(const struct net_beside *beside, const struct timeline *timeline,
+                                char text[SENTENCE_BYTES])
 {
     const double alone =
         ports_of(timeline, NET_STAGE_READS).excess / request_bytes(beside, NET_STAGE_READS);
@@ -152,22 +156,22 @@ static void print_storage(const struct net_beside *beside, const struct timeline
         ports_of(timeline, NET_STAGE_BOTH).excess / request_bytes(beside, NET_STAGE_BOTH);
 
     if (!isfinite(alone) || !isfinite(both))
-        words_print(stdout, "  Storage", 11, "the ports cannot be counted here");
+        snprintf(text, SENTENCE_BYTES, "the ports cannot be counted here");
     else if (alone < 0.5)
-        words_printf(stdout, "  Storage", 11,
-                     "the reads did not come over these ports (received - sent is %.2f of them): "
-                     "local disks, the page cache or the loopback; what they lost, they lost to "
-                     "processors and memory",
-                     alone);
+        snprintf(text, SENTENCE_BYTES,
+                 "the reads did not come over these ports (received - sent is %.2f of them): "
+                 "local disks, the page cache or the loopback; what they lost, they lost to "
+                 "processors and memory",
+                 alone);
     else
-        words_printf(stdout, "  Storage", 11,
-                     "received - sent is %.3f of what was asked to read alone, %.3f beside "
-                     "gradients",
-                     alone, both);
+        snprintf(text, SENTENCE_BYTES,
+                 "received - sent is %.3f of what was asked to read alone, %.3f beside gradients",
+                 alone, both);
+    return text;
 }
 
-/* A stage of few steps says little about them. */
-static void print_doubt(const struct net_beside *beside)
+/* A stage of few steps says little about them: NULL if they are enough. */
+static const char *doubt_text(const struct net_beside *beside, char text[SENTENCE_BYTES])
 {
     enum { STEPS_LEAST = 10 };
     uint64_t fewest = UINT64_MAX;
@@ -175,18 +179,17 @@ static void print_doubt(const struct net_beside *beside)
     for (size_t i = 0; i < beside->settings.rounds; i++)
         if (beside->rounds[i].exchange[NET_STAGE_BOTH].steps < fewest)
             fewest = beside->rounds[i].exchange[NET_STAGE_BOTH].steps;
-    if (fewest < STEPS_LEAST)
-        words_printf(
-            stdout, "  Doubt", 11,
-            "the reads lasted %llu steps only: give them more (--epochs, a larger set), or "
-            "a shorter --step-time",
-            (unsigned long long)fewest);
+    snprintf(text, SENTENCE_BYTES,
+             "the reads lasted %llu steps only: give them more (--epochs, a larger set), or a "
+             "shorter --step-time",
+             (unsigned long long)fewest);
+    return fewest < STEPS_LEAST ? text : NULL;
 }
 
 void net_beside_text(const struct net_beside *beside, const struct timeline *timeline)
 {
     const struct net_beside_settings *settings = &beside->settings;
-    char bytes[32];
+    char bytes[32], text[SENTENCE_BYTES];
 
     printf("\n  Gradients and reads: %llu rounds of each alone and both at once\n",
            (unsigned long long)settings->rounds);
@@ -195,12 +198,16 @@ void net_beside_text(const struct net_beside *beside, const struct timeline *tim
                  settings->network, settings->halves ? "FP16" : "FP32",
                  bytes_text(beside->rhythm.bytes, bytes, sizeof bytes), beside->rhythm.count,
                  (double)settings->step_ns * 1e-6, beside->ranks);
-    words_printf(stdout, "", 2, "reads: %s", settings->reads);
+    words_printf(stdout, "", 2, "reads: %s; cache %s", settings->reads,
+                 *beside->cache ? escape_shown(beside->cache) : "unknown");
     putchar('\n');
     print_changes(beside);
     print_ports(beside, timeline);
-    print_storage(beside, timeline);
-    print_doubt(beside);
+    words_print(stdout, "  Storage", 11, storage_text(beside, timeline, text));
+    if (doubt_text(beside, text))
+        words_print(stdout, "  Doubt", 11, text);
+    if (*beside->degraded)
+        words_print(stdout, "  DEGRADED", 11, escape_shown(beside->degraded));
 }
 
 /* ---- JSON ---- */
@@ -249,6 +256,7 @@ json_t *net_beside_json(const struct net_beside *beside, const struct timeline *
     const struct change reads = compare(beside, NET_STAGE_READS, sample_s);
     json_t *object = json_object(), *gradients = json_object(), *read = json_object();
     json_t *stages = json_array();
+    char text[SENTENCE_BYTES];
 
     json_put_count(object, "rounds", settings->rounds);
     json_put_text(gradients, "network", settings->network);
@@ -260,6 +268,9 @@ json_t *net_beside_json(const struct net_beside *beside, const struct timeline *
     json_put_number(gradients, "alone_late_percent", late_percent(beside, NET_STAGE_EXCHANGE));
     json_put_number(gradients, "beside_late_percent", late_percent(beside, NET_STAGE_BOTH));
     json_put_text(read, "options", settings->reads);
+    json_put_text(read, "cache_before", *beside->cache ? beside->cache : NULL);
+    json_put_text(object, "storage", storage_text(beside, timeline, text));
+    json_put_text(object, "doubt", doubt_text(beside, text));
     put_change(read, &reads, "samples_per_s", true);
     json_object_set_new(object, "gradients", gradients);
     json_object_set_new(object, "reads", read);

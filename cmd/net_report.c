@@ -359,6 +359,10 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_put_text(document, "command", asked->command);
     json_put_text(document, "started", asked->place.started);
     json_object_set_new(document, "place", report_machine(&asked->place));
+    json_object_set_new(document, "degraded",
+                        json_boolean(asked->beside && *asked->beside->degraded));
+    json_put_text(document, "degraded_reason",
+                  asked->beside && *asked->beside->degraded ? asked->beside->degraded : NULL);
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", survey->matrix.nodes);
     json_object_set_new(document, "ranks", json_ranks(asked));

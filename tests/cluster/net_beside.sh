@@ -26,6 +26,20 @@ says "rank 1 on" "nowhere does not exist"
 expect 1 mpi 2 "$IOBENCH" net $only --damage 2 --rounds 1 --exchange-time 10ms --network lenet --step-time 1ms \
     --beside "--data set --calibrate=no --memory 16m"
 says "a sum over all ranks is wrong at byte 0"
+# Reads that are degraded make the figures doubtful, in every form.
+cp -r set broken
+printf x | dd of="$(find broken -name 'train-*' ! -name '*.idx' | head -n 1)" bs=1 seek=30000 conv=notrunc status=none
+# shellcheck disable=SC2086 # words
+expect 1 mpi 2 "$IOBENCH" net $only --exchange-time 10ms --rounds 1 --network lenet --step-time 1s --json degraded.json \
+    --beside "--data broken --decode checksum --on-error skip --calibrate=no --memory 16m"
+says "DEGRADED the reads" "Doubt" "steps only" "; cache "
+python3 - <<'END' || die "the JSON drops it: $(cat degraded.json)"
+import json
+net = json.load(open("degraded.json"))
+assert net["degraded"] and net["degraded_reason"].startswith("the reads"), net["degraded_reason"]
+beside = net["beside"]
+assert "steps only" in beside["doubt"] and beside["storage"] and beside["reads"]["cache_before"], beside
+END
 make_hosts 2
 
 # beside OPTIONS: reads of this set, beside the gradients of LeNet.
@@ -73,8 +87,6 @@ expect 0 "$IOBENCH" report -o net.html net.json
 grep -q '"excess_bytes"' net.html || die "the page lacks the stages"
 
 # A rank whose reads fail is named, with the cause.
-cp -r set broken
-printf x | dd of="$(find broken -name 'train-*' ! -name '*.idx' | head -n 1)" bs=1 seek=30000 conv=notrunc status=none
 # shellcheck disable=SC2086 # words
 expect 1 on_hosts "$IOBENCH" net $only --network lenet --rounds 1 --exchange-time 10ms --beside "--data $T/broken --calibrate=no --memory 16m"
 says "on host" "offset"
