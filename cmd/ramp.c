@@ -299,7 +299,9 @@ const struct command command_ramp = {
         "for N GPUs that take batches in turns: one batch is due every step time / N, whether or "
         "not the one before was ready (open loop), so a slow storage is not spared the requests "
         "that a waiting GPU would not make. A batch's stall is its lateness as a share of a GPU's "
-        "step; a load holds if the 99th percentile of the stalls is below --limit. Prints the "
+        "step; a load holds if the 99th percentile of the stalls is below --limit, and samples "
+        "were "
+        "read as fast as they were taken. Prints the "
         "highest load that holds, the interval in which runs agree, and throughput and lateness "
         "at each load. Under mpirun or srun the ranks share each load.",
     .examples =

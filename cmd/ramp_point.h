@@ -11,9 +11,11 @@
 /* One run at one load. */
 struct ramp_point {
     double load, offered_samples_per_s, samples_per_s, bytes_per_s;
-    uint64_t batches; /* measured, after the warm-up */
+    double read_samples_per_s; /* NAN: unknown */
+    uint64_t batches;          /* measured, after the warm-up */
     uint64_t late_p50_ns, late_p99_ns, late_max_ns;
     double stall_percent; /* p99 of lateness over the step time of one trainer */
+    bool is_behind;       /* it was read slower than taken: what was read ahead was used up */
     bool holds, preview;
     enum result_cache cache;
     enum result_limit limit;

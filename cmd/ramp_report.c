@@ -97,13 +97,23 @@ static void print_notes(const struct ramp *ramp)
 {
     const uint64_t batches = least_batches(ramp);
 
-    printf("\n  Stall    p99 of lateness over the step; a batch is due every step / load, whether\n"
-           "           or not the one before was ready; the first 10 batches of a run set the\n"
-           "           clock; ?: a short preview, which decides nothing\n");
+    printf(
+        "\n  Stall    p99 of lateness over the step; a batch is due every step / load, whether\n"
+        "           or not the one before was ready; the first 10 batches of a run set the\n"
+        "           clock; ?: a short preview, which decides nothing; behind: in time, but only\n"
+        "           with what was read before the first batch: samples were read slower than\n"
+        "           they were taken\n");
     if (batches < BATCHES_FOR_P99)
         printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
                "           smaller batch\n",
                (unsigned long long)batches);
+}
+
+static const char *verdict_of(const struct ramp *ramp, const struct ramp_point *point)
+{
+    if (point->holds)
+        return "fed";
+    return point->stall_percent < ramp->settings->limit_percent ? "behind" : "late";
 }
 
 void ramp_print(const struct ramp *ramp)
@@ -135,7 +145,7 @@ void ramp_print(const struct ramp *ramp)
                words_rate(point->bytes_per_s / 1e6, rates[2]),
                words_duration(point->late_p50_ns, times[0]),
                words_duration(point->late_p99_ns, times[1]), point->stall_percent,
-               point->holds ? "fed" : "late", point->preview ? "?" : "");
+               verdict_of(ramp, point), point->preview ? "?" : "");
     }
     print_notes(ramp);
     free(points);
@@ -155,6 +165,7 @@ static json_t *point_json(const struct ramp_point *point)
     } rows[] = {
         {"offered_samples_per_s", point->offered_samples_per_s},
         {"samples_per_s", point->samples_per_s},
+        {"read_samples_per_s", point->read_samples_per_s},
         {"record_bytes_per_s", point->bytes_per_s},
         {"lateness_p50_s", (double)point->late_p50_ns * 1e-9},
         {"lateness_p99_s", (double)point->late_p99_ns * 1e-9},

@@ -106,6 +106,10 @@ void account_end(struct account *account)
         epoch->shuffle_ns = loader.plan_ns;
         epoch->order_ns = loader.plan_ns < account->order_ns ? loader.plan_ns : account->order_ns;
         epoch->storage_idle_ns = loader.idle_ns;
+        if (loader.read_start_ns && loader.read_end_ns > loader.read_start_ns) {
+            epoch->read_samples = epoch->samples + loader.spare;
+            epoch->read_ns = loader.read_end_ns - loader.read_start_ns;
+        }
         add_reads(account, &loader);
         if (loader.read_end_ns)
             recorder_mark(account->recorder, "drain", epoch->epoch, loader.read_end_ns);

@@ -55,8 +55,10 @@ struct loader_config {
 /* Of one epoch. */
 struct loader_figures {
     uint64_t requests, request_bytes;
-    uint64_t plan_ns; /* to make the epoch's order */
-    uint64_t idle_ns; /* storage idle since the last read of the previous epoch */
+    uint64_t plan_ns;       /* to make the epoch's order */
+    uint64_t read_start_ns; /* start of its first read, monotonic clock; 0: none */
+    uint64_t spare;         /* records read and never drawn, of a plan that was cut short */
+    uint64_t idle_ns;       /* storage idle since the last read of the previous epoch */
     uint64_t
         read_end_ns; /* end of its last read, monotonic clock; 0: the next epoch's reads followed */
     uint64_t quarter_ns; /* when a quarter of its bytes had arrived, same clock; 0: unknown */

@@ -312,13 +312,17 @@ bool flow_is_drained(const struct flow *flow)
            !flow->blocks.refused && !flow->draws.first;
 }
 
-void flow_drop_slots(struct flow *flow)
+uint64_t flow_drop_slots(struct flow *flow)
 {
+    uint64_t count = 0;
+
     for (uint64_t slot = 0; slot < flow->window.slot_count; slot++)
         if (flow->window.slots[slot]) {
             drop(flow, flow->window.slots[slot]);
             flow->window.slots[slot] = NULL;
+            count++;
         }
+    return count;
 }
 
 void flow_release(struct flow *flow, struct fetch *const *fetches, uint32_t count)

@@ -53,8 +53,8 @@ bool flow_is_drained(const struct flow *flow);
 /* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
  */
 int flow_collect(struct flow *flow, bool wait);
-/* Drop the records that the plan still holds in its slots. */
-void flow_drop_slots(struct flow *flow);
+/* Drop the records that the plan still holds in its slots. Returns their number. */
+uint64_t flow_drop_slots(struct flow *flow);
 
 /* Workers: see loader_release(). */
 void flow_release(struct flow *flow, struct fetch *const *fetches, uint32_t count);

@@ -50,8 +50,11 @@ void inflight_count(struct inflight *inflight, const struct read_request *reques
 {
     struct loader_figures *figures = &inflight->figures;
 
-    if (figures->requests++ == 0 && inflight->read_end_ns && inflight->reader.in_flight == 1)
-        figures->idle_ns = clock_now_ns() - inflight->read_end_ns;
+    if (figures->requests++ == 0) {
+        figures->read_start_ns = clock_now_ns();
+        if (inflight->read_end_ns && inflight->reader.in_flight == 1)
+            figures->idle_ns = figures->read_start_ns - inflight->read_end_ns;
+    }
     figures->request_bytes += request->bytes;
     rate_spend(&inflight->rate, request->bytes);
 }

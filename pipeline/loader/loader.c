@@ -119,7 +119,7 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
     if (code < 0)
         return code;
     if (!may_go_on(loader)) {
-        flow_drop_slots(&loader->flow); /* of a plan that was cut short */
+        loader->flow.inflight.figures.spare = flow_drop_slots(&loader->flow);
         inflight_end_epoch(&loader->flow.inflight);
     }
     const struct loader_figures figures = inflight_take_figures(&loader->flow.inflight);

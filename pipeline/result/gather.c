@@ -217,7 +217,7 @@ static void merge_epochs(const struct result_epoch *const *each, const struct re
             slowest = each[i];
     }
     result_epoch_average(merged, count);
-    merged->first_batch_ns = merged->paced_ns = 0;
+    merged->first_batch_ns = merged->paced_ns = merged->read_ns = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (each[i]->steady_ns == 0)
             merged->steady_samples = merged->steady_ns = 0;
@@ -225,6 +225,8 @@ static void merge_epochs(const struct result_epoch *const *each, const struct re
             merged->first_batch_ns = each[i]->first_batch_ns;
         if (each[i]->paced_ns > merged->paced_ns)
             merged->paced_ns = each[i]->paced_ns;
+        if (each[i]->read_ns > merged->read_ns)
+            merged->read_ns = each[i]->read_ns;
     }
     merged->wall_ns = time_of_all(each, count);
     merged->limit = slowest->limit;

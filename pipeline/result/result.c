@@ -36,6 +36,11 @@ double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch)
     return epoch->paced_ns ? per_second(epoch->paced_bytes, epoch->paced_ns) : NAN;
 }
 
+double result_epoch_read_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->read_ns ? per_second(epoch->read_samples, epoch->read_ns) : NAN;
+}
+
 double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
 {
     return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
@@ -158,7 +163,8 @@ static const size_t counts[] = {FIELD(samples),       FIELD(skipped),        FIE
                                 FIELD(record_bytes),  FIELD(request_bytes),  FIELD(requests),
                                 FIELD(wall_ns),       FIELD(first_batch_ns), FIELD(steady_samples),
                                 FIELD(digest_sum),    FIELD(met_ns),         FIELD(pauses),
-                                FIELD(paced_samples), FIELD(paced_bytes),    FIELD(paced_ns)};
+                                FIELD(paced_samples), FIELD(paced_bytes),    FIELD(paced_ns),
+                                FIELD(read_samples),  FIELD(read_ns)};
 static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(order_ns),
                                FIELD(read_head_ns),

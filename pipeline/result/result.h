@@ -83,8 +83,8 @@ enum result_limit {
 };
 
 /* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns is from
- * the first rank's start to the last one's end, first_batch_ns and paced_ns are the slowest rank's,
- * and all other times are means. */
+ * the first rank's start to the last one's end, first_batch_ns, paced_ns and read_ns are the
+ * slowest rank's, and all other times are means. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
@@ -103,6 +103,9 @@ struct result_epoch {
     /* All batches but the first one, and the time from the first to the last: n batches are n - 1
      * intervals. */
     uint64_t paced_samples, paced_bytes, paced_ns;
+    /* All samples, with those that were read and not used, and the time from the start of the first
+     * read to the end of the last one; 0: unknown. */
+    uint64_t read_samples, read_ns;
     /* Phases of the trainer's loop; on a device only the part that is not overlapped, so that they
      * add up. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
@@ -296,6 +299,7 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record byt
 /* Of the batches after the first one, from that to the last one; NAN with fewer than two. */
 double result_epoch_paced_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch);
+double result_epoch_read_samples_per_s(const struct result_epoch *epoch); /* NAN: unknown */
 /* NAN without a steady state; of a run, if any of its epochs has none. */
 double result_epoch_steady_samples_per_s(const struct result_epoch *epoch);
 double result_run_steady_samples_per_s(const struct result_run *run);

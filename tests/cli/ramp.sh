@@ -29,13 +29,28 @@ assert abs(ramp["step_s"] - 0.04) < 1e-6, ramp["step_s"]
 for point in points:
     assert abs(point["offered_samples_per_s"] / point["load"] - 100) < 0.1, point
     assert point["samples_per_s"] < 1.1 * 3e6 / size, point
-    assert point["holds"] == (point["stall_p99_percent"] < 100), point
+    in_time = point["stall_p99_percent"] < 100
+    assert not point["holds"] or in_time, point
+    assert point["holds"] or not in_time or abs(point["samples_per_s"] / point["read_samples_per_s"] - 1) < 1e-6, point
+    assert point["samples_per_s"] <= point["read_samples_per_s"] * 1.000001, point
     assert abs(point["stall_p99_percent"] - 100 * point["lateness_p99_s"] / 0.04) < 0.01, point
     assert point["lateness_p50_s"] <= point["lateness_p99_s"] <= point["lateness_max_s"] * 1.02, point
     if point["load"] > 1.5 * capacity:
         assert not point["holds"], point
 END
 python3 "$tmp/check.py" "$tmp/a.json" >"$tmp/err" 2>&1 || fault "the figures disagree"
+# All of the set is one look-ahead window, read before the first batch comes: that is no rate.
+try 0 ramp --data "$tmp/set" --decode none -B 4 --duration 1s --runs 1 --precision 10% --bs 32k --from 4 --to 16 \
+    --limit-rate 3MB/s --trainer replay:rate=100 --limit 100% --json "$tmp/b.json"
+grep -q "behind" "$tmp/out" || fault "no load is behind"
+cat >"$tmp/ahead.py" <<'END'
+import json, sys
+ramp = json.load(open(sys.argv[1]))["ramp"]
+for point in ramp["points"]:
+    assert point["record_bytes_per_s"] < 1.02 * 3e6, point
+    assert not point["holds"] or point["offered_samples_per_s"] < 1.02 * point["read_samples_per_s"], point
+END
+python3 "$tmp/ahead.py" "$tmp/b.json" >"$tmp/err" 2>&1 || fault "$(cat "$tmp/err")"
 # The document is sealed by a checksum, like a result.
 sed 's/"holds": false/"holds": true/' "$tmp/a.json" >"$tmp/forged.json"
 try 1 compare "$tmp/forged.json" "$tmp/forged.json"

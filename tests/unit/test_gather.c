@@ -85,6 +85,8 @@ static void fill(struct result_run *run, uint32_t rank)
             .first_batch_ns = 10 * r,
             .paced_samples = 90 * r,
             .paced_ns = S(0.9) * r,
+            .read_samples = 101 * r,
+            .read_ns = S(0.8) * r,
             .start_barrier_ns = 30 * r,
             .waits = {.loader_storage_ns = 60 * r},
             .limit = rank == 2 ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE,
@@ -169,6 +171,8 @@ static void times_are_means_and_the_slowest_rank(void **unused)
     assert_int_equal(run.epochs[0].first_batch_ns, 30);
     assert_int_equal(run.epochs[0].paced_samples, 540);
     assert_int_equal(run.epochs[0].paced_ns, S(0.9) * 3);
+    assert_int_equal(run.epochs[0].read_samples, 606);
+    assert_int_equal(run.epochs[0].read_ns, S(0.8) * 3);
     assert_int_equal(run.epochs[0].wait_ns, S(0.2));
     assert_int_equal(run.epochs[0].compute_ns, S(0.6));
     assert_int_equal(run.epochs[0].start_barrier_ns, 60);

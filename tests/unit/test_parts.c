@@ -72,8 +72,9 @@ static void set(struct job *job, const char *name, const char *value)
         fail_msg("%s", fail_reason());
 }
 
-/* trainer: NULL for `stepping`. */
-static void run(const char *trainer, const char *overlap, struct result_epoch *epochs)
+/* trainer: NULL for `stepping`. limit: samples of an epoch. */
+static void run(const char *trainer, const char *overlap, const char *shuffle, const char *limit,
+                struct result_epoch *epochs)
 {
     const struct engine_hooks hooks = {.tick = linger};
     struct trainer own = {.ops = &stepping};
@@ -86,7 +87,8 @@ static void run(const char *trainer, const char *overlap, struct result_epoch *e
 
     assert_int_equal(option_defaults(job_options, &job), 0);
     set(&job, "reader", "null");
-    set(&job, "shuffle", "epoch");
+    set(&job, "shuffle", shuffle);
+    set(&job, "limit-samples-per-rank", limit);
     set(&job, "decode", "none");
     set(&job, "batch-size", "8");
     set(&job, "threads", "1");
@@ -129,13 +131,15 @@ static void parts_add_up(const char *trainer, const char *overlap)
 
     while (left_ns > STEP_NS / 2 && tries++ < TRIES) {
         struct result_epoch epochs[EPOCHS] = {0};
-        run(trainer, overlap, epochs);
+        run(trainer, overlap, "epoch", "all", epochs);
         left_ns = 0;
         for (int i = 0; i < EPOCHS; i++) {
             const struct result_epoch *epoch = &epochs[i];
             assert_true(sum_ns(epoch) <= epoch->wall_ns);
             assert_true(epoch->wait_ns >= epoch->first_batch_ns);
             assert_true(epoch->waits.trainer_input_ns == epoch->wait_ns);
+            assert_int_equal(epoch->read_samples, epoch->read_ns ? RECORDS : 0);
+            assert_true(overlap[0] == 'y' || epoch->read_ns + epoch->order_ns <= epoch->wall_ns);
             if (epoch->wall_ns - sum_ns(epoch) > left_ns)
                 left_ns = epoch->wall_ns - sum_ns(epoch);
         }
@@ -167,6 +171,20 @@ static void parts_of_a_job_with_its_own_trainer_add_up(void **unused)
     (void)unused;
     parts_add_up(NULL, "no");
     parts_add_up(NULL, "yes");
+}
+
+/* A shuffle buffer of 20 is full when an epoch ends after 40 of 80 samples; the last draw may have
+ * left a place. */
+static void records_that_are_not_drawn_are_counted(void **unused)
+{
+    struct result_epoch epochs[EPOCHS] = {0};
+
+    (void)unused;
+    run("none", "no", "buffer:20", "40", epochs);
+    for (int i = 0; i < EPOCHS; i++) {
+        assert_int_equal(epochs[i].samples, 40);
+        assert_in_range(epochs[i].read_samples, 59, 60);
+    }
 }
 
 /* ---- by hand ---- */
@@ -223,6 +241,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_run_add_up),
         cmocka_unit_test(parts_of_a_replay_add_up),
         cmocka_unit_test(parts_of_a_job_with_its_own_trainer_add_up),
+        cmocka_unit_test(records_that_are_not_drawn_are_counted),
         cmocka_unit_test(idle_time_is_waited_time),
         cmocka_unit_test(batches_after_the_first_have_their_own_time),
     };

@@ -167,6 +167,43 @@ static void the_rate_is_of_the_intervals(void **unused)
     assert_true(fabs(point.bytes_per_s - 200000) < 1e-6);
 }
 
+/* The first batch comes with a whole window: of batches that are due every 10 ms, storage that
+ * takes 12.5 ms for each is in time until those are used up, in this run to its end. */
+static void what_was_read_ahead_is_no_rate(void **unused)
+{
+    struct result_epoch epoch = played;
+
+    (void)unused;
+    epoch.paced_ns = UINT64_C(109) * 10000000;
+    epoch.read_samples = 440;
+    epoch.read_ns = UINT64_C(110) * 12500000;
+    struct ramp_point point = point_of(&epoch, 0);
+    assert_true(point.is_behind && !point.holds);
+    assert_true(fabs(point.read_samples_per_s - 320) < 1e-9);
+    assert_true(fabs(point.samples_per_s - 320) < 1e-9);
+    assert_true(fabs(point.bytes_per_s - 320000) < 1e-6);
+    /* Later ones come in a burst: 4 times as fast as they are read. */
+    epoch.paced_ns /= 4;
+    point = point_of(&epoch, 1000000000);
+    assert_true(fabs(point.samples_per_s - 320) < 1e-9 && !point.holds);
+    /* Read as fast as taken, but for the first batch; and in a moment, from memory. */
+    epoch.paced_ns = UINT64_C(109) * 10000000;
+    epoch.read_ns = UINT64_C(110) * 10000000;
+    point = point_of(&epoch, 0);
+    assert_true(fabs(point.samples_per_s - 400) < 1e-9 && point.holds && !point.is_behind);
+    epoch.read_ns = 1;
+    assert_true(point_of(&epoch, 0).holds);
+    /* A shuffle buffer was read as well, of which the run drew nothing. */
+    epoch.read_ns = UINT64_C(130) * 10000000;
+    epoch.read_samples = 440 + 80;
+    point = point_of(&epoch, 0);
+    assert_true(fabs(point.read_samples_per_s - 400) < 1e-9 && point.holds);
+    epoch.read_ns = 0; /* unknown */
+    point = point_of(&epoch, 0);
+    assert_true(isnan(point.read_samples_per_s) && point.holds);
+    assert_true(fabs(point.samples_per_s - 400) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +214,7 @@ int main(void)
         cmocka_unit_test(runs_that_err_widen_the_interval),
         cmocka_unit_test(the_ends_are_reached),
         cmocka_unit_test(the_rate_is_of_the_intervals),
+        cmocka_unit_test(what_was_read_ahead_is_no_rate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
