@@ -38,7 +38,7 @@ struct shuffle_speed {
     uint32_t runs, cold_runs;
     double bytes_per_s[SHUFFLE_RUNS_MOST], samples_per_s[SHUFFLE_RUNS_MOST];
     struct stats_summary bytes, samples; /* of the counted runs */
-    char warm_reason[FAIL_REASON_BYTES]; /* why the last unverified run is not cold; "" */
+    char warm_reason[FAIL_REASON_BYTES]; /* why the last unverified run is not cold, or degraded */
     char refused[FAIL_REASON_BYTES];     /* why it cannot be read on this machine; "" */
     bool on_front;                       /* no other order is both more random and faster */
 };

@@ -43,14 +43,22 @@ static int fill_job(const struct survey *survey, const struct shuffle_row *row, 
     return code;
 }
 
-static void take(struct shuffle_speed *speed, const struct result_run *run)
+static void take(struct shuffle_speed *speed, const struct result *result)
 {
+    const struct result_run *run = &result->runs[0];
+
     speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
     speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
     speed->runs++;
     const char *why = result_cold_unproven(&run->cold);
-    if (why)
+    if (*result->degraded_reason)
+        snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
+                 result->degraded_reason);
+    else if (why) /* which alone makes it invalid, too */
         snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
+    else if (!result->valid)
+        snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
+                 result->invalid_reason);
     else
         speed->cold_runs++;
 }
@@ -65,8 +73,10 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
 
     if (code == 0) {
         code = run_job(&job, NULL, NULL, &result);
+        if (code == 0 && result.run_count == 0)
+            code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
         if (code == 0)
-            take(speed, &result.runs[0]);
+            take(speed, &result);
         result_destroy(&result);
     }
     option_release(job_options, &job);

@@ -70,6 +70,13 @@ if grep -q '"unverified_reason": "' front.json; then
 else
     [ "$(grep -c '"cold_runs": 2,' front.json)" = 3 ] || die "neither cold nor unverified"
 fi
+# A run that is degraded is not verified, wherever its bytes came from.
+expect 0 "$IOBENCH" pack set odd -f files
+echo text >"$(find odd -mindepth 1 -type d ! -name '.*' | head -n 1)/odd.avif"
+expect 0 "$IOBENCH" shuffle none --data odd --measure --runs 1 --batch-size 4 --json=odd.json
+says "unverified: DEGRADED: 1 sample is left out, of unsupported kinds"
+grep -q '"unverified_reason": "DEGRADED: 1 sample' odd.json || die "the JSON drops it: $(cat odd.json)"
+grep -q '"cold_runs": 0' odd.json || die "it counts as cold"
 # In memory nothing is ever cold.
 if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     warm=$(mktemp -d /dev/shm/iobench-cli-XXXXXX) || die "/dev/shm"
