@@ -236,6 +236,45 @@ static bool tell_degraded(const struct gathered_job *joined, char *text)
     return false;
 }
 
+/* Return the word that all results have at this path, "mixed" if they differ, NULL if none has. */
+static const char *word_of(const struct gathered_job *joined, const char *path)
+{
+    const char *word = load_text(joined->members[0].job, path);
+
+    for (size_t i = 1; i < joined->count; i++) {
+        const char *other = load_text(joined->members[i].job, path);
+        if (word && other ? strcmp(word, other) != 0 : word != other)
+            return "mixed";
+    }
+    return word;
+}
+
+static const char *doubt_of(const struct gathered_job *joined)
+{
+    return joined->overlap < OVERLAP_GOOD
+               ? "the rest of the time some were idle, so the others had more: start them at one "
+                 "time, on enough data"
+               : NULL;
+}
+
+/* The first result's data set, but for what does not hold for all. */
+static json_t *dataset_of(const struct gathered_job *joined)
+{
+    json_t *dataset = json_copy(json_object_get(joined->members[0].job, "dataset"));
+    const char *identity = load_text(dataset, "identity");
+    bool is_synthetic = false, is_one = identity != NULL;
+
+    for (size_t i = 0; i < joined->count; i++) {
+        const char *other = load_text(joined->members[i].job, "dataset.identity");
+        is_synthetic |= load_true(joined->members[i].job, "dataset.synthetic");
+        is_one = is_one && other && strcmp(identity, other) == 0;
+    }
+    json_object_set_new(dataset, "synthetic", json_boolean(is_synthetic));
+    if (!is_one)
+        json_object_set_new(dataset, "identity", json_null());
+    return dataset;
+}
+
 /* The five keys of a figure of one run. */
 static void put_figure(json_t *object, const char *key, double value)
 {
@@ -267,6 +306,8 @@ static json_t *summary_of(const struct gathered_job *joined)
             sum += load_number(joined->members[k].job, path);
         json_object_set_new(summary, sums[i], json_number(sum));
     }
+    json_put_text(summary, "cache_before", word_of(joined, "summary.cache_before"));
+    json_put_text(summary, "limit", word_of(joined, "summary.limit"));
     return summary;
 }
 
@@ -283,6 +324,9 @@ static json_t *members_of(const struct gathered_job *joined)
         json_put_number(entry, "end_unix_s", member->end_s);
         json_put_number(entry, "samples", member->samples);
         json_put_number(entry, "samples_per_s", load_number(member->job, "summary.samples_per_s"));
+        json_put_text(entry, "limit", load_text(member->job, "summary.limit"));
+        json_put_text(entry, "cache_before", load_text(member->job, "summary.cache_before"));
+        json_put_text(entry, "degraded_reason", load_degraded(member->job));
         json_array_append_new(all, entry);
     }
     return all;
@@ -294,7 +338,8 @@ static json_t *job_of(const struct gathered_job *joined)
     json_t *job = json_copy((json_t *)(uintptr_t)joined->members[0].job);
     json_t *engine = json_copy(json_object_get(job, "engine"));
     json_t *summary = summary_of(joined), *run = json_object();
-    char text[NOTE_BYTES];
+    const char *cache = word_of(joined, "summary.cache_before");
+    char text[NOTE_BYTES], headline[NOTE_BYTES + 64];
 
     const bool degraded = tell_degraded(joined, text);
     json_object_set_new(job, "degraded", json_boolean(degraded));
@@ -311,7 +356,10 @@ static json_t *job_of(const struct gathered_job *joined)
     json_object_set_new(job, "runs", json_pack("[o]", run));
     json_object_set_new(job, "summary", summary);
     json_object_set_new(job, "label", json_text("gathered"));
-    json_put_text(job, "headline", text);
+    snprintf(headline, sizeof headline, "%s, %s, %s", degraded ? "DEGRADED" : "valid",
+             cache ? cache : "caches unknown", text);
+    json_put_text(job, "headline", headline);
+    json_object_set_new(job, "dataset", dataset_of(joined));
     json_object_set_new(job, "entries", json_array());
     json_object_set_new(job, "notices", json_pack("[s]", text));
     json_object_set_new(job, "advice", json_array());
@@ -327,6 +375,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
     json_array_append_new(jobs, job_of(joined));
     json_put_number(gathered, "overlap_percent", 100 * joined->overlap);
     json_put_number(gathered, "time_s", joined->end_s - joined->start_s);
+    json_put_text(gathered, "doubt", doubt_of(joined));
     json_object_set_new(gathered, "runs", members_of(joined));
     json_object_set_new(members, "gathered", gathered);
     json_t *document = json_check() ? NULL : report_json_document(jobs, members);
@@ -340,6 +389,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
 static void print_table(const struct gathered_job *joined)
 {
     const double time_s = joined->end_s - joined->start_s;
+    const char *cache = word_of(joined, "summary.cache_before");
     char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
 
     printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
@@ -353,10 +403,10 @@ static void print_table(const struct gathered_job *joined)
     words_print(stdout, "  Basis", COLUMN, text);
     if (tell_degraded(joined, text))
         words_print(stdout, "  DEGRADED", COLUMN, text);
-    if (joined->overlap < OVERLAP_GOOD)
-        words_print(stdout, "  Doubt", COLUMN,
-                    "the rest of the time some were idle, so the others had more: start them at "
-                    "one time, on enough data");
+    words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
+                 escape_shown(cache ? cache : "unknown"));
+    if (doubt_of(joined))
+        words_print(stdout, "  Doubt", COLUMN, doubt_of(joined));
     printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
     for (size_t i = 0; i < joined->count; i++) {
         const struct gathered_run *member = &joined->members[i];

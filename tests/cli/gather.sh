@@ -54,7 +54,16 @@ assert job["summary"]["samples"] == sum(one["summary"]["samples"] for one in bot
 assert abs(job["summary"]["samples_per_s"] * time / 63 - 1) < 1e-4, (time, job["summary"])
 assert job["engine"]["ranks"] == 2 and job["engine"]["nodes"] == 1, job["engine"]
 assert 0 < gathered["overlap_percent"] <= 100, gathered
+# The conditions of the runs are those of the whole.
+for key in "cache_before", "limit":
+    words = {one["summary"][key] for one in both}
+    assert job["summary"][key] == (words.pop() if len(words) == 1 else "mixed"), (key, job["summary"])
+assert job["headline"].startswith("DEGRADED, ") and job["summary"]["cache_before"] in job["headline"], job["headline"]
+assert job["dataset"]["synthetic"] and job["dataset"]["identity"] == both[0]["dataset"]["identity"], job["dataset"]
+assert sorted(run["degraded_reason"] is None for run in gathered["runs"]) == [False, True], gathered
+assert (gathered["doubt"] is None) == (gathered["overlap_percent"] >= 90), gathered
 END
+says "Cache "
 expect 0 "$IOBENCH" size all.json --gpus 8 --gpu h200
 expect 1 "$IOBENCH" compare a.json all.json
 says "B is DEGRADED: $2: samples were skipped"
