@@ -103,9 +103,9 @@ static bool draw_inference(FILE *script, const json_t *document)
 }
 
 static const char *const keys[] = {
-    "started", "command",    "place",       "degraded", "degraded_reason", "notices",
-    "network", "backend",    "side",        "classes",  "parameters",      "gmacs",
-    "data",    "checkpoint", "batch_sizes", NULL};
+    "started",    "command",     "place",   "degraded",   "degraded_reason", "notices", "network",
+    "backend",    "side",        "classes", "parameters", "gmacs",           "data",    "dataset",
+    "checkpoint", "batch_sizes", NULL};
 
 const struct document_kind document_infer = {"iobench-infer", "Inference over batch size", keys,
                                              draw_inference};

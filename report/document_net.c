@@ -208,9 +208,10 @@ static bool draw_fabric(FILE *script, const json_t *document)
     return true;
 }
 
-static const char *const keys[] = {
-    "started",        "command",  "place", "transport",   "nodes",  "ranks", "settings",
-    "verified_bytes", "messages", "pairs", "collectives", "beside", NULL};
+static const char *const keys[] = {"started",     "command",         "place",    "transport",
+                                   "nodes",       "ranks",           "settings", "verified_bytes",
+                                   "degraded",    "degraded_reason", "messages", "pairs",
+                                   "collectives", "beside",          NULL};
 
 const struct document_kind document_net = {"iobench-net", "Messages, pairs and collectives", keys,
                                            draw_fabric};

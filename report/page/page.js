@@ -375,7 +375,10 @@
   function state(document) {
     const reason = at(document, "invalid_reason") || at(document, "degraded_reason");
     const word = at(document, "schema") === "iobench-net" && at(document, "verified_bytes") === null ? "NOT VERIFIED" : at(document, "valid") === false ? "INVALID" : at(document, "degraded") === true ? "DEGRADED" : "valid";
-    return make("p", { className: "headline " + (word === "valid" ? "valid" : "invalid") }, word + (reason ? ": " + plain(reason) : ""));
+    const part = number(document, "model.bytes") / number(document, "model.full_bytes");
+    const marks = [part > 0 && part < 1 ? "SCALED to 1/" + Math.round(1 / part) : "", list(at(document, "reads")).length && at(document, "settings.verify") === false ? "restores NOT verified" : "",
+      at(document, "dataset.synthetic") === true ? "synthetic data" : ""].filter(Boolean);
+    return make("p", { className: "headline " + (word === "valid" ? "valid" : "invalid") }, [word + (reason ? ": " + plain(reason) : ""), ...marks].join(", "));
   }
 
   const milliseconds = (value) => duration(value === null ? null : value / 1000);
@@ -416,7 +419,9 @@
     if (!gradients || !reads) return [];
     const fixed = (value) => (value === null ? "-" : value.toFixed(2));
     const slower = (row) => fixed(number(row, "slow_down")) + " (" + fixed(number(row, "slow_down_low95")) + " .. " + fixed(number(row, "slow_down_high95")) + ")";
-    return [table("Gradients of " + plain(at(gradients, "network")) + " and reads (" + plain(at(reads, "options")) + "), " + plain(at(one, "beside.rounds")) + " rounds",
+    const sentences = [["Reads: cache ", "beside.reads.cache_before"], ["Storage: ", "beside.storage"], ["Doubt: ", "beside.doubt"]].filter(([, path]) => at(one, path))
+      .map(([before, path]) => make("p", { className: "note" }, before + plain(at(one, path))));
+    return [...sentences, table("Gradients of " + plain(at(gradients, "network")) + " and reads (" + plain(at(reads, "options")) + "), " + plain(at(one, "beside.rounds")) + " rounds",
         ["", "alone", "both at once", "slow-down"], [
           ["step", duration(number(gradients, "alone_step_s")), duration(number(gradients, "beside_step_s")), slower(gradients)],
           ["waits for gradients", percent(number(gradients, "alone_late_percent")), percent(number(gradients, "beside_late_percent")), ""],

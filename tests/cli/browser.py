@@ -3,6 +3,7 @@
 """Opens a page in headless Chromium, as tests/cli/report_browser.sh and docs/report.md do.
 
 browser.py check PAGE...            errors, requests to anywhere, and scrolling sideways at 400 and 1600 pixels
+browser.py words PAGE               its text, as shown
 browser.py shot PAGE FILE.png WIDTH HEIGHT light|dark [SELECTOR]
 """
 import base64, json, os, pathlib, shutil, subprocess, sys, tempfile
@@ -123,6 +124,10 @@ def main(arguments):
             faults = [f"{page}: {fault}" for page in arguments[1:] for fault in check(browser, page)]
             print(*faults, sep="\n")
             return 1 if faults else 0
+        if arguments[0] == "words":
+            browser.open(arguments[1], 1600, 900)
+            print(browser.evaluate("document.body.innerText"))
+            return 0
         page, file, width, height, scheme = arguments[1:6]
         browser.open(page, int(width), int(height), scheme)
         if len(arguments) > 6:

@@ -55,4 +55,20 @@ END
 left=$(find /tmp /dev/shm -maxdepth 1 -name "iobench-page-$(cat pid)-*")
 [ -z "$left" ] || die "the folder of the browser is left: $left"
 expect 0 timeout 300 python3 "$SRCDIR/tests/cli/browser.py" check one.html many.html evil.html others.html evil-others.html
+# Marks of their tables are those of the page.
+expect 0 "$IOBENCH" checkpoint scaled --model own,params=1m --ranks 2 --chunk 1M --writes 1 --reads 1 --drop-caches=no \
+    --no-verify --scale 1/4 --json scaled.json
+python3 - <<'END'
+import json
+net = json.load(open("net.json"))
+gradients = {"network": "lenet", "alone_step_s": 1, "beside_step_s": 2, "slow_down": 2, "slow_down_low95": 1, "slow_down_high95": 3}
+net.update(degraded=True, degraded_reason="the reads: from memory", beside={
+    "rounds": 1, "gradients": gradients, "reads": {**gradients, "options": "run", "cache_before": "warm"}, "stages": [],
+    "storage": "not over these ports", "doubt": "one step only"})
+json.dump(net, open("beside.json", "w"))
+END
+expect 0 "$IOBENCH" report -o marks.html infer.json scaled.json beside.json
+expect 0 timeout 300 python3 "$SRCDIR/tests/cli/browser.py" words marks.html
+says "synthetic data" "SCALED to 1/" "restores NOT verified" "DEGRADED: the reads: from memory" "Reads: cache warm" \
+    "Storage: not over these ports" "Doubt: one step only"
 exit 0
