@@ -237,6 +237,8 @@ static void print_end(const struct infer_result *result)
 {
     if (result->row_count)
         print_source(result);
+    if (result->result.data_was_made)
+        printf("data: synthetic images\n");
     for (uint32_t i = 0; i < result->row_count; i++)
         print_comparison(result, &result->rows[i]);
     if (result->row_count && !has_accuracy(result, &result->rows[0]))

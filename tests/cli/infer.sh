@@ -18,6 +18,7 @@ expect 0 infer --checkpoint learnt --batch-size 1,7,64 --json infer.json
 says "batch" "top-1" "lenet on"
 column() { sed "/\"dataset\": {/,/}/d" infer.json | grep -o "\"$1\": [^,}]*" | sed 's/.*: //' | tr '\n' ' '; }
 [ "$(column samples)" = "61 61 61 " ] || die "not every sample once: $(column samples)"
+says "data: synthetic images"
 [ "$(column labelled)" = "61 61 61 " ] || die "labels are missing: $(column labelled)"
 [ "$(column batches)" = "61 8 1 " ] || die "other batches: $(column batches)"
 # Column 6 of the curve is the evaluation's top-1, over the same images and weights.
