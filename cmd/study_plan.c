@@ -10,8 +10,10 @@
 #include "cmd/arguments.h"
 #include "cmd/program.h"
 #include "cmd/synthetic.h"
+#include "dataset/names_below.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +178,7 @@ struct making {
     bool allow_commands;
     char samples[32], source[64];
     char *program;
+    uint64_t data_identity; /* of the user's data; 0: none */
 };
 
 static int blame(const struct making *making, const char *section, int code)
@@ -232,13 +235,25 @@ static int expand_command(struct making *making, const char *text, struct study_
                : -EINVAL;
 }
 
-/* The path depends on the command, so a changed command gets a new set. */
+/* Return the command that generates a set, and the state of the user's data if it reads them. */
+static char *set_origin(const struct making *making, const char *pack)
+{
+    char *command = expand(pack, making->variables, false), *origin = command;
+
+    if (command && making->data_identity && strstr(pack, "{source}")) {
+        origin = file_format_path("%s\n%016" PRIx64, command, making->data_identity);
+        free(command);
+    }
+    return origin;
+}
+
+/* The path depends on the command, so a changed command gets a new set; so do changed data. */
 static char *set_path(const struct making *making, const char *name, const char *pack)
 {
     const char *given = making->plan->options->sets;
     char *cache = given ? NULL : synthetic_folder();
     char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
-    char *hashed = expand(pack, making->variables, false);
+    char *hashed = set_origin(making, pack);
     char *path = folder && hashed ? file_format_path("%s/%s-%08x", folder, name,
                                                      crc32c(0, hashed, strlen(hashed)))
                                   : NULL;
@@ -450,6 +465,9 @@ static int set_variables(struct making *making)
         {"fashion-test", STUDY_FASHION "/t10k-images-idx3-ubyte.gz", NULL},
         {"out", options->folder, "."},
     };
+    if (options->data)
+        making->data_identity = names_below_identity(options->data);
+    fail_clear(); /* if there are none, the command that reads them says so */
     memcpy(making->variables, given, sizeof given);
     making->fixed = sizeof given / sizeof *given;
     return 0;

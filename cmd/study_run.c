@@ -51,13 +51,25 @@ static char *record_path(const struct study_plan *plan)
     return file_join(plan->options->folder, "study.json");
 }
 
-static json_t *record_of(const struct study_run *run)
+/* The paths of the sets that a run reads, which depend on what they were made of. */
+static json_t *sets_of(const struct study_plan *plan, const struct study_run *run)
+{
+    json_t *sets = json_array();
+
+    for (size_t i = 0; i < plan->set_count; i++)
+        if (run->sets >> i & 1)
+            json_array_append_new(sets, json_text(plan->sets[i].path));
+    return sets;
+}
+
+static json_t *record_of(const struct study_plan *plan, const struct study_run *run)
 {
     json_t *record = json_object();
 
     json_put_text(record, "name", run->name);
     json_put_text(record, "command", run->command.shown);
     json_put_text(record, "launch", run->launch);
+    json_object_set_new(record, "sets", sets_of(plan, run));
     json_object_set_new(record, "done", json_boolean(run->state == STUDY_DONE));
     json_put_number(record, "seconds", run->seconds);
     json_put_text(record, "reason", run->reason);
@@ -77,7 +89,7 @@ static int keep(const struct study_plan *plan)
     json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
     json_object_set_new(document, "runs", runs);
     for (size_t i = 0; i < plan->run_count; i++)
-        json_array_append_new(runs, record_of(&plan->runs[i]));
+        json_array_append_new(runs, record_of(plan, &plan->runs[i]));
     int code = path ? json_file_write(path, document) : -ENOMEM;
     free(path);
     return code;
@@ -155,13 +167,20 @@ static bool read_doubts(struct study_run *run)
 
 /* ---- those of earlier calls ---- */
 
-/* Take over a result if its record says that this command ended. */
-static void take_over_run(struct study_run *run, const json_t *record)
+/* Take over a result if its record says that this command ended. *replaced counts those whose data
+ * were others. */
+static void take_over_run(const struct study_plan *plan, struct study_run *run,
+                          const json_t *record, size_t *replaced)
 {
     if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
         !is_same(load_text(record, "command"), run->command.shown) ||
-        !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done") ||
-        !read_doubts(run))
+        !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done"))
+        return;
+    json_t *sets = sets_of(plan, run);
+    const bool same = json_equal(sets, json_object_get(record, "sets")) != 0;
+    json_decref(sets);
+    *replaced += !same;
+    if (!same || !read_doubts(run))
         return;
     run->state = STUDY_DONE;
     run->is_kept = true;
@@ -174,7 +193,7 @@ static void take_over(struct study_plan *plan)
     char *path = record_path(plan), *text = NULL;
     size_t bytes;
     json_t *document = NULL, *record;
-    size_t index;
+    size_t index, replaced = 0;
 
     if (path && file_exists(path) && file_load(path, RESULT_BYTES_MAX, &text, &bytes) == 0)
         document = load_any(path, text, bytes);
@@ -183,7 +202,12 @@ static void take_over(struct study_plan *plan)
     const bool is_fit = document && fits(plan, document);
     for (size_t i = 0; is_fit && i < plan->run_count; i++)
         json_array_foreach(json_object_get(document, "runs"), index, record)
-            take_over_run(&plan->runs[i], record);
+            take_over_run(plan, &plan->runs[i], record, &replaced);
+    if (replaced)
+        fprintf(stderr,
+                "iobench study: %zu result%s of other data sets (--data was replaced or written, "
+                "or --sets names another folder): measured again\n",
+                replaced, replaced == 1 ? " is" : "s are");
     json_decref(document);
     fail_clear();
 }

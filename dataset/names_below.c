@@ -18,7 +18,25 @@ struct names_walk {
     const char *path, *below; /* of this folder: full path, and path from the root */
     uint64_t seed, sum;
     int depth;
+    bool is_dated; /* hash sizes and times, too */
 };
+
+static uint64_t hash_status(uint64_t seed, const struct store_status *status)
+{
+    return random_hash(random_hash(seed, status->bytes, (uint64_t)status->mtime_ns),
+                       (uint64_t)status->ctime_ns, 0);
+}
+
+static uint64_t hash_file(const struct names_walk *into, const struct store_entry *entry,
+                          uint64_t seed)
+{
+    struct store_status status;
+    char *path = entry->status ? NULL : file_join(into->path, entry->name);
+    const bool known = entry->status || (path && store_stat(path, &status) == 0);
+
+    free(path);
+    return known ? hash_status(seed, entry->status ? entry->status : &status) : seed;
+}
 
 static bool is_passed_over(const char *name, size_t length)
 {
@@ -47,6 +65,8 @@ static int add_name(void *context, const struct store_entry *entry)
     if (is_passed_over(name, strlen(name)))
         return 0;
     uint64_t hash = random_hash_text(into->seed, name);
+    if (into->is_dated && entry->kind == STORE_FILE)
+        hash = hash_file(into, entry, hash);
     if (entry->is_link)
         look_at_link(into, name);
     else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {
@@ -57,6 +77,7 @@ static int add_name(void *context, const struct store_entry *entry)
                                    .path = path,
                                    .below = below,
                                    .seed = hash,
+                                   .is_dated = into->is_dated,
                                    .depth = into->depth + 1};
         if (path && below)
             store_list(path, add_name, &inner);
@@ -80,6 +101,21 @@ struct names_below names_below(const char *root)
     folder_close(&folder);
     found.hash = whole.sum;
     return found;
+}
+
+uint64_t names_below_identity(const char *root)
+{
+    struct names_below found = {.leave = true}; /* links are not looked at */
+    struct names_walk whole = {
+        .found = &found, .path = root, .below = "", .seed = 1, .is_dated = true};
+    struct store_status status;
+
+    if (store_stat(root, &status))
+        return 0;
+    if (status.kind == STORE_FILE)
+        return hash_status(1, &status);
+    store_list(root, add_name, &whole);
+    return random_mix(whole.sum + 1);
 }
 
 bool names_below_has(const char *below)

@@ -19,6 +19,10 @@ struct names_below {
 /* Zero if the root is a file. */
 struct names_below names_below(const char *root);
 
+/* Hash also sizes and times of the files, as catalog_identity() those of shards; of a file that the
+ * root is its own. Asks for the status of each. Zero if there is no root. */
+uint64_t names_below_identity(const char *root);
+
 /* Return whether the walk above can reach this path, relative to the root: no "..", no empty part
  * and no skipped name. */
 bool names_below_has(const char *below);

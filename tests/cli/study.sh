@@ -127,6 +127,22 @@ says "data set set was gone and is made again: its 1 result is measured again" "
 expect 0 sets
 case $out in *"made again"*) die "measured again" ;; esac
 
+# Nor are results of the user's data as they were before they were replaced, if only by equal files.
+"$IOBENCH" pack synthetic:count=40,mean=6k own --format files >log 2>&1 || die "no set: $(cat log)"
+sed 's/^pack=.*/pack=pack {source} {target} --format recordio/' sets.ini >own.ini
+own() { "$IOBENCH" study ./own.ini -o of-own --sets own-sets --data own "$@"; }
+expect 0 own
+kept=$(stat -c %i of-own/a-1.json)
+expect 0 own
+[ "$(stat -c %i of-own/a-1.json)" = "$kept" ] || die "measured again"
+file=$(find own -name '*.jpg' | head -n 1)
+cp -a "$file" copied.jpg
+mv copied.jpg "$file"
+expect 0 own
+says "2 results are of other data sets" "measured again" "The second has 2 runs."
+[ "$(stat -c %i of-own/a-1.json)" != "$kept" ] || die "a result of the former data is kept"
+[ "$(find own-sets -mindepth 1 -maxdepth 1 -name 'set-*' | wc -l)" = 2 ] || die "the set was not made of the new data"
+
 # Each job of a result may be in doubt, not the first alone.
 "$IOBENCH" pack synthetic:count=8,mean=6k bad --format files >log 2>&1 || die "no set: $(cat log)"
 file=$(find bad -name '*.jpg' | head -n 1)
