@@ -138,10 +138,20 @@ void account_batch(struct account *account, const struct batch *batch, uint64_t 
     meter_add(account->meter, METER_TRAINED_COUNT, batch->count);
 }
 
+static void tell_wait(struct account *account, uint64_t wait_ns)
+{
+    account->told_wait_ns += wait_ns;
+    meter_add(account->meter, METER_TRAINER_BATCH_NS, wait_ns);
+}
+
 void account_idle(struct account *account, uint64_t now_ns)
 {
-    account->waited_ns += now_ns - account->idle_ns;
-    meter_add(account->meter, METER_TRAINER_BATCH_NS, now_ns - account->idle_ns);
+    const uint64_t idle_ns = now_ns - account->idle_ns;
+    const uint64_t owed_ns = idle_ns < account->owed_wait_ns ? idle_ns : account->owed_wait_ns;
+
+    account->owed_wait_ns -= owed_ns;
+    tell_wait(account, idle_ns - owed_ns);
+    account->waited_ns += idle_ns;
     account->idle_ns = now_ns;
 }
 
@@ -169,6 +179,17 @@ void account_step_goes_on(struct account *account, uint64_t now_ns)
     account->step_ns = now_ns;
 }
 
+/* The wait before a step is known. The meter has it, and maybe too much: the trainer knows that a
+ * device still computed, or that a batch was ready. That is in the step, and a timeline would show
+ * the time twice. */
+static void settle_wait(struct account *account, uint64_t wait_ns)
+{
+    if (wait_ns > account->told_wait_ns)
+        tell_wait(account, wait_ns - account->told_wait_ns);
+    account->told_wait_ns -= wait_ns;
+    account->owed_wait_ns = account->told_wait_ns;
+}
+
 /* Of what the steps took, the meter already knows a part. */
 static void tell_busy(struct account *account, uint64_t busy_ns)
 {
@@ -184,6 +205,7 @@ void account_step(struct account *account, const struct trainer_times *times)
 
     account->step_ns = 0;
     epoch->wait_ns += times->wait_ns;
+    settle_wait(account, times->wait_ns);
     epoch->compute_ns += times->compute_ns;
     epoch->upload_ns += times->upload_ns;
     epoch->copy_ns += times->copy_ns;

@@ -41,6 +41,8 @@ struct account {
     uint64_t order_ns;               /* of that for the epoch's order */
     uint64_t step_ns;                /* until when the step under way is on the meter; 0: none is */
     uint64_t told_ns;                /* on the meter, of steps whose times are not known yet */
+    uint64_t told_wait_ns;           /* likewise, of waits; some were none: a device computed */
+    uint64_t owed_wait_ns;           /* of these, no longer to be told of waits to come */
 };
 
 /* Start the epoch's clock. */

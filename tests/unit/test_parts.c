@@ -213,6 +213,40 @@ static void idle_time_is_waited_time(void **unused)
     expect_waited(&meter, 1250);
 }
 
+/* A timeline shows no moment twice: what a trainer takes for a part of its step was no wait. */
+static void what_is_in_a_step_is_no_wait(void **unused)
+{
+    struct result_epoch epoch = {0};
+    struct meter meter = {0};
+    struct account account = {.meter = &meter, .epoch = &epoch};
+
+    (void)unused;
+    account_step_begin(&account, 300); /* the batch was ready 100 before */
+    account_step(&account, &(struct trainer_times){.wait_ns = 200, .compute_ns = 800});
+    account_step_end(&account, 1000);
+    expect_waited(&meter, 300);
+    account_idle(&account, 1150);
+    account_idle(&account, 1200); /* told while it lasts */
+    expect_waited(&meter, 400);
+    account_step_begin(&account, 1250);
+    account_step(&account, &(struct trainer_times){.wait_ns = 250, .compute_ns = 750});
+    account_step_end(&account, 2000);
+    expect_waited(&meter, 450);
+    assert_int_equal(counter_get(&meter.counts[METER_TRAINER_BUSY_NS]), 1550);
+    /* A device reports the waits of earlier steps: all but 60 of this one is computed through. */
+    account_step_begin(&account, 2500);
+    account_step(&account, &(struct trainer_times){0});
+    account_step_end(&account, 2510);
+    account_step_begin(&account, 3010);
+    account_step(&account, &(struct trainer_times){.wait_ns = 60});
+    expect_waited(&meter, 950);
+    account_step_end(&account, 3020);
+    account_step_begin(&account, 3460); /* all of that was told before */
+    expect_waited(&meter, 950);
+    account_step(&account, &(struct trainer_times){.wait_ns = 500});
+    expect_waited(&meter, 1010); /* 450 + 60 + 500 */
+}
+
 /* What the first batch holds was read before the time of the others began. */
 static void batches_after_the_first_have_their_own_time(void **unused)
 {
@@ -243,6 +277,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_job_with_its_own_trainer_add_up),
         cmocka_unit_test(records_that_are_not_drawn_are_counted),
         cmocka_unit_test(idle_time_is_waited_time),
+        cmocka_unit_test(what_is_in_a_step_is_no_wait),
         cmocka_unit_test(batches_after_the_first_have_their_own_time),
     };
 
