@@ -123,7 +123,7 @@ void account_batch(struct account *account, const struct batch *batch, uint64_t 
 
     if (epoch->batches++ == 0) {
         epoch->first_batch_ns = taken_ns - epoch->start_ns;
-        epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
+        epoch->first_step_ns = account->idle_ns - epoch->start_ns;
     } else {
         epoch->paced_samples += batch->account.samples;
         epoch->paced_bytes += batch->account.record_bytes;
@@ -199,6 +199,17 @@ static void tell_busy(struct account *account, uint64_t busy_ns)
     meter_add(account->meter, METER_TRAINER_BUSY_NS, busy_ns - told_ns);
 }
 
+/* A device ends it long after its call, which only passes the batch. */
+static void note_first_step(struct result_epoch *epoch, const struct trainer_times *times)
+{
+    const uint64_t end_ns =
+        epoch->first_batch_ns + times->upload_ns + times->compute_ns + times->exchange_ns;
+
+    epoch->first_compute_ns = times->compute_ns;
+    if (times->compute_ns && end_ns > epoch->first_step_ns)
+        epoch->first_step_ns = end_ns;
+}
+
 void account_step(struct account *account, const struct trainer_times *times)
 {
     struct result_epoch *epoch = account->epoch;
@@ -215,7 +226,7 @@ void account_step(struct account *account, const struct trainer_times *times)
     if (times->is_due)
         histogram_add(account->late_ns, times->late_ns);
     if (epoch->first_compute_ns == 0)
-        epoch->first_compute_ns = times->compute_ns;
+        note_first_step(epoch, times);
     tell_busy(account,
               times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
 }

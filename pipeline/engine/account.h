@@ -47,7 +47,8 @@ struct account {
 
 /* Start the epoch's clock. */
 void account_begin(struct account *account, struct result_epoch *epoch);
-/* Count a batch that the trainer took at taken_ns and whose step has ended or begun. */
+/* Count a batch that the trainer took at taken_ns and whose step has ended or begun; after
+ * account_step_end(), before its times are added. */
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
 /* An epoch's clock runs from its start to the end of its last step, and the trainer is at a step or
  * idle: it waits for the epoch's order, for a batch, or for what the host does between two steps.

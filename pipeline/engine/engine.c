@@ -350,8 +350,8 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
     code = trainer_step(&engine->trainer, &given, &times);
     account_step_end(account, engine->trainer.ops->step ? clock_now_ns() : taken_ns);
     batches_give(engine->batches);
-    account_step(account, &times);
     account_batch(account, &batch, taken_ns);
+    account_step(account, &times);
     return code;
 }
 

@@ -69,7 +69,7 @@ static void check_times(struct check *check, const struct result_epoch *row)
     at_most(check, "the trainer's parts add up to, s:", trainer_s(row), "the epoch took",
             wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
     at_most(check, "the first step ended after, s:", seconds(row->first_step_ns), "the epoch took",
-            wall_s);
+            wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
     at_most(check, "the first step's compute, s:", seconds(row->first_compute_ns),
             "that of all steps", seconds(row->compute_ns));
 }

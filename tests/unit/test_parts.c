@@ -247,6 +247,39 @@ static void what_is_in_a_step_is_no_wait(void **unused)
     expect_waited(&meter, 1010); /* 450 + 60 + 500 */
 }
 
+/* MLPerf's AU leaves out the first step: 3 of 4 steps, without a pause. */
+static void the_first_step_ends_when_it_is_computed(void **unused)
+{
+    const struct batch batch = {.count = 10, .account = {.samples = 10}};
+    const struct trainer_times device = {.upload_ns = 20, .compute_ns = 500}, none = {0};
+    struct result_epoch epoch = {0};
+    struct account account = {.epoch = &epoch};
+
+    (void)unused;
+    for (uint64_t i = 0; i < 4; i++) { /* two are ahead of the device */
+        account_step_begin(&account, 1000 + 100 * i);
+        account_step_end(&account, 1030 + 100 * i);
+        account_batch(&account, &batch, 1000 + 100 * i);
+        account_step(&account, i < 2 ? &none : &device);
+    }
+    account_step(&account, &device);
+    account_step(&account, &device);
+    epoch.wall_ns = 1520 + 3 * 520;
+    assert_int_equal(epoch.first_compute_ns, 500);
+    assert_int_equal(epoch.first_step_ns, 1520);
+    assert_true(fabs(result_epoch_mlperf_au_percent(&epoch) - 100 * 500.0 / 520) < 1e-9);
+
+    /* On the host, it has ended when its call returns. */
+    epoch = (struct result_epoch){0};
+    account = (struct account){.epoch = &epoch};
+    account_step_begin(&account, 1000);
+    account_step_end(&account, 1800);
+    account_batch(&account, &batch, 1000);
+    account_step(&account, &(struct trainer_times){.compute_ns = 750});
+    assert_int_equal(epoch.first_step_ns, 1800);
+    assert_int_equal(epoch.first_compute_ns, 750);
+}
+
 /* What the first batch holds was read before the time of the others began. */
 static void batches_after_the_first_have_their_own_time(void **unused)
 {
@@ -278,6 +311,7 @@ int main(void)
         cmocka_unit_test(records_that_are_not_drawn_are_counted),
         cmocka_unit_test(idle_time_is_waited_time),
         cmocka_unit_test(what_is_in_a_step_is_no_wait),
+        cmocka_unit_test(the_first_step_ends_when_it_is_computed),
         cmocka_unit_test(batches_after_the_first_have_their_own_time),
     };
 
