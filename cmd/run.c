@@ -49,6 +49,8 @@ struct jobs {
 /* A job's line in the table after the last one; 0: it has no result. */
 struct job_rates {
     double samples_per_s, bytes_per_s;
+    enum result_cache cache; /* before the runs */
+    const char *mark;        /* "DEGRADED", "INVALID"; NULL: none */
 };
 
 /* ---- which jobs ---- */
@@ -324,7 +326,10 @@ static int show(const struct invocation *invocation, struct result *result, stru
     if (code == 0 && result->valid && !result->job->dry_run)
         code = check_required(result->job, summary);
     if (rates && result->valid && summary->runs)
-        *rates = (struct job_rates){summary->samples_per_s.median, summary->bytes_per_s.median};
+        *rates = (struct job_rates){summary->samples_per_s.median, summary->bytes_per_s.median,
+                                    summary->cache, NULL};
+    if (rates && (!result->valid || report_is_degraded(result)))
+        rates->mark = result->valid ? "DEGRADED" : "INVALID";
     free(summary);
     return code ? command_failed(invocation) : status;
 }
@@ -476,6 +481,28 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
     return status;
 }
 
+/* Rates of other caches, or of a job that is degraded, are no comparison. */
+static void print_marks(const struct jobs *jobs, const struct job_rates *rates)
+{
+    const char *before = "\n";
+    bool differ = false;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        differ |= rates[i].samples_per_s > 0 && rates[0].samples_per_s > 0 &&
+                  rates[i].cache != rates[0].cache;
+        if (rates[i].mark)
+            printf("%s%s is %s\n", before, escape_shown(jobs->jobs[i].output.label), rates[i].mark);
+        before = rates[i].mark ? "" : before;
+    }
+    for (size_t i = 0; i < jobs->count && differ; i++) {
+        if (!(rates[i].samples_per_s > 0))
+            continue;
+        printf("%s%s: cache %s before its runs\n", before, escape_shown(jobs->jobs[i].output.label),
+               summary_cache_name(rates[i].cache));
+        before = "";
+    }
+}
+
 /* Print all jobs side by side. */
 static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
 {
@@ -495,6 +522,7 @@ static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
             printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
         putchar('\n');
     }
+    print_marks(jobs, rates);
     puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");
 }
 

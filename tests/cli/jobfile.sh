@@ -49,6 +49,32 @@ empty err
 grep -qE '^one +[0-9.,]+ +[0-9.,]+$' "$tmp/out" || fault "no line of the first job"
 grep -qE '^two +[0-9.,]+ +[0-9.,]+ +[-+][0-9.]+%$' "$tmp/out" || fault "no line of the second job"
 [ "$(grep -c '"samples_per_s_low95"' "$tmp/all.json")" -eq 2 ] || fault "not both jobs in the JSON"
+# Nor does it compare what a reader may not take for comparable without a word.
+make_set shards 40
+shard=$(find "$tmp/shards" -name 'train-*' ! -name '*.idx' | head -n 1)
+printf 'damage' | dd of="$shard" bs=1 seek=$(($(wc -c <"$shard") / 2)) conv=notrunc status=none
+cat >"$tmp/marks.ini" <<EOF
+[global]
+decode=checksum
+runs=1
+calibrate=no
+[sound]
+data=$tmp/recordio
+[damaged]
+data=$tmp/shards
+on-error=skip
+[no result]
+data=$tmp/shards
+EOF
+try 1 "$tmp/marks.ini"
+out "damaged is DEGRADED"
+out "no result is INVALID"
+no_out "sound is "
+printf '[global]\ndata=%s\nruns=1\ncalibrate=no\ndecode=none\njson=%s\n[first]\n[dropped]\ndrop-caches=yes\n' \
+    "$tmp/recordio" "$tmp/caches.json" >"$tmp/caches.ini"
+try 0 "$tmp/caches.ini"
+caches=$(grep '"cache_before"' "$tmp/caches.json" | sort -u | wc -l)
+if [ "$caches" -gt 1 ]; then out "first: cache "; else no_out "before its runs"; fi
 # The command line overrides the file.
 try 0 run --shuffle epoch "$tmp/good.ini" --dry-run
 out "shuffle epoch"
