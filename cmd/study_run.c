@@ -143,24 +143,48 @@ static void add_read(struct study_run *run, const json_t *job)
     json_array_append_new(run->read, read);
 }
 
+/* Return the parts of a document that have figures: its jobs, its ramp, the shuffles of a survey,
+ * or itself. */
+static json_t *parts_of(json_t *document)
+{
+    json_t *jobs = json_object_get(document, "jobs"), *ramp = json_object_get(document, "ramp");
+
+    if (json_array_size(jobs))
+        return json_incref(jobs);
+    return json_is_array(document) ? json_incref(document)
+                                   : json_pack("[O]", json_is_object(ramp) ? ramp : document);
+}
+
+/* A ramp and a survey have no mark beside the reason. */
+static const char *degraded_reason(const json_t *part)
+{
+    static const char *const keys[] = {"degraded_reason", "not_read_reason", "unverified_reason"};
+    const char *reason = load_degraded(part);
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !reason; i++)
+        if (!json_object_get(part, "degraded"))
+            reason = load_text(part, keys[i]);
+    return reason;
+}
+
 /* Read from a result what it read, and why it should not be trusted. */
 static bool read_doubts(struct study_run *run)
 {
-    json_t *document = load_result(run);
-    const json_t *jobs = json_object_get(document, "jobs"); /* of infer: none */
+    json_t *document = load_result(run), *parts = document ? parts_of(document) : NULL;
     const char *invalid = NULL, *degraded = NULL;
 
     json_decref(run->read);
     run->read = json_array();
-    for (size_t i = 0; i < (jobs ? json_array_size(jobs) : 1); i++) {
-        const json_t *job = jobs ? json_array_get(jobs, i) : document;
-        invalid = invalid ? invalid : load_text(job, "invalid_reason");
-        degraded = degraded ? degraded : load_degraded(job);
-        add_read(run, job);
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+        invalid = invalid ? invalid : load_text(part, "invalid_reason");
+        degraded = degraded ? degraded : degraded_reason(part);
+        add_read(run, part);
     }
     if (invalid || degraded)
         set_reason(run, invalid ? invalid : degraded);
     const bool is_whole = document && !invalid;
+    json_decref(parts);
     json_decref(document);
     return is_whole;
 }

@@ -150,6 +150,18 @@ head -c 500 "$file" >short && cat short >"$file"
 sed -e '/^\[run gone/,$d' -e "s|^command=.*|& --against '--data $PWD/bad --decode jpeg --on-error skip'|" mine.ini >doubts.ini
 expect 0 "$IOBENCH" study ./doubts.ini -o doubts
 says "2 runs: " "skipped"
+"$IOBENCH" pack synthetic:count=80,mean=6k ramped --format files >log 2>&1 || die "no set: $(cat log)"
+cat short >"$(find ramped -name '*.jpg' | head -n 1)"
+cat >ramp.ini <<END
+[study]
+title=Mine
+found=Nothing.
+source=me
+[run a]
+command=ramp --data '$PWD/ramped' --decode jpeg --on-error skip -B 1 --from 1 --to 1 --limit 1000% --trainer replay:rate=100
+END
+expect 0 "$IOBENCH" study ./ramp.ini -o ramped-study
+says "a: 1 record was skipped"
 # The JSON and the picture say so, too, and which runs are missing.
 printf '[table]\nrows={"runs": (job.runs | length)}\n[picture]\nkind=bars\nbars=runs\n[run gone]\ncommand=run --data /nowhere/at/all\n' >>doubts.ini
 expect 1 "$IOBENCH" study ./doubts.ini -o doubts --json=doubts.json
