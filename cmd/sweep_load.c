@@ -86,6 +86,17 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     return 0;
 }
 
+/* An inference uses caches as it finds them: where its bytes came from. "": unknown. */
+static const char *source_of(const json_t *row)
+{
+    const double percent = load_number(row, "storage_percent");
+
+    return !isfinite(percent) ? ""
+           : percent >= 98    ? "all from storage"
+           : percent <= 2     ? "all in memory"
+                              : "partly in memory";
+}
+
 int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
 {
     const json_t *row = json_array_get(json_object_get(document, "batch_sizes"), 0);
@@ -98,6 +109,7 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
     figures->wall_s = load_number(row, "wall_s");
     figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");
     figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
+    copy(figures->cache, sizeof figures->cache, source_of(row));
     read_set(document, figures);
     figures->ranks = figures->nodes = 1;
     return 0;
