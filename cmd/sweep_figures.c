@@ -87,7 +87,7 @@ struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t c
 
 struct pairs {
     double *a, *b;
-    size_t count;
+    size_t count, of_other_caches;
 };
 
 static void add_pair(struct pairs *pairs, const struct sweep_figures *a,
@@ -95,6 +95,7 @@ static void add_pair(struct pairs *pairs, const struct sweep_figures *a,
 {
     if (!a->is_valid || !b->is_valid || pairs->count == PAIRED_MAX)
         return;
+    pairs->of_other_caches += strcmp(a->cache, b->cache) != 0;
     pairs->a[pairs->count] = a->samples_per_s;
     pairs->b[pairs->count++] = b->samples_per_s;
 }
@@ -133,13 +134,14 @@ static void measure_effect(const struct sweep_table *table, struct pairs *pairs,
 {
     const struct sweep_plan *plan = table->plan;
 
-    pairs->count = 0;
+    pairs->count = pairs->of_other_caches = 0;
     for (uint32_t round = 0; round < table->rounds; round++)
         for (uint32_t cell = 0; cell < plan->cells; cell++)
             if (sweep_digit(plan, cell, effect->axis) == effect->digit)
                 add_pair(pairs,
                          sweep_at(table, sweep_neighbour(plan, cell, effect->axis, 0), round),
                          sweep_at(table, cell, round));
+    effect->cache_pairs = pairs->of_other_caches;
     effect->paired = paired_test(pairs->a, pairs->b, pairs->count, 1, false);
 }
 

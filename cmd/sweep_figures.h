@@ -66,6 +66,7 @@ struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t c
 struct sweep_effect {
     size_t axis, digit;
     struct paired paired;
+    size_t cache_pairs; /* pairs before which the caches differed */
     double p_corrected; /* for the number of effects, by Holm (more than 64: Bonferroni) */
 };
 /* Return *count effects, to be freed; NULL with a reason. */

@@ -98,12 +98,14 @@ static json_t *json_effects(const struct sweep *sweep)
         const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
         const struct paired *paired = &effects[i].paired;
         json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "option", axis->name,
-                            "value", json_text(axis->values[effects[i].digit]), "against",
-                            json_text(axis->values[0]), "pairs", (json_int_t)paired->pairs, "ratio",
-                            json_number(paired->ratio), "ratio_low95", json_number(paired->low),
-                            "ratio_high95", json_number(paired->high), "p", json_number(paired->p),
-                            "p_corrected", json_number(effects[i].p_corrected)));
+            list,
+            json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "option", axis->name,
+                      "value", json_text(axis->values[effects[i].digit]), "against",
+                      json_text(axis->values[0]), "pairs", (json_int_t)paired->pairs,
+                      "pairs_of_other_caches", (json_int_t)effects[i].cache_pairs, "ratio",
+                      json_number(paired->ratio), "ratio_low95", json_number(paired->low),
+                      "ratio_high95", json_number(paired->high), "p", json_number(paired->p),
+                      "p_corrected", json_number(effects[i].p_corrected)));
     }
     free(effects);
     return list;

@@ -169,6 +169,14 @@ static void print_effects(FILE *stream, const struct sweep *sweep)
                     escape_shown(axis->values[0]), paired->ratio, ratio_text(paired, interval),
                     p_text(effects[i].p_corrected, p), paired->pairs);
     }
+    for (size_t i = 0; any && i < count; i++)
+        if (effects[i].cache_pairs)
+            fprintf(stream,
+                    "%s=%s: the caches differed in %zu of %zu pairs: one may have read from "
+                    "memory\n",
+                    sweep->plan.axes[effects[i].axis].name,
+                    escape_shown(sweep->plan.axes[effects[i].axis].values[effects[i].digit]),
+                    effects[i].cache_pairs, effects[i].paired.pairs);
     free(effects);
 }
 

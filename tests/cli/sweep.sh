@@ -27,6 +27,18 @@ holds "$tmp/a.json" 'sorted(c["options"]["batch-size"] + c["options"]["shuffle"]
 holds "$tmp/a.json" 'd["cells"][0]["samples_per_s_low95"] <= d["cells"][0]["samples_per_s"] and d["left_out_reason"] is None'
 holds "$tmp/a/cell-00002-run-1.json" 'd["jobs"][0]["settings"]["shuffle"] == "none" and d["jobs"][0]["label"] == "batch-size=8 shuffle=none"'
 [ "$(wc -l <"$tmp/a.csv")" = 9 ] || fault "not a row per measurement: $(cat "$tmp/a.csv")"
+python3 - "$tmp/a.json" "$tmp/a" >"$tmp/err" 2>&1 <<'END' || fault "pairs of other caches"
+import json, sys
+sweep = json.load(open(sys.argv[1]))
+def cache(cell, run): return json.load(open("%s/cell-%05d-run-%d.json" % (sys.argv[2], cell["cell"], run)))["jobs"][0]["summary"]["cache_before"]
+for effect in sweep["effects"]:
+    others = 0
+    for cell in sweep["cells"]:
+        if cell["options"][effect["option"]] == effect["value"]:
+            first = next(c for c in sweep["cells"] if c["options"] == {**cell["options"], effect["option"]: effect["against"]})
+            others += sum(cache(cell, run) != cache(first, run) for run in (1, 2))
+    assert effect["pairs_of_other_caches"] == others, (effect, others)
+END
 # Complete: nothing is measured again. More runs continue the sweep.
 stamps() { find "$tmp/a" -name "*.json" -printf "%p %i %T@\n" | sort; }
 stamps >"$tmp/before"

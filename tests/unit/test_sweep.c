@@ -223,6 +223,7 @@ static void effects_are_paired(void **unused)
     /* An invalid cell enters no figure; its partners are left out. */
     figures[CELLS + 5].is_valid = false;
     figures[CELLS + 5].samples_per_s = 1e9;
+    strcpy(figures[0].cache, "warm"); /* the base cell, so in a pair of each effect */
     struct sweep_effect *effects = sweep_effects(&table, &count);
     assert_non_null(effects);
     assert_int_equal(count, 3);
@@ -234,6 +235,7 @@ static void effects_are_paired(void **unused)
         assert_int_equal(effects[i].axis, wanted[i].axis);
         assert_int_equal(effects[i].digit, wanted[i].digit);
         assert_int_equal(effects[i].paired.pairs, wanted[i].pairs);
+        assert_int_equal(effects[i].cache_pairs, 1);
         assert_true(fabs(effects[i].paired.ratio - wanted[i].ratio) < 1e-9);
         assert_true(effects[i].p_corrected >= effects[i].paired.p);
     }
