@@ -110,11 +110,14 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
     return 0;
 }
 
-static int compare_ranks(struct training_run *training, struct train_epoch *row)
+static int compare_ranks(struct training_run *training, struct train_epoch *row, double samples)
 {
+    const uint32_t count = training->job->ranks->place.ranks;
     struct result_rank *all = gather_epoch(training->job->ranks, &row->io);
-    int code = all ? result_compare(all, training->job->ranks->place.ranks, &row->ranks) : -ENOMEM;
+    int code = all ? result_compare(all, count, &row->ranks) : -ENOMEM;
 
+    if (code == 0 && gather_epoch_ns(all, count))
+        row->samples_per_s = samples * 1e9 / (double)gather_epoch_ns(all, count);
     free(all);
     return code;
 }
@@ -131,14 +134,13 @@ static int add_up_epoch(struct training_run *training, const struct result_epoch
         .rate = recipe_rate(&training->network.config.recipe, training->network.step - 1)};
     int code = ranks_sum(training->job->ranks, sums, 4);
     if (code == 0)
-        code = compare_ranks(training, row);
+        code = compare_ranks(training, row, sums[3]);
     if (code)
         return code;
     if (sums[1] > 0) {
         row->loss = sums[0] / sums[1];
         row->accuracy = sums[2] / sums[1];
     }
-    row->samples_per_s = row->ranks.wall_s.maximum > 0 ? sums[3] / row->ranks.wall_s.maximum : 0;
     training->samples += (uint64_t)sums[3];
     return 0;
 }

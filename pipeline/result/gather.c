@@ -184,19 +184,37 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
  * different times, so it is longer than any rank's own, and clocks of nodes cannot be compared; but
  * all ranks learn at about the same time that all have ended. To the first one that is the longest
  * time after its start; what it took to learn it is what the last one waited. */
+struct common_span {
+    uint64_t longest_ns, learning_ns;
+};
+
+static void stretch(struct common_span *span, const struct result_epoch *epoch)
+{
+    const uint64_t own_ns = epoch->wall_ns;
+    const uint64_t met_ns = epoch->met_ns > own_ns ? epoch->met_ns : own_ns;
+
+    if (met_ns > span->longest_ns)
+        span->longest_ns = met_ns;
+    if (met_ns - own_ns < span->learning_ns)
+        span->learning_ns = met_ns - own_ns;
+}
+
 static uint64_t time_of_all(const struct result_epoch *const *each, uint32_t count)
 {
-    uint64_t longest_ns = 0, learning_ns = UINT64_MAX;
+    struct common_span span = {.learning_ns = UINT64_MAX};
 
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t own_ns = each[i]->wall_ns;
-        const uint64_t met_ns = each[i]->met_ns > own_ns ? each[i]->met_ns : own_ns;
-        if (met_ns > longest_ns)
-            longest_ns = met_ns;
-        if (met_ns - own_ns < learning_ns)
-            learning_ns = met_ns - own_ns;
-    }
-    return longest_ns - learning_ns;
+    for (uint32_t i = 0; i < count; i++)
+        stretch(&span, each[i]);
+    return span.longest_ns - span.learning_ns;
+}
+
+uint64_t gather_epoch_ns(const struct result_rank *ranks, uint32_t count)
+{
+    struct common_span span = {.learning_ns = UINT64_MAX};
+
+    for (uint32_t i = 0; i < count; i++)
+        stretch(&span, &ranks[i].total);
+    return span.longest_ns - span.learning_ns;
 }
 
 /* Merge one epoch of `count` ranks. */

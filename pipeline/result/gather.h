@@ -20,5 +20,7 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch);
+/* Return the time of that epoch, from the first rank's start to the last one's end. */
+uint64_t gather_epoch_ns(const struct result_rank *ranks, uint32_t count);
 
 #endif

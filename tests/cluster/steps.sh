@@ -29,4 +29,13 @@ done
 expect 0 mpi 5 "$IOBENCH" run odd.ini
 # shellcheck disable=SC2154 # expect sets it
 [ "$(printf '%s\n' "$out" | grep -c ': valid, ')" = 4 ] || die "not every job was valid"
+# The rate of an epoch is that of all ranks over the time of all, while training as in the result.
+expect 0 mpi 3 "$IOBENCH" train --network lenet --size 32 --classes 3 --data odd --batch-size 2 --epochs 2 --threads 1 \
+    --compute-threads 1 --lr 0.0001 --memory 16m --sample-interval none --json trained.json
+python3 - <<'END' || die "another rate"
+import json
+result = json.load(open("trained.json"))
+for row, epoch in zip(result["epochs"], result["jobs"][0]["runs"][0]["epochs"], strict=True):
+    assert abs(row["samples_per_s"] / epoch["samples_per_s"] - 1) < 1e-6, (row, epoch)
+END
 echo "no rank waits for steps that others do not take"

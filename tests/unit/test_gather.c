@@ -205,6 +205,16 @@ static void an_epoch_lasts_from_the_first_start_to_the_last_end(void **unused)
     assert_int_equal(run.epochs[0].wall_ns, UINT64_C(1400000000));
     assert_int_equal(run.ranks[1].total.wall_ns, UINT64_C(900000000) + S(2)); /* a rank's own */
     clear(&run);
+    struct result_rank ranks[RANKS] = {0}; /* as while training, epoch by epoch */
+    for (uint32_t i = 0; i < RANKS; i++) {
+        struct result_run own;
+        fill(&own, i);
+        start_apart(&own, i);
+        ranks[i].total = own.epochs[0];
+        clear(&own);
+    }
+    assert_int_equal(gather_epoch_ns(ranks, RANKS), UINT64_C(1400000000));
+    assert_int_equal(gather_epoch_ns(ranks, 1), UINT64_C(1000000000));
 }
 
 static void count_for_itself(struct result_run *run, uint32_t rank)
