@@ -67,11 +67,11 @@ int writer_open(struct writer *writer, const struct plugin *plugin,
 void writer_close(struct writer *writer)
 {
     const uint64_t start_ns = clock_now_ns();
-    uint32_t index;
-    int result, found = 0;
+    struct writer_completion done;
+    int found = 0;
 
     while (writer->in_flight && found >= 0 && clock_now_ns() - start_ns < DRAIN_NS) {
-        found = writer->ops->reap(writer->state, &index, &result, STEP_NS);
+        found = writer->ops->reap(writer->state, &done, STEP_NS);
         writer->in_flight -= found > 0;
     }
     writer->is_held = writer->in_flight > 0;
@@ -91,9 +91,10 @@ void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes,
 }
 
 /* Returns the index of a completed write, -EAGAIN if it is still in flight, or its error. */
-static int settle(struct writer *writer, uint32_t index, int result, const char *path)
+static int settle(struct writer *writer, const struct writer_completion *done, const char *path)
 {
-    struct writer_request *request = &writer->requests[index];
+    struct writer_request *request = &writer->requests[done->index];
+    int result = done->result;
 
     if (result == -EAGAIN || result == -EINTR)
         result = 0;
@@ -112,8 +113,8 @@ static int settle(struct writer *writer, uint32_t index, int result, const char 
     writer->in_flight--;
     writer->figures.writes++;
     writer->figures.bytes += request->bytes;
-    histogram_add(&writer->figures.latency_ns, clock_now_ns() - request->submit_ns);
-    return (int)index;
+    histogram_add(&writer->figures.latency_ns, done->ended_ns - request->submit_ns);
+    return (int)done->index;
 }
 
 static int check_late(const struct writer *writer, const char *path)
@@ -131,11 +132,10 @@ static int check_late(const struct writer *writer, const char *path)
 
 int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
 {
-    uint32_t index;
-    int result;
-    int found = writer->ops->reap(writer->state, &index, &result, wait_ns);
+    struct writer_completion done;
+    int found = writer->ops->reap(writer->state, &done, wait_ns);
 
     if (found < 0)
         return found;
-    return found ? settle(writer, index, result, path) : check_late(writer, path);
+    return found ? settle(writer, &done, path) : check_late(writer, path);
 }

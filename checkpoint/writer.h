@@ -31,6 +31,12 @@ struct writer_request {
     uint64_t submit_ns;
 };
 
+struct writer_completion {
+    uint32_t index;    /* of the buffer */
+    int result;        /* bytes, or a negative errno */
+    uint64_t ended_ns; /* when it completed, or was found to have */
+};
+
 enum { WRITER_ENGINE_BYTES = 128 };
 
 struct writer_ops {
@@ -41,9 +47,9 @@ struct writer_ops {
     /* Called after every open, even a failed one, with nothing in flight. */
     void (*close)(void *state);
     void (*submit)(void *state, const struct writer_request *request);
-    /* Wait at most wait_ns for a completion. Returns 1 with its buffer and its byte count or
-     * negative errno, 0 on time-out, or a negative errno with a reason. */
-    int (*reap)(void *state, uint32_t *index, int *result, uint64_t wait_ns);
+    /* Wait at most wait_ns for a completion. Returns 1 with one, 0 on time-out, or a negative errno
+     * with a reason. */
+    int (*reap)(void *state, struct writer_completion *done, uint64_t wait_ns);
 };
 
 extern const struct plugin *const writer_registry[]; /* in order of preference */

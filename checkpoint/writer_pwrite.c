@@ -2,6 +2,7 @@
  * Blocking writes, one at a time: what remains where io_uring is refused. */
 #include "checkpoint/plugins.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -9,14 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct blocking_write {
-    uint32_t index;
-    int result;
-};
-
 struct blocking_writer {
     const struct writer_config *config;
-    struct blocking_write *done; /* a ring of depth */
+    struct writer_completion *done; /* a ring of depth */
     uint32_t first, count;
 };
 
@@ -45,18 +41,17 @@ static void pwrite_submit(void *state, const struct writer_request *request)
                            (off_t)(request->offset + request->from));
 
     writer->done[(writer->first + writer->count++) % writer->config->depth] =
-        (struct blocking_write){request->index, count < 0 ? -errno : (int)count};
+        (struct writer_completion){request->index, count < 0 ? -errno : (int)count, clock_now_ns()};
 }
 
-static int pwrite_reap(void *state, uint32_t *index, int *result, uint64_t wait_ns)
+static int pwrite_reap(void *state, struct writer_completion *done, uint64_t wait_ns)
 {
     struct blocking_writer *writer = state;
 
     (void)wait_ns;
     if (writer->count == 0)
         return 0;
-    *index = writer->done[writer->first].index;
-    *result = writer->done[writer->first].result;
+    *done = writer->done[writer->first];
     writer->first = (writer->first + 1) % writer->config->depth;
     writer->count--;
     return 1;

@@ -2,6 +2,7 @@
  * io_uring: the ring of the reader of that name, with writes. */
 #include "checkpoint/plugins.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "readers/uring.h"
 
@@ -60,7 +61,7 @@ static void uring_writer_submit(void *state, const struct writer_request *reques
     uring_enter(&writer->ring, 0);
 }
 
-static int uring_writer_reap(void *state, uint32_t *index, int *result, uint64_t wait_ns)
+static int uring_writer_reap(void *state, struct writer_completion *done, uint64_t wait_ns)
 {
     struct uring_writer *writer = state;
     struct io_uring_cqe *cqe;
@@ -72,8 +73,7 @@ static int uring_writer_reap(void *state, uint32_t *index, int *result, uint64_t
     }
     if (io_uring_peek_cqe(&writer->ring, &cqe))
         return 0;
-    *index = (uint32_t)cqe->user_data;
-    *result = cqe->res;
+    *done = (struct writer_completion){(uint32_t)cqe->user_data, cqe->res, clock_now_ns()};
     io_uring_cqe_seen(&writer->ring, cqe);
     return 1;
 }

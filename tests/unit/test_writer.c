@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/folder.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "checkpoint/writer.h"
@@ -117,12 +118,37 @@ static void a_refused_descriptor_is_a_failure(void **unused)
     }
 }
 
+/* A blocking write has ended when its call returns, however many follow before it is reaped. */
+static void a_blocking_write_is_not_as_long_as_those_after_it(void **unused)
+{
+    struct writer writer;
+    int fd = open(folder_path("blocking"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    uint64_t longest_ns = 0;
+
+    (void)unused;
+    assert_int_equal(open_writer(&writer, "pwrite"), 0);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        const uint64_t start_ns = clock_now_ns();
+        writer_write(&writer, i, fd, BYTES, (uint64_t)i * BYTES);
+        const uint64_t took_ns = clock_now_ns() - start_ns;
+        longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+        clock_sleep_ns(took_ns);
+    }
+    while (writer.in_flight)
+        assert_true(writer_wait(&writer, PATIENCE_NS, "file") >= 0);
+    assert_int_equal(writer.figures.latency_ns.count, DEPTH);
+    assert_true(writer.figures.latency_ns.maximum <= longest_ns);
+    writer_close(&writer);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_writer_writes_every_byte),
         cmocka_unit_test(a_short_write_is_continued_and_its_failure_reported),
         cmocka_unit_test(a_refused_descriptor_is_a_failure),
+        cmocka_unit_test(a_blocking_write_is_not_as_long_as_those_after_it),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
