@@ -55,6 +55,18 @@ lie "two results of different sets are compared"
 compare 0 a.json other.json
 caught 'dataset.path: "set" -> "other"'
 
+lie "a set is replaced by a copy with its times between two results"
+cp -a set copy && mv set former && mv copy set
+run 0 $RUN --data set --json replaced.json
+compare 0 a.json replaced.json
+caught "The data set was replaced or written between the results"
+
+lie "a set is replaced between two calls of a sweep"
+out=$("$IOBENCH" sweep --data set --decode none --batch-size 8,16 --runs 1 -o swept 2>&1) || missed="the first call fails"
+cp -a set copy && mv set later && mv copy set
+out=$("$IOBENCH" sweep --data set --decode none --batch-size 8,16 --runs 2 -o swept 2>&1) && missed="exit status 0"
+caught "the files of the data set are not those of another measurement"
+
 lie "two results with other settings are compared"
 compare 0 a.json pread.json
 caught 'settings.reader: "auto" -> "pread"'
