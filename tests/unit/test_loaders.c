@@ -49,7 +49,7 @@ static int write_down(void *state, const struct trainer_batch *batch, struct tra
 
     (void)state;
     assert_true(prepared[batch->count]);
-    *times = (struct trainer_times){0};
+    *times = (struct trainer_times){.wait_ns = batch->waited_ns};
     for (uint32_t i = 0; i < batch->count; i++) {
         assert_true(seen->count < 2 * SAMPLES);
         seen->draws[seen->count].label = batch->labels[i];
