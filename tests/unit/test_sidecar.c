@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "dataset/hints_file.h"
+#include "dataset/names_below.h"
 #include "dataset/sidecar.h"
 #include "formats/format.h"
 
@@ -108,6 +109,7 @@ static void the_identity_is_of_the_files(void **unused)
     struct catalog *made = make_catalog(folder_path("set")), *loaded;
     char *shard = strdup(folder_path("set/shard-0")), *data = NULL;
     const uint64_t identity = catalog_identity(made);
+    const uint64_t below = names_below_identity(folder_path("set"));
     struct stat before;
     size_t bytes;
 
@@ -131,6 +133,7 @@ static void the_identity_is_of_the_files(void **unused)
         made = make_catalog(folder_path("set"));
         assert_int_equal(catalog_identity(loaded), catalog_identity(made));
         assert_true(same || catalog_identity(loaded) != identity);
+        assert_true(same || names_below_identity(folder_path("set")) != below);
         catalog_destroy(made);
         catalog_destroy(loaded);
         if (!same)
