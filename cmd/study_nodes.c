@@ -44,7 +44,8 @@ static int run_script(unsigned count, uint64_t link_bytes_per_s)
     return code == 0 && result.status ? fail(EIO, "--emulate-nodes: %s", result.output) : code;
 }
 
-/* Ranks go to the nodes one by one, and talk over their links alone. */
+/* Ranks go to the nodes one by one, and talk over their links alone. Open MPI 5 starts them with PRRTE,
+ * which has variables of its own. */
 static void point_mpi(void)
 {
     static const char *const settings[][2] = {
@@ -52,6 +53,10 @@ static void point_mpi(void)
         {"OMPI_MCA_plm_rsh_agent", "sh /run/netns/agent"},
         {"OMPI_MCA_rmaps_base_mapping_policy", "node"},
         {"OMPI_MCA_oob_tcp_if_include", "198.18.0.0/24"},
+        {"PRTE_MCA_prte_default_hostfile", "/run/netns/hosts"},
+        {"PRTE_MCA_plm_ssh_agent", "sh /run/netns/agent"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", "node:oversubscribe"},
+        {"PRTE_MCA_oob_tcp_if_include", "198.18.0.0/24"},
         {"OMPI_MCA_btl_tcp_if_include", "198.18.0.0/24"},
         {"OMPI_MCA_btl", "self,tcp"},
         {"OMPI_MCA_pml", "ob1"},

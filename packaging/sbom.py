@@ -7,18 +7,24 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 SKIPPED = re.compile(r"(^|/)(\.git|_?build[^/]*|_inst|autom4te\.cache|html|__pycache__)(/|$)|\.(xz|partial|o|a)$|\.spdx\.json$")
 
 
+def git(tree, *arguments):
+    """What git says of the tree; nothing of an unpacked tarball, or without git."""
+    if not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", tree, *arguments], capture_output=True, check=False).stdout.decode()
+
+
 def files_of(tree):
-    """The files that git tracks, or those of an unpacked tarball."""
-    listed = subprocess.run(["git", "-C", tree, "ls-files", "-z"], capture_output=True, check=False)
-    if listed.returncode == 0 and listed.stdout:
-        names = listed.stdout.decode().split("\0")[:-1]
-    else:
+    """The files that git tracks; else all that are there."""
+    names = git(tree, "ls-files", "-z").split("\0")[:-1]
+    if not names:
         names = [os.path.relpath(os.path.join(folder, name), tree)
                  for folder, _, found in os.walk(tree) for name in found]
     return sorted(name for name in names
@@ -54,8 +60,7 @@ def libraries(configure):
 def created(tree):
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if not seconds:
-        log = subprocess.run(["git", "-C", tree, "log", "-1", "--format=%ct"], capture_output=True, check=False)
-        seconds = log.stdout.decode().strip() or os.stat(os.path.join(tree, "NEWS")).st_mtime
+        seconds = git(tree, "log", "-1", "--format=%ct") or os.stat(os.path.join(tree, "NEWS")).st_mtime
     return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -182,11 +182,7 @@ grep -q interrupted log || die "does not say that it was interrupted: $(cat log)
 [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 
 # ---- ranks ----
-MPIRUN=${MPIRUN:-mpirun}
-if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
-    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+if with_mpi; then
     expect 0 "$MPIRUN" -n 3 "$IOBENCH" checkpoint dir --bytes 8m --chunk 64k --writes 2 --reads 2 --rank-shift 3 --json ranks.json
     says "valid" "3 processes on 1 nodes"
     [ "$(value ranks.json writes.1.bytes)" = "$(value ranks.json model.bytes)" ] || die "bytes of the ranks"

@@ -47,6 +47,15 @@ says() { # TEXT...: each must be in $out, ignoring line breaks
     done
 }
 
+# Can $MPIRUN start ranks here? If so also for root, and more of them than CPUs. Open MPI leaks by design.
+with_mpi() {
+    MPIRUN=${MPIRUN:-mpirun}
+    built_with MPI && command -v "$MPIRUN" >/dev/null && ! grep -q "fsanitize=address" "$PROGRAMS/Makefile" || return
+    export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none                   # Open MPI 4
+    export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none # 5
+}
+
 # shellcheck source=tests/cli/hold.sh
 . "$SRCDIR/tests/cli/hold.sh"
 

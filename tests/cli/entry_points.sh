@@ -204,11 +204,7 @@ assert len(curve(a)) == 2 and curve(a) == curve(b), (curve(a), curve(b))
 END
 
 # ---- ranks ----
-MPIRUN=${MPIRUN:-mpirun}
-if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
-    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+if with_mpi; then
     fresh
     expect 0 "$MPIRUN" -n 2 "$IOBENCH" run --data set --decode jpeg:engine=own,scale=none --entry-points --runs 1 --epochs 2 \
         --no-calibrate --json=run.json

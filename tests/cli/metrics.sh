@@ -32,11 +32,7 @@ python3 "$SRCDIR/tests/cli/net_document.py" >slow.json # has a slow link
 set -- net=slow.json run=workload.json ramp=ramp.json run=against.json run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
 
 # Figures of several ranks are not required without a launcher, or with one that leaks.
-MPIRUN=${MPIRUN:-mpirun}
-if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
-    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
-    export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+if with_mpi; then
     result ranks.json "$MPIRUN" -n 2 "$IOBENCH" run --data set --runs 1 --no-calibrate
     before=$(date -u +%FT%TZ)
     result net.json "$MPIRUN" -n 2 "$IOBENCH" net --to 64 --repeats 2 --repeat-time 1us --sample-interval 5ms

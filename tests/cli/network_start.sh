@@ -48,10 +48,7 @@ done
 [ ! -e result.json ] || die "a result of nothing"
 
 # ---- a signal to one rank alone: the other, which takes its time, does not go on to the end ----
-MPIRUN=${MPIRUN:-mpirun}
-built_with MPI && command -v "$MPIRUN" >/dev/null || exit 0
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+with_mpi || exit 0
 cat >rank.sh <<'RANK'
 case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in
 "$SIGNALLED") exec env LD_PRELOAD="$SHIM" SIGNAL_AT="$NUMBER" "$@" ;;

@@ -224,10 +224,7 @@ grep -q -e "--require-write-rate: reached .* of the required 1e+15" err || die "
 smaller 1B/s 1000TB/s 1000TB/s
 ! "$IOBENCH" alone.ini >out 2>err || die "a checkpoint was read at 1,000 TB/s"
 grep -q -e "--require-read-rate: reached .* of the required 1e+15" err || die "$(cat err)"
-MPIRUN=${MPIRUN:-mpirun}
-if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
-    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+if with_mpi; then
     ! "$MPIRUN" -n 2 "$IOBENCH" ranks.ini >out 2>err || die "an all-reduce at 1,000 TB/s"
     grep -q -e "--require-all-reduce: reached .* of the required 1e+15" err || die "$(cat err)"
     grep -q "checkpoint: valid" out || die "a missed goal ended the file: $(cat out err)"

@@ -3,12 +3,7 @@
 # iobench sweep over ranks: strong and weak scaling under MPI.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
-MPIRUN=${MPIRUN:-mpirun}
-built_with MPI || skip "built without MPI"
-command -v "$MPIRUN" >/dev/null || skip "no $MPIRUN"
-! grep -q "fsanitize=address" "$PROGRAMS/Makefile" || skip "Open MPI leaks by design"
-export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1
+with_mpi || skip "no MPI"
 make_set recordio 60
 set -- sweep --data "$tmp/recordio" --no-calibrate --decode none --decode-threads 1 --memory 16m \
     --sample-interval none --runs 2 --ranks 1,2 --launch "$MPIRUN -n {ranks}"

@@ -20,7 +20,7 @@ expect 0 "$IOBENCH" pack synthetic:count=400,classes=3,mean=20k,seed=5 set
 # A set that only one host has: the rank without it is named.
 # shellcheck disable=SC2086 # words
 set -- "$IOBENCH" net $only --network lenet --rounds 1 --beside
-expect 1 mpi 1 "$@" "--data set" : -n 1 "$@" "--data nowhere"
+expect 1 mpi_pair "$@" "--data set" -- "$@" "--data nowhere"
 says "rank 1 on" "nowhere does not exist"
 # shellcheck disable=SC2086 # words
 expect 1 mpi 2 "$IOBENCH" net $only --damage 2 --rounds 1 --exchange-time 10ms --network lenet --step-time 1ms \

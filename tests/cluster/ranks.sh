@@ -14,7 +14,7 @@ done
 
 # Ranks whose backends lay out gradients differently would add up unrelated ones.
 if built_with DNNL; then
-    mpi 1 "$RANKS" 3 auto cpu : -n 1 "$RANKS" 3 auto reference >log 2>&1 &&
+    mpi_pair "$RANKS" 3 auto cpu -- "$RANKS" 3 auto reference >log 2>&1 &&
         die "two layouts of gradients were added up: $(cat log)"
     [ "$(grep -c "FAILED: exchange mpi: the ranks store gradients in different layouts" log)" = 2 ] ||
         die "not both ranks name the layouts: $(cat log)"
@@ -46,7 +46,7 @@ END
     kill -KILL "$victim"
     wait $job && die "a job without one of its ranks succeeded" # or the job never ends
     # Open MPI names the rank; MPICH names one of the ended processes and its host.
-    grep -q "process rank [0-2] .*signal 9\|PID [0-9]* RUNNING AT $(uname -n)" log ||
+    tr '\n' ' ' <log | grep -q "process rank [0-2] .*signal 9\|PID [0-9]* RUNNING AT $(uname -n)" ||
         die "the killed rank is not named: $(cat log)"
     "$IOBENCH" $LENET --epochs 1 --checkpoint killed --resume >log 2>&1 &&
         die "a checkpoint of three ranks went on as one"

@@ -29,7 +29,7 @@ sums() { # RANKS WIRE BYTES
 sums 2 fp32 80128
 sums 2 fp16 40064
 sums 3 fp16 53418
-expect 1 mpi 1 "$RANKS" 3 nccl:wire=fp32 - sums : -n 1 "$RANKS" 3 nccl:wire=fp16 - sums
+expect 1 mpi_pair "$RANKS" 3 nccl:wire=fp32 - sums -- "$RANKS" 3 nccl:wire=fp16 - sums
 says "or send different types"
 # In FP16 too weights are learnt, if not the same ones.
 expect 0 mpi 2 "$RANKS" 3 nccl:wire=fp16 cuda:fp32,plans=none 2

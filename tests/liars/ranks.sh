@@ -17,7 +17,7 @@ whole=$(digest_of)
 # pair STATUS FIRST SECOND: `iobench run` on two ranks, each with its own words before its name.
 pair() {
     tried="iobench run $READ on two ranks, $2 and $3"
-    out=$(mpi 1 env $2 "$IOBENCH" run $READ $4 : -n 1 env $3 "$IOBENCH" run $READ ${5-$4} 2>&1)
+    out=$(mpi_pair env $2 "$IOBENCH" run $READ $4 -- env $3 "$IOBENCH" run $READ ${5-$4} 2>&1)
     status=$?
     [ "$status" = "$1" ] || missed="exit status $status, not $1"
 }
