@@ -163,7 +163,9 @@ int ranks_join(struct ranks *ranks)
         *ranks = ranks_alone();
         return -ENODEV;
     }
-    *ranks = (struct ranks){.ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1)};
+    /* One rank until it has joined: there is nobody to tell of a failure. */
+    *ranks = (struct ranks){
+        .ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1), .place = {.ranks = 1}};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
     if (code)
         return code;
