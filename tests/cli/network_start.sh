@@ -50,15 +50,21 @@ done
 # ---- a signal to one rank alone: the other, which takes its time, does not go on to the end ----
 with_mpi || exit 0
 cat >rank.sh <<'RANK'
-case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in
-"$SIGNALLED") exec env LD_PRELOAD="$SHIM" SIGNAL_AT="$NUMBER" "$@" ;;
-*) exec env LD_PRELOAD="$SHIM" SIGNAL_AT=0 SIGNAL_NAP="$NAP" "$@" ;;
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+case $rank in
+"$SIGNALLED") env LD_PRELOAD="$SHIM" SIGNAL_AT="$NUMBER" "$@" ;;
+*) env LD_PRELOAD="$SHIM" SIGNAL_AT=0 SIGNAL_NAP="$NAP" "$@" ;;
 esac
+status=$?
+: >"ended-$rank" # both have spoken before the launcher ends the job
+until [ -e "ended-$((1 - rank))" ]; do sleep 0.05; done
+exit $status
 RANK
 export SHIM SIGNALLED NUMBER NAP
 one_of_two() { # RANK NUMBER NAP MOST COMMAND...: the other makes fewer than MOST, and naps ms before each
     SIGNALLED=$1 NUMBER=$2 NAP=$3 most=$4
     shift 4
+    rm -f ended-*
     expect 1 "$MPIRUN" -n 2 sh rank.sh "$IOBENCH" "$@"
     says "iobench $1: rank $SIGNALLED on " ": interrupted"
     made=$(printf '%s\n' "$out" | sed -n 's/^\([0-9]*\) primitives$/\1/p' | sort -n | tail -n 1)
