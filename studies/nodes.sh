@@ -15,7 +15,7 @@ refuse() {
 for program in ip mount mpirun unshare; do
     command -v $program >/dev/null || refuse "needs the program $program"
 done
-mpirun --version 2>/dev/null | grep -q 'Open MPI) [45]\.' || refuse "needs mpirun of Open MPI 4 or 5"
+{ mpirun --version; ompi_info --version; } 2>/dev/null | grep -q 'Open MPI[) v]*[45]\.' || refuse "needs mpirun of Open MPI 4 or 5"
 
 mount --make-rprivate /
 mkdir -p /run/netns

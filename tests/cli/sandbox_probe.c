@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fortified.h"
+
 static int tried;
 
 static void tell(const char *what, int failed)
@@ -149,3 +151,7 @@ OPEN(open)
 OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
+FORTIFIED(__open_2, open);
+FORTIFIED(__open64_2, open);
+FORTIFIED(__openat_2, openat);
+FORTIFIED(__openat64_2, openat);

@@ -30,6 +30,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tests/cli/fortified.h"
+
 enum fault_class {
     ALLOC,
     OPEN,
@@ -198,6 +200,12 @@ ssize_t pread(int fd, void *to, size_t count, off_t offset)
 
     return bad && errno ? -1 : syscall(SYS_pread64, fd, to, bad ? half_of(count) : count, offset);
 }
+
+FORTIFIED(__open_2, open);
+FORTIFIED(__openat_2, openat);
+FORTIFIED(__read_chk, read);
+FORTIFIED(__pread_chk, pread);
+FORTIFIED(__pread64_chk, pread);
 
 ssize_t preadv2(int fd, const struct iovec *parts, int part_count, off_t offset, int flags)
 {

@@ -32,6 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/cli/fortified.h"
+
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif
@@ -194,6 +196,9 @@ ssize_t pread(int fd, void *to, size_t count, off_t offset)
         return offset || bytes <= 0 ? 0 : lie_about_disk(text, bytes, count);
     return bytes;
 }
+
+FORTIFIED(__pread_chk, pread);
+FORTIFIED(__pread64_chk, pread);
 
 /* ---- caches ---- */
 
