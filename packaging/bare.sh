@@ -16,8 +16,7 @@ jammy | noble | resolute) mirror=http://archive.ubuntu.com/ubuntu parts=main,uni
 esac
 cd "$(dirname "$0")/.."
 [ -e "$root/etc/made" ] || {
-    rm -rf "$root"
-    mkdir -p "$root"
+    [ -z "$(ls -A "$root")" ] || { echo "bare.sh: $root is in use, and no system that this has made" && exit 1; } >&2
     # shellcheck disable=SC2086 # no script: the one of the suite
     debootstrap --variant=minbase --components=$parts "$suite" "$root" "${MIRROR:-$mirror}" $script \
         >"$root.log" 2>&1 || { tail -n 3 "$root.log" && exit 1; } >&2
