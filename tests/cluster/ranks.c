@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
+enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 12, ROW = SIDE * SIDE * 3 };
 
 static const double clip_norm = 0.1;  /* of the ranks' mean gradients, which are always clipped */
 static const double few_steps = 1e-5; /* tolerance after fewer than ten, for any network */
