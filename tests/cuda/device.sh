@@ -67,7 +67,7 @@ says "FAILED: not done after 3 s" "ended what was left: process $(cat "$T/left")
 [ "$(tail -n 1 "$T/limits")" = 3 ] || die "torch may take: $(cat "$T/limits")"
 
 rehearse() { # PART...
-    env PATH="$T/running:$PATH" IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" REFERENCE=reference NETWORK=lenet SIDE=28 \
+    env PATH="$T/running:$PATH" IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" REFERENCE=reference NETWORK=lenet SIDE=16 \
         BATCH=2 STEPS=2 BATCHES="2 3" RATE_SECONDS=0 TOURNAMENT=1 \
         "$device" "$@" --seconds 540
 }

@@ -43,12 +43,12 @@ expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --che
 says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 # One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.
 steps=$(dirname "$IOBENCH")/bench/device_steps
-expect 0 "$steps" --loss 3 lenet 2 reference cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no
+expect 0 "$steps" --side 16 --loss 3 lenet 2 reference cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no
 says "reference: 0.000% from reference" "fusion=no: 0.0"
 # A scaled loss changes nothing but what vanishes, or overflows.
-expect 0 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=1024
+expect 0 "$steps" --side 16 --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=1024
 says "loss-scale=1024: 0.0"
-expect 1 "$steps" --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=32768
+expect 1 "$steps" --side 16 --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=32768
 says "loss-scale=32768: " ": FAILED"
 # Gradients may overflow where the loss does not: no checkpoint is left of such weights.
 expect 1 "$IOBENCH" train --network lenet --size 28 --classes 3 --data set --batch-size 8 --limit-samples 8 --threads 2 \
@@ -57,11 +57,11 @@ says "never/last.checkpoint: not written: weights are NaN or infinite after step
 [ ! -e never/last.checkpoint ] || die "a checkpoint of no use was written"
 expect 0 "$steps" --side 8 --loss 2 tiny 8 reference cuda:fp16,plans=none,fusion=all # gradients of fused BN
 says "fusion=all: 0.0"
-expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" cuda:fp16,plans=none lenet 2 0
-says "FAILED: cuDNN has no engine for the convolution of conv2 (batch 2, 20 x 12 x 12 by 5 x 5 / 1 in 1 to 50)"
+expect 1 env IOBENCH_EMULATED_REFUSED=50 "$steps" --side 16 cuda:fp16,plans=none lenet 2 0
+says "FAILED: cuDNN has no engine for the convolution of conv2 (batch 2, 20 x 6 x 6 by 5 x 5 / 1 in 1 to 50)"
 # So is one whose engine computes something else: the plain kernel takes its place.
-expect 1 env IOBENCH_EMULATED_WRONG=50 "$steps" cuda:fp16,plans=none lenet 2 0
-says "FAILED: an engine of cuDNN is not used for the forward pass of conv2 (batch 2, 20 x 12 x 12 by 5 x 5 / 1 in 1 to 50): it computes " " instead of "
+expect 1 env IOBENCH_EMULATED_WRONG=50 "$steps" --side 16 cuda:fp16,plans=none lenet 2 0
+says "FAILED: an engine of cuDNN is not used for the forward pass of conv2 (batch 2, 20 x 6 x 6 by 5 x 5 / 1 in 1 to 50): it computes " " instead of "
 # Two images at this rate diverge, and BF16 elsewhere.
 expect 1 "$steps" --side 8 --loss 20 tiny 2 cuda:fp32,plans=none cuda:bf16,plans=none
 says "bf16,plans=none: " ": FAILED"
