@@ -108,7 +108,7 @@ says "not a checkpoint of a training: not replaced"
 [ ! -e foreign/.iobench-lock ] || die "a lock stays"
 
 # A training that diverges is told, or ends where its loss is no number.
-expect 0 train --epochs 3 --lr 1e6
+expect 0 train --epochs 3 --lr 0.05
 says "the training diverged: the loss of the last epoch is" "that of guessing 1.1"
 expect 1 train --epochs 3 --lr 1e6 --weight-decay 1e6
 says "the loss is NaN or infinite at step " "use a lower rate"

@@ -31,7 +31,9 @@ shown train --data set --eval-data set --network tiny --size 16 --epochs 1 --bat
 shown infer --data set --network tiny --size 16 --batch-size 1,64 --warmup 1
 shown shuffle --ranks 1,8 --partition all --records 5000
 shown shuffle mxnet buffer:10000 webdataset:buffer=100 --data set --measure --runs 1 --batch-size 8
-for backend in reference cpu; do
+backends=reference
+! built_with DNNL || backends="$backends cpu"
+for backend in $backends; do
     "$IOBENCH" list backend | grep -A1 "^  $backend " | grep -q unavailable && continue
     shown plan tiny --backend "$backend" --gpu h100
 done
