@@ -64,6 +64,17 @@ programs_of() { # TEST...
         case $test in
         tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
         tests/cli/uring.sh) echo all tests/cli/refuse ;;
+        tests/cuda/device.sh)
+            echo all tests/cuda/emulated.so tests/cuda/emulated_nvjpeg.so tests/cuda/libnvjpeg.so.13 bench/device_steps \
+                bench/device_decode
+            ;;
+        tests/cuda/emulated.sh)
+            echo all tests/cuda/emulated.so tests/cuda/test_cuda tests/cuda/test_input tests/unit/test_backend \
+                tests/unit/test_quantise
+            ;;
+        tests/cuda/ranks.sh)
+            echo all tests/cluster/ranks tests/cuda/emulated.so tests/cuda/emulated_nccl.so tests/cuda/emulated_nccl_old.so
+            ;;
         tests/cuda/feed.sh) echo all tests/cuda/emulated.so bench/device_steps ;;
         tests/cuda/net.sh) echo all tests/cuda/emulated_net_p2p.so tests/cuda/emulated_net_nccl.so ;;
         tests/cluster/net_verbs.sh) echo all tests/cluster/ranks tests/cluster/emulated_verbs.so ;;
