@@ -72,11 +72,11 @@ one_of_two() { # RANK NUMBER NAP MOST COMMAND...: the other makes fewer than MOS
         die "rank $SIGNALLED was interrupted at $NUMBER, and one made ${made:-no} primitives: $*"
 }
 set -- train --network resnet50 --size 64 --data set --batch-size 8 --compute-threads 1 --threads 1
-all=$(total "$@" --epochs 1)
+all=$(total "$@" --epochs 1 --limit-samples 12) # a batch, and the last, smaller one
 one_of_two 1 1 200 100 "$@"
 one_of_two 0 $((all * 2 / 3)) 50 "$all" "$@"
 set -- run --trainer resnet50:backend=cpu --decode jpeg:size=64 --data set --batch-size 8 --no-calibrate --memory 16m --runs 1
-all=$(total "$@")
+all=$(total "$@" --limit-samples 12)
 one_of_two 0 1 200 100 "$@"
 one_of_two 1 $((all * 2 / 3)) 50 "$all" "$@"
 exit 0
