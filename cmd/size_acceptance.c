@@ -111,7 +111,7 @@ static void write_checkpoint(FILE *file, const struct size_case *cluster)
             "require-read-rate=%.0fB/s\n",
             100 * SIZING_SAVING_SHARE, ceil(bytes / bytes_per_parameter),
             fmin(cluster->gpus, MODEL_RANKS_MAX),
-            answer->plant.nodes > 1 ? answer->plant.of[SIZING_GPUS] : 0,
+            answer->plant.nodes > 1 ? ceil(answer->plant.of[SIZING_GPUS]) : 0,
             ceil(answer->checkpoint_write_per_s), ceil(answer->checkpoint_read_per_s));
 }
 

@@ -48,6 +48,18 @@ static void add_doubts(struct size_case *cluster, const char *name, const struct
     }
 }
 
+/* All nodes are simulated alike. */
+static void add_uneven_doubt(struct size_case *cluster)
+{
+    const double share = cluster->answer.plant.of[SIZING_GPUS];
+
+    if (share == floor(share) || cluster->doubt_count == SIZE_DOUBTS_MOST)
+        return;
+    snprintf(cluster->doubts[cluster->doubt_count++], SIZE_DOUBT_BYTES,
+             "%.0f GPUs on %.0f nodes: simulated with %.3g in each; those with %.0f need more",
+             cluster->gpus, cluster->answer.plant.nodes, share, ceil(share));
+}
+
 /* Build the cluster of the options, with one storage. */
 static int add_profile(const struct size_settings *settings, const char *family, const char *name,
                        const char *network, struct size_case *cluster, char *title)
@@ -198,6 +210,8 @@ static int answer_case(const struct size_settings *settings, double gpus, struct
                                            .seed = settings->seed};
     int code = sizing_answer(&request, &cluster->answer);
 
+    if (code == 0)
+        add_uneven_doubt(cluster);
     if (code || settings->chart || settings->acceptance)
         return code;
     return size_forms_answer(&cluster->forms, &request);

@@ -27,11 +27,10 @@ static double nodes_of(const struct sizing_inputs *inputs, double gpus)
     return fmax(1, ceil(gpus / fmax(1, inputs->of[SIZING_GPUS].value)));
 }
 
-/* A job smaller than a node gets a smaller node. */
-static void fit_node(struct sizing_plant *plant, double gpus)
+/* A job that does not fill its nodes has fewer GPUs in each: their mean. */
+static void fit_nodes(struct sizing_plant *plant, double gpus)
 {
-    if (plant->nodes <= 1 && gpus < plant->of[SIZING_GPUS])
-        plant->of[SIZING_GPUS] = gpus;
+    plant->of[SIZING_GPUS] = fmin(plant->of[SIZING_GPUS], gpus / plant->nodes);
 }
 
 /* Figures of the draws: one row per figure that has an interval. */
@@ -73,7 +72,7 @@ static int draw_all(const struct sizing_request *request, struct sizing_answer *
         struct random random = random_start(random_hash(request->seed, i, 1));
         struct sizing_plant plant = sizing_plant_drawn(request->inputs, nodes, &random);
         struct sizing_outcome outcome;
-        fit_node(&plant, request->gpus);
+        fit_nodes(&plant, request->gpus);
         code = sizing_simulate(&plant, STEPS_OF_A_DRAW, request->seed, &outcome);
         const double figures[FIGURES] = {
             [SPEED] = with_checkpoints(&outcome),
@@ -221,7 +220,7 @@ int sizing_answer(const struct sizing_request *request, struct sizing_answer *an
     if (code)
         return code;
     answer->plant = sizing_plant_stated(inputs, nodes_of(inputs, request->gpus));
-    fit_node(&answer->plant, request->gpus);
+    fit_nodes(&answer->plant, request->gpus);
     answer->goal_samples_per_s = request->busy * request->gpus * inputs->of[SIZING_GPU_RATE].value;
     answer->first = sizing_rates(&answer->plant, 0);
     answer->later = sizing_rates(&answer->plant, 1);

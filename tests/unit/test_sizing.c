@@ -390,6 +390,20 @@ static void needs_are_products(void **unused)
     assert_near(answer.start_bytes, 64 * 400.0 * 114660 * 3, 1e-12);
 }
 
+/* 12 GPUs on two nodes of 8 are 12, not 16: neither rates nor needs are those of full nodes. */
+static void nodes_that_are_not_full(void **unused)
+{
+    const struct sizing_inputs inputs = cluster();
+
+    (void)unused;
+    const struct sizing_answer answer = answer_of(&inputs, 12), full = answer_of(&inputs, 16);
+    assert_true(answer.plant.nodes == 2 && answer.plant.of[SIZING_GPUS] == 6);
+    assert_true(answer.samples_per_s.high <= 1.001 * answer.goal_samples_per_s);
+    assert_true(answer.start_bytes < 0.8 * full.start_bytes);
+    assert_true(answer_of(&inputs, 9).plant.of[SIZING_GPUS] == 4.5);
+    assert_true(answer_of(&inputs, 3).plant.of[SIZING_GPUS] == 3);
+}
+
 static void the_largest_cluster(void **unused)
 {
     struct sizing_inputs inputs = cluster();
@@ -426,6 +440,7 @@ int main(void)
         cmocka_unit_test(checkpoints_by_hand),
         cmocka_unit_test(uncertainty_is_carried_through),
         cmocka_unit_test(needs_are_products),
+        cmocka_unit_test(nodes_that_are_not_full),
         cmocka_unit_test(the_largest_cluster),
     };
 
