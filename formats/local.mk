@@ -8,6 +8,7 @@ libiobench_a_SOURCES += \
 	formats/format.c formats/format.h \
 	formats/image_names.c formats/image_names.h \
 	formats/index_file.c formats/index_file.h \
+	formats/key_set.c formats/key_set.h \
 	formats/mds.c formats/mds_columns.c formats/mds_columns.h \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \

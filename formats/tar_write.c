@@ -109,6 +109,18 @@ static int write_file(struct tar_write *write, const char *extension, const void
 
 /* ---- samples ---- */
 
+/* Does the name climb out of the folder in which an archive is extracted? */
+static bool has_parent(const char *key)
+{
+    for (const char *at = key;; at++) {
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
+            return true;
+        at = strchr(at, '/');
+        if (!at)
+            return false;
+    }
+}
+
 /* Set the key to the name up to the first dot of its last component, without leading slashes.
  * Returns false if a reader would not accept the key. */
 static bool take_key(char *key, const struct sample *sample)
@@ -130,20 +142,20 @@ static bool take_key(char *key, const struct sample *sample)
         return false;
     memcpy(key, name, bytes);
     key[bytes] = '\0';
-    return true;
+    return !has_parent(key);
 }
 
-static void make_key(struct tar_write *write, const struct sample *sample)
+static int make_key(struct tar_write *write, const struct sample *sample)
 {
-    const unsigned long long number = write->records++;
+    unsigned long long number = write->records++;
 
     if (!take_key(write->key, sample))
         snprintf(write->key, sizeof write->key, "%08llu", number);
-    if (strcmp(write->key, write->last_key) == 0) {
-        size_t length = strlen(write->key);
-        snprintf(write->key + length, sizeof write->key - length, "_%llu", number);
-    }
-    memcpy(write->last_key, write->key, sizeof write->key);
+    const size_t length = strlen(write->key);
+    int added = key_set_add(&write->keys, write->key);
+    for (; added == 0; added = key_set_add(&write->keys, write->key))
+        snprintf(write->key + length, sizeof write->key - length, "_%llu", number++);
+    return added < 0 ? added : 0;
 }
 
 /* Write in the order of WebDataset's own writer: class, then image. */
@@ -151,7 +163,6 @@ int tar_write_append(void *state, const struct sample *sample)
 {
     struct tar_write *write = state;
     char text[16];
-    int code = 0;
 
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: tar shards hold encoded images, not bare pixels",
@@ -159,8 +170,8 @@ int tar_write_append(void *state, const struct sample *sample)
     if (sample->image_bytes > CATALOG_RECORD_BYTES_MAX)
         return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.draft.path,
                     sample->image_bytes);
-    make_key(write, sample);
-    if (sample->label >= 0) {
+    int code = make_key(write, sample);
+    if (code == 0 && sample->label >= 0) {
         int length = snprintf(text, sizeof text, "%d", sample->label);
         code = write_file(write, "cls", text, (size_t)length);
     }
@@ -176,6 +187,7 @@ int tar_write_close(void *state, bool commit)
     int code = commit ? sink_write(&write->sink, end, sizeof end) : 0;
     int closed = sink_close(&write->sink, commit && code == 0);
 
+    key_set_release(&write->keys);
     return code ? code : closed;
 }
 

@@ -3,13 +3,15 @@
  * tar_write: write a WebDataset shard, with the calls of format.h's writer: ustar headers, and a
  * pax header before a name that does not fit. One thread per state.
  *
- * The key of a sample is its name without an extension, or its number in the shard if it has no
- * name; adjacent samples get different keys. Times and owners are 0: the same samples give the same
- * bytes. */
+ * The key of a sample is its name up to the first dot, or its number in the shard if it has no name
+ * that can be one. No two samples of a shard have one key: readers would take neighbours for one
+ * sample, and tar would extract one file over the other. Times and owners are 0: the same samples
+ * give the same bytes. */
 #ifndef IOBENCH_FORMATS_TAR_WRITE_H
 #define IOBENCH_FORMATS_TAR_WRITE_H
 
 #include "dataset/sample.h"
+#include "formats/key_set.h"
 #include "formats/sink.h"
 
 #include <stdbool.h>
@@ -19,7 +21,8 @@ enum { TAR_WRITE_KEY_BYTES = 1024 };
 struct tar_write {
     struct sink sink;
     uint64_t records;
-    char key[TAR_WRITE_KEY_BYTES + 1], last_key[TAR_WRITE_KEY_BYTES + 1];
+    char key[TAR_WRITE_KEY_BYTES + 1];
+    struct key_set keys;
 };
 
 int tar_write_open(void *state, const void *settings, const char *path);

@@ -498,7 +498,10 @@ static void what_is_written_is_read(void **unused)
         {NULL, "00000002.jpg", -1},       {"/etc/b", "etc/b.jpg", 1},
         {"__x__.jpg", "00000004.jpg", 2}, {".jpg", "jpg.jpg", 3},
         {"a/.jpg", "00000006.jpg", 4},    {long_name, NULL, 5},
-        {"d.d/e.f.g", "d.d/e.jpg", 6},
+        {"d.d/e.f.g", "d.d/e.jpg", 6},    {"d.d/e.h", "d.d/e_9.jpg", 0},
+        {"d.d/e.i", "d.d/e_10.jpg", 0},   {"n01/a.png", "n01/a_11.jpg", 0},
+        {"n01/a_1", "n01/a_1_12.jpg", 0}, {"n/../../m", "00000013.jpg", 0},
+        {"n/..m", "00000014.jpg", 0},
     };
     enum { COUNT = sizeof rows / sizeof rows[0] };
     struct format_writer writer;
