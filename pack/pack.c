@@ -208,8 +208,17 @@ static uint64_t plan_of(const struct pack *pack)
                                                 : random_hash(plan, (uint64_t)job->odd_labels, 0);
 }
 
-/* The source is never removed: it is not in the target. Nor does it grow by images that are written
- * below it. */
+/* Each folder of plain files is a class: one more and the classes after it get other numbers. */
+static bool has_folders_for_classes(const struct pack_job *job)
+{
+    const struct plugin *source = format_detect(job->source);
+
+    fail_clear();
+    return source && format_of(source)->records_are_images;
+}
+
+/* The source is never removed: it is not in the target. Nor does it get images or classes by what
+ * is written below it. */
 static int check_apart(const struct pack_job *job, const struct format_ops *format)
 {
     struct store_status status;
@@ -226,6 +235,11 @@ static int check_apart(const struct pack_job *job, const struct format_ops *form
         return fail(EINVAL,
                     "%s: is inside the source, which would then contain each image twice; name a "
                     "folder outside %s",
+                    job->target, job->source);
+    if (within_folder(job->target, job->source) && has_folders_for_classes(job))
+        return fail(EINVAL,
+                    "%s: is inside the source, whose folders are its classes, and would be one "
+                    "more; name a folder outside %s",
                     job->target, job->source);
     return 0;
 }

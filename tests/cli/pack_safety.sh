@@ -229,7 +229,12 @@ done
 for path in images/new images/a; do
     [ ! -e $path ] || die "$path was made in the source"
 done
-expect 0 "$IOBENCH" pack images images/tfrecord
+# Of any format it would be one class more, and those after it would have other numbers.
+for target in images/tfrecord link/a/tfrecord; do
+    expect 1 "$IOBENCH" pack images $target
+    says "would be one more"
+    [ ! -e $target ] || die "$target was made in the source"
+done
 mkdir here
 (cd here && expect 0 "$IOBENCH" pack synthetic:count=2 . --format files) || exit
 expect 0 "$IOBENCH" pack images images-new --format files
