@@ -24,30 +24,31 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
                            struct device_list *list);
 
 /* Keep only the first note. */
-static void note_elsewhere(struct device_list *list, const char *format, ...)
+static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note_elsewhere(struct device_list *list, const char *format, ...)
+static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
 {
     va_list arguments;
 
-    if (list->elsewhere[0])
+    if (text[0])
         return;
     va_start(arguments, format);
-    vsnprintf(list->elsewhere, sizeof list->elsewhere, format, arguments);
+    vsnprintf(text, ELSEWHERE_BYTES, format, arguments);
     va_end(arguments);
 }
 
 static void add(struct device_list *list, unsigned device_major, unsigned device_minor,
                 const char *name)
 {
+    list->found++;
     for (uint32_t i = 0; i < list->count; i++)
         if (list->devices[i].device_major == device_major &&
             list->devices[i].device_minor == device_minor)
             return;
     if (list->count == DEVICES_MAX) {
         list->cut_off = true;
-        note_elsewhere(list, "more than %d devices", DEVICES_MAX);
+        note(list->elsewhere, "more than %d devices", DEVICES_MAX);
         return;
     }
     struct device *device = &list->devices[list->count++];
@@ -63,7 +64,7 @@ static bool may_visit(struct device_list *list, unsigned depth)
         return true;
     }
     list->cut_off = true;
-    note_elsewhere(list, "too many layers to search");
+    note(list->elsewhere, "too many layers to search");
     return false;
 }
 
@@ -152,6 +153,20 @@ static bool is_on_network(const struct telemetry_roots *roots, unsigned device_m
     return found;
 }
 
+/* brd and zram hold their blocks in memory, null_blk holds none. */
+static bool is_memory(const char *name)
+{
+    static const char *const drivers[] = {"ram", "zram", "nullb"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        const size_t length = strlen(drivers[i]);
+        found |=
+            strncmp(name, drivers[i], length) == 0 && name[length] >= '0' && name[length] <= '9';
+    }
+    return found;
+}
+
 static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
                      unsigned device_minor, struct device_list *list)
 {
@@ -165,8 +180,11 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
         snprintf(target, sizeof target, "%u:%u", device_major, device_minor);
     const char *name = slash ? slash + 1 : target;
     if (is_on_network(roots, device_major, device_minor, target, name))
-        note_elsewhere(list, "%.40s, a network disk", name);
-    add(list, device_major, device_minor, name);
+        note(list->elsewhere, "%.40s, a network disk", name);
+    if (is_memory(name))
+        note(list->memory, "%.40s, a disk in memory", name);
+    else
+        add(list, device_major, device_minor, name);
 }
 
 static void add_backing(struct device_list *list, const char *file)
@@ -184,7 +202,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
                    unsigned device_minor, unsigned depth, struct device_list *list)
 {
     char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
-    uint32_t before = list->count;
+    const uint32_t before = list->found;
 
     if (!may_visit(list, depth))
         return;
@@ -205,7 +223,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
         add_backing(list, backing);
         leaves_of_path(roots, backing, depth + 1, list);
     }
-    if (list->count == before)
+    if (list->found == before && !list->memory[0])
         add_leaf(roots, device_major, device_minor, list);
 }
 
@@ -217,11 +235,14 @@ void devices_of_device(const struct telemetry_roots *roots, unsigned device_majo
 
 /* ---- file systems without a device number of their own ---- */
 
-/* Visit each folder of "upperdir=A,lowerdir=B:C". */
+/* Visit each folder of "upperdir=A,lowerdir=B:C". One layer in memory does not tell where a file
+ * is: its resident pages do. */
 static void leaves_of_overlay(const struct telemetry_roots *roots, const struct mount *mount,
                               unsigned depth, struct device_list *list)
 {
     struct text options = text_of_string(mount->super_options), option, folder;
+    const bool was_memory = list->memory[0];
+    const uint32_t before = list->found;
     char path[512];
 
     while (text_until(&options, ',', &option)) {
@@ -232,6 +253,8 @@ static void leaves_of_overlay(const struct telemetry_roots *roots, const struct 
             if (folder.at < folder.end)
                 leaves_of_path(roots, text_copy(folder, path, sizeof path), depth + 1, list);
     }
+    if (!was_memory && list->found > before)
+        list->memory[0] = '\0';
 }
 
 /* Add every device of the btrfs that contains the mount's source. Returns whether there was one. */
@@ -266,7 +289,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     if (!may_visit(list, depth))
         return;
     if (stat(path, &status)) {
-        note_elsewhere(list, "%.120s, not visible from here", path);
+        note(list->elsewhere, "%.120s, not visible from here", path);
         return;
     }
     dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
@@ -277,14 +300,14 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
         return;
     }
     if (mount_of_path(roots, path, &mount)) {
-        note_elsewhere(list, "%.120s, whose mount is unknown", path);
+        note(list->elsewhere, "%.120s, whose mount is unknown", path);
         return;
     }
     if (strcmp(mount.type, "overlay") == 0)
         leaves_of_overlay(roots, &mount, depth, list); /* each folder has its own devices */
     else if (strcmp(mount.type, "btrfs") != 0 || !leaves_of_btrfs(roots, &mount, depth, list))
-        if (!mount_is_memory(&mount))
-            note_elsewhere(list, "%s at %.100s", mount.type, mount.point);
+        note(mount_is_memory(&mount) ? list->memory : list->elsewhere, "%s at %.100s", mount.type,
+             mount.point);
 }
 
 int devices_of_path(const struct telemetry_roots *roots, const char *path, struct device_list *list)

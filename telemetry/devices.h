@@ -22,6 +22,7 @@ struct device_list {
     uint32_t count;
     bool cut_off;    /* more than DEVICES_MAX, or too many layers */
     uint32_t visits; /* paths and devices visited: the cost of the search */
+    uint32_t found;  /* how often a device was found: more than count if some lie beneath others */
     struct device devices[DEVICES_MAX];
     /* Backing files of loop devices on the way: their pages are a second cache. */
     uint32_t backing_count;
@@ -29,9 +30,12 @@ struct device_list {
     /* Remote storage beneath the path, which another machine may cache: "nfs4 at /mnt", "nbd0, a
      * network disk". "": none. */
     char elsewhere[ELSEWHERE_BYTES];
+    /* Memory beneath the path, which is no device: "tmpfs at /dev/shm", "zram0, a disk in memory".
+     * "": none. */
+    char memory[ELSEWHERE_BYTES];
 };
 
-/* Add the devices beneath a path to the list, without duplicates. NFS and tmpfs have none. Returns
+/* Add the devices beneath a path to the list, without duplicates. NFS and memory have none. Returns
  * 0, or a negative errno with a reason. */
 int devices_of_path(const struct telemetry_roots *roots, const char *path,
                     struct device_list *list);

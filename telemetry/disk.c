@@ -41,8 +41,10 @@ bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned
 
 struct disk_probe {
     struct device_list devices;
-    struct procfile *files; /* one per device */
+    struct procfile *files; /* one per device; closed: it keeps no statistics */
 };
+
+static const char loop_files[] = "loop_file_count";
 
 static const struct metric_row rows[] = {
     {"read_bytes", offsetof(struct disk_counters, read_sectors), METRIC_COUNTER, DISK_SECTOR_BYTES},
@@ -56,6 +58,15 @@ static const struct metric_row rows[] = {
     {"queue_ms", offsetof(struct disk_counters, queue_ms), METRIC_COUNTER, 1},
     {0},
 };
+
+static bool has_statistics(const struct telemetry_roots *roots, const struct device *device)
+{
+    char text[8];
+
+    return !procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
+                          device->device_major, device->device_minor) ||
+           text[0] != '0';
+}
 
 static int disk_open(void *state, const void *settings, const struct probe_site *site,
                      struct probe_traits *traits)
@@ -75,11 +86,16 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
         return -ENOMEM;
     for (uint32_t i = 0; i < disk->devices.count && code == 0; i++) {
         const struct device *device = &disk->devices.devices[i];
-        code = procfile_open(&disk->files[i], "%s/dev/block/%u:%u/stat", site->roots->sys,
-                             device->device_major, device->device_minor);
+        if (has_statistics(site->roots, device))
+            code = procfile_open(&disk->files[i], "%s/dev/block/%u:%u/stat", site->roots->sys,
+                                 device->device_major, device->device_minor);
         if (code == 0)
             code = metric_add_rows(&traits->metrics, device->name, rows);
     }
+    /* Their pages are cached once more, so that the process is charged for what no disk reads. */
+    if (code == 0 && disk->devices.backing_count &&
+        !metric_add(&traits->metrics, "", loop_files, METRIC_LEVEL, 1))
+        code = -ENOMEM;
     return code;
 }
 
@@ -102,6 +118,8 @@ static void disk_sample(void *state, uint64_t *values)
         values = procfile_read(&disk->files[i], &text) == 0 && disk_parse_stat(text, &counters)
                      ? metric_put_rows(rows, &counters, values)
                      : metric_skip_rows(rows, values);
+    if (disk->devices.backing_count)
+        *values = disk->devices.backing_count;
 }
 
 const struct probe_ops probe_disk = {

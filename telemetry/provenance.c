@@ -73,14 +73,15 @@ static enum provenance_witness witness_of(const struct series *series, double re
     return isnan(received) ? PROVENANCE_NOTHING : PROVENANCE_RECEIVED;
 }
 
-/* The process's counter is exact but includes NFS; device counters include other processes. */
+/* The process's counter is exact but includes NFS, and what a loop device reads from the cached
+ * pages of its file; device counters include other processes. */
 static double from_disks(const struct series *series, double servers, uint64_t from_ns,
                          uint64_t to_ns)
 {
     if (!is_there(series, "disk", "read_bytes"))
         return 0;
     double process = grown(series, "process", "read_bytes", from_ns, to_ns);
-    if (isnan(process))
+    if (isnan(process) || is_there(series, "disk", "loop_file_count"))
         return grown(series, "disk", "read_bytes", from_ns, to_ns);
     return at_least_0(process - (isnan(servers) ? 0 : servers));
 }

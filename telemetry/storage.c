@@ -2,11 +2,13 @@
 #include "telemetry/storage.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "telemetry/disk.h"
 #include "telemetry/nfs.h"
 #include "telemetry/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,17 +51,17 @@ static bool is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-static enum storage_place_kind kind_of(const struct mount *mount, uint32_t devices)
+static enum storage_place_kind kind_of(const struct mount *mount, const struct device_list *devices)
 {
     static const char *const nfs[] = {"nfs", "nfs4", NULL};
     /* Container layers whose folders are invisible from inside. */
     static const char *const layered[] = {"overlay", "btrfs", NULL};
 
-    if (mount_is_memory(mount))
+    if (mount_is_memory(mount) || devices->memory[0])
         return PLACE_MEMORY;
     if (is_one_of(mount->type, nfs))
         return PLACE_NFS;
-    return devices || is_one_of(mount->type, layered) ? PLACE_BLOCK : PLACE_UNKNOWN;
+    return devices->count || is_one_of(mount->type, layered) ? PLACE_BLOCK : PLACE_UNKNOWN;
 }
 
 static void add_place(struct storage *storage, const struct telemetry_roots *roots,
@@ -88,7 +90,7 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
     devices_of_path(roots, path, &storage->devices);
     struct storage_place *place = &storage->places[storage->place_count++];
     place->device = status.st_dev;
-    place->kind = is_mounted ? kind_of(&mount, devices.count) : PLACE_BLOCK;
+    place->kind = is_mounted ? kind_of(&mount, &devices) : PLACE_BLOCK;
     memcpy(place->type, mount.type, sizeof place->type);
     memcpy(place->point, mount.point, sizeof place->point);
     if (is_mounted && !storage->mount_known)
@@ -102,6 +104,40 @@ static bool same_folder(const char *a, const char *b)
     size_t length = slash ? (size_t)(slash - a) + 1 : 0;
 
     return strncmp(a, b, length) == 0 && !strchr(b + length, '/');
+}
+
+static int find_link(void *context, const char *name, unsigned char type)
+{
+    (void)context;
+    (void)name;
+    return type == DT_LNK;
+}
+
+/* Do names in the folder of this file lead elsewhere? To query each file may take a server
+ * minutes. */
+static bool has_links(const char *path)
+{
+    struct folder folder = {.fd = -1};
+    const char *name;
+    bool found = folder_open_parent(&folder, path, &name) || folder_list(&folder, find_link, NULL);
+
+    folder_close(&folder);
+    return found;
+}
+
+static void add_places(struct storage *storage, const struct telemetry_roots *roots,
+                       const char *const *paths, size_t count)
+{
+    bool knows_folder = false, is_plain = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
+            knows_folder = is_plain = false;
+        else if (!knows_folder)
+            knows_folder = true, is_plain = !has_links(paths[i]);
+        if (!is_plain)
+            add_place(storage, roots, paths[i]);
+    }
 }
 
 static int open_files(struct storage *storage, const struct telemetry_roots *roots)
@@ -135,9 +171,7 @@ struct storage *storage_open(const struct telemetry_roots *roots, const char *co
 
     if (!storage)
         return NULL;
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
-            add_place(storage, roots, paths[i]);
+    add_places(storage, roots, paths, count);
     if (open_files(storage, roots)) {
         storage_close(storage);
         return NULL;
@@ -283,7 +317,8 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     const struct storage_place *blind = blind_place(storage, &why);
     const bool local = find_place(storage, PLACE_BLOCK), remote = find_place(storage, PLACE_NFS);
 
-    *share = (struct storage_share){.parts = between(before, after)};
+    *share = (struct storage_share){.in_memory = blind && blind->kind == PLACE_MEMORY,
+                                    .parts = between(before, after)};
     const struct storage_bytes *parts = &share->parts;
     share->devices_hold_all =
         local && !remote && !blind && !storage->cut_off && parts->device_known;
@@ -297,6 +332,10 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
                  why);
     else if (remote && !local && parts->server_known)
         tell(share, true, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
+    else if (storage->devices.backing_count && !storage->devices.elsewhere[0] &&
+             share->devices_hold_all)
+        tell(share, true, parts->device_read_bytes,
+             "sectors read from the devices beneath a loop device, by any process");
     else if (parts->process_known)
         tell(share, false, parts->process_read_bytes, "/proc/self/io read_bytes");
     else if (parts->device_known && !remote)

@@ -5,7 +5,8 @@
  *    file systems, io_uring included; a read that a device without polling refuses and that is
  *    retried counts twice;
  *  - bytes sent by the NFS server (mountstats), for any process of this node;
- *  - bytes delivered by the devices beneath the files (sectors of 512 bytes), for any process.
+ *  - bytes delivered by the devices beneath the files (sectors of 512 bytes), for any process. Of a
+ *    loop device they are the witness: its file is cached, but the process is charged all the same.
  *
  * Open and close off the clock. Reading allocates nothing and costs some ten microseconds.
  * One thread at a time.
@@ -27,6 +28,7 @@ struct storage_bytes {
 struct storage_share {
     bool known;
     bool of_node;               /* of all processes of this node */
+    bool in_memory;             /* unknown, as there is memory where storage should be */
     uint64_t bytes;             /* by the witness named in method */
     struct storage_bytes parts; /* of every witness */
     bool devices_hold_all; /* all files are on devices that count, whose bytes are then at least
@@ -35,8 +37,8 @@ struct storage_share {
     char reason[160];      /* why unknown; else "" */
 };
 
-/* paths: the files of a data set; only the first of consecutive files in one folder is examined.
- * Returns NULL with a reason. */
+/* paths: the files of a data set; of consecutive files in one folder without links only the first
+ * is examined. Returns NULL with a reason. */
 struct storage *storage_open(const struct telemetry_roots *roots, const char *const *paths,
                              size_t count);
 void storage_close(struct storage *storage);

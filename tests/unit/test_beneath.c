@@ -126,6 +126,66 @@ static void a_loop_device_lies_on_its_file(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "loop1");
 }
 
+/* The disk beneath is known from another path: the loop device is no second one. */
+static void a_loop_device_on_a_known_disk(void **unused)
+{
+    struct device_list list = {0};
+    char text[128], backing[256];
+
+    (void)unused;
+    link_device("fs/btrfs/88-1/devices/sdb", "pci/sdb");
+    make_mount("images", "btrfs", "/dev/sdb", "rw");
+    folder_put("images/disk.img", "x");
+    make_device("virtual/loop0", "7:0");
+    snprintf(backing, sizeof backing, "%s\n", folder_path("images/disk.img"));
+    folder_put("sys/devices/virtual/loop0/loop/backing_file", backing);
+    devices_of_device(&roots, 8, 16, &list);
+    devices_of_device(&roots, 7, 0, &list);
+    assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
+}
+
+/* Memory is no device: its counters would say that bytes left storage. */
+static void disks_in_memory(void **unused)
+{
+    static const char *const names[] = {"zram0", "ram1", "nullb0"};
+    char path[64], number[16], text[128], backing[256];
+
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        struct device_list list = {0};
+        snprintf(path, sizeof path, "virtual/%s", names[i]);
+        snprintf(number, sizeof number, "25%d:0", i);
+        make_device(path, number);
+        devices_of_device(&roots, 250 + (unsigned)i, 0, &list);
+        assert_int_equal(list.count, 0);
+        snprintf(text, sizeof text, "%s, a disk in memory", names[i]);
+        assert_string_equal(list.memory, text);
+    }
+    struct device_list list = {0};
+    make_device("virtual/rammer", "249:0");
+    devices_of_device(&roots, 249, 0, &list);
+    assert_string_equal(devices_text(&list, text, sizeof text), "rammer");
+    assert_string_equal(list.memory, "");
+    /* A loop device on tmpfs. */
+    make_mount("shm", "tmpfs", "tmpfs", "rw");
+    folder_put("shm/disk.img", "x");
+    make_device("virtual/loop2", "7:2");
+    snprintf(backing, sizeof backing, "%s\n", folder_path("shm/disk.img"));
+    folder_put("sys/devices/virtual/loop2/loop/backing_file", backing);
+    list = (struct device_list){0};
+    devices_of_device(&roots, 7, 2, &list);
+    assert_int_equal(list.count, 0);
+    assert_non_null(strstr(list.memory, "tmpfs at "));
+    /* Of an overlay that has a layer on a disk, files may be there. */
+    link_device("fs/btrfs/77-1/devices/nvme0n1", "pci/nvme0n1");
+    make_mount("image", "btrfs", "/dev/nvme0n1", "rw");
+    make_mount("merged", "overlay", "overlay", "rw,lowerdir=%/image,upperdir=%/shm,workdir=%/shm");
+    list = (struct device_list){0};
+    assert_int_equal(devices_of_path(&roots, folder_path("merged"), &list), 0);
+    assert_string_equal(devices_text(&list, text, sizeof text), "nvme0n1");
+    assert_string_equal(list.memory, "");
+}
+
 static void bcache_has_a_backing_and_a_caching_device(void **unused)
 {
     struct device_list list = {0};
@@ -182,6 +242,28 @@ static void disks_that_go(void **unused)
     probe_sample(&look.probe, look.values);
     assert_true(value_of(&look, "sdb", "read_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "sdc", "read_bytes"), 4 * 512);
+    probe_close(&look.probe);
+}
+
+/* A disk that keeps no statistics has read an unknown number of bytes, not 0; loop devices are
+ * told. */
+static void disks_without_statistics(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    make_device("virtual/loop0", "7:0");
+    link_device("fs/btrfs/99-1/devices/sdb", "pci/sdb");
+    link_device("fs/btrfs/99-1/devices/loop0", "virtual/loop0");
+    make_mount("data", "btrfs", "/dev/sdb", "rw");
+    folder_put("sys/devices/virtual/loop0/loop/backing_file", "/none/disk.img (deleted)\n");
+    folder_put("sys/devices/virtual/loop0/stat", "10 0 2000 30 4 0 500 6 1 8 9\n");
+    folder_put("sys/devices/pci/sdb/stat", "0 0 0 0 0 0 0 0 0 0 0\n");
+    folder_put("sys/devices/pci/sdb/queue/iostats", "0\n");
+    assert_int_equal(look_at(&look, "disk", folder_path("data")), 0);
+    assert_true(value_of(&look, "sdb", "read_bytes") == PROBE_MISSING);
+    assert_int_equal(value_of(&look, "loop0", "read_bytes"), 2000 * 512);
+    assert_int_equal(value_of(&look, "", "loop_file_count"), 1);
     probe_close(&look.probe);
 }
 
@@ -251,9 +333,12 @@ int main(void)
         ON_A_MACHINE(btrfs_on_several_devices),
         ON_A_MACHINE(overlay_has_layers),
         ON_A_MACHINE(a_loop_device_lies_on_its_file),
+        ON_A_MACHINE(a_loop_device_on_a_known_disk),
+        ON_A_MACHINE(disks_in_memory),
         ON_A_MACHINE(bcache_has_a_backing_and_a_caching_device),
         ON_A_MACHINE(multipath_counts_its_paths),
         ON_A_MACHINE(disks_that_go),
+        ON_A_MACHINE(disks_without_statistics),
         ON_A_MACHINE(nfs_over_rdma),
         ON_A_MACHINE(a_process),
     };

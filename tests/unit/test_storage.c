@@ -106,9 +106,89 @@ static void memory_has_no_storage(void **unused)
     struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
     storage_read(storage, &bytes);
     storage_between(storage, &bytes, &bytes, &share);
-    assert_false(share.known);
+    assert_true(!share.known && share.in_memory);
     assert_non_null(strstr(share.reason, "memory"));
     storage_close(storage);
+}
+
+/* Files of one folder are on one file system, unless they are links. */
+static void links_of_a_folder_are_followed(void **unused)
+{
+    const char *const names[] = {"set/1", "set/2", "set/3"};
+    const char *paths[3];
+    char store[3][256];
+    struct storage_bytes bytes;
+    struct storage_share share;
+    struct mount mount;
+
+    (void)unused;
+    if (mount_of_path(&telemetry_roots_usual, "/dev/shm", &mount) ||
+        strcmp(mount.type, "tmpfs") != 0 ||
+        mount_of_path(&telemetry_roots_usual, test_folder, &mount) ||
+        strcmp(mount.type, "tmpfs") == 0)
+        skip();
+    folder_put("set/1", "x");
+    folder_put("set/2", "x");
+    assert_int_equal(symlink("/dev/shm", folder_path("set/3")), 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(store[i], sizeof store[i], "%s", folder_path(names[i]));
+        paths[i] = store[i];
+    }
+    for (size_t count = 2; count <= 3; count++) {
+        struct storage *storage = storage_open(&telemetry_roots_usual, paths, count);
+        storage_read(storage, &bytes);
+        storage_between(storage, &bytes, &bytes, &share);
+        assert_int_equal(share.in_memory, count == 3);
+        storage_close(storage);
+    }
+}
+
+/* The process is charged for what a loop device reads from the cached pages of its file. */
+static void a_loop_device_is_judged_by_the_disks_beneath(void **unused)
+{
+    const struct storage_bytes before = {.process_known = true, .device_known = true};
+    const struct storage_bytes after = {.process_known = true,
+                                        .process_read_bytes = 4096,
+                                        .device_known = true,
+                                        .device_read_bytes = 512};
+    const char *path = folder_path("file");
+    char proc[128], sys[128], text[512], device[64];
+    const struct telemetry_roots roots = {.proc = proc, .sys = sys};
+    struct storage_share share;
+    struct stat status;
+
+    (void)unused;
+    folder_write("file", "x", 1);
+    assert_int_equal(stat(path, &status), 0);
+    if (major(status.st_dev) == 0)
+        skip(); /* no disk beneath this folder */
+    snprintf(proc, sizeof proc, "%s/proc", test_folder);
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    assert_int_equal(folder_make_path(folder_path("sys/dev/block")), 0);
+    snprintf(device, sizeof device, "sys/dev/block/%u:%u", major(status.st_dev),
+             minor(status.st_dev));
+    make_device("virtual/loop9", strrchr(device, '/') + 1);
+    /* Its file is below /proc, which a btrfs on sdloop stands for: any other has this folder's
+     * disk. */
+    folder_put("sys/devices/virtual/loop9/loop/backing_file", "/proc/version\n");
+    make_device("pci/sdloop", "65:99");
+    assert_int_equal(folder_make_path(folder_path("sys/fs/btrfs/1-2/devices")), 0);
+    assert_int_equal(
+        symlink("../../../../devices/pci/sdloop", folder_path("sys/fs/btrfs/1-2/devices/sdloop")),
+        0);
+    snprintf(text, sizeof text,
+             "9 1 0:45 / %s rw - ext4 /dev/loop0 rw\n10 1 0:5 / /proc rw - btrfs /dev/sdloop rw\n",
+             test_folder);
+    folder_put("proc/self/mountinfo", text);
+    struct storage *storage = storage_open(&roots, &path, 1);
+    assert_non_null(storage);
+    assert_string_equal(devices_text(storage_devices(storage), text, sizeof text), "sdloop");
+    storage_between(storage, &before, &after, &share);
+    assert_true(share.known && share.of_node);
+    assert_int_equal(share.bytes, 512);
+    assert_non_null(strstr(share.method, "loop"));
+    storage_close(storage);
+    assert_int_equal(unlink(folder_path(device)), 0);
 }
 
 /* A chroot lists no mount of its root; the bytes of a disk are counted nevertheless. */
@@ -428,6 +508,7 @@ int main(void)
         cmocka_unit_test(cold_read_is_counted_and_warm_is_not),
         cmocka_unit_test(restarted_counters_are_unknown),
         cmocka_unit_test(memory_has_no_storage),
+        cmocka_unit_test(links_of_a_folder_are_followed),
         cmocka_unit_test(words_and_numbers),
         cmocka_unit_test(longest_and_latest_mount),
         cmocka_unit_test(leaves_are_found),
@@ -436,6 +517,7 @@ int main(void)
         cmocka_unit_test(disk_stat_of_old_and_new_kernels),
         cmocka_unit_test(process_io),
         cmocka_unit_test(nfs_mountstats),
+        cmocka_unit_test(a_loop_device_is_judged_by_the_disks_beneath),
         cmocka_unit_test(a_disk_without_a_mount_is_counted), /* last: makes the folder's own disk */
     };
 

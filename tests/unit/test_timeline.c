@@ -142,9 +142,17 @@ static void local_disks(void **unused)
                                            {"disk", "nvme0n1", "read_bytes", {9, 9, 0}},
                                            {"process", "", "read_bytes", {8, 10, 0}},
                                            {0}};
-    struct provenance provenance = provenance_in(commands, 0, 1);
+    /* A loop device whose file is cached: the process is charged as if a disk had read. */
+    static const struct line loop[] = {{"pipeline", "", "read_bytes", {100, 100, 0}},
+                                       {"disk", "sda", "read_bytes", {100, 10, 0}},
+                                       {"disk", "", "loop_file_count", {0, 0, 0}},
+                                       {"process", "", "read_bytes", {100, 100, 0}},
+                                       {0}};
+    struct provenance provenance = provenance_in(loop, 1, 2);
 
     (void)unused;
+    assert_true(provenance.local == 10 && provenance.page_cache == 90);
+    provenance = provenance_in(commands, 0, 1);
     assert_true(provenance.local == 108 && provenance.page_cache == 0); /* none is counted there */
     provenance = provenance_in(commands, 1, 2);
     assert_true(provenance.local == 10 && provenance.page_cache == 90);
