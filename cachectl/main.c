@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/startup.h"
+#include "cachectl/beneath.h"
 #include "cachectl/cold.h"
 #include "cachectl/disks.h"
 #include "cachectl/evict.h"
@@ -26,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
@@ -62,6 +64,9 @@ struct call {
     struct disks *disks; /* below the rows so far */
     json_t *rows;
     struct residency_total sum;
+    const struct listing *listing; /* of this PATH */
+    uint64_t set_bytes;            /* of its files; 0: not yet known, nor is what is beneath */
+    struct beneath beneath;
 };
 
 /* On a terminal one updated line; elsewhere a line every ten seconds. */
@@ -171,6 +176,36 @@ static void add_to_sum(struct residency_total *sum, const struct residency_total
         sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->total_bytes;
 }
 
+/* What is cold in the page cache may be warm beneath: looked at once, for all files of a PATH. */
+static void look_beneath(struct call *call, struct residency_total *total)
+{
+    const struct listing *all = call->listing;
+    struct stat status;
+
+    if (total->state != RESIDENCY_COLD || total->total_bytes == 0)
+        return;
+    if (!call->set_bytes) {
+        for (size_t i = 0; i < all->count; i++)
+            call->set_bytes += stat(all->paths[i], &status) ? 0 : (uint64_t)status.st_size;
+        if (all->count == 1) /* the size of a block device is not in its status */
+            call->set_bytes = total->total_bytes;
+        beneath_look_at((const char *const *)all->paths, all->count, call->set_bytes,
+                        &call->beneath);
+    }
+    if (call->beneath.state == RESIDENCY_COLD)
+        return;
+    total->state = call->beneath.state;
+    snprintf(total->reason, sizeof total->reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
+             call->beneath.reason);
+    if (total->state == RESIDENCY_UNVERIFIED) {
+        total->unverified_count = total->file_count;
+        return;
+    }
+    const double share = (double)call->beneath.resident_bytes / (double)call->set_bytes;
+    total->resident_bytes = (uint64_t)(share * (double)total->total_bytes);
+    total->percent = 100 * share;
+}
+
 static int look(struct call *call, const char *path, const char *const *paths, size_t count)
 {
     struct residency_total total;
@@ -179,6 +214,7 @@ static int look(struct call *call, const char *path, const char *const *paths, s
 
     if (code)
         return code;
+    look_beneath(call, &total);
     show(call, path, paths, count, &total);
     add_to_sum(&call->sum, &total);
     return 0;
@@ -188,6 +224,8 @@ static int look_at(struct call *call, const char *operand, const struct listing 
 {
     int code = 0;
 
+    call->listing = listing;
+    call->set_bytes = 0;
     if (!call->settings.files)
         return look(call, operand, (const char *const *)listing->paths, listing->count);
     for (size_t i = 0; code == 0 && i < listing->count; i++) {
@@ -236,7 +274,9 @@ static int do_warm(struct call *call, const char *operand, const struct listing 
 static int do_drop(struct call *call, const char *operand, const struct listing *listing)
 {
     struct cold_result result;
-    const struct cold_request request = {.paths = (const char *const *)listing->paths,
+    struct beneath beneath;
+    const char *const *paths = (const char *const *)listing->paths;
+    const struct cold_request request = {.paths = paths,
                                          .count = listing->count,
                                          .drop = true,
                                          .timeout_ns = call->settings.timeout_ns,
@@ -245,6 +285,11 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
 
     if (code)
         return code;
+    if (result.label == RESIDENCY_COLD && result.total_bytes) {
+        beneath_look_at(paths, listing->count, result.total_bytes, &beneath);
+        result.label = beneath.state;
+        snprintf(result.reason, sizeof result.reason, "%s", beneath.reason);
+    }
     clear_progress();
     fprintf(stderr, "cachectl: %s: %s (%s)%s%s\n", escape_shown(operand),
             residency_state_text(result.label), result.method, result.reason[0] ? ": " : "",
@@ -308,6 +353,8 @@ static int carry_out(struct call *call, const struct cachectl_command *command)
     for (int i = 0; i < call->count; i++) {
         struct listing listing;
         int code = listing_make(&listing, call->operands[i]);
+        if (code == 0 && command->makes_cold && listing.count == 0)
+            code = fail(ENODATA, "%s: no files; is its file system mounted?", call->operands[i]);
         if (code == 0)
             code = command->one(call, call->operands[i], &listing);
         if (code == 0 && listing.unread_count)

@@ -76,10 +76,14 @@ static void look_devices(const char *path, struct doctor_finding *finding)
         return finding_say(finding, DOCTOR_WARN, "out of memory");
     if (devices_of_path(&telemetry_roots_usual, path, list))
         finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+    else if (list->memory[0])
+        finding_say(finding, DOCTOR_WARN, "%s", list->memory);
     else if (list->count == 0)
-        finding_say(finding, DOCTOR_OK, "none: a network file system or memory");
+        finding_say(finding, DOCTOR_OK, "none: a network file system");
     else
         finding_say(finding, DOCTOR_OK, "%s", devices_text(list, names, sizeof names));
+    if (list->memory[0])
+        finding_advise(finding, "memory, not storage: never cold");
     if (list->elsewhere[0]) {
         finding->state = DOCTOR_WARN;
         finding_advise(finding,

@@ -154,13 +154,13 @@ static int choose_cells(struct storage_survey *survey)
 
 /* ---- measuring ---- */
 
-/* Disks of this machine serve this node alone. */
+/* Disks and memory of this machine serve this node alone. */
 static bool is_local_disk(const char *path)
 {
     struct device_list *devices = memory_zeroed(sizeof *devices);
     const bool is_local = devices && store_is_local(path) &&
                           devices_of_path(&telemetry_roots_usual, path, devices) == 0 &&
-                          devices->count && !devices->elsewhere[0];
+                          (devices->count || devices->memory[0]) && !devices->elsewhere[0];
 
     free(devices);
     return is_local;
@@ -330,7 +330,7 @@ static int ask_witness(struct storage_survey *survey, const struct storage_bytes
     const bool is_local = store_is_local(survey->settings->measure);
     const bool counts = !share.of_node || survey->ranks.place.local_rank == 0;
     double sums[] = {(double)survey->bytes, counts ? (double)share.bytes : 0,
-                     !share.known || !is_local};
+                     !(share.known || share.in_memory) || !is_local};
     int code = ranks_sum(&survey->ranks, sums, 3);
 
     survey->left_percent = sums[2] > 0 || sums[0] <= 0 ? NAN : 100 * sums[1] / sums[0];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/evidence/witness.h"
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "cachectl/beneath.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "dataset/store.h"
@@ -59,38 +59,19 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
-/* A loop device reads its file through the page cache of the underlying file system: a second
- * cache, inspected if the first one is cold. Up to 1% of the data may be there, read by the
- * inspection itself. */
 static void look_beneath(const struct witness *witness, struct result_cold *cold)
 {
-    const struct device_list *devices = storage_devices(witness->storage);
-    struct residency_probe *probe = NULL;
-    char size[32];
+    struct beneath found;
 
-    for (uint32_t i = 0; i < devices->backing_count && cold->pages == RESIDENCY_COLD; i++) {
-        const char *path = devices->backing[i];
-        struct residency found = {.state = RESIDENCY_UNVERIFIED};
-        if (!probe)
-            probe = residency_probe_create();
-        if (probe)
-            residency_file(probe, path, &found);
-        if (found.state == RESIDENCY_UNVERIFIED) {
-            cold->pages = RESIDENCY_UNVERIFIED;
-            snprintf(cold->reason, sizeof cold->reason, "loop device on %.200s: %.150s", path,
-                     found.reason[0] ? found.reason : "no memory to look at it");
-        } else if (found.resident_bytes > cold->total_bytes / 100) {
-            cold->pages = RESIDENCY_WARM;
-            cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->total_bytes;
-            if (cold->residue_percent > 100)
-                cold->residue_percent = 100;
-            snprintf(cold->reason, sizeof cold->reason,
-                     "loop device on %.200s, of which %s are in memory%s%.100s", path,
-                     bytes_text(found.resident_bytes, size, sizeof size),
-                     found.reason[0] ? ": " : "", found.reason);
-        }
-    }
-    residency_probe_destroy(probe);
+    if (cold->pages != RESIDENCY_COLD)
+        return;
+    beneath_look(storage_devices(witness->storage), cold->total_bytes, &found);
+    cold->pages = found.state;
+    if (found.state == RESIDENCY_COLD)
+        return;
+    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
+    if (found.state == RESIDENCY_WARM && cold->total_bytes)
+        cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->total_bytes;
 }
 
 /* The server's files never enter this machine's page cache. */
@@ -236,8 +217,10 @@ void witness_environment(const struct witness *witness, struct environment *envi
         snprintf(environment->mount_point, sizeof environment->mount_point, "%.255s",
                  witness->catalog->root);
     }
-    devices_text(storage_devices(witness->storage), environment->devices,
-                 sizeof environment->devices);
+    const struct device_list *devices = storage_devices(witness->storage);
+    devices_text(devices, environment->devices, sizeof environment->devices);
+    if (!environment->devices[0])
+        snprintf(environment->devices, sizeof environment->devices, "%s", devices->memory);
     machine_describe(environment);
     if (witness->settings->memory_limit_bytes)
         environment->memory_limit_bytes = witness->settings->memory_limit_bytes;

@@ -27,7 +27,7 @@ says() {
     }
 }
 
-mkdir -p "$FOLDER/set/below"
+mkdir -p "$FOLDER/set/below" "$FOLDER/hollow"
 dd if=/dev/zero of="$FOLDER/set/a" bs=4096 count=64 2>/dev/null
 dd if=/dev/zero of="$FOLDER/set/below/b with blank" bs=4096 count=32 2>/dev/null
 : >"$FOLDER/set/empty"
@@ -40,6 +40,8 @@ says 'unknown command frobnicate'
 status 2 "$CACHECTL" status
 status 2 "$CACHECTL" status --nonsense /
 status 2 "$CACHECTL" --timeout=soon status /
+status 1 "$CACHECTL" evict "$FOLDER/hollow" # an unmounted file system must not pass as cold
+says 'no files'
 
 "$CACHECTL" warm "$FOLDER/set" >/dev/null
 "$CACHECTL" status --json "$FOLDER/set" | grep -q '"unverified_files": 0' || {
