@@ -63,7 +63,7 @@ static const struct option_spec size_options[] = {
      .fallback = "1", .minimum = 1, .maximum = 1000000,
      .summary = "GPUs of the job in --recording"},
     {"draws", 0, OPTION_COUNT, offsetof(struct size_settings, draws), .fallback = "100",
-     .minimum = 1, .maximum = SIZING_DRAWS_MOST,
+     .minimum = SIZING_DRAWS_LEAST, .maximum = SIZING_DRAWS_MOST,
      .summary = "simulations with other values of uncertain figures, for the interval"},
     {"seed", 0, OPTION_COUNT, offsetof(struct size_settings, seed), .fallback = "1",
      .summary = "random seed of the simulation"},
@@ -217,7 +217,7 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
                      : NAN;
 
     snprintf(name, sizeof name, "%.0f x %s", gpus, title);
-    printf("  %-11s%12s%10s%10s%8s%12s%11s\n", name, words_rate(need.samples_per_s, samples),
+    printf("  %-10s %11s %9s %9s %7s %11s %10s\n", name, words_rate(need.samples_per_s, samples),
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
            words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
            words_rate(fed, feeds));
@@ -364,8 +364,11 @@ static int size_run(const struct invocation *invocation)
     }
     if (rows)
         return json_file_write(settings->json, rows) ? command_failed(invocation) : COMMAND_OK;
-    printf("\nSamples/s of one GPU: best published for ResNet-50 in mixed precision.\nGb/s is "
-           "payload; leave room for protocols and for the exchange of gradients.\n");
+    printf("\nSamples/s of one GPU: %s\nGb/s is payload; leave room for protocols and for the "
+           "exchange "
+           "of gradients.\n",
+           settings->rate > 0 ? "as given by --rate."
+                              : "best published for ResNet-50 in mixed precision.");
     return COMMAND_OK;
 }
 

@@ -9,7 +9,10 @@
 #include "base/stats.h"
 #include "sizing/simulation.h"
 
-enum { SIZING_DRAWS_MOST = 1000 };
+enum {
+    SIZING_DRAWS_LEAST = 20, /* 90% of fewer is all of them or no interval */
+    SIZING_DRAWS_MOST = 1000
+};
 
 /* Share of the time that a job may lose to saving checkpoints. */
 #define SIZING_SAVING_SHARE 0.01

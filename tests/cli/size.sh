@@ -56,6 +56,14 @@ grep -q "bad.ini:3: unknown figure 'read-bytes'" err || die "$(cat err)"
 grep -q "known: v100, a100, h100, h200" err || die "$(cat err)"
 ! "$IOBENCH" size --simulate --gpu b200 2>err || die "no rate, but accepted"
 grep -q "no rate of ResNet-50 on B200 is published; give --rate" err || die "$(cat err)"
+! "$IOBENCH" size --simulate --draws 2 2>err || die "90% of 2 draws"
+grep -q "draws: 2 is not within 20" err || die "$(cat err)"
+# Columns stay apart, and a rate that was given is no published one.
+"$IOBENCH" size --gpus 1000000 --gpu h200 >page || die "no page"
+grep -q "^  1000000 x H200 7,950,000,000 846,247,715 887,355,044 7,098,840 " page || die "$(cat page)"
+grep -q "best published for ResNet-50" page || die "$(cat page)"
+"$IOBENCH" size --rate 5 >page || die "no page"
+! grep -q published page || die "$(cat page)"
 ! "$IOBENCH" size --gpus 8,x 2>err || die "8,x GPUs accepted"
 grep -q "not '8,x'" err || die "$(cat err)"
 
@@ -158,17 +166,17 @@ if grep -q "of the bytes left storage (" out; then
 fi
 # What a profile doubts, each form of a simulation repeats.
 printf '[storage]\ntitle=a hole\ndoubt=DEGRADED: from memory\nread-bytes-per-s=5e9\nsource=me\n' >doubted.ini
-"$IOBENCH" size --simulate --draws 2 --gpus 8 --storage ./doubted.ini >out || die "refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini >out || die "refused"
 doubt="storage of ./doubted.ini: DEGRADED: from memory"
 grep -q "In doubt  $doubt" out || die "the page drops it: $(cat out)"
-"$IOBENCH" size --simulate --draws 2 --gpus 8,16 --storage ./doubted.ini,nfs-100g >out || die "refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8,16 --storage ./doubted.ini,nfs-100g >out || die "refused"
 [ "$(grep -c "In doubt  $doubt" out)" = 1 ] || die "the table drops it: $(cat out)"
-"$IOBENCH" size --simulate --draws 2 --gpus 8 --profile ./doubted.ini --json=doubted.json || die "refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --profile ./doubted.ini --json=doubted.json || die "refused"
 grep -q "\"doubts\": \[\"$doubt\"\]" doubted.json || die "the JSON drops it: $(cat doubted.json)"
-"$IOBENCH" size --simulate --draws 2 --gpus 8 --storage ./doubted.ini --acceptance=out.ini || die "refused"
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini --acceptance=out.ini || die "refused"
 grep -q "^# In doubt: $doubt" out.ini || die "the acceptance test drops it: $(cat out.ini)"
 if command -v gnuplot >/dev/null; then
-    "$IOBENCH" size --simulate --draws 2 --storage ./doubted.ini --chart=out.svg || die "no chart"
+    "$IOBENCH" size --simulate --draws 20 --storage ./doubted.ini --chart=out.svg || die "no chart"
     grep -q "profiles in doubt" out.svg || die "the chart drops it"
 fi
 echo "# mine" >precious
@@ -252,7 +260,7 @@ printf '[a]\ncommand=checkpoint\n' >wrong.ini
 grep -q "wrong.ini:2: \[a\] names no FOLDER" err || die "$(cat err)"
 
 ! command -v gnuplot >/dev/null || {
-    "$IOBENCH" size --simulate --draws 3 --chart=chart.svg || die "no chart"
+    "$IOBENCH" size --simulate --draws 20 --chart=chart.svg || die "no chart"
     grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
 }
 
