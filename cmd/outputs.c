@@ -49,10 +49,50 @@ int outputs_check_path(const char *path, const char *begin)
     return check_path(path, begin, NULL);
 }
 
+/* The folder of a path: "" is the current one. Returns the name within it. */
+static const char *split(const char *path, struct stat *folder)
+{
+    const char *slash = strrchr(path, '/');
+    char *above = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+
+    if (stat(above ? above : ".", folder))
+        *folder = (struct stat){0};
+    free(above);
+    return slash ? slash + 1 : path;
+}
+
+/* Of two outputs in one file the second would replace the first, or be refused when its work is
+ * done. */
+static int check_apart(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    if (!path || !other || is_stdout(path) || is_stdout(other) || file_is_stream(path))
+        return 0;
+    const bool is_one = strcmp(split(path, &one), split(other, &two)) == 0 &&
+                        one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return is_one ? fail(EINVAL, "%s: named for two outputs; name two files", path) : 0;
+}
+
+static int check_all_apart(const char *const *paths, size_t count)
+{
+    int code = 0;
+
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i && code == 0; k++)
+            code = check_apart(paths[i], paths[k]);
+    return code;
+}
+
 int outputs_check(const struct job *job, const char *json, const char *csv)
 {
     const char *set = job->read.data;
-    int code = check_path(job->output.json, json, set);
+    const char *const all[] = {job->output.json, job->output.csv, job->output.profile,
+                               job->output.series};
+    int code = check_all_apart(all, sizeof all / sizeof all[0]);
+
+    if (code == 0)
+        code = check_path(job->output.json, json, set);
 
     if (code == 0)
         code = check_path(job->output.csv, csv, set);
@@ -83,16 +123,21 @@ static const char *first_text(const struct invocation *invocation, enum option_r
     return NULL;
 }
 
+enum { OUTPUTS_MOST = 16 };
+
 int outputs_check_options(const struct invocation *invocation)
 {
     const struct option_spec *row = invocation->command->options;
-    const char *data = first_text(invocation, OPTION_INDEXES_SET);
+    const char *data = first_text(invocation, OPTION_INDEXES_SET), *paths[OUTPUTS_MOST];
+    size_t count = 0;
     int code = 0;
 
     for (; row && row->name && code == 0; row++) {
         if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
             continue;
         const char *path = value_of(invocation, row);
+        paths[count] = path;
+        count += path && count + 1 < OUTPUTS_MOST;
         if (path && !ranks_are_launched()) /* of a job only rank 0 writes: it checks by itself */
             code = check_path(path, row->begins, data);
         for (int i = 0; path && code == 0 && i < invocation->count; i++)
@@ -102,7 +147,7 @@ int outputs_check_options(const struct invocation *invocation)
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,
                             path);
     }
-    return code;
+    return code ? code : check_all_apart(paths, count);
 }
 
 int outputs_open(struct outputs *outputs, size_t jobs)

@@ -97,6 +97,22 @@ for command in "inspect set" "verify set" "shuffle epoch" "plan tiny" "show set"
 done
 rm foreign
 
+# Two results in one file: the first was lost, or the second refused, after the work.
+for outputs in "--json=both --csv=both" "--csv=both --series=./both" "--json=$PWD/both --profile both"; do
+    # shellcheck disable=SC2086 # words
+    try 2 run --data set $job $outputs
+    err "named for two outputs"
+    empty out
+done
+for command in "shuffle --data set --json=both --csv" "train --data set --network tiny --csv both --export" "sweep --data set --csv both --json"; do
+    # shellcheck disable=SC2086 # words
+    try 2 $command ./both
+    err "named for two outputs"
+    [ ! -e both ] || fault "it was written"
+done
+# shellcheck disable=SC2086 # words
+try 0 run --data set $job --json /dev/null --csv /dev/null
+
 # Too little memory names the shuffle that needs more, also for the ceiling.
 try 1 --data set --memory 1
 err "shuffle epoch holds 1 records"
