@@ -41,7 +41,7 @@ static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
 static void add(struct device_list *list, unsigned device_major, unsigned device_minor,
                 const char *name)
 {
-    list->found++;
+    list->device_ends++;
     for (uint32_t i = 0; i < list->count; i++)
         if (list->devices[i].device_major == device_major &&
             list->devices[i].device_minor == device_minor)
@@ -181,6 +181,7 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
     const char *name = slash ? slash + 1 : target;
     if (is_on_network(roots, device_major, device_minor, target, name))
         note(list->elsewhere, "%.40s, a network disk", name);
+    list->memory_ends += is_memory(name);
     if (is_memory(name))
         note(list->memory, "%.40s, a disk in memory", name);
     else
@@ -202,7 +203,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
                    unsigned device_minor, unsigned depth, struct device_list *list)
 {
     char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
-    const uint32_t before = list->found;
+    const uint32_t before = list->device_ends + list->memory_ends;
 
     if (!may_visit(list, depth))
         return;
@@ -223,7 +224,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
         add_backing(list, backing);
         leaves_of_path(roots, backing, depth + 1, list);
     }
-    if (list->found == before && !list->memory[0])
+    if (list->device_ends + list->memory_ends == before)
         add_leaf(roots, device_major, device_minor, list);
 }
 
@@ -242,7 +243,7 @@ static void leaves_of_overlay(const struct telemetry_roots *roots, const struct 
 {
     struct text options = text_of_string(mount->super_options), option, folder;
     const bool was_memory = list->memory[0];
-    const uint32_t before = list->found;
+    const uint32_t before = list->device_ends;
     char path[512];
 
     while (text_until(&options, ',', &option)) {
@@ -253,7 +254,7 @@ static void leaves_of_overlay(const struct telemetry_roots *roots, const struct 
             if (folder.at < folder.end)
                 leaves_of_path(roots, text_copy(folder, path, sizeof path), depth + 1, list);
     }
-    if (!was_memory && list->found > before)
+    if (!was_memory && list->device_ends > before)
         list->memory[0] = '\0';
 }
 
@@ -308,6 +309,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     else if (strcmp(mount.type, "btrfs") != 0 || !leaves_of_btrfs(roots, &mount, depth, list))
         note(mount_is_memory(&mount) ? list->memory : list->elsewhere, "%s at %.100s", mount.type,
              mount.point);
+    list->memory_ends += mount_is_memory(&mount);
 }
 
 int devices_of_path(const struct telemetry_roots *roots, const char *path, struct device_list *list)

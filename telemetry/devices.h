@@ -22,7 +22,8 @@ struct device_list {
     uint32_t count;
     bool cut_off;    /* more than DEVICES_MAX, or too many layers */
     uint32_t visits; /* paths and devices visited: the cost of the search */
-    uint32_t found;  /* how often a device was found: more than count if some lie beneath others */
+    /* How often the search met a device and memory: more than count, as some lie beneath others. */
+    uint32_t device_ends, memory_ends;
     struct device devices[DEVICES_MAX];
     /* Backing files of loop devices on the way: their pages are a second cache. */
     uint32_t backing_count;

@@ -3,9 +3,12 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "telemetry/sampler.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +18,7 @@
 
 /* Twice the rows of a timeline, so that its bins are whole numbers of samples. Memory is small,
  * since the job may be limited. */
-enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
+enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20, PLACES_MOST = 64 };
 
 /* A rank's part of the memory shared on its node. */
 struct seat {
@@ -78,15 +81,76 @@ static int find_all(struct recorder *recorder, size_t *pids)
     return 0;
 }
 
+/* The data, and where links in its folder lead: one path for each file system. */
+struct places {
+    const char *data;
+    char *paths[PLACES_MOST];
+    uint64_t devices[PLACES_MOST]; /* st_dev */
+    size_t count;
+};
+
+static int add_link(void *context, const char *name, unsigned char type)
+{
+    struct places *places = context;
+    struct stat status = {0};
+    size_t i = 0;
+
+    if (type != DT_LNK || places->count == PLACES_MOST)
+        return 0;
+    char *path = file_join(places->data, name);
+    if (!path)
+        return -ENOMEM;
+    if (stat(path, &status) == 0)
+        while (i < places->count && places->devices[i] != status.st_dev)
+            i++;
+    if (i < places->count || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+        free(path);
+        return 0;
+    }
+    places->devices[places->count] = status.st_dev;
+    places->paths[places->count++] = path;
+    return 0;
+}
+
+static void release_places(struct places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        free(places->paths[i]);
+}
+
+static int find_places(struct places *places, const char *data)
+{
+    struct folder folder = {.fd = -1};
+    struct stat status = {0};
+
+    *places = (struct places){.data = data, .paths = {strdup(data)}};
+    if (!places->paths[0])
+        return -ENOMEM;
+    places->count = 1;
+    if (stat(data, &status) || !S_ISDIR(status.st_mode))
+        return 0;
+    places->devices[0] = status.st_dev;
+    int code = folder_open(&folder, data);
+    if (code == 0)
+        code = folder_list(&folder, add_link, places);
+    folder_close(&folder);
+    if (code != -ENOMEM) /* a folder that cannot be listed fails the job, not its telemetry */
+        fail_clear();
+    return code == -ENOMEM ? code : 0;
+}
+
 static int start_sampler(struct recorder *recorder, const char *data)
 {
+    struct places places;
     const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
     size_t pids = 0;
-    int code = find_all(recorder, &pids);
+    int code = find_places(&places, data);
+    if (code == 0)
+        code = find_all(recorder, &pids);
     const struct sampler_site site = {
         .probes = {.roots = &telemetry_roots_usual,
-                   .paths = &data,
-                   .path_count = 1,
+                   .paths = (const char *const *)places.paths,
+                   .path_count = places.count,
                    .pids = recorder->pids,
                    .pid_count = pids},
         .own = &own,
@@ -95,11 +159,11 @@ static int start_sampler(struct recorder *recorder, const char *data)
         .rows_max = ROWS,
     };
 
-    if (code)
-        return code;
-    recorder->sampler = sampler_open(&site);
+    if (code == 0)
+        recorder->sampler = sampler_open(&site);
+    release_places(&places);
     if (!recorder->sampler)
-        return -ENODEV;
+        return code ? code : -ENODEV;
     recorder->anchor = series_anchor_now();
     return sampler_start(recorder->sampler);
 }

@@ -176,6 +176,8 @@ static void disks_in_memory(void **unused)
     devices_of_device(&roots, 7, 2, &list);
     assert_int_equal(list.count, 0);
     assert_non_null(strstr(list.memory, "tmpfs at "));
+    devices_of_device(&roots, 8, 16, &list); /* beside a disk */
+    assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     /* Of an overlay that has a layer on a disk, files may be there. */
     link_device("fs/btrfs/77-1/devices/nvme0n1", "pci/nvme0n1");
     make_mount("image", "btrfs", "/dev/nvme0n1", "rw");
