@@ -44,7 +44,8 @@ struct disk_probe {
     struct procfile *files; /* one per device; closed: it keeps no statistics */
 };
 
-static const char loop_files[] = "loop_file_count";
+/* Levels that say what the counters cannot: provenance.c reads them. */
+static const char loop_files[] = "loop_file_count", in_memory[] = "memory_count";
 
 static const struct metric_row rows[] = {
     {"read_bytes", offsetof(struct disk_counters, read_sectors), METRIC_COUNTER, DISK_SECTOR_BYTES},
@@ -79,6 +80,8 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
         code = devices_of_path(site->roots, site->paths[i], &disk->devices);
     if (code)
         return code;
+    if (disk->devices.count == 0 && disk->devices.memory_ends)
+        return metric_add(&traits->metrics, "", in_memory, METRIC_LEVEL, 1) ? 0 : -ENOMEM;
     if (disk->devices.count == 0)
         return fail(ENOENT, "no block device below the data");
     disk->files = memory_array(disk->devices.count, sizeof *disk->files);
@@ -118,7 +121,9 @@ static void disk_sample(void *state, uint64_t *values)
         values = procfile_read(&disk->files[i], &text) == 0 && disk_parse_stat(text, &counters)
                      ? metric_put_rows(rows, &counters, values)
                      : metric_skip_rows(rows, values);
-    if (disk->devices.backing_count)
+    if (disk->devices.count == 0)
+        *values = disk->devices.memory_ends;
+    else if (disk->devices.backing_count)
         *values = disk->devices.backing_count;
 }
 

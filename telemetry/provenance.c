@@ -70,7 +70,8 @@ static enum provenance_witness witness_of(const struct series *series, double re
         return PROVENANCE_SERVER;
     if (is_there(series, "disk", "read_bytes"))
         return PROVENANCE_DISK;
-    return isnan(received) ? PROVENANCE_NOTHING : PROVENANCE_RECEIVED;
+    return isnan(received) || is_there(series, "disk", "memory_count") ? PROVENANCE_NOTHING
+                                                                       : PROVENANCE_RECEIVED;
 }
 
 /* The process's counter is exact but includes NFS, and what a loop device reads from the cached

@@ -144,6 +144,8 @@ static void a_loop_device_on_a_known_disk(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
 }
 
+static int look_at(struct look *look, const char *name, const char *path);
+
 /* Memory is no device: its counters would say that bytes left storage. */
 static void disks_in_memory(void **unused)
 {
@@ -182,6 +184,10 @@ static void disks_in_memory(void **unused)
     link_device("fs/btrfs/77-1/devices/nvme0n1", "pci/nvme0n1");
     make_mount("image", "btrfs", "/dev/nvme0n1", "rw");
     make_mount("merged", "overlay", "overlay", "rw,lowerdir=%/image,upperdir=%/shm,workdir=%/shm");
+    struct look look;
+    assert_int_equal(look_at(&look, "disk", folder_path("shm")), 0);
+    assert_int_equal(value_of(&look, "", "memory_count"), 1);
+    probe_close(&look.probe);
     list = (struct device_list){0};
     assert_int_equal(devices_of_path(&roots, folder_path("merged"), &list), 0);
     assert_string_equal(devices_text(&list, text, sizeof text), "nvme0n1");

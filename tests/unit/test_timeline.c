@@ -176,6 +176,11 @@ static void neither_disk_nor_client_counts(void **unused)
     static const struct line memory[] = {{"pipeline", "", "read_bytes", {1000, 0, 0}},
                                          {"process", "", "read_bytes", {0, 0, 0}},
                                          {0}};
+    static const struct line beside_traffic[] = {{"pipeline", "", "read_bytes", {1000, 0, 0}},
+                                                 {"disk", "", "memory_count", {0, 0, 0}},
+                                                 {"net", "eth0", "receive_bytes", {500, 0, 0}},
+                                                 {"net", "eth0", "transmit_bytes", {1, 0, 0}},
+                                                 {0}};
     struct provenance provenance = provenance_in(beegfs, 0, 1);
 
     (void)unused;
@@ -184,6 +189,9 @@ static void neither_disk_nor_client_counts(void **unused)
     provenance = provenance_in(beegfs, 1, 2); /* more sent than received: all cached */
     assert_true(provenance.fabric == 0 && provenance.page_cache == 1000 &&
                 provenance.excess == -10);
+    provenance = provenance_in(beside_traffic, 0, 1); /* of others: the data are in memory */
+    assert_int_equal(provenance.witness, PROVENANCE_NOTHING);
+    assert_true(provenance.fabric == 0 && provenance.page_cache == 1000);
     provenance = provenance_in(memory, 0, 1);
     assert_int_equal(provenance.witness, PROVENANCE_NOTHING);
     assert_true(provenance.page_cache == 1000);
