@@ -595,6 +595,9 @@ static void numbers_as_people_read_them(void **unused)
     assert_string_equal(words_count(1281167, text), "1,281,167");
     assert_string_equal(words_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
     assert_string_equal(words_rate(0.516, text), "0.52");
+    assert_string_equal(words_rate(0.004, text), "0.004");
+    assert_string_equal(words_rate(0.00001, text), "1e-05");
+    assert_string_equal(words_rate(0, text), "0.00");
     assert_string_equal(words_rate(9.996, text), "10.0");
     assert_string_equal(words_rate(99.96, text), "100");
     assert_string_equal(words_rate(999.6, text), "1,000");
