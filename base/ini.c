@@ -131,3 +131,36 @@ const struct ini_entry *ini_find(const struct ini *ini, const struct ini_section
             return &ini->entries[section->first + i];
     return NULL;
 }
+
+/* Comparing all with all must not take minutes. */
+enum { SECTIONS_COMPARED = 256, ENTRIES_COMPARED = 1024 };
+
+static int refuse_repeats_in(const struct ini *ini, const struct ini_section *section)
+{
+    const struct ini_entry *entries = ini->entries + section->first;
+
+    if (section->count > ENTRIES_COMPARED)
+        return fail(EINVAL, "%s: [%s] has more than %d keys", ini->path, section->name,
+                    ENTRIES_COMPARED);
+    for (size_t i = 1; i < section->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(entries[i].key, entries[k].key) == 0)
+                return fail(EINVAL, "%s:%u: %s is given twice, first in line %u", ini->path,
+                            entries[i].line, entries[i].key, entries[k].line);
+    return 0;
+}
+
+int ini_refuse_repeats(const struct ini *ini)
+{
+    int code = 0;
+
+    if (ini->section_count > SECTIONS_COMPARED)
+        return fail(EINVAL, "%s: more than %d sections", ini->path, SECTIONS_COMPARED);
+    for (size_t i = 0; i < ini->section_count && code == 0; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(ini->sections[i].name, ini->sections[k].name) == 0)
+                return fail(EINVAL, "%s: [%s] is there twice", ini->path, ini->sections[i].name);
+        code = refuse_repeats_in(ini, &ini->sections[i]);
+    }
+    return code;
+}

@@ -34,6 +34,10 @@ int ini_load(const char *path, struct ini *ini);
 int ini_parse(const char *path, const char *text, size_t bytes, struct ini *ini);
 void ini_release(struct ini *ini);
 
+/* Refuse a section or key that is given twice, for files in which the last one would silently
+ * count. Returns 0 or -EINVAL with a reason. */
+int ini_refuse_repeats(const struct ini *ini);
+
 /* Return the last entry of this key in a section; NULL: none. */
 const struct ini_entry *ini_find(const struct ini *ini, const struct ini_section *section,
                                  const char *key);

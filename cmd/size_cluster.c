@@ -69,6 +69,9 @@ static int add_profile(const struct size_settings *settings, const char *family,
     if (!name)
         return 0;
     int code = profiles_load(family, name, settings->profiles, &ini);
+    if (code == 0 && !profiles_section(&ini, family))
+        code = fail(EINVAL, "%s: has no section [%s], so it describes no %s", ini.path, family,
+                    family);
     if (code == 0)
         code = sizing_inputs_apply(&cluster->inputs, &ini, network);
     if (code == 0)
@@ -195,6 +198,11 @@ static int describe(const struct size_settings *settings, const char *storage,
     if (settings->rate > 0)
         inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
     set_sample_size(settings, inputs);
+    if (code == 0 && !(inputs->of[SIZING_STORAGE_RATE].value > 0) && !inputs->curve.count)
+        return fail(EINVAL,
+                    "%s: neither read-bytes-per-s nor a curve in [storage]: no storage "
+                    "reads without limit",
+                    cluster->storage);
     if (code == 0 && !(inputs->of[SIZING_GPU_RATE].value > 0))
         return fail(EINVAL, "no rate of %s on %s is published; give --rate", cluster->network,
                     cluster->gpu);

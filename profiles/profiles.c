@@ -17,8 +17,12 @@
 const char *const profile_families[] = {"gpu",    "network",  "node", "storage",
                                         "fabric", "workload", NULL};
 
-static int check_sources(const struct ini *ini)
+static int check(const struct ini *ini)
 {
+    int code = ini_refuse_repeats(ini);
+
+    if (code)
+        return code;
     for (size_t i = 0; i < ini->section_count; i++) {
         const struct ini_entry *source = ini_find(ini, &ini->sections[i], "source");
         if (!source || !source->value || !*source->value)
@@ -34,14 +38,14 @@ int profiles_parse(const char *path, const char *text, struct ini *ini)
 {
     int code = ini_parse(path, text, strlen(text), ini);
 
-    return code ? code : check_sources(ini);
+    return code ? code : check(ini);
 }
 
 static int load_file(const char *path, struct ini *ini)
 {
     int code = ini_load(path, ini);
 
-    return code ? code : check_sources(ini);
+    return code ? code : check(ini);
 }
 
 static int fail_unknown(const char *family, const char *name)

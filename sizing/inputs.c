@@ -2,6 +2,7 @@
 #include "sizing/inputs.h"
 
 #include "base/fail.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <math.h>
@@ -106,6 +107,24 @@ static bool is_model_section(const char *section)
     return is_listed(section, sections);
 }
 
+/* Return whether other readers of a profile know the section. */
+static bool is_of_others(const char *section)
+{
+    static const char *const sections[] = {"peak", "workload", "run", NULL};
+
+    return is_listed(section, sections) || strncmp(section, "form ", 5) == 0;
+}
+
+static int fail_unknown_section(const struct ini *profile, const char *name)
+{
+    struct nearest nearest = nearest_start(name);
+
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
+        if (i == 0 || strcmp(sizing_input_table[i].section, sizing_input_table[i - 1].section) != 0)
+            nearest_offer(&nearest, sizing_input_table[i].section);
+    return fail(EINVAL, "%s: unknown section [%s]%s", profile->path, name, nearest_hint(&nearest));
+}
+
 /* Find keys that set an input of another section or unit. Returns an index, or -1. */
 static int find_alias(const char *section, const char *key, struct quantity *quantity)
 {
@@ -187,8 +206,11 @@ int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
     for (size_t i = 0; i < profile->section_count && code == 0; i++) {
         const struct ini_section *section = &profile->sections[i];
         const bool is_rate = network && strcmp(section->name, network) == 0;
-        if (!is_rate && !is_model_section(section->name))
+        if (!is_rate && !is_model_section(section->name)) {
+            if (!network && !is_of_others(section->name)) /* else it may be another network's */
+                return fail_unknown_section(profile, section->name);
             continue;
+        }
         for (size_t k = 0; k < section->count && code == 0; k++)
             code = apply_entry(inputs, profile, is_rate ? "gpu" : section->name,
                                &profile->entries[section->first + k]);

@@ -52,6 +52,13 @@ grep -q "bad.ini: \[storage\] has no source=" err || die "$(cat err)"
 printf '[storage]\nsource=us\nread-bytes=1e9\n' >bad.ini
 ! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "unknown figure, but accepted"
 grep -q "bad.ini:3: unknown figure 'read-bytes'" err || die "$(cat err)"
+# A profile without the figures that it stands for would be a storage without limits.
+printf '[data]\nsource=us\nsample-bytes=1e5\n' >bad.ini
+! "$IOBENCH" size --simulate --storage ./bad.ini 2>err || die "no storage, but accepted"
+grep -q "bad.ini: has no section \[storage\]" err || die "$(cat err)"
+printf '[storage]\nsource=us\nlatency-s=1e-3\n' >bad.ini
+! "$IOBENCH" size --simulate --storage ./bad.ini 2>err || die "no rate, but accepted"
+grep -q "neither read-bytes-per-s nor a curve" err || die "$(cat err)"
 ! "$IOBENCH" size --simulate --gpu h300 2>err || die "unknown GPU, but accepted"
 grep -q "known: v100, a100, h100, h200" err || die "$(cat err)"
 ! "$IOBENCH" size --simulate --gpu b200 2>err || die "no rate, but accepted"

@@ -126,6 +126,38 @@ static void unknown_figures_are_refused(void **unused)
     apply("[storage]\nsource=me\nread-bytes-per-s=1e9\n", 0, "");
 }
 
+/* Of a section that nobody reads, and of all but the last of two figures, the user hears nothing.
+ */
+static void what_would_not_count_is_refused(void **unused)
+{
+    static const struct {
+        const char *text, *reason;
+    } wrong[] = {
+        {"[storage]\nsource=me\nlatency-s=1\nlatency_s=2\n",
+         "x.ini:4: latency-s is given twice, first in line 3"},
+        {"[storage]\nsource=me\n[node]\nsource=me\n[storage]\nsource=me\n",
+         "x.ini: [storage] is there twice"},
+    };
+    struct sizing_inputs inputs;
+    struct ini ini;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(profiles_parse("x.ini", wrong[i].text, &ini), -EINVAL);
+        assert_non_null(strstr(fail_reason(), wrong[i].reason));
+        ini_release(&ini);
+    }
+    sizing_inputs_start(&inputs);
+    assert_int_equal(profiles_parse("x.ini", "[stroage]\nsource=me\n", &ini), 0);
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, NULL), -EINVAL);
+    assert_non_null(strstr(fail_reason(), "unknown section [stroage]; did you mean 'storage'?"));
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, "resnet50"), 0); /* another network */
+    ini_release(&ini);
+    assert_int_equal(profiles_parse("x.ini", "[peak]\nsource=me\n[form a]\nsource=me\n", &ini), 0);
+    assert_int_equal(sizing_inputs_apply(&inputs, &ini, NULL), 0);
+    ini_release(&ini);
+}
+
 static void later_profiles_override(void **unused)
 {
     static const char gpu[] = "[resnet50]\nsamples-per-s=100\nsource=me\n"
@@ -159,6 +191,7 @@ int main(void)
         cmocka_unit_test(quantities_are_parsed),
         cmocka_unit_test(measured_quantities_are_read_again),
         cmocka_unit_test(unknown_figures_are_refused),
+        cmocka_unit_test(what_would_not_count_is_refused),
         cmocka_unit_test(later_profiles_override),
     };
 
