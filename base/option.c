@@ -68,8 +68,20 @@ static int parse_with_units(const char *text, const struct option_unit *units, b
     return 0;
 }
 
+/* 8Gb: with a capital prefix that is written for bits, an eighth of what 8GB is. */
+static bool is_bits(const char *text)
+{
+    const size_t length = strlen(text);
+    const char *prefix = text + strcspn(text, "KMGTP");
+
+    return length > 1 && text[length - 1] == 'b' && *prefix;
+}
+
 int option_parse_size(const char *text, uint64_t *bytes)
 {
+    if (is_bits(text))
+        return fail(EINVAL,
+                    "'%s' is a number of bits: sizes are in bytes (1GB, 1GiB, 8 Gb are 1GB)", text);
     if (parse_with_units(text, size_units, false, bytes))
         return fail(EINVAL, "'%s' is not a size (examples: 4096, 128k, 1MiB, 1MB, 20g)", text);
     return 0;

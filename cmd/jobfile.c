@@ -65,8 +65,22 @@ void jobfile_release(struct jobfile *jobfile)
     *jobfile = (struct jobfile){0};
 }
 
+/* Of two the last would count, without a word. */
+static int check_once(const char *where, const struct ini_entry *entry, size_t number,
+                      struct jobfile_lines *lines)
+{
+    if (number >= JOBFILE_OPTIONS_MOST)
+        return 0;
+    if (lines->of[number])
+        return fail(EINVAL, "%s: %s is given twice, first in line %u", where, entry->key,
+                    lines->of[number]);
+    lines->of[number] = entry->line;
+    return 0;
+}
+
 int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
-                        const struct option_spec *table, void *settings)
+                        const struct option_spec *table, void *settings,
+                        struct jobfile_lines *lines)
 {
     const struct option_spec *row = option_find(table, entry->key);
     const char *value = entry->value;
@@ -78,6 +92,8 @@ int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *e
         option_offer(table, &nearest);
         return fail(EINVAL, "%s: unknown option '%s'%s", where, entry->key, nearest_hint(&nearest));
     }
+    if (!row->repeats && check_once(where, entry, (size_t)(row - table), lines))
+        return -EINVAL;
     if (!value)
         value = row->type == OPTION_FLAG ? "yes" : row->implied;
     if (!value)
@@ -94,11 +110,12 @@ static int apply_section(const struct jobfile *jobfile, size_t section,
                          const struct option_spec *table, void *settings)
 {
     const struct ini_section *part = &jobfile->ini.sections[section];
+    struct jobfile_lines lines = {0};
     int code = 0;
 
     for (size_t k = 0; k < part->count && code == 0; k++)
-        code =
-            jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings);
+        code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings,
+                                   &lines);
     return code;
 }
 

@@ -101,6 +101,34 @@ int outputs_check(const struct job *job, const char *json, const char *csv)
     return code ? code : check_path(job->output.series, "time_s,phases", set);
 }
 
+/* Jobs may add their results to one JSON, CSV or series, of one kind. A profile holds one. */
+static int check_two_jobs(const struct job *job, const struct job *other)
+{
+    const char *const one[] = {job->output.json, job->output.csv, job->output.series,
+                               job->output.profile};
+    const char *const two[] = {other->output.json, other->output.csv, other->output.series,
+                               other->output.profile};
+    int code = 0;
+
+    if (check_apart(one[3], two[3]))
+        return fail(EINVAL, "--profile %s: of two jobs, but a profile holds one; name two files",
+                    one[3]);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4 && code == 0; k++)
+            code = i == k ? 0 : check_apart(one[i], two[k]);
+    return code;
+}
+
+int outputs_check_jobs(const struct job *jobs, size_t count)
+{
+    int code = 0;
+
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i && code == 0; k++)
+            code = check_two_jobs(&jobs[i], &jobs[k]);
+    return code;
+}
+
 static bool is_same_file(const char *path, const char *other)
 {
     struct stat one, two;

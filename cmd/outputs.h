@@ -29,6 +29,8 @@ struct outputs {
  * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
  * or -errno. */
 int outputs_check(const struct job *job, const char *json, const char *csv);
+/* The same for the files of jobs among each other. */
+int outputs_check_jobs(const struct job *jobs, size_t count);
 /* The same for one file; path: NULL is none; begin: NULL is any. */
 int outputs_check_path(const char *path, const char *begin);
 /* Check the files that a command's options name: they can be written, and none is an operand.

@@ -235,6 +235,8 @@ static int check_jobs(struct jobs *jobs)
         if (code == 0 && speaks(jobs))
             code = outputs_check(job, "{\"schema\"", "label,valid");
     }
+    if (code == 0 && speaks(jobs))
+        code = outputs_check_jobs(jobs->jobs, jobs->count);
     if (code == 0 && jobs->take_turns)
         code = rivals_check(jobs->jobs, jobs->count);
     for (size_t i = 0; i < jobs->count && code == 0 && !jobs->take_turns; i++)

@@ -45,12 +45,12 @@ static int add_argument(struct invocation *job, const struct ini_entry *entry)
 }
 
 static int apply_entry(const struct jobfile *jobfile, struct invocation *job,
-                       const struct ini_entry *entry)
+                       const struct ini_entry *entry, struct jobfile_lines *lines)
 {
     if (strcmp(entry->key, command_key) == 0)
         return 0;
     if (!is_operand(job->command, entry->key)) {
-        int code = jobfile_apply_entry(jobfile, entry, job->command->options, job->settings);
+        int code = jobfile_apply_entry(jobfile, entry, job->command->options, job->settings, lines);
         return code ? code : add_argument(job, entry);
     }
     if (job->count)
@@ -63,12 +63,13 @@ static int apply_entry(const struct jobfile *jobfile, struct invocation *job,
 static int fill(const struct jobfile *jobfile, size_t section, struct invocation *job)
 {
     const struct ini_section *part = &jobfile->ini.sections[section];
+    struct jobfile_lines lines = {0};
     int code = job->settings && job->argv && job->operands
                    ? option_defaults(job->command->options, job->settings)
                    : fail(ENOMEM, "out of memory");
 
     for (size_t i = 0; i < part->count && code == 0; i++)
-        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i]);
+        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i], &lines);
     if (code == 0 && job->count < job->command->operands_minimum)
         return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
                     command_of(jobfile, section)->line, part->name, job->command->operands);

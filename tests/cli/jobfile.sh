@@ -91,6 +91,10 @@ bad "bad.ini:2: unknown option 'rnus'; did you mean 'runs'?" '[a]\nrnus=1\n'
 bad "bad.ini:2: epochs: 'x'" '[a]\nepochs=x\n'
 bad "bad.ini:3: epochs needs a value" '[a]\n\nepochs\n'
 bad "bad.ini:1: expected [NAME]" '[a\n'
+bad "bad.ini:4: epochs is given twice, first in line 2" '[a]\nepochs=1\n\nepochs=2\n'
+bad "bad.ini:4: json is given twice" '[a]\ncommand=net\njson=a\njson=b\n'
+bad "named for two outputs" "[a]\ndata=$tmp/recordio\njson=$tmp/both\n[b]\ndata=$tmp/recordio\ncsv=$tmp/both\n"
+bad "of two jobs" "[global]\ndata=$tmp/recordio\nprofile=$tmp/both\n[a]\n[b]\n"
 bad "bad.ini:1: section without a name" '[ ]\n'
 bad "bad.ini: no job" '[global]\nruns=1\n'
 bad "bad.ini: the file is empty" ''

@@ -183,6 +183,8 @@ static void wrong_ones_are_refused(void **unused)
     refused("--flag=perhaps", "--flag: 'perhaps' is neither yes nor no");
     refused("--size 100", "--size: 100 is less than 512");
     refused("--size 4k/s", "--size: '4k/s' is not a size");
+    refused("--size 8Gb", "--size: '8Gb' is a number of bits");
+    refused("--rate 100Mib/s", "--rate: '100Mib' is a number of bits");
     refused("--rate /s", "--rate: '/s' is not a size");
     refused("--rate 500", "--rate: '500' has no unit (examples: 500MiB/s");
     refused("--rate 1.5/s", "--rate: '1.5/s' has no unit");
