@@ -44,6 +44,7 @@ try 2 "$@" --beside "--data $tmp/nowhere"
 try 2 "$@" --beside "--rums 4"
 try 2 "$@" --beside "--runs 4"
 try 2 "$@" --beside "--batch-size 8" --against "--batch-size 9"
+try 2 "$@" --profile own.ini --beside "--batch-size 8" # four measurements, of which the last would remain
 try 2 "$@" --runs auto --beside "--batch-size 8"
 
 # Interrupted, all five processes end.
