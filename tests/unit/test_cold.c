@@ -3,6 +3,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
+#include "cachectl/beneath.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "cachectl/holders.h"
@@ -556,9 +557,25 @@ static bool page_cache_shows(void)
     return shows;
 }
 
+/* What is cold in the page cache is not cold if its disk is memory. */
+static void a_disk_in_memory_is_never_cold(void **unused)
+{
+    struct device_list devices = {.memory = "zram0, a disk in memory"}, disk = {.count = 1};
+    struct beneath found;
+
+    (void)unused;
+    beneath_look(&devices, 4096, &found);
+    assert_int_equal(found.state, RESIDENCY_WARM);
+    assert_int_equal(found.resident_bytes, 4096);
+    assert_string_equal(found.reason, "on zram0, a disk in memory, which can never be cold");
+    beneath_look(&disk, 4096, &found);
+    assert_int_equal(found.state, RESIDENCY_COLD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_disk_in_memory_is_never_cold),
         cmocka_unit_test(warm_partly_warm_and_cold),
         cmocka_unit_test(looking_leaves_no_trace),
         cmocka_unit_test(drops_by_others_do_not_blind),
