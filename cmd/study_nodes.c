@@ -44,8 +44,8 @@ static int run_script(unsigned count, uint64_t link_bytes_per_s)
     return code == 0 && result.status ? fail(EIO, "--emulate-nodes: %s", result.output) : code;
 }
 
-/* Ranks go to the nodes one by one, and talk over their links alone. Open MPI 5 starts them with PRRTE,
- * which has variables of its own. */
+/* Ranks go to the nodes one by one, and talk over their links alone. Open MPI 5 starts them with
+ * PRRTE, which has variables of its own. */
 static void point_mpi(void)
 {
     static const char *const settings[][2] = {

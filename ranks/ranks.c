@@ -163,7 +163,7 @@ int ranks_join(struct ranks *ranks)
         *ranks = ranks_alone();
         return -ENODEV;
     }
-    /* One rank until it has joined: there is nobody to tell of a failure. */
+    /* One rank until it has joined: nobody is there to hear of a failure. */
     *ranks = (struct ranks){
         .ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1), .place = {.ranks = 1}};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;

@@ -25,7 +25,7 @@ abi=$("$IOBENCH" doctor | sed -n 's/.*Landlock ABI \([0-9]*\).*/\1/p')
 CC=${CC:-cc}
 command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
 # shellcheck disable=SC2086 # CC has words
-$CC -O1 -shared -fPIC "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
+$CC -O1 -shared -fPIC "-I$SRCDIR" "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
     die "the probe cannot be compiled: $(cat log)"
 
 # attacked AT COMMAND...: the program is taken over when it opens AT.

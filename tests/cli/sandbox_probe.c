@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fortified.h"
+#include "tests/cli/fortified.h"
 
 static int tried;
 
