@@ -201,6 +201,10 @@ static void source_end(j_decompress_ptr jpeg)
 
 /* ---- one JPEG ---- */
 
+/* Before 2.1.3 (Ubuntu 22.04) libjpeg-turbo wrote rows of the whole width where it crops them
+ * without interpolated chroma: beyond their end (its ChangeLog, 2.0.7, 9). */
+enum { CROPS_PLAIN = LIBJPEG_TURBO_VERSION_NUMBER >= 2001003 };
+
 /* Find the smallest n/8 that leaves the box at least as large as the output. */
 static uint32_t choose_scale(const struct jpeg_state *state, const struct view_box *box)
 {
@@ -295,6 +299,10 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
     JDIMENSION origin = state->resize.x.low, end = state->resize.x.high + margin;
     origin -= origin > margin ? margin : origin;
     JDIMENSION columns = (end < jpeg->output_width ? end : jpeg->output_width) - origin;
+    if (!margin && !CROPS_PLAIN) {
+        origin = 0;
+        columns = jpeg->output_width;
+    }
     if (columns < jpeg->output_width)
         jpeg_crop_scanline(jpeg, &origin, &columns);
     if ((code = resize_begin(&state->resize, origin, columns, request->row)))
