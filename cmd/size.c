@@ -217,7 +217,7 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
                      : NAN;
 
     snprintf(name, sizeof name, "%.0f x %s", gpus, title);
-    printf("  %-10s %11s %9s %9s %7s %11s %10s\n", name, words_rate(need.samples_per_s, samples),
+    printf("  %-11s %11s %9s %9s %7s %11s %10s\n", name, words_rate(need.samples_per_s, samples),
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
            words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
            words_rate(fed, feeds));
