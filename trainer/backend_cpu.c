@@ -26,11 +26,21 @@ static const struct module module_cpu = {
 
 static const char *const precisions[] = {[CPU_FP32] = "fp32", [CPU_BF16] = "bf16", NULL};
 
+static const char *const gradients[] = {[CPU_GRADIENTS_AUTO] = "auto",
+                                        [CPU_GRADIENTS_PRODUCTS] = "products",
+                                        [CPU_GRADIENTS_CONVOLUTIONS] = "convolutions",
+                                        NULL};
+
 static const struct option_spec cpu_options[] = {
     {"precision", 0, OPTION_CHOICE, offsetof(struct cpu_settings, precision), .fallback = "fp32",
      .choices = precisions,
      .summary = "precision of layers; weights are kept and updated in FP32; bf16 needs a CPU with "
                 "AVX512-BF16 or AMX"},
+    {"gradients", 0, OPTION_CHOICE, offsetof(struct cpu_settings, gradients), .fallback = "auto",
+     .choices = gradients,
+     .summary =
+         "of the weights of 1 x 1 convolutions; products: of matrices, with a row per pixel; "
+         "auto: these in bf16 where images are such rows anyway, as with AMX"},
     {0},
 };
 

@@ -15,12 +15,14 @@
 #define BACKEND "cpu" /* tests/cuda/local.mk overrides it */
 #endif
 
-/* Return the backend to test; the environment may give the same backend with other options. */
+static const char *options = BACKEND; /* of the backend to test */
+
+/* The environment may give the same backend with other options. */
 static const char *tested(void)
 {
     const char *named = getenv("IOBENCH_TEST_BACKEND");
 
-    return named ? named : BACKEND;
+    return named ? named : options;
 }
 
 enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
@@ -275,6 +277,18 @@ static void networks_are_those_of_the_reference(void **unused)
 }
 
 /* The same seed gives the same bits, and a saved and loaded state continues unchanged. */
+/* Gradients as products of matrices, in any layout, with and without bias. */
+static void products_are_those_of_the_reference(void **unused)
+{
+    (void)unused;
+    if (strcmp(tested(), "cpu") != 0)
+        skip();
+    options = "cpu:gradients=products";
+    compare(residual(), 1, BACKEND_SGD, 1e-5);
+    compare(bottlenecks(), 1, BACKEND_SGD, 1e-5);
+    options = BACKEND;
+}
+
 static void the_same_bits_come_twice(void **unused)
 {
     struct graph *graph = branches();
@@ -327,6 +341,7 @@ int main(void)
         cmocka_unit_test(one_step_is_that_of_the_reference),
         cmocka_unit_test(four_steps_are_those_of_the_reference),
         cmocka_unit_test(networks_are_those_of_the_reference),
+        cmocka_unit_test(products_are_those_of_the_reference),
         cmocka_unit_test(the_same_bits_come_twice),
         cmocka_unit_test(saving_and_loading_change_no_bit),
     };

@@ -130,6 +130,7 @@ static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings
     struct cpu_model *model = &cpu->model;
 
     model->type = types[settings->precision];
+    model->weight_gradients = (enum cpu_gradients)settings->gradients;
     if (model->type != dnnl_f32 && (cpu->config.ranges || cpu->config.calibration))
         return fail(EINVAL, "backend cpu: in INT8 inference the other layers are computed in fp32; "
                             "leave out precision=bf16");

@@ -123,6 +123,8 @@ void cpu_choose_home(struct cpu_program *program, uint32_t number)
 {
     struct cpu_model *model = program->model;
     const uint32_t weight = node_of(program, number)->weight;
+    if (cpu_is_product(program, number)) /* home remains the canonical layout */
+        return;
     dnnl_primitive_desc_t desc = describe_weighted(program, number, dnnl_backward_weights,
                                                    program->nodes[number].output.layout);
     const struct cpu_layout *gradient = cpu_query(program, desc, dnnl_query_diff_weights_md);
@@ -136,6 +138,8 @@ static void build_weights(struct cpu_program *program, uint32_t number,
                           const struct cpu_tensor *given)
 {
     const struct graph_node *node = node_of(program, number);
+    if (cpu_is_product(program, number))
+        return cpu_build_product(program, number, given);
     dnnl_primitive_desc_t desc =
         describe_weighted(program, number, dnnl_backward_weights, given->layout);
 

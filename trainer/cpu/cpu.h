@@ -23,6 +23,7 @@
 
 #include "trainer/backend.h"
 #include "trainer/cpu/dnnl.h"
+#include "trainer/cpu_settings.h"
 #include "trainer/lifetimes.h"
 #include "trainer/quantise.h"
 
@@ -40,6 +41,7 @@ struct cpu_model {
     /* Of activations, their gradients and the weights that layers read: dnnl_f32 or dnnl_bf16. All
      * else, the arenas above included, is FP32. */
     dnnl_data_type_t type;
+    enum cpu_gradients weight_gradients;
     struct quantise_node *quantised; /* per node, for INT8; NULL: none, as always with BF16 */
     struct calibration *calibration; /* NULL: not calibrating */
 };
@@ -221,6 +223,12 @@ void cpu_build_backward(struct cpu_program *program); /* backward.c */
 /* Store the weights of a node, whose forward primitive is there, in the layout of their gradient.
  */
 void cpu_choose_home(struct cpu_program *program, uint32_t number);
+/* Is the gradient of the node's weights, whose forward primitive is there, a product of matrices?
+ */
+bool cpu_is_product(const struct cpu_program *program, uint32_t number); /* products.c */
+/* Add it. given: the gradient of the node's output. */
+void cpu_build_product(struct cpu_program *program, uint32_t number,
+                       const struct cpu_tensor *given);
 /* Return a node's output in floating point, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* Convert the output of a node that the program stores in INT8. */
