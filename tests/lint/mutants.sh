@@ -17,7 +17,7 @@ exists() { # TEST
 }
 
 is_due() { # LIST FILE
-    [ -n "${IOBENCH_LONG-}" ] || [ -n "$(find "$1" "$2" -newer "$SEEN" 2>/dev/null)" ]
+    [ -n "${IOBENCH_LONG-}" ] || [ ! -e "$SEEN" ] || [ -n "$(find "$1" "$2" -newer "$SEEN")" ]
 }
 
 # One compiler for all. A library that is not here is no fault of a mutant.
