@@ -175,8 +175,8 @@ static json_t *result_keys(void)
 /* Figures that depend on time or on the machine: unknown in one run, known in the next. */
 static bool is_optional(const char *key)
 {
-    static const char *const parts[] = {"series", "host",  "storage",  "device",
-                                        "remark", "cache", "read_head"};
+    static const char *const parts[] = {"series", "host",  "storage",   "device",
+                                        "remark", "cache", "read_head", "read_rest"};
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(key, parts[i]))
