@@ -34,6 +34,12 @@ for c in cases:
 assert cases[0]["inputs"]["storage read-bytes-per-s"] == {"value": 11e9, "spread": 0.1}
 END
 
+# Nodes that are not alike are simulated alike, and it says which need more.
+"$IOBENCH" size --simulate --draws 20 --gpus 12 >page || die "12 GPUs are refused"
+! grep -q "12 GPUs on" page || die "two nodes of 6 are in doubt: $(cat page)"
+"$IOBENCH" size --simulate --draws 20 --gpus 13 >page || die "13 GPUs are refused"
+tr -s ' \n' ' ' <page | grep -q "13 GPUs on 2 nodes: simulated with 6.5 in each; those with 7 need more" || die "no doubt: $(cat page)"
+
 # User figures, by file and by folder; errors name file and line.
 mkdir -p own/storage
 printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
