@@ -102,18 +102,26 @@ static void overlay_has_layers(void **unused)
     lies_on("merged", "nvme0n1, sda, sdb");
 }
 
-static void a_loop_device_lies_on_its_file(void **unused)
+/* loop0, 7:0, on a file of a btrfs on sdb. */
+static void make_loop_on_sdb(void)
 {
-    struct device_list list = {0};
-    char text[128], backing[256];
+    char backing[256];
 
-    (void)unused;
     link_device("fs/btrfs/88-1/devices/sdb", "pci/sdb");
     make_mount("images", "btrfs", "/dev/sdb", "rw");
     folder_put("images/disk.img", "x");
     make_device("virtual/loop0", "7:0");
     snprintf(backing, sizeof backing, "%s\n", folder_path("images/disk.img"));
     folder_put("sys/devices/virtual/loop0/loop/backing_file", backing);
+}
+
+static void a_loop_device_lies_on_its_file(void **unused)
+{
+    struct device_list list = {0};
+    char text[128];
+
+    (void)unused;
+    make_loop_on_sdb();
     devices_of_device(&roots, 7, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
@@ -130,15 +138,10 @@ static void a_loop_device_lies_on_its_file(void **unused)
 static void a_loop_device_on_a_known_disk(void **unused)
 {
     struct device_list list = {0};
-    char text[128], backing[256];
+    char text[128];
 
     (void)unused;
-    link_device("fs/btrfs/88-1/devices/sdb", "pci/sdb");
-    make_mount("images", "btrfs", "/dev/sdb", "rw");
-    folder_put("images/disk.img", "x");
-    make_device("virtual/loop0", "7:0");
-    snprintf(backing, sizeof backing, "%s\n", folder_path("images/disk.img"));
-    folder_put("sys/devices/virtual/loop0/loop/backing_file", backing);
+    make_loop_on_sdb();
     devices_of_device(&roots, 8, 16, &list);
     devices_of_device(&roots, 7, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
