@@ -9,8 +9,8 @@ mkdir memory mnt
 mount -t tmpfs -o size=64m tmpfs memory 2>/dev/null || skip "nothing can be mounted here"
 # shellcheck disable=SC2317 # cli.sh runs it
 cleanup() {
-    umount "$T/mnt" 2>/dev/null
-    umount "$T/memory"
+    umount "$T/half" "$T/mnt" 2>/dev/null
+    umount -l "$T/memory" # a loop device lets go of its file when it likes
 }
 # shellcheck disable=SC2034
 CLEANUP=cleanup
@@ -46,3 +46,20 @@ cp mnt/set/train-00000-of-00002 linked
 ln -s "$T/mnt/set/train-00001-of-00002" linked
 expect 1 "$IOBENCH" run --data linked --drop-caches --decode none --runs 1 --no-calibrate --sandbox no
 says "INVALID" "loop device on"
+
+# Part of the file is in memory: neither cold nor all of it.
+cp memory/image image
+mkdir half
+mount -o loop image half
+sync
+"$CACHECTL" drop half/set >/dev/null 2>&1 # or other tests keep it warm
+head -c 24M image >/dev/null
+out=$("$CACHECTL" status half/set 2>&1)
+says "warm" "loop device on"
+# In a folder in memory, a link to a disk: that is in the series.
+mkdir memory/linked
+cp mnt/set/train-00000-of-00002 memory/linked
+cp mnt/set/train-00001-of-00002 shard
+ln -s "$T/shard" memory/linked/train-00001-of-00002
+"$IOBENCH" run --data memory/linked --direct --decode none --runs 1 --no-calibrate --sandbox no --json linked.json >out 2>&1
+grep -q '"storage_read_bytes' linked.json || die "no disk in the series: $(cat out)"
