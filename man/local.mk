@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program generates its manual pages and completions from its option tables. They depend on the
-# sources with those tables, so a release, which ships them, does not regenerate them (or run a
-# program built for another machine). tests/cli/generated.sh checks that each command has a page.
+# sources with those tables, so a release, which ships them, does not regenerate them (or run a program
+# built for another machine; a checkout does, by binfmt_misc or EMULATOR). tests/cli/generated.sh checks
+# that each command has a page.
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
@@ -17,15 +18,15 @@ dist_fishcompletion_DATA = man/iobench.fish
 MADE_FROM = $(iobench_SOURCES) $(libiobench_a_SOURCES)
 
 man/iobench.1: $(MADE_FROM) | iobench$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) man && ./iobench help --man >$@.partial && mv $@.partial $@
+	$(AM_V_GEN)$(MKDIR_P) man && $(EMULATOR) ./iobench help --man >$@.partial && mv $@.partial $@
 
 $(COMMAND_PAGES): $(MADE_FROM) | iobench$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) man && page=$@ && page=$${page##*/iobench-} && \
-		./iobench help $${page%.1} --man >$@.partial && mv $@.partial $@
+		$(EMULATOR) ./iobench help $${page%.1} --man >$@.partial && mv $@.partial $@
 
 man/iobench man/_iobench man/iobench.fish: $(MADE_FROM) | iobench$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) man && \
 		case $@ in */_*) shell=zsh ;; *.fish) shell=fish ;; *) shell=bash ;; esac && \
-		./iobench completion $$shell >$@.partial && mv $@.partial $@
+		$(EMULATOR) ./iobench completion $$shell >$@.partial && mv $@.partial $@
 
 MAINTAINERCLEANFILES = man/iobench.1 $(COMMAND_PAGES) man/iobench man/_iobench man/iobench.fish

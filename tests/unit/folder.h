@@ -45,7 +45,7 @@ static inline const char *folder_path(const char *name)
     static unsigned next;
     char *path = paths[next++ % 8];
 
-    snprintf(path, sizeof paths[0], "%s/%s", test_folder, name);
+    snprintf(path, sizeof paths[0], "%s/%.440s", test_folder, name);
     return path;
 }
 
