@@ -50,5 +50,7 @@ const char *fail_errno_text(int code)
         return "Permission denied (by the file system, or by the sandbox: see --sandbox)";
     if (abs(code) == EFBIG)
         return "File too large (for the file system, or for the limit of 'ulimit -f')";
+    if (abs(code) == EMFILE)
+        return "Too many open files (for the limit of 'ulimit -n')";
     return text ? text : "unknown error";
 }

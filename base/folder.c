@@ -263,7 +263,13 @@ int folder_create_file(const struct folder *folder, const char *name)
     if (code)
         return code;
     int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return fd >= 0 ? fd : fail_name(folder, name, "cannot make the file");
+    if (fd >= 0)
+        return fd;
+    /* Mostly a draft or a lock, whose name the user never gave: what refuses is the folder. */
+    code = errno;
+    return code == EEXIST ? fail_name(folder, name, "cannot make the file")
+                          : fail(code, "%s: cannot make a file in this folder: %s", folder->path,
+                                 fail_errno_text(code));
 }
 
 bool folder_is_beneath(const struct folder *folder, const char *below)

@@ -80,7 +80,10 @@ static int write_holder(struct file_lock *lock)
     int length = snprintf(holder, sizeof holder, "%s%d on %s\n", head, (int)getpid(), host);
     if (ftruncate(lock->fd, 0))
         return fail_lock(lock, errno, fail_errno_text(errno));
-    return file_write_at(lock->fd, holder, (size_t)length, 0, lock->folder.path);
+    char *path = file_join(lock->folder.path, lock->name);
+    code = path ? file_write_at(lock->fd, holder, (size_t)length, 0, path) : -ENOMEM;
+    free(path);
+    return code;
 }
 
 /* Open an existing file without O_CREAT, which folders with the sticky bit refuse. */

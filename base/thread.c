@@ -26,7 +26,10 @@ int thread_start(struct thread *thread, const char *name, int (*body)(void *), v
     thread->code = 0;
     int code = pthread_create(&thread->handle, NULL, run_body, thread);
     if (code)
-        return fail(code, "cannot start thread %s: %s", name, fail_errno_text(code));
+        return fail(code,
+                    "cannot start thread %s: no memory (ulimit -v), or no more threads (ulimit -u, "
+                    "pids.max of the control group)",
+                    name);
     thread->started = true;
     pthread_setname_np(thread->handle, name);
     return 0;

@@ -23,23 +23,33 @@ static int note_name(void *context, const struct store_entry *entry)
     return 1;
 }
 
-/* Say why a path has no format: it cannot be read, holds nothing, or nothing known. */
-static int fail_unknown(const char *path, const struct store_status *status, const char *names)
+/* An error if the path holds nothing, as a folder where a file system should be mounted. */
+static int check_empty(const char *path)
 {
-    struct store_file *file = NULL;
+    struct store_status status;
     bool has_names = false;
-    int code = status->kind == STORE_FOLDER ? store_list(path, note_name, &has_names)
-                                            : store_open(path, STORE_READ, &file);
+    int code = store_stat(path, &status);
 
-    store_close(file, false);
+    if (code == 0 && status.kind == STORE_FOLDER)
+        code = store_list(path, note_name, &has_names);
     if (code < 0)
         return code;
-    if (status->kind == STORE_FOLDER && !has_names)
+    if (status.kind == STORE_FOLDER && !has_names)
         return fail(EINVAL, "%s: an empty folder; is its file system mounted?", path);
-    if (status->kind == STORE_FILE && status->bytes == 0)
+    if (status.kind == STORE_FILE && status.bytes == 0)
         return fail(EINVAL, "%s: an empty file", path);
-    return fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path,
-                names);
+    return 0;
+}
+
+/* Say why a path has no format: it cannot be read, holds nothing, or nothing known. */
+static void fail_unknown(const char *path, const struct store_status *status, const char *names)
+{
+    struct store_file *file = NULL;
+    int code = status->kind == STORE_FOLDER ? 0 : store_open(path, STORE_READ, &file);
+
+    store_close(file, false);
+    if (code == 0 && check_empty(path) == 0)
+        fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path, names);
 }
 
 int format_sure(const struct plugin *format, const char *path)
@@ -162,6 +172,27 @@ static void save_sidecar(const struct catalog *catalog, uint64_t key)
     fail_clear();
 }
 
+/* A named format that finds none of its files: say what there is instead. */
+static int fail_none(const struct plugin *format, const char *root, int code)
+{
+    char reason[FAIL_REASON_BYTES];
+    const struct plugin *detected = NULL;
+
+    if (code != -ENOENT && code != -ENODATA)
+        return code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (format_sure(format, root) == 0) {
+        int other = check_empty(root);
+        if (other == 0)
+            other = foreign_format_check(root);
+        if (other)
+            return other;
+        detected = format_detect(root);
+    }
+    return detected ? fail(code, "%s; it looks like %s", reason, detected->name)
+                    : fail(code, "%s", reason);
+}
+
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog)
 {
@@ -190,7 +221,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         code = catalog_seal(made);
     if (code) {
         catalog_destroy(made);
-        return code;
+        return fail_none(format->plugin, root, code);
     }
     /* A scan that continued past faults may have left records out. Unread samples are reported in
      * every run, so every run must look for them. */

@@ -258,10 +258,6 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
             ETIMEDOUT,
             "%s: offset %llu: no answer for %.1f s; check the storage or raise --io-timeout",
             shard->path, offset, (double)reader->config.timeout_ns / 1e9);
-    case -EMFILE:
-    case -ENFILE:
-        return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",
-                    shard->path);
     case -ENOMEM:
         return fail(ENOMEM,
                     "%s: offset %llu: out of memory or, for a mapped file, of mappings (sysctl "
@@ -274,6 +270,8 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
                     shard->path, offset);
     case -ENOENT:
     case -EACCES:
+    case -EMFILE:
+    case -ENFILE:
         return fail(-request->result, "%s: cannot open: %s", shard->path,
                     fail_errno_text(request->result));
     default:

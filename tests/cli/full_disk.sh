@@ -12,6 +12,15 @@ expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set
 says "needs about" "only 4.00 MiB free"
 [ -z "$(ls small)" ] || die "something was written: $(ls -a small)"
 
+# Nothing fits, not even a lock: the file is named.
+mount -o remount,size=64k small
+cat /dev/zero >small/rest 2>/dev/null
+expect 1 "$IOBENCH" checkpoint small --bytes 64m
+says "small/.iobench-lock: offset 0: cannot write: No space left on device"
+[ "$(ls -A small)" = rest ] || die "something is left: $(ls -A small)"
+rm small/rest
+mount -o remount,size=4m small
+
 # Small images take more space as files than estimated: the disk fills midway.
 mkdir idx
 {
@@ -99,6 +108,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         # shellcheck disable=SC2086
         expect 1 $as "$IOBENCH" verify other
         says "Permission denied"
+        chmod 755 other
+        # shellcheck disable=SC2086
+        expect 2 $as "$IOBENCH" verify other "--json=$T/kept.json"
+        says "$T: cannot make a file in this folder: Permission denied"
     fi
 fi
 exit 0

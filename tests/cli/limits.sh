@@ -3,6 +3,12 @@
 # Input that is too expensive or empty is refused with a reason, or skipped and counted.
 . "$(dirname "$0")/cli.sh"
 
+# ---- limits of the process: named with the option that raises them ----
+expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k few
+expect 1 sh -c "ulimit -n 20; exec '$IOBENCH' --data few --runs 1"
+says "Too many open files (for the limit of 'ulimit -n')"
+rm -r few
+
 # ---- an empty record: found while indexing, in any format ----
 expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k set -f files
 first=$(find set/00001 -name '*.jpg' | sort | head -n 1)

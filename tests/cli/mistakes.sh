@@ -56,6 +56,18 @@ for path in empty zero text; do
     esac
     each "run|train --network tiny|infer --network tiny|ramp|shuffle|$reads"
 done
+# With a format named, too; and a set of another format says which.
+for format in recordio shards lmdb tar files mds; do
+    for command in "run --data" verify inspect; do
+        # shellcheck disable=SC2086 # words
+        try 1 $command empty --format $format
+        err "empty folder; is its file system mounted?"
+        test "$format" = shards && continue
+        # shellcheck disable=SC2086 # words
+        try 1 $command set --format $format
+        err "; it looks like shards"
+    done
+done
 path=text said="text:1:"
 each "$files"
 path=empty said="is a folder"

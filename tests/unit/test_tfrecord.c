@@ -330,7 +330,7 @@ static void a_bad_file_is_named(void **unused)
     expect_reason("absent");
     assert_int_equal(folder_make_path(folder_path("nothing")), 0);
     assert_null(index_of("nothing"));
-    expect_reason("no shard of this format");
+    expect_reason("nothing: an empty folder; is its file system mounted?");
     assert_null(format_detect(folder_path("nothing")));
     if (geteuid() != 0) {
         assert_int_equal(chmod(folder_path("text.tfrecord"), 0), 0);
