@@ -46,7 +46,7 @@ static int open_best(struct writer *writer)
         code = open_with(writer, *row);
         const size_t length = strlen(writer->engine);
         snprintf(writer->engine + length, sizeof writer->engine - length,
-                 " (%s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
+                 " (writer %s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
     }
     return code;
 }

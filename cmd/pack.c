@@ -108,8 +108,8 @@ static void print_plan(const struct pack_job *job, const struct pack_figures *fi
            words_count(figures->samples, samples),
            bytes_text(figures->needed_bytes, bytes, sizeof bytes), escape_shown(figures->source));
     if (figures->removed_files)
-        printf("%s files would be removed when that is done\n",
-               words_count(figures->removed_files, files));
+        printf("%s file%s would be removed when that is done\n",
+               words_count(figures->removed_files, files), figures->removed_files == 1 ? "" : "s");
     printf("nothing was changed\n");
 }
 

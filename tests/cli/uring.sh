@@ -50,7 +50,7 @@ for code in 1 38; do
     grep -q '"reader_engine": "preadv2 on .*(no io_uring)"' out.json || die "not in the JSON"
     grep -q '"io_uring is refused here' out.json || die "no notice in the JSON"
     refused io_uring_setup "$code" 0 checkpoint dir --bytes 1m --writes 1 --reads 1
-    says "pwrite, one at a time (uring is refused here: " "preadv2 on"
+    says "pwrite, one at a time (writer uring is refused here: " "preadv2 on"
     refused io_uring_setup "$code" 1 checkpoint dir --bytes 1m --writes 1 --reads 1 --writer uring
     says "--writer uring: refused here"
     [ -z "$(ls -A dir)" ] || die "left behind: $(ls -A dir)"

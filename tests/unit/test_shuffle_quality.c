@@ -116,6 +116,22 @@ static void reads_are_counted_as_the_loader_makes_them(void **unused)
     catalog_destroy(catalog);
 }
 
+static void windows_have_the_stated_limits(void **unused)
+{
+    struct catalog *catalog = outline_create(100000, 1, 999, 0); /* 1,000 with the rounding */
+    const uint64_t read = 100000;
+
+    (void)unused;
+    assert_int_equal(coalesce_rules(catalog, 0, read, UINT64_MAX).window, 24 * 100);
+    assert_int_equal(coalesce_rules(catalog, 0, 10 * read, UINT64_MAX).window, 16384);
+    assert_int_equal(coalesce_rules(catalog, 20000, read, UINT64_MAX).window, 20000);
+    assert_int_equal(coalesce_rules(catalog, 0, read, 4 * read).window_bytes, read);
+    const uint64_t needed = coalesce_memory_bytes(catalog, 0, read);
+    assert_int_equal(coalesce_rules(catalog, 0, read, needed).window, 24 * 100);
+    assert_true(coalesce_rules(catalog, 0, read, needed * 9 / 10).window < 24 * 100);
+    catalog_destroy(catalog);
+}
+
 static void partitions_show_in_retention_and_coverage(void **unused)
 {
     struct catalog *catalog = outline_create(20001, 41, 1000, 0);
@@ -166,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures_are_those_of_a_known_order),
         cmocka_unit_test(reads_are_counted_as_the_loader_makes_them),
+        cmocka_unit_test(windows_have_the_stated_limits),
         cmocka_unit_test(partitions_show_in_retention_and_coverage),
         cmocka_unit_test(orders_are_as_random_as_the_originals),
     };
