@@ -427,7 +427,8 @@ int main(int argc, char **argv)
     /* Its output would leak names and sizes of files that the caller may not see. */
     if (getauxval(AT_SECURE)) {
         fputs("cachectl: must not be set-uid or set-gid, or have file capabilities; use sudo, see "
-              "cachectl(1)\n", stderr);
+              "cachectl(1)\n",
+              stderr);
         return EXIT_MISUSED;
     }
     int ended = parse(argc, argv, &call.settings);

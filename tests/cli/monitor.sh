@@ -41,6 +41,21 @@ awk -F'"(interval_s|storage_read_bytes_per_s)":' '{ total += $2 * $3; known += $
     END { if (known && total < 8388600) { print total; exit 1 } }' "$T/lines" ||
     die "not all of 8 MiB: $(cat "$T/lines")"
 
+# What it says of the command is what the kernel says to the command itself.
+echo 'import resource; print("mine", resource.getrusage(resource.RUSAGE_SELF).ru_inblock * 512)' >>read.py
+expect 0 "$IOBENCH" monitor --probes=cpu . -- python3 read.py "$T/read" 8388608 1
+printf '%s\n' "${out-}" | awk '$1 == "mine" { mine = $2 / 1e6 } match($0, /it read [0-9.]* MB/) { said = substr($0, RSTART + 8) + 0 }
+    END { exit said < mine - 0.06 || said > mine + 2 }' || die "the command's own reads: ${out-}"
+
+# Signals go to the command, which sends them to its parent. Some may be ignored here, as by nohup.
+printf '%s\n' 'import os, signal, sys' 'for name in "HUP", "INT", "QUIT":' \
+    '    signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)' 'os.execv(sys.argv[1], sys.argv[1:])' >fresh.py
+for signal in HUP INT QUIT TERM USR1 USR2; do
+    # shellcheck disable=SC2016 # the command's shell expands it
+    expect 9 python3 fresh.py "$IOBENCH" monitor --probes=cpu . -- \
+        sh -c 'trap "exit 9" "$1"; kill -s "$1" $PPID; for i in $(seq 600); do sleep 0.1; done' sh $signal
+done
+
 # The mean latency is over reads, not over lines.
 expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
     python3 read.py '$T/read' 4096 2000; sleep 0.2; python3 read.py '$T/read' 8388608 1"

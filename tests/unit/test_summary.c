@@ -143,12 +143,84 @@ static void decoding_without_a_cpu_is_told(void **unused)
     assert_false(advises(&summary, "of CPU"));
 }
 
+/* What decides whether two runs of one epoch are trusted. */
+struct terms {
+    uint64_t wall_ns, second_wall_ns; /* of the runs */
+    double device_share;              /* of the bytes delivered */
+    double head;                      /* how much faster the first quarter was read */
+    double ceiling;                   /* samples/s */
+};
+
+static bool is_told(const struct terms *terms, const char *text)
+{
+    struct job job = {0};
+    struct result_epoch epochs[2];
+    struct result_run runs[2];
+    struct result result = {.job = &job,
+                            .valid = true,
+                            .threads = 1,
+                            .run_count = 2,
+                            .runs = runs,
+                            .floor_samples_per_s = terms->ceiling};
+    struct summary summary;
+
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        epochs[i] = (struct result_epoch){
+            .samples = 1000,
+            .batches = 40,
+            .wall_ns = i ? terms->second_wall_ns : terms->wall_ns,
+            .record_bytes = 1000000,
+            .device = {.known = true, .bytes = (uint64_t)(1000000 * terms->device_share)},
+            .read_head_ns = (uint64_t)(SECOND / terms->head),
+            .read_rest_ns = 3 * (uint64_t)SECOND};
+        runs[i] = (struct result_run){.number = i,
+                                      .epoch_count = 1,
+                                      .epochs_run = 1,
+                                      .epochs = &epochs[i],
+                                      .cold = {.state = RESULT_CACHE_WARM},
+                                      .valid = true};
+    }
+    assert_int_equal(summary_make(&result, &summary), 0);
+    option_release(job_options, &job);
+    return advises(&summary, text);
+}
+
+/* Each doubt on both sides of its limit. */
+static void doubts_have_their_limits(void **unused)
+{
+    const struct terms good = {SECOND, SECOND, 0.985, 1.14, 2010};
+    struct terms terms = good;
+
+    (void)unused;
+    assert_false(is_told(&good, "too short") || is_told(&good, "burst credit") ||
+                 is_told(&good, "speed of memory") || is_told(&good, "the runs differ") ||
+                 is_told(&good, "own ceiling"));
+    terms.wall_ns = SECOND - 10;
+    assert_true(is_told(&terms, "a run took only 1000 ms, too short to trust"));
+    terms = good;
+    terms.device_share = 0.975;
+    assert_true(is_told(&terms, "this may be the speed of memory"));
+    terms = good;
+    terms.head = 1.16; /* of two runs, only a large one is believed */
+    assert_true(is_told(&terms, "the first quarter of each run was read 16% faster"));
+    terms = good;
+    terms.ceiling = 1990;
+    assert_true(is_told(&terms, "more than half the program's own ceiling"));
+    terms = good;
+    terms.second_wall_ns = (uint64_t)SECOND * 109 / 100;
+    assert_false(is_told(&terms, "the runs differ"));
+    terms.second_wall_ns = (uint64_t)SECOND * 113 / 100;
+    assert_true(is_told(&terms, "the runs differ by 12%"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bursts_and_drifts_are_told),
         cmocka_unit_test(the_later_epochs_of_a_run_are_one_value),
         cmocka_unit_test(decoding_without_a_cpu_is_told),
+        cmocka_unit_test(doubts_have_their_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
