@@ -31,6 +31,13 @@ uint64_t clock_cpu_ns(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t clock_cpu_of_ns(pthread_t thread)
+{
+    clockid_t id;
+
+    return pthread_getcpuclockid(thread, &id) ? 0 : read_clock(id);
+}
+
 void clock_sleep_until_ns(uint64_t deadline_ns)
 {
     struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / 1000000000u),

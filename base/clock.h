@@ -3,6 +3,7 @@
 #ifndef IOBENCH_BASE_CLOCK_H
 #define IOBENCH_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,7 +11,8 @@ uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
 /* CLOCK_MONOTONIC_COARSE: a tick of the kernel (1 to 10 ms) late at most, and much cheaper. Do not
  * subtract one clock from the other. */
 uint64_t clock_coarse_ns(void);
-uint64_t clock_cpu_ns(void); /* CPU time of this thread */
+uint64_t clock_cpu_ns(void);                /* CPU time of this thread */
+uint64_t clock_cpu_of_ns(pthread_t thread); /* of one that has not ended */
 void clock_sleep_ns(uint64_t duration_ns);
 void clock_sleep_until_ns(uint64_t deadline_ns); /* on CLOCK_MONOTONIC */
 /* One moment on CLOCK_MONOTONIC and on two clocks that are not set or slewed with it. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-libiobench_a_SOURCES += ranks/clock.c ranks/memory.c ranks/none.c ranks/plugins.h ranks/ranks.c \
-	ranks/ranks.h ranks/registry.c
+libiobench_a_SOURCES += ranks/clock.c ranks/heart.c ranks/memory.c ranks/none.c ranks/plugins.h \
+	ranks/ranks.c ranks/ranks.h ranks/registry.c ranks/words.h
 
 if HAVE_MPI
 libiobench_a_SOURCES += ranks/mpi.c ranks/mpi.h

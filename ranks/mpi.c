@@ -27,10 +27,8 @@ const struct module module_mpi = {
  * links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
-    (any_function)clock_sleep_ns,
-    (any_function)fail,
-    (any_function)memory_array,
-    (any_function)ranks_called_off,
+    (any_function)clock_sleep_ns,   (any_function)fail,        (any_function)memory_array,
+    (any_function)ranks_called_off, (any_function)ranks_watch,
 };
 
 /* Launchers set this for a single process, too, which needs neither MPI nor MPI's requirements. */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "ranks/plugins.h"
+#include "ranks/words.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -19,10 +20,12 @@ enum { SUMS_MAX = 8 };
 static const uint64_t awake_ns = 1000000, nap_least_ns = 50000, nap_most_ns = 500000;
 /* Time before reporting which ranks are missing; doubled after each report. */
 static const uint64_t tell_ns = UINT64_C(5000000000);
-/* For a rank that is stuck; a rank that knows the cause reports first. */
-static const uint64_t patience_culprit_ns = UINT64_C(5000000000);
-static const uint64_t patience_ns = UINT64_C(8000000000);
-static const uint64_t sign_every_ns = UINT64_C(500000000);
+/* After a failure ranks wait for one that is silent, and for one that is alive but does not come:
+ * in a long step, or in a call that never returns. */
+static const uint64_t patience_ns = UINT64_C(5000000000);
+static const uint64_t patience_most_ns = UINT64_C(60000000000);
+/* The others wait longer than the rank that knows the cause, which so reports it first. */
+static const uint64_t patience_others_ns = UINT64_C(3000000000);
 
 struct ranks ranks_alone(void)
 {
@@ -213,15 +216,6 @@ const char *ranks_library(char *text)
 
 /* ---- waiting ---- */
 
-/* Meaning of a message with a number: the sender aborts everything before the collective check of
- * that number; it has reached the collective of that number; it is alive. */
-enum word_kind { WORD_CALL_OFF, WORD_ARRIVES, WORD_LIVES, WORD_KINDS };
-
-static uint64_t word_of(uint64_t number, enum word_kind kind)
-{
-    return number * WORD_KINDS + kind;
-}
-
 static void listen(struct ranks *ranks)
 {
     uint32_t from;
@@ -236,21 +230,20 @@ static void listen(struct ranks *ranks)
         else if (kind == WORD_CALL_OFF && number == ranks->meetings &&
                  ranks->call_off_ns == 0) /* older ones have ended */
             ranks->call_off_ns = clock_now_ns();
+        else if (kind == WORD_MISSES && number == ranks->meetings && ranks->missed_ns == 0)
+            ranks->missed_ns = clock_now_ns();
     }
 }
 
-/* A rank that works for long is slow, not unresponsive: rank 0 hears from every rank, and every
- * rank from rank 0. */
+/* A rank that works for long is slow, not unresponsive. */
 static void give_sign(struct ranks *ranks)
 {
     const uint64_t now_ns = clock_now_ns();
-    const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
 
-    if (ranks->silence_ns == 0 || now_ns < ranks->sign_ns + sign_every_ns)
+    if (ranks->silence_ns == 0 || now_ns < ranks->sign_ns + RANKS_SIGN_NS)
         return;
     ranks->sign_ns = now_ns;
-    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
-        ranks->ops->call(ranks->state, i, word_of(0, WORD_LIVES));
+    ranks_send_word(ranks, word_of(0, WORD_LIVES));
 }
 
 /* Time since the last heartbeat of an awaited rank, from the start of the wait at the earliest. */
@@ -328,13 +321,19 @@ static int check_silence(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
 /* Returns 0 unless the wait should be abandoned. */
 static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
-    const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
-
-    if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
-        return give_up(ranks,
-                       "was told that a rank failed, but another one did not come to hear why",
-                       UINT64_MAX);
-    return check_silence(ranks, start_ns, now_ns);
+    if (!ranks_called_off(ranks))
+        return check_silence(ranks, start_ns, now_ns);
+    if (ranks->missed_ns == 0 && (now_ns > silent_since(ranks, ranks->call_off_ns) + patience_ns ||
+                                  now_ns > ranks->call_off_ns + patience_most_ns)) {
+        ranks->missed_ns = now_ns;
+        if (ranks->place.rank == 0) /* the others do not hear of that rank */
+            ranks_send_word(ranks, word_of(ranks->meetings, WORD_MISSES));
+    }
+    if (ranks->missed_ns == 0 ||
+        now_ns < ranks->missed_ns + (ranks->is_culprit ? 0 : patience_others_ns))
+        return 0;
+    return give_up(ranks, "was told that a rank failed, but another one did not come to hear why",
+                   UINT64_MAX);
 }
 
 int ranks_watch(struct ranks *ranks, uint64_t start_ns)
@@ -544,7 +543,7 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
     if (ranks->is_unheard)
         met = speak_alone(ranks, code, own);
     ranks->meetings++;
-    ranks->call_off_ns = 0;
+    ranks->call_off_ns = ranks->missed_ns = 0;
     ranks->is_culprit = false;
     return met;
 }

@@ -8,6 +8,9 @@
  * alike, so none waits for a rank that has taken another path. A stuck rank is abandoned after
  * seconds, and the launcher ends the job.
  *
+ * A rank is alive while its main thread waits in this module, asks ranks_called_off(), or computes
+ * with a heart beating (ranks_heart_start()); stuck if it is stopped, or blocks elsewhere.
+ *
  * One state, main thread only.
  */
 #ifndef IOBENCH_RANKS_RANKS_H
@@ -46,6 +49,8 @@ struct ranks_ops {
     /* Send a message without waiting for its receipt; receive one, if any, and its sender. */
     int (*call)(void *state, uint32_t to, uint64_t word);
     int (*hear)(void *state, uint32_t *from, uint64_t *word, bool *heard);
+    /* Whether another thread may call() meanwhile. NULL: it may not. */
+    bool (*is_shared)(const void *state);
     /* See ranks_library(); NULL: no library. Works before join. */
     void (*library)(char *text, size_t bytes);
 };
@@ -75,10 +80,12 @@ struct ranks {
     uint64_t sign_ns;    /* time of this rank's last heartbeat */
     uint64_t meetings, gathers; /* completed */
     uint64_t call_off_ns;       /* when a rank's failure became known; 0: none */
+    uint64_t missed_ns;         /* when a rank was found not to come after that; 0: none */
     bool is_culprit;            /* on this rank */
     bool is_broken;             /* a transfer was abandoned, so an orderly end is impossible */
     bool is_unheard;            /* a collective check was abandoned: only this rank knows why */
     bool is_lost;               /* joined, but alone, although the launcher started several */
+    struct ranks_heart *heart;  /* NULL: it does not beat */
 };
 
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
@@ -122,6 +129,11 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
 void ranks_call_off(struct ranks *ranks);
 /* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
+/* From now on another thread sends heartbeats while the calling one, the main thread, uses its CPU
+ * without asking: a long step is not a stuck rank. Nothing without peers, or where MPI admits no
+ * second thread. Returns 0 or a negative errno; stop it in either case. */
+int ranks_heart_start(struct ranks *ranks);
+void ranks_heart_stop(struct ranks *ranks);
 /* Let others have the CPU while waiting for another rank: at first it yields, as ranks arrive
  * together; after a millisecond it naps, a 64th of the wait so far, 50 to 500 us. */
 void ranks_pause(uint64_t waited_ns);

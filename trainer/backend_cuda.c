@@ -80,7 +80,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)ranks_share,
     (any_function)ranks_unshare,
     (any_function)ranks_memory_of,
-    (any_function)ranks_called_off,
+    (any_function)ranks_watch,
 };
 
 static int cuda_usable(void)

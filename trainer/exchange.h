@@ -27,7 +27,6 @@ struct exchange_config {
     void *stream;
     uint64_t layout;        /* struct backend_memory */
     struct buckets buckets; /* of all gradients; its memory is the caller's */
-    uint64_t timeout_ns;    /* abort if a rank is unresponsive this long; 0: never */
 };
 
 struct exchange_ops {

@@ -110,8 +110,7 @@ static int open_exchange(struct training *training)
                                           .device = memory.device,
                                           .stream = memory.stream,
                                           .layout = memory.layout,
-                                          .buckets = training->buckets,
-                                          .timeout_ns = config->silence_ns};
+                                          .buckets = training->buckets};
     return exchange_open(&training->exchange, &where);
 }
 

@@ -5,6 +5,10 @@
 #ifndef IOBENCH_RANKS_MPI_MPI_H
 #define IOBENCH_RANKS_MPI_MPI_H
 
+/* Around each call of MPI while a heart may beat: MPI admits one thread at a time. */
+void mpi_lock(void);
+void mpi_unlock(void);
+
 /* Convert an MPI status to 0, or to -EIO with a reason, "WHO: WHAT: MPI's error text". */
 int mpi_check(int status, const char *who, const char *what);
 

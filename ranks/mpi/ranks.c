@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks by MPI. All transfers are non-blocking, so that a waiting rank can check whether another
- * one has failed. MPI is called from the main thread only.
+ * one has failed. MPI is called from the main thread, and from a heart's, one at a time.
  */
 #include "ranks/mpi/mpi.h"
 #include "ranks/ranks.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,25 @@ enum { TAG_MESSAGE = 1, TAG_CALL = 2, WORDS = 256 };
 static const uint64_t last_words_ns = 250000000;
 
 struct mpi_state {
-    bool is_joined;
+    bool is_joined, is_shared;
     MPI_Comm ranks;
     MPI_Request request;
     int rank, count;
     uint64_t words[WORDS]; /* may still be in flight */
     uint32_t called;
 };
+
+static pthread_mutex_t one_thread = PTHREAD_MUTEX_INITIALIZER;
+
+void mpi_lock(void)
+{
+    pthread_mutex_lock(&one_thread);
+}
+
+void mpi_unlock(void)
+{
+    pthread_mutex_unlock(&one_thread);
+}
 
 int mpi_check(int status, const char *who, const char *what)
 {
@@ -105,10 +118,11 @@ static int mpi_join(void *state, struct ranks_place *place)
 
     int code = find_components();
     if (code == 0)
-        code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start");
+        code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "start");
     if (code)
         return code;
     mpi->is_joined = true;
+    mpi->is_shared = level >= MPI_THREAD_SERIALIZED;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
     if (code)
@@ -143,15 +157,23 @@ static int check_size(uint64_t bytes)
                : fail(E2BIG, "MPI: a message of %llu bytes is too long", (unsigned long long)bytes);
 }
 
+static bool mpi_is_shared(const void *state)
+{
+    return ((const struct mpi_state *)state)->is_shared;
+}
+
 static int mpi_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
     struct mpi_state *mpi = state;
     int code = check_size(bytes);
 
-    return code ? code
-                : check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
-                                       mpi->ranks, &mpi->request),
-                        "gather");
+    if (code)
+        return code;
+    mpi_lock();
+    const int status = MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+                                      mpi->ranks, &mpi->request);
+    mpi_unlock();
+    return check(status, "gather");
 }
 
 static int mpi_send(void *state, uint32_t to, const void *message, uint64_t bytes)
@@ -159,10 +181,13 @@ static int mpi_send(void *state, uint32_t to, const void *message, uint64_t byte
     struct mpi_state *mpi = state;
     int code = check_size(bytes);
 
-    return code ? code
-                : check(MPI_Isend(message, (int)bytes, MPI_BYTE, (int)to, TAG_MESSAGE, mpi->ranks,
-                                  &mpi->request),
-                        "send");
+    if (code)
+        return code;
+    mpi_lock();
+    const int status =
+        MPI_Isend(message, (int)bytes, MPI_BYTE, (int)to, TAG_MESSAGE, mpi->ranks, &mpi->request);
+    mpi_unlock();
+    return check(status, "send");
 }
 
 static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes)
@@ -170,52 +195,59 @@ static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes
     struct mpi_state *mpi = state;
     int code = check_size(bytes);
 
-    return code ? code
-                : check(MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)from, TAG_MESSAGE, mpi->ranks,
-                                  &mpi->request),
-                        "receive");
+    if (code)
+        return code;
+    mpi_lock();
+    const int status =
+        MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)from, TAG_MESSAGE, mpi->ranks, &mpi->request);
+    mpi_unlock();
+    return check(status, "receive");
 }
 
 static int mpi_test(void *state, bool *done)
 {
     struct mpi_state *mpi = state;
     int is_done = 0;
-    int code = check(MPI_Test(&mpi->request, &is_done, MPI_STATUS_IGNORE), "wait for other ranks");
 
+    mpi_lock();
+    const int status = MPI_Test(&mpi->request, &is_done, MPI_STATUS_IGNORE);
+    mpi_unlock();
     *done = is_done;
-    return code;
+    return check(status, "wait for other ranks");
 }
 
 /* A message this small is sent eagerly, so the call does not block. */
 static int mpi_call(void *state, uint32_t to, uint64_t word)
 {
     struct mpi_state *mpi = state;
-    uint64_t *kept = &mpi->words[mpi->called++ % WORDS];
     MPI_Request request;
 
+    mpi_lock();
+    uint64_t *kept = &mpi->words[mpi->called++ % WORDS];
     *kept = word;
-    int code = check(MPI_Isend(kept, 1, MPI_UINT64_T, (int)to, TAG_CALL, mpi->ranks, &request),
-                     "call another rank");
-    if (code == 0)
+    const int status = MPI_Isend(kept, 1, MPI_UINT64_T, (int)to, TAG_CALL, mpi->ranks, &request);
+    if (status == MPI_SUCCESS)
         MPI_Request_free(&request);
-    return code;
+    mpi_unlock();
+    return check(status, "call another rank");
 }
 
 static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
     struct mpi_state *mpi = state;
-    MPI_Status status;
+    MPI_Status found;
     int is_there = 0;
-    int code = check(MPI_Iprobe(MPI_ANY_SOURCE, TAG_CALL, mpi->ranks, &is_there, &status),
-                     "listen to the other ranks");
 
-    *heard = is_there;
-    if (code || !is_there)
-        return code;
-    *from = (uint32_t)status.MPI_SOURCE;
-    return check(
-        MPI_Recv(word, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_CALL, mpi->ranks, MPI_STATUS_IGNORE),
-        "listen to the other ranks");
+    mpi_lock();
+    int status = MPI_Iprobe(MPI_ANY_SOURCE, TAG_CALL, mpi->ranks, &is_there, &found);
+    *heard = status == MPI_SUCCESS && is_there;
+    if (*heard) {
+        *from = (uint32_t)found.MPI_SOURCE;
+        status = MPI_Recv(word, 1, MPI_UINT64_T, found.MPI_SOURCE, TAG_CALL, mpi->ranks,
+                          MPI_STATUS_IGNORE);
+    }
+    mpi_unlock();
+    return check(status, "listen to the other ranks");
 }
 
 struct part_list {
@@ -268,5 +300,6 @@ const struct ranks_ops iobench_ranks_mpi = {
     .test = mpi_test,
     .call = mpi_call,
     .hear = mpi_hear,
+    .is_shared = mpi_is_shared,
     .library = mpi_library,
 };

@@ -7,7 +7,9 @@ TESTS += $(CLUSTER_TESTS)
 EXTRA_DIST += $(CLUSTER_TESTS) tests/cluster/cluster.sh
 
 if HAVE_MPI
-check_PROGRAMS += tests/cluster/ranks tests/cluster/steps
+check_PROGRAMS += tests/cluster/alive tests/cluster/ranks tests/cluster/steps
+tests_cluster_alive_SOURCES = tests/cluster/alive.c
+tests_cluster_alive_LDADD = $(MPI_RANKS_LIBS) $(LIBIOBENCH_LIBS)
 tests_cluster_ranks_SOURCES = tests/cluster/ranks.c
 tests_cluster_ranks_LDADD = $(MPI_RANKS_LIBS) $(CPU_LIBS) $(MODULE_HOST_LIBS)
 tests_cluster_steps_SOURCES = tests/cluster/steps.c

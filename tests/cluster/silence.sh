@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A stopped rank is unresponsive and ends the job after --rank-timeout, wherever the others wait for
-# it, and the waiting rank reports why. For a slow rank the others wait, and name it.
+# A stopped rank, or one that blocks, is unresponsive and ends the job after --rank-timeout, wherever
+# the others wait for it, and the waiting rank reports why. For a slow rank, in one long step say, the
+# others wait, and name it; also to end after a failure.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -39,4 +40,19 @@ while ! grep -q "iobench: waiting for rank 1 on $(uname -n), [0-9]* s so far" lo
 done
 stop_rank_1
 grep -q "iobench: waiting for rank 1 on $(uname -n), [0-9]* s so far" log || die "nobody was waited for: $(cat log)"
+
+# One that computes without asking for the others is as alive as one that asks, one that blocks is not.
+alive=$(dirname "$IOBENCH")/tests/cluster/alive
+expect 0 mpi 2 "$alive" computes
+says "waiting for rank 1 on $(uname -n)" "rank 0: all came" "rank 1: all came"
+mpi 2 "$alive" blocks >log 2>&1 && die "a rank that blocks was waited for: $(cat log)"
+grep -q "rank 0: .*another rank is unresponsive: rank 1 on $(uname -n)" log || die "nobody names rank 1: $(cat log)"
+expect 1 mpi 2 "$alive" computes-on
+says "rank 0: rank 0 on $(uname -n): this rank has failed" "rank 1: rank 0 on $(uname -n): this rank has failed"
+
+# Gradients of a rank whose batch takes long to read are waited for, too.
+# shellcheck disable=SC2016 # the shell of each rank expands it
+expect 0 mpi 2 sh -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 800B; exec "$@"' sh \
+    "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 1 --limit-samples 4 --bs 1k \
+    --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 --rank-timeout 4s
 echo "a silent rank ended its job, a slow one did not"

@@ -2,7 +2,7 @@
 # Small bugs written by hand, each with the tests that must detect it. Not part of `make check`.
 MUTANTS_LISTS = tests/mutants/base.list tests/mutants/cachectl.list tests/mutants/checkpoint.list tests/mutants/cmd.list \
 	tests/mutants/dataset.list tests/mutants/decode.list tests/mutants/fabric.list tests/mutants/formats.list \
-	tests/mutants/pack.list tests/mutants/pipeline.list tests/mutants/readers.list \
+	tests/mutants/pack.list tests/mutants/pipeline.list tests/mutants/ranks.list tests/mutants/readers.list \
 	tests/mutants/report.list tests/mutants/shuffle.list tests/mutants/sizing.list tests/mutants/telemetry.list \
 	tests/mutants/trainer.list
 EXTRA_DIST += tests/mutants/run.sh $(MUTANTS_LISTS)

@@ -109,19 +109,6 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 
 /* ---- a step ---- */
 
-static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint64_t start_ns)
-{
-    const uint64_t timeout_ns = p2p->config.timeout_ns;
-
-    if (ranks_called_off(p2p->config.ranks))
-        return fail(ECANCELED, "another rank failed");
-    if (timeout_ns == 0 || clock_now_ns() - start_ns < timeout_ns)
-        return 0;
-    return fail(ETIMEDOUT, "exchange p2p: rank %u waited %llu s for rank %u to sum gradients",
-                p2p->config.ranks->place.rank, (unsigned long long)(timeout_ns / 1000000000),
-                waited_for);
-}
-
 /* Wait until all ranks have finished as many rounds as this one. */
 static int end_turn(struct p2p_state *p2p)
 {
@@ -132,7 +119,7 @@ static int end_turn(struct p2p_state *p2p)
     gate_raise(ranks_memory_of(&p2p->turns, place->local_rank), ++p2p->turn);
     for (uint32_t i = 0; i < place->ranks && code == 0; i++)
         while (code == 0 && gate_value(ranks_memory_of(&p2p->turns, i)) < p2p->turn) {
-            code = check_silence(p2p, i, start_ns);
+            code = ranks_watch(p2p->config.ranks, start_ns);
             sched_yield(); /* ranks may share CPUs */
         }
     return code;

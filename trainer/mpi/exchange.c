@@ -5,8 +5,8 @@
  * ready() is an opportunity. From IN_PLACE_MOST ranks on sums are not made in place: Open MPI then
  * sends everything log2(ranks) times instead of less than twice.
  *
- * A failing rank aborts the others, which notice while they wait here; an unresponsive one is
- * detected by time-out.
+ * A failing rank aborts the others, which notice while they wait here, as they notice that one is
+ * unresponsive; one that reads or computes for long is waited for.
  */
 #include "trainer/exchange.h"
 
@@ -49,10 +49,13 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
     mpi->ranks = MPI_COMM_NULL;
     if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
         return fail(ENODEV, "exchange mpi: this process was not started by mpirun or srun");
+    mpi_lock();
     int code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    if (code == 0)
+        MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
+    mpi_unlock();
     if (code)
         return code;
-    MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
     if (config->on_device)
         return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
     mpi->buckets = config->buckets;
@@ -84,15 +87,20 @@ static void mpi_close(void *state, bool failed)
     free(mpi->requests);
     free(mpi->statuses);
     free(mpi->own);
-    if (mpi->ranks != MPI_COMM_NULL && !mpi->config.ranks->is_broken)
-        MPI_Comm_free(&mpi->ranks);
+    if (mpi->ranks == MPI_COMM_NULL || mpi->config.ranks->is_broken)
+        return;
+    mpi_lock();
+    MPI_Comm_free(&mpi->ranks);
+    mpi_unlock();
 }
 
 /* Progress the pending all-reduces. done: all are complete. */
 static int progress(struct exchange_mpi_state *mpi, int *done)
 {
-    return check(MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses),
-                 "add up gradients");
+    mpi_lock();
+    const int status = MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses);
+    mpi_unlock();
+    return check(status, "add up gradients");
 }
 
 static int start_sum(struct exchange_mpi_state *mpi, uint64_t start, uint64_t count)
@@ -102,9 +110,11 @@ static int start_sum(struct exchange_mpi_state *mpi, uint64_t start, uint64_t co
 
     if (mpi->own)
         from = memcpy(mpi->own + start, sums, count * sizeof *sums);
-    return check(MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
-                                &mpi->requests[mpi->buckets.started - 1]),
-                 "add up gradients");
+    mpi_lock();
+    const int status = MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
+                                      &mpi->requests[mpi->buckets.started - 1]);
+    mpi_unlock();
+    return check(status, "add up gradients");
 }
 
 static int mpi_ready(void *state, uint64_t done)
@@ -118,24 +128,6 @@ static int mpi_ready(void *state, uint64_t done)
     if (code == 0 && mpi->buckets.started)
         code = progress(mpi, &moved);
     return code;
-}
-
-/* A pending all-reduce cannot be cancelled, so MPI cannot finalise cleanly afterwards. */
-static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
-{
-    struct ranks *ranks = mpi->config.ranks;
-
-    if (ranks_called_off(ranks)) {
-        ranks->is_broken = true;
-        return fail(ECANCELED, "another rank failed");
-    }
-    if (mpi->config.timeout_ns == 0 || waited_ns < mpi->config.timeout_ns)
-        return 0;
-    ranks->is_broken = true;
-    return fail(
-        ETIMEDOUT,
-        "exchange mpi: rank %u waited %llu s to sum gradients: another rank is unresponsive",
-        ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
 }
 
 /* A sum takes many rounds, each of which waits for progress(): longer naps only for a straggler. */
@@ -153,10 +145,12 @@ static int mpi_finish(void *state)
             return code;
         if (done)
             break;
-        const uint64_t waited_ns = clock_now_ns() - start_ns;
-        code = give_up(mpi, waited_ns);
-        if (code)
+        code = ranks_watch(mpi->config.ranks, start_ns);
+        if (code) { /* a pending all-reduce cannot be cancelled: MPI cannot end in order */
+            mpi->config.ranks->is_broken = true;
             return code;
+        }
+        const uint64_t waited_ns = clock_now_ns() - start_ns;
         if (waited_ns < awake_ns)
             sched_yield(); /* ranks may share CPUs */
         else

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The words that ranks call to each other; inside this folder only. */
+#ifndef IOBENCH_RANKS_WORDS_H
+#define IOBENCH_RANKS_WORDS_H
+
+#include "ranks/ranks.h"
+
+/* Heartbeats are twice a second. */
+#define RANKS_SIGN_NS UINT64_C(500000000)
+
+/* Meaning of a word with a number: the sender aborts everything before the collective check of that
+ * number; it has reached the collective of that number; it is alive; it is rank 0, and misses a
+ * rank at the collective check of that number. */
+enum word_kind { WORD_CALL_OFF, WORD_ARRIVES, WORD_LIVES, WORD_MISSES, WORD_KINDS };
+
+static inline uint64_t word_of(uint64_t number, enum word_kind kind)
+{
+    return number * WORD_KINDS + kind;
+}
+
+/* Call a word to those that hear from this rank: rank 0 hears from every rank, and every rank from
+ * rank 0. Also for the heart's thread. */
+static inline void ranks_send_word(struct ranks *ranks, uint64_t word)
+{
+    const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
+
+    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
+        ranks->ops->call(ranks->state, i, word);
+}
+
+#endif

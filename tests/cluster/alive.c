@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Run by 2 ranks, with what rank 1 does without asking for the others, while rank 0 waits for it
+ * with a --rank-timeout of 4 s: "computes", until rank 0 has waited for 5 s; "computes-on" for 10
+ * s, while rank 0 has failed; or "blocks" for ever.
+ */
+#include "base/clock.h"
+#include "base/fail.h"
+#include "ranks/ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char told[] = "rank-0-waits";
+
+static void note_waiting(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", text);
+    close(open(told, O_CREAT | O_WRONLY, 0600));
+}
+
+static int work(const char *what)
+{
+    const uint64_t start_ns = clock_now_ns();
+    const bool until_told = strcmp(what, "computes") == 0;
+
+    if (strcmp(what, "blocks") == 0)
+        for (;;)
+            pause();
+    while (until_told ? access(told, F_OK) != 0 : clock_now_ns() < start_ns + 10000000000)
+        ;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct ranks ranks;
+    int code = argc == 2 ? ranks_join(&ranks) : fail(EINVAL, "what shall rank 1 do?");
+    if (code == 0)
+        code = ranks_heart_start(&ranks);
+    if (code) {
+        fprintf(stderr, "%s\n", fail_reason());
+        return 1;
+    }
+    const bool fails = strcmp(argv[1], "computes-on") == 0;
+    const uint32_t rank = ranks.place.rank;
+    ranks.waiting = note_waiting;
+    code = ranks_meet(&ranks, 0, NULL);
+    ranks.silence_ns = fails ? 0 : 4000000000;
+    if (code == 0 && rank == 0 && fails) {
+        code = fail(EIO, "this rank has failed");
+        ranks_call_off(&ranks);
+    } else if (code == 0 && rank == 1) {
+        code = work(argv[1]);
+    }
+    code = ranks_meet(&ranks, code, NULL);
+    fprintf(stderr, "rank %u: %s\n", rank, code ? fail_reason() : "all came");
+    ranks_heart_stop(&ranks);
+    ranks_leave(&ranks, code != 0);
+    return code != 0;
+}
