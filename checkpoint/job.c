@@ -134,8 +134,9 @@ static int open_place(struct checkpoint_shared *shared)
 }
 
 /* Remove this job's remaining checkpoints; keeps the reason. */
-static int remove_own(struct checkpoint_shared *shared)
+static int remove_own(void *context)
 {
+    struct checkpoint_shared *shared = context;
     const struct checkpoint_result *result = shared->result;
     uint32_t *numbers;
     size_t count;
@@ -178,17 +179,17 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
         .processes = ranks->place.ranks,
         .nodes = ranks->place.nodes,
         .evidence = {.valid = true, .ranks = ranks->place.ranks, .nodes = ranks->place.nodes}};
-    ranks->silence_ns = job->silence_ns;
     int code = ranks_meet(ranks, allocate(job, result), NULL);
     if (code == 0)
         code = open_place(&shared);
+    ranks->silence_ns = job->silence_ns; /* removing old drafts may take any time */
     if (code == 0 && job->writes)
         code = writes_run(&shared);
     if (code == 0)
         code = reads_run(&shared);
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (ranks->place.rank == 0 && shared.store.folder.fd >= 0 && !job->leave) {
-        const int removed = remove_own(&shared);
+        const int removed = ranks_do(ranks, "removing checkpoints", remove_own, &shared);
         if (code)
             fail(code, "%s", reason);
         else

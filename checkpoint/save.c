@@ -102,56 +102,74 @@ static int open_file(const struct rank_writer *rank, const struct snapshot_file 
         return fd;
     /* Preallocate: direct writes that extend a file are serialised, and a full file system fails
      * here. Not every file system supports the call. */
+    int code = 0;
     if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
-        errno != ENOSYS && errno != EINVAL) {
-        fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
-             (unsigned long long)file->bytes, fail_errno_text(errno));
-    } else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT)) {
-        fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
-             rank->draft.path, name, fail_errno_text(errno));
-    } else {
+        errno != ENOSYS && errno != EINVAL)
+        code = fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
+                    (unsigned long long)file->bytes, fail_errno_text(errno));
+    else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT))
+        code = fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
+                    rank->draft.path, name, fail_errno_text(errno));
+    if (code == 0)
         return fd;
-    }
-    int code = -errno;
     close(fd);
     return code;
 }
 
-static int wait_for_one(struct rank_writer *rank, const char *path)
+/* Returns 1 if a write completed, 0, or a negative errno with a reason. */
+static int wait_for_one(struct rank_writer *rank, uint64_t wait_ns)
 {
-    int index = writer_wait(&rank->writer, LOOK_NS, path);
+    int index = writer_wait(&rank->writer, wait_ns, rank->draft.path);
 
-    if (index >= 0)
-        rank->idle[rank->idle_count++] = (uint32_t)index;
-    return index >= 0 || index == -EAGAIN ? 0 : index;
+    if (index == -EAGAIN)
+        return 0;
+    if (index < 0)
+        return index;
+    rank->idle[rank->idle_count++] = (uint32_t)index;
+    return 1;
+}
+
+/* A write has completed when it is found to have: look before time is spent on the next chunk. */
+static int take_completed(struct rank_writer *rank)
+{
+    int found = 1;
+
+    while (found > 0 && rank->writer.in_flight)
+        found = wait_for_one(rank, 0);
+    return found < 0 ? found : 0;
+}
+
+static void write_chunk(struct rank_writer *rank, uint32_t number, int fd, uint64_t at)
+{
+    struct snapshot *snapshot = rank->save->snapshot;
+    const struct snapshot_file *file = &snapshot->files[number];
+    const uint64_t left = file->bytes - at;
+    const uint32_t bytes = left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+    const uint32_t index = rank->idle[--rank->idle_count];
+
+    snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
+        content_stamp(rank->buffers[index].iov_base, bytes, snapshot_key(snapshot), number, at);
+    writer_write(&rank->writer, index, fd, bytes, file->offset + at);
 }
 
 static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
 {
-    const struct save *save = rank->save;
-    struct snapshot *snapshot = save->snapshot;
-    const struct snapshot_file *file = &snapshot->files[number];
-    const uint64_t key = snapshot_key(snapshot);
-    uint64_t at = 0, chunk = file->first_chunk;
-    int code = 0;
+    const uint64_t bytes = rank->save->snapshot->files[number].bytes;
+    uint64_t at = 0;
 
-    while (code == 0 && (at < file->bytes || rank->writer.in_flight)) {
-        if (is_stopped(save))
+    while (at < bytes || rank->writer.in_flight) {
+        if (is_stopped(rank->save))
             return fail(EINTR, "interrupted");
-        if (at == file->bytes || rank->idle_count == 0) {
-            code = wait_for_one(rank, rank->draft.path);
+        const bool is_full = at >= bytes || rank->idle_count == 0;
+        int code = is_full ? wait_for_one(rank, LOOK_NS) : take_completed(rank);
+        if (code < 0)
+            return code;
+        if (is_full)
             continue;
-        }
-        const uint64_t left = file->bytes - at;
-        const uint32_t bytes =
-            left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
-        const uint32_t index = rank->idle[--rank->idle_count];
-        snapshot->checksums[chunk++] =
-            content_stamp(rank->buffers[index].iov_base, bytes, key, number, at);
-        writer_write(&rank->writer, index, fd, bytes, file->offset + at);
-        at += bytes;
+        write_chunk(rank, number, fd, at);
+        at += rank->save->snapshot->chunk_bytes;
     }
-    return code;
+    return 0;
 }
 
 static int sync_file(struct rank_writer *rank, int fd, const char *name)

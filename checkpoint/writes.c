@@ -141,6 +141,21 @@ static int join(struct write_phase *writing, int code)
     return code ? code : saved;
 }
 
+/* The disk may take longer than the others tolerate, to sync or to remove an old checkpoint. */
+static int commit(void *context)
+{
+    struct write_phase *writing = context;
+
+    return snapshot_commit(&writing->shared->store, &writing->snapshot);
+}
+
+static int prune(void *context)
+{
+    struct write_phase *writing = context;
+
+    return snapshot_prune(&writing->shared->store, writing->shared->job->keep);
+}
+
 /* Complete what begin() began. code: its result. */
 static int finish(struct write_phase *writing, int code)
 {
@@ -152,7 +167,7 @@ static int finish(struct write_phase *writing, int code)
     if (code == 0)
         code = gather_checksums(writing);
     if (code == 0 && shared->ranks->place.rank == 0)
-        code = snapshot_commit(&shared->store, &writing->snapshot);
+        code = ranks_do(shared->ranks, "completing a checkpoint", commit, writing);
     code = ranks_meet(shared->ranks, code, NULL);
     if (code)
         return code;
@@ -167,7 +182,7 @@ static int finish(struct write_phase *writing, int code)
                sizeof shared->result->writer_engine);
     }
     if (code == 0 && shared->ranks->place.rank == 0)
-        code = snapshot_prune(&shared->store, shared->job->keep);
+        code = ranks_do(shared->ranks, "removing a checkpoint", prune, writing);
     return ranks_meet(shared->ranks, code, NULL);
 }
 

@@ -8,6 +8,10 @@ UNIT_TESTS += tests/unit/test_model_files
 tests_unit_test_model_files_SOURCES = tests/unit/test_model_files.c tests/unit/unit.h
 tests_unit_test_model_files_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_save
+tests_unit_test_save_SOURCES = tests/unit/test_save.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_save_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_snapshot
 tests_unit_test_snapshot_SOURCES = tests/unit/test_snapshot.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_snapshot_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "checkpoint/save.h"
+#include "checkpoint/writer.h"
+
+#include <unistd.h>
+
+enum { DEPTH = 4, CHUNK = 8192 };
+
+/* A disk that has written a chunk as soon as it is given it, and what it saw. */
+static struct {
+    uint32_t completed[DEPTH], bytes[DEPTH], count; /* and not reaped */
+    uint32_t submits, late;                         /* with completions that nobody had reaped */
+} disk;
+
+static int disk_open(void *state, const struct writer_config *config,
+                     char engine[WRITER_ENGINE_BYTES])
+{
+    (void)state;
+    (void)config;
+    engine[0] = '\0';
+    return 0;
+}
+
+static void disk_close(void *state)
+{
+    (void)state;
+}
+
+static void disk_submit(void *state, const struct writer_request *request)
+{
+    (void)state;
+    disk.submits++;
+    disk.late += disk.count > 0;
+    disk.completed[disk.count] = request->index;
+    disk.bytes[disk.count++] = request->bytes - request->from;
+}
+
+static int disk_reap(void *state, struct writer_completion *done, uint64_t wait_ns)
+{
+    (void)state;
+    (void)wait_ns;
+    if (disk.count == 0)
+        return 0;
+    disk.count--;
+    *done = (struct writer_completion){disk.completed[disk.count], (int)disk.bytes[disk.count],
+                                       clock_now_ns()};
+    return 1;
+}
+
+static const struct writer_ops writer_disk = {.plugin = {.name = "disk", .state_size = 1},
+                                              .open = disk_open,
+                                              .close = disk_close,
+                                              .submit = disk_submit,
+                                              .reap = disk_reap};
+
+/* Else its latency would be that of filling the chunks after it. */
+static void a_completed_write_is_found_before_the_next_chunk_is_filled(void **unused)
+{
+    struct model_request request = {.bytes = 300000};
+    struct model_files files;
+    struct snapshot snapshot;
+    struct snapshot_store store;
+    struct flag interrupted = {0};
+    struct rank_figures figures[1] = {0};
+    struct rank_buffers buffers = {.ranks = 1, .depth = DEPTH, .chunk_bytes = CHUNK};
+
+    (void)unused;
+    assert_int_equal(model_choose("8b", &request.model), 0);
+    assert_int_equal(model_list(&request, &files), 0);
+    assert_int_equal(snapshot_plan(&snapshot, &files, CHUNK, false), 0);
+    free(files.list);
+    snapshot.number = 1;
+    assert_int_equal(snapshot_open(&store, folder_path("checkpoints"), true), 0);
+    assert_int_equal(snapshot_begin(&store, &snapshot), 0);
+    assert_int_equal(rank_buffers_create(&buffers), 0);
+    struct save save = {.store = &store,
+                        .snapshot = &snapshot,
+                        .buffers = &buffers,
+                        .writer = &writer_disk.plugin,
+                        .interrupted = &interrupted,
+                        .figures = figures};
+    assert_int_equal(save_run(&save), 0);
+    assert_true(disk.submits > DEPTH);
+    assert_int_equal(disk.late, 0);
+    assert_int_equal(figures[0].latency_ns.count, disk.submits);
+    rank_buffers_destroy(&buffers);
+    snapshot_abandon(&store, 1);
+    snapshot_close(&store);
+    snapshot_release(&snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_completed_write_is_found_before_the_next_chunk_is_filled),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
