@@ -170,7 +170,7 @@ static int measure(const struct invocation *invocation, struct transport *transp
                               .beside = beside};
     struct fabric_survey survey;
 
-    machine_describe(&asked.place);
+    machine_describe(&asked.place, "/proc", "/sys");
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
     if (code == 0 && ranks->place.nodes < settings->require_nodes)

@@ -112,7 +112,7 @@ int witness_make_cold(struct witness *witness, const struct cache_observer *obse
         .drop_ns = found.total_ns,
     };
     snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
-             machine_is_virtual() ? "; the hypervisor's cache is out of sight" : "");
+             machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
     look_beneath(witness, cold);
     result_cold_settle(cold);
@@ -221,7 +221,7 @@ void witness_environment(const struct witness *witness, struct environment *envi
     devices_text(devices, environment->devices, sizeof environment->devices);
     if (!environment->devices[0])
         snprintf(environment->devices, sizeof environment->devices, "%s", devices->memory);
-    machine_describe(environment);
+    machine_describe(environment, "/proc", "/sys");
     if (witness->settings->memory_limit_bytes)
         environment->memory_limit_bytes = witness->settings->memory_limit_bytes;
 }

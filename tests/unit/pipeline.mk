@@ -33,6 +33,10 @@ tests_unit_test_memory_limit_SOURCES = tests/unit/test_memory_limit.c tests/unit
 	tests/unit/unit.h
 tests_unit_test_memory_limit_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_machine
+tests_unit_test_machine_SOURCES = tests/unit/test_machine.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_machine_LDADD = $(UNIT_LIBS)
+
 UNIT_LONG += tests/unit/test_matrix
 tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS)
