@@ -35,19 +35,20 @@ next_epoch() {
     confirmed "no stage waited longer than its threads had time" waits_fit epochs.json 2
 }
 
-# Three steps of 100 ms; storage needs 1.4 s in total.
+# Three steps of 100 ms, or more on a busy machine, on batches that storage brings in 100 ms each. Whatever the
+# steps took, AU is at least that of the longest first one, which left 100 ms to each of the others.
 first_step() {
     lie "AU counts the first step of an epoch"
-    for _ in 1 2 3 4 5; do # until a free CPU lets the steps end in time
-        run any --data set --decode none --epochs 1 --batch-size 100 --bs 32k --limit-rate 4MB \
+    for _ in 1 2 3 4 5; do # until the two differ
+        run any --data set --decode none --epochs 1 --batch-size 100 --bs 32k --limit-rate 20MB \
             --trainer replay:rate=1000 --json au.json
-        case $(flat) in *"replayed steps took"*) ;; *) break ;; esac
+        au=$(number mlperf_au_percent au.json) wall=$(number wall_s au.json)
+        first=$(number first_batch_s au.json) compute=$(number compute_s au.json)
+        least="(100 * 0.2 / ($wall - $first - ($compute - 0.2)))" counted="(100 * $compute / $wall)"
+        ! holds "$least > $counted + 0.1" || break
     done
-    case $(flat) in *"replayed steps took"*) cannot "no processor is free" && return 0 ;; esac
-    au=$(number mlperf_au_percent au.json) wall=$(number wall_s au.json)
-    first=$(number first_batch_s au.json) compute=$(number compute_s au.json)
-    confirmed "$au%, as 2 of 3 steps over the time without the first one" \
-        holds "($au - 100 * $compute * 2 / 3 / ($wall - $first - $compute / 3)) ^ 2 < 4"
+    holds "$least > $counted + 0.1" || { cannot "no processor is free" && return 0; }
+    confirmed "$au%, no less than 2 of 3 steps over the time without the first one" holds "$au > $least - 0.1 && $au <= 100"
 }
 
 other_bytes() {
