@@ -6,8 +6,11 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/json_file.h"
+#include "pipeline/result/result.h"
+#include "ranks/ranks.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -233,6 +236,20 @@ static void add_speed(json_t *object, const struct shuffle_speed *speed)
     json_object_set_new(object, "bytes_per_s_of_runs", runs);
 }
 
+/* Which files these figures are of, and whose. */
+static void add_set(json_t *object, const struct survey *survey)
+{
+    struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
+    const struct ranks here = ranks_alone();
+
+    if (!result)
+        return;
+    result_describe(result, survey->settings->data, survey->format.plugin->name, survey->catalog);
+    json_object_set_new(object, "dataset", report_dataset(result));
+    json_object_set_new(object, "place", json_pack("{s:o}", "host", json_text(here.place.host)));
+    free(result);
+}
+
 static json_t *row_json(const struct survey *survey, const struct shuffle_row *row)
 {
     const struct quality *q = &row->quality;
@@ -240,6 +257,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order), "partition",
                   plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks,
                   "labels_from", labels_origin(survey), "classes", (json_int_t)survey->classes);
+    add_set(object, survey);
     const struct {
         const char *key;
         double value;
@@ -306,7 +324,7 @@ static void write_field(FILE *csv, const json_t *value)
     }
 }
 
-/* One column per key that is not a list, with its name or value. */
+/* One column per key that holds one value, with its name or value. */
 static void write_line(FILE *csv, json_t *row, bool heading)
 {
     const char *key, *comma = "";
@@ -314,7 +332,7 @@ static void write_line(FILE *csv, json_t *row, bool heading)
 
     json_object_foreach(row, key, value)
     {
-        if (json_is_array(value))
+        if (json_is_array(value) || json_is_object(value))
             continue;
         fputs(comma, csv);
         comma = ",";

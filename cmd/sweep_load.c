@@ -52,7 +52,8 @@ static uint32_t count_of(const json_t *object, const char *path)
     return count >= 1 && count < UINT32_MAX ? (uint32_t)count : 1;
 }
 
-/* What was at the path. Results of earlier versions have no identity, those of infer no set. */
+/* What was at the path. Results of earlier versions have no identity; those of infer, and of orders
+ * of no data, no set. */
 static void read_set(const json_t *job, struct sweep_figures *figures)
 {
     const char *path = load_text(job, "dataset.path"), *format = load_text(job, "dataset.format");
@@ -133,5 +134,6 @@ int sweep_read_survey(const json_t *document, struct sweep_figures *figures)
                                       load_number(row, "labels_per_batch_at_random"));
     figures->ranks = count_of(row, "ranks");
     figures->nodes = 1;
+    read_set(row, figures);
     return 0;
 }

@@ -67,6 +67,15 @@ err "iobench sweep: what is measured of it now is not valid: the files of the da
 out "4 measured, 2 valid"
 out "batch-size=16: the files of the data set are not those of another measurement"
 holds "$tmp/e.json" '[e["pairs"] for e in d["effects"]] == [1]'
+# Nor are orders of another set.
+rm -r "$tmp/equal"
+cp -a "$tmp/recordio" "$tmp/equal"
+try 0 sweep shuffle epoch,none --data "$tmp/equal" --classes 10 --labels sorted --runs 1 -o "$tmp/o"
+rm -r "$tmp/equal"
+cp -a "$tmp/recordio" "$tmp/equal"
+try 1 sweep shuffle epoch,none --data "$tmp/equal" --classes 10 --labels sorted --runs 2 -o "$tmp/o"
+out "4 measured, 2 valid"
+out "order=none: the files of the data set are not those of another measurement"
 # A folder of another sweep, or a foreign one.
 try 1 "$@" --batch-size 8,32 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a"
 err "holds another sweep"
