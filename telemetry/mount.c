@@ -5,8 +5,10 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOUNTINFO_BYTES_MAX = 64 << 20 };
 
@@ -47,7 +49,7 @@ bool mount_parse(struct text line, struct mount *mount)
     struct text word;
     uint64_t number;
 
-    if (!text_u64(&line, &number) || !text_u64(&line, &number) || !text_word(&line, &word) ||
+    if (!text_u64(&line, &mount->id) || !text_u64(&line, &number) || !text_word(&line, &word) ||
         !parse_device(word, mount) || !text_word(&line, &word) || /* root: not used */
         !text_word(&line, &word) || !mount_unescape(word, mount->point, sizeof mount->point) ||
         mount->point[0] != '/' || !text_word(&line, &word))
@@ -77,18 +79,22 @@ static bool lies_below(const char *path, const char *point)
     return strncmp(path, point, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-bool mount_find(struct text mountinfo, const char *path, struct mount *mount)
+bool mount_find(struct text mountinfo, const char *path, uint64_t id, struct mount *mount)
 {
     struct text line;
     struct mount candidate;
     bool found = false;
 
-    while (text_line(&mountinfo, &line))
-        if (mount_parse(line, &candidate) && lies_below(path, candidate.point) &&
-            (!found || strlen(candidate.point) >= strlen(mount->point))) {
+    while (text_line(&mountinfo, &line)) {
+        if (!mount_parse(line, &candidate) || !lies_below(path, candidate.point))
+            continue;
+        const bool is_it = id && candidate.id == id;
+        if (is_it || !found || strlen(candidate.point) >= strlen(mount->point))
             *mount = candidate;
-            found = true;
-        }
+        found = true;
+        if (is_it)
+            break;
+    }
     return found;
 }
 
@@ -102,6 +108,23 @@ bool mount_is_memory(const struct mount *mount)
     return false;
 }
 
+/* 0: the kernel (before 5.8) or this libc does not say, or these are not the kernel's files. */
+static uint64_t id_of(const struct telemetry_roots *roots, const char *path)
+{
+#ifdef STATX_MNT_ID
+    struct statx status;
+
+    if (strcmp(roots->proc, telemetry_roots_usual.proc) == 0 &&
+        statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) == 0 &&
+        (status.stx_mask & STATX_MNT_ID))
+        return status.stx_mnt_id;
+#else
+    (void)roots;
+    (void)path;
+#endif
+    return 0;
+}
+
 int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount)
 {
     char *real = realpath(path, NULL), *mountinfo = NULL, *name = NULL;
@@ -112,7 +135,7 @@ int mount_of_path(const struct telemetry_roots *roots, const char *path, struct 
         name = file_format_path("%s/self/mountinfo", roots->proc);
         code = name ? file_load(name, MOUNTINFO_BYTES_MAX, &mountinfo, &bytes) : -ENOMEM;
     }
-    if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, mount))
+    if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, id_of(roots, real), mount))
         code = fail(ENOENT, "%s: %s lists no mount that contains it", path, name);
     free(name);
     free(mountinfo);

@@ -6,6 +6,7 @@
 #include "telemetry/procfile.h"
 
 struct mount {
+    uint64_t id;
     unsigned device_major, device_minor;
     char point[512], type[32], source[512];
     char options[256];        /* of this mount */
@@ -19,9 +20,10 @@ bool mount_unescape(struct text word, char *copy, size_t copy_bytes);
 /* Parse a line of mountinfo. Returns false if malformed, or if a name does not fit. */
 bool mount_parse(struct text line, struct mount *mount);
 
-/* Find the mount of an absolute path without symbolic links in mountinfo: the longest mount point
- * that contains it, the last one of equals. */
-bool mount_find(struct text mountinfo, const char *path, struct mount *mount);
+/* Find the mount of an absolute path without symbolic links in mountinfo: that of this id, since a
+ * later mount above hides others; if 0 or not listed, the longest mount point that contains it, the
+ * last one of equals. */
+bool mount_find(struct text mountinfo, const char *path, uint64_t id, struct mount *mount);
 
 /* Return whether it is tmpfs or similar: reads need no storage. */
 bool mount_is_memory(const struct mount *mount);

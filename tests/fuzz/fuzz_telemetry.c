@@ -60,7 +60,7 @@ static void parse_storage(struct text text)
     if (cgroup_find_path(text, "blkio", path, sizeof path) ||
         cgroup_find_path(text, NULL, path, sizeof path))
         FUZZ_CHECK(strlen(path) < sizeof path);
-    if (mount_find(text, "/mnt/nfs/set", &mount))
+    if (mount_find(text, "/mnt/nfs/set", (uint64_t)(text.end - text.at), &mount))
         FUZZ_CHECK(strncmp("/mnt/nfs/set", mount.point, 1) == 0 &&
                    strlen(mount.point) <= strlen("/mnt/nfs/set/"));
 }

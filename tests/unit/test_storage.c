@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -258,7 +260,9 @@ static const char mountinfo[] =
     "broken line\n"
     "41 22 253:0 / /mnt/with\\040blank rw shared:2 master:1 - xfs /dev/mapper/vg-lv rw\n"
     "42 22 8:17 / /mnt/over rw - ext4 /dev/sdb1 rw\n"
-    "43 42 8:33 /sub /mnt/over rw - ext4 /dev/sdc1 rw\n";
+    "43 42 8:33 /sub /mnt/over rw - ext4 /dev/sdc1 rw\n"
+    "44 22 8:49 / /srv/hidden/set rw - ext4 /dev/sdd1 rw\n"
+    "45 22 8:65 / /srv/hidden rw - ext4 /dev/sde1 rw\n";
 
 static void longest_and_latest_mount(void **unused)
 {
@@ -266,17 +270,50 @@ static void longest_and_latest_mount(void **unused)
     struct mount mount;
 
     (void)unused;
-    assert_true(mount_find(text, "/mnt/nfs/a/b", &mount));
+    assert_true(mount_find(text, "/mnt/nfs/a/b", 0, &mount));
     assert_string_equal(mount.type, "nfs4");
     assert_string_equal(mount.source, "10.8.1.2:/export");
-    assert_true(mount_find(text, "/mnt/nfs2", &mount));
+    assert_true(mount_find(text, "/mnt/nfs2", 0, &mount));
     assert_string_equal(mount.point, "/");
-    assert_true(mount_find(text, "/mnt/with blank/x", &mount));
+    assert_true(mount_find(text, "/mnt/with blank/x", 0, &mount));
     assert_true(mount.device_major == 253 && mount.device_minor == 0);
     assert_string_equal(mount.type, "xfs");
-    assert_true(mount_find(text, "/mnt/over", &mount));
+    assert_true(mount_find(text, "/mnt/over", 0, &mount));
     assert_int_equal(mount.device_minor, 33);
-    assert_false(mount_find(text_of_string(""), "/", &mount));
+    assert_false(mount_find(text_of_string(""), "/", 0, &mount));
+}
+
+/* A mount below which a later one was mounted has no files any more. */
+static void a_hidden_mount_is_no_mount_of_a_path(void **unused)
+{
+    struct text text = text_of_string(mountinfo);
+    struct mount mount;
+
+    (void)unused;
+    assert_true(mount_find(text, "/srv/hidden/set/x", 45, &mount));
+    assert_int_equal(mount.device_minor, 65);
+    assert_true(mount_find(text, "/mnt/over/x", 99, &mount)); /* not listed */
+    assert_int_equal(mount.device_minor, 33);
+}
+
+/* The same by the kernel's word. */
+static void the_kernel_names_the_mount_of_a_path(void **unused)
+{
+    struct mount found;
+    char outer[256];
+
+    (void)unused;
+    snprintf(outer, sizeof outer, "%s", folder_path("mounts"));
+    assert_int_equal(folder_make_path(folder_path("mounts/set")), 0);
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("inner", folder_path("mounts/set"), "tmpfs", 0, NULL) ||
+        mount("outer", outer, "tmpfs", 0, NULL))
+        skip();
+    assert_int_equal(folder_make_path(folder_path("mounts/set")), 0);
+    assert_int_equal(mount_of_path(&telemetry_roots_usual, folder_path("mounts/set"), &found), 0);
+    assert_string_equal(found.source, "outer");
+    assert_int_equal(umount(outer), 0);
+    assert_int_equal(umount(folder_path("mounts/set")), 0);
 }
 
 /* ---- devices ---- */
@@ -511,6 +548,8 @@ int main(void)
         cmocka_unit_test(links_of_a_folder_are_followed),
         cmocka_unit_test(words_and_numbers),
         cmocka_unit_test(longest_and_latest_mount),
+        cmocka_unit_test(a_hidden_mount_is_no_mount_of_a_path),
+        cmocka_unit_test(the_kernel_names_the_mount_of_a_path),
         cmocka_unit_test(leaves_are_found),
         cmocka_unit_test(disks_on_the_network_are_told_apart),
         cmocka_unit_test(file_systems_without_a_disk_are_told_apart),
