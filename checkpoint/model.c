@@ -14,9 +14,9 @@
 
 enum { WEIGHT_BYTES = 2, OPTIMIZER_BYTES = 12, RANKS_OF_OWN = 8 };
 
-/* mlcommons/storage, configs/dlio/workload/llama3_*.yaml: with these the parameter
+/* Those of MLPerf Storage v3.0: mlcommons/storage, configs/dlio/workload/llama3_*.yaml. With these the parameter
  * counts equal those of DLIO's checkpointing/base_checkpointing.py. */
-const struct model_size model_sizes[] = {
+static const struct model_size sizes[] = {
     {"8b", 4096, 14336, 32, 32, 8, 128256, 1, 1, 8, 3},
     {"70b", 8192, 28672, 80, 128, 8, 128256, 8, 1, 8, 3},
     {"405b", 16384, 53248, 126, 128, 8, 128256, 8, 32, 2, 1},
@@ -83,7 +83,7 @@ static int choose_own(const char *text, const char *comma, struct model_choice *
 int model_choose(const char *text, struct model_choice *choice)
 {
     *choice = (struct model_choice){0};
-    for (const struct model_size *size = model_sizes; size->name; size++) {
+    for (const struct model_size *size = sizes; size->name; size++) {
         if (strcmp(size->name, text) != 0)
             continue;
         choice->size = size;

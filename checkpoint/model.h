@@ -22,9 +22,6 @@ struct model_size {
     uint32_t zero;                   /* ZeRO stage */
 };
 
-/* MLPerf Storage v3.0's; ends with a NULL name. */
-extern const struct model_size model_sizes[];
-
 enum { MODEL_NAME_BYTES = 32, MODEL_RANKS_MAX = 65536, MODEL_BLOCK_BYTES = 4096 };
 
 struct model_choice {

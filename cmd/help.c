@@ -41,7 +41,8 @@ const char *help_metavar(const struct option_spec *row)
     return row->metavar ? row->metavar : by_type[row->type];
 }
 
-const char *help_option_text(const struct option_spec *row, char *text, size_t text_bytes)
+/* "-f, --format=NAME" of a row. Returns text. */
+static const char *option_column(const struct option_spec *row, char *text, size_t text_bytes)
 {
     bool on = row->type == OPTION_FLAG && row->fallback && strcmp(row->fallback, "yes") == 0;
     char letter[8] = "    ";
@@ -75,7 +76,7 @@ static void print_option(FILE *stream, const struct option_spec *row)
     bool shown = row->fallback && row->type != OPTION_FLAG;
     snprintf(right, sizeof right, "%s%s%s%s%s", row->summary, words, shown ? " [" : "",
              shown ? row->fallback : "", shown ? "]" : "");
-    print_entry(stream, help_option_text(row, left, sizeof left), right, COLUMN);
+    print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
 }
 
 static void print_options(FILE *stream, const struct option_spec *table)
@@ -143,7 +144,7 @@ static void print_short(FILE *stream, const struct option_spec *table)
         if (!row->letter || !strchr(SHOWN_LETTERS, row->letter))
             continue;
         snprintf(right, sizeof right, "%.*s", (int)strcspn(row->summary, ",;:"), row->summary);
-        print_entry(stream, help_option_text(row, left, sizeof left), right, COLUMN);
+        print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
     }
 }
 

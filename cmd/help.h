@@ -23,8 +23,6 @@ void help_command(FILE *stream, const struct command *command);
 int help_plugin(FILE *stream, const char *name);
 void help_everything(FILE *stream); /* every command and plug-in, with all options */
 
-/* "-f, --format=NAME" of a row, as in --help. Returns text. */
-const char *help_option_text(const struct option_spec *row, char *text, size_t text_bytes);
 const char *help_metavar(const struct option_spec *row);
 
 #endif

@@ -25,7 +25,7 @@ static double positive_or_infinite(double value)
     return value > 0 ? value : INFINITY;
 }
 
-double sizing_compute_s(const struct sizing_plant *plant)
+static double compute_s(const struct sizing_plant *plant)
 {
     const double rate = plant->of[SIZING_GPU_RATE];
 
@@ -51,14 +51,14 @@ double sizing_exchange_s(const struct sizing_plant *plant)
 
 double sizing_hidden_exchange_rate(const struct sizing_plant *plant)
 {
-    const double hidden_s = sizing_compute_s(plant) * backward_share;
+    const double hidden_s = compute_s(plant) * backward_share;
 
     return hidden_s > 0 ? exchanged_bytes(plant) / hidden_s : 0;
 }
 
 double sizing_step_s(const struct sizing_plant *plant)
 {
-    const double compute = sizing_compute_s(plant);
+    const double compute = compute_s(plant);
 
     return fmax(compute, compute * (1 - backward_share) + sizing_exchange_s(plant));
 }

@@ -13,7 +13,8 @@ bool verbs_device_is_ethernet(const struct verbs_device *device)
     return device->port.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-void verbs_name_in_turn(const char *list, uint32_t number, char *text)
+/* Name of entry `number` of a list of names, taken in turn: "a+b". text: of IBV_SYSFS_NAME_MAX. */
+static void name_in_turn(const char *list, uint32_t number, char *text)
 {
     uint32_t count = 1;
 
@@ -77,7 +78,7 @@ static int find_device(struct verbs_device *device, const struct verbs_settings 
     int error = ENODEV;
 
     if (settings->device)
-        verbs_name_in_turn(settings->device, local_rank, wanted);
+        name_in_turn(settings->device, local_rank, wanted);
     for (int i = 0; list && list[i] && !device->context; i++)
         if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
             if (!try_device(device, list[i], settings->port))

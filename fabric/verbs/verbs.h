@@ -46,8 +46,6 @@ int verbs_device_register(struct verbs_device *device, void *memory, uint64_t by
                           const char *name, struct ibv_mr **registered);
 void verbs_device_close(struct verbs_device *device);
 bool verbs_device_is_ethernet(const struct verbs_device *device);
-/* Name of entry `number` of a list of names, taken in turn: "a+b". text: of IBV_SYSFS_NAME_MAX. */
-void verbs_name_in_turn(const char *list, uint32_t number, char *text);
 
 /* ---- messages ---- */
 

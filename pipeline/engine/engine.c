@@ -53,7 +53,8 @@ static uint32_t choose_workers(const struct engine *engine)
     return engine->config.ranks ? engine->config.ranks->place.cpus : thread_cpu_count();
 }
 
-struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog)
+/* Return the scope of this job's plans. */
+static struct plan_scope scope_of(const struct job *job, const struct catalog *catalog)
 {
     return (struct plan_scope){
         .catalog = catalog,
@@ -85,7 +86,7 @@ static int count_draws(const struct job *job, struct plan *plan, const struct re
 int engine_draws(const struct job *job, const struct job_plugins *plugins,
                  const struct catalog *catalog, uint64_t *draws)
 {
-    struct plan_scope scope = engine_scope(job, catalog);
+    struct plan_scope scope = scope_of(job, catalog);
     struct plan plan;
 
     scope.memory_bytes = memory_available_bytes();
@@ -100,7 +101,7 @@ int engine_draws(const struct job *job, const struct job_plugins *plugins,
 static int open_plan(struct engine *engine)
 {
     const struct job *job = engine->config.job;
-    struct plan_scope scope = engine_scope(job, engine->config.catalog);
+    struct plan_scope scope = scope_of(job, engine->config.catalog);
 
     scope.memory_bytes = available_bytes(engine) / (job->order.overlap_epochs ? 2 : 1);
     int code = plan_open(&engine->plan, &engine->config.plugins->shuffle, &scope);

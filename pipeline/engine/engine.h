@@ -12,9 +12,6 @@
 
 struct engine;
 
-/* Return the scope of this job's plans. */
-struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
-
 /* The draws of this job's first epoch. */
 int engine_draws(const struct job *job, const struct job_plugins *plugins,
                  const struct catalog *catalog, uint64_t *draws);

@@ -87,6 +87,9 @@ says "rank0.json: is rank 0, as a.json"
     expect 0 "$IOBENCH" $RUN --runs 2 --json twice.json
     expect 1 "$IOBENCH" gather a.json twice.json
     says "twice.json: has 2 runs"
+    expect 0 "$IOBENCH" $RUN --ranks 2 --rank 1 --seed 7 --json seed.json
+    expect 1 "$IOBENCH" gather a.json seed.json
+    says "seed.json: its setting 'seed' is not that of a.json"
     expect 2 "$IOBENCH" $RUN --start-at noon
     says "'noon' is neither UTC"
     expect 2 "$IOBENCH" $RUN --runs 2 --start-at 2026-01-31T12:00:00Z

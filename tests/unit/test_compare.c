@@ -174,6 +174,16 @@ static void turns_make_up_pairs(void **unused)
     assert_int_equal(comparison.turns, 2);
     assert_int_equal(comparison.pairs, 3); /* a session with other turns is not pooled with them */
     assert_near(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
+    assert_false(comparison.is_until);
+    /* Nor does a turn without its pair make one with a turn of the next session. */
+    json_object_set_new(json_object_get(c, "sitting"), "turns", json_integer(2));
+    json_object_set_new(json_object_get(d, "sitting"), "turns", json_integer(2));
+    json_object_set_new(json_object_get(a, "sitting"), "runs_auto", json_true());
+    comparison = compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
+    assert_int_equal(comparison.pairs, 5);
+    assert_near(comparison.figures[0].change_percent,
+                100 * (pow(.9 * .8 * .7 * .9 * .8, 0.2) - 1));
+    assert_true(comparison.is_until);
     json_decref(a);
     json_decref(b);
     json_decref(c);

@@ -456,6 +456,14 @@ static void folders_and_their_sets(void **unused)
     assert_null(index_of("set", NULL));
     assert_non_null(strstr(fail_reason(), "train-00001-of-00003 is missing"));
     folder_write("set/train-00001-of-00003.rec", maker.bytes, maker.used);
+    assert_int_equal(remove(folder_path("set/train-00002-of-00003.rec")), 0);
+    assert_null(index_of("set", NULL));
+    assert_non_null(strstr(fail_reason(), "train-00002-of-00003 is missing"));
+    folder_write("set/train-00002-of-00003.rec", maker.bytes, maker.used);
+    folder_write("set/train-00003-of-00003.rec", maker.bytes, maker.used);
+    assert_null(index_of("set", NULL));
+    assert_non_null(strstr(fail_reason(), "its number is not within its set"));
+    assert_int_equal(remove(folder_path("set/train-00003-of-00003.rec")), 0);
     struct catalog *catalog = index_of("set", NULL);
     assert_non_null(catalog);
     assert_int_equal(catalog->shard_count, 3);

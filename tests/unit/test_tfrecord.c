@@ -516,6 +516,10 @@ static void the_first_failing_shard_is_told(void **unused)
         expect_reason("many/train-00017-of-00040: offset 0: the file ends inside a record");
     }
     folder_write("many/train-00017-of-00040", record, bytes);
+    /* What a download or a tool left beside the shards is none. */
+    folder_write("many/train-00017-of-00040.partial", record, bytes - 1);
+    folder_write("many/train.tfrecord.lst", "x", 1);
+    folder_write("many/.train.tfrecord", "x", 1);
     struct catalog *catalog = index_of("many");
     assert_non_null(catalog);
     assert_int_equal(catalog->record_count, 40);
