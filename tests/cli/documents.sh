@@ -73,6 +73,31 @@ for path in "$SRCDIR"/docs/*.md; do
         die "docs/README.md does not list ${path##*/}"
 done
 [ $count -gt 250 ] || die "only $count commands are found"
+# The defaults of the shuffles in docs/shuffle.md are the program's; of the first option those in brackets.
+defaults() { # NAME: print "OPTION DEFAULT" for each option
+    "$IOBENCH" help "$1" | awk '/^      [a-z]/ { option = $1; sub(/=.*/, "", option) }
+        option && match($0, /\[[^]]*\]$/) { print option, substr($0, RSTART + 1, RLENGTH - 2) }'
+}
+sed -n '/^| shuffle /,/^$/p' "$SRCDIR/docs/shuffle.md" | awk -F'|' '{
+    cell = $2
+    name = cell
+    sub(/^ `/, "", name)
+    sub(/[:`].*/, "", name)
+    if (match(cell, /\([^ ]*\)/)) print name, "first", substr(cell, RSTART + 1, RLENGTH - 2)
+    while (match(cell, /`[a-z]*=[^`]*`/)) {
+        split(substr(cell, RSTART + 1, RLENGTH - 2), pair, "=")
+        print name, pair[1], pair[2]
+        cell = substr(cell, RSTART + RLENGTH)
+    }
+}' >stated
+[ "$(wc -l <stated)" -gt 15 ] || die "few defaults are stated: $(cat stated)"
+while read -r name option default; do
+    if [ "$option" = first ]; then
+        [ "$(defaults "$name" | head -n 1 | cut -d ' ' -f 2)" = "$default" ]
+    else
+        defaults "$name" | grep -qx "$option $default"
+    fi || die "docs/shuffle.md: $name has another $option than $default: $(defaults "$name")"
+done <stated
 commands "$SRCDIR"/README.md "$SRCDIR"/docs/*.md "$SRCDIR"/docs/studies/*.md |
     sed -n 's/^[^|]*|\(study [a-z][^|<]*\|sweep .*\)$/\1/p' | sort -u >dry
 while read -r words; do

@@ -181,8 +181,7 @@ static void turns_make_up_pairs(void **unused)
     json_object_set_new(json_object_get(a, "sitting"), "runs_auto", json_true());
     comparison = compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
     assert_int_equal(comparison.pairs, 5);
-    assert_near(comparison.figures[0].change_percent,
-                100 * (pow(.9 * .8 * .7 * .9 * .8, 0.2) - 1));
+    assert_near(comparison.figures[0].change_percent, 100 * (pow(.9 * .8 * .7 * .9 * .8, 0.2) - 1));
     assert_true(comparison.is_until);
     json_decref(a);
     json_decref(b);

@@ -186,13 +186,61 @@ static void columns_by_name(void **unused)
     refuses(GOLDEN "/mds/columns", "mds:image=none", -ENOTSUP, "no column none");
 }
 
+static int64_t last_label_of(const char *path)
+{
+    int code;
+    struct catalog *catalog = catalog_of(path, "mds", &code);
+    struct plugin_choice choice;
+    uint8_t record[4096];
+    struct store_file *file;
+    struct sample sample;
+
+    assert_int_equal(code, 0);
+    assert_int_equal(plugin_choose("format", format_registry, "mds", &choice), 0);
+    const struct extent *extent = catalog_extent(catalog, catalog->record_count - 1);
+    const struct shard *shard = &catalog->shards[extent->shard];
+    assert_int_equal(store_open(shard->path, STORE_READ, &file), 0);
+    assert_int_equal(store_read_at(file, record, extent->bytes, extent->offset), extent->bytes);
+    store_close(file, false);
+    assert_int_equal(format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample), 0);
+    plugin_release(&choice);
+    catalog_destroy(catalog);
+    return sample.label;
+}
+
+/* Each usual name of the label's column is known; the head of a shard keeps its length. */
+static void usual_names_of_labels(void **unused)
+{
+    static const char *const names[] = {", \"label\"", ", \"class\"", ",\"target\"", ", \"y\"    ",
+                                        ", \"other\""};
+    const int64_t label = last_label_of(GOLDEN "/mds/plain");
+    static const char *const shards[] = {"shard.00000.mds", "shard.00001.mds"};
+
+    (void)unused;
+    assert_true(label >= 0);
+    copy("plain/index.json", "index.json", SIZE_MAX);
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            char *path = file_join(GOLDEN "/mds/plain", shards[k]), *bytes, *name;
+            size_t count;
+            assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
+            name = memmem(bytes, count, names[0], strlen(names[0]));
+            assert_non_null(name);
+            memcpy(name, names[i], strlen(names[0]));
+            folder_write(shards[k], bytes, count);
+            free(bytes);
+            free(path);
+        }
+        assert_int_equal(last_label_of(test_folder), i < 4 ? label : -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zstd_equals_plain),
-        cmocka_unit_test(damaged_shards),
-        cmocka_unit_test(lists_that_lie),
-        cmocka_unit_test(columns_by_name),
+        cmocka_unit_test(zstd_equals_plain),     cmocka_unit_test(damaged_shards),
+        cmocka_unit_test(lists_that_lie),        cmocka_unit_test(columns_by_name),
+        cmocka_unit_test(usual_names_of_labels),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
