@@ -17,9 +17,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { PAGE_ALIGNMENT = 2 << 20, LINE_FLOATS = 16 };
+enum { LINE_FLOATS = 16 };
 
 /* From the OpenMP runtime that oneDNN brings; omp.h belongs to the compiler, and not every compiler
  * has one. */
@@ -80,11 +79,9 @@ static int make_parameters(struct cpu_state *cpu, float **block, float **paramet
     const struct graph *graph = cpu->config.graph;
     uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
 
-    if (posix_memalign((void **)block, LINE_FLOATS * sizeof(float), floats * sizeof(float))) {
-        *block = NULL;
-        return fail(ENOMEM, "out of memory: %llu parameters",
-                    (unsigned long long)graph->parameter_floats);
-    }
+    *block = memory_pages(floats * sizeof(float));
+    if (!*block)
+        return -ENOMEM;
     *parameters = *block + best_shift(graph);
     return clear(&cpu->config, *block, floats * sizeof(float));
 }
@@ -168,12 +165,10 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
         return 0;
     free(cpu->arena);
     cpu->arena_bytes = 0;
-    if (posix_memalign(&cpu->arena, PAGE_ALIGNMENT, bytes)) {
-        cpu->arena = NULL;
+    cpu->arena = memory_pages(bytes);
+    if (!cpu->arena)
         return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
                     (unsigned long long)bytes, cpu->config.batch_size);
-    }
-    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* for speed only */
     cpu->arena_bytes = bytes;
     for (struct cpu_program *program = cpu->programs; program; program = program->next)
         program->bound = NULL;
