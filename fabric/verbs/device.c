@@ -141,9 +141,9 @@ int verbs_device_open(struct verbs_device *device, const struct verbs_settings *
 int verbs_device_register(struct verbs_device *device, void *memory, uint64_t bytes,
                           const char *name, struct ibv_mr **registered)
 {
-    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+    enum { ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE };
 
-    *registered = ibv_reg_mr(device->domain, memory, bytes, access);
+    *registered = ibv_reg_mr(device->domain, memory, bytes, ACCESS);
     return *registered
                ? 0
                : fail(errno,
