@@ -68,10 +68,7 @@ int account_check_clock(const struct account *account)
                 (double)other_ns * 1e-9);
 }
 
-/* In a steady state samples are taken as fast as they are read, so the amount in memory neither
- * grows nor shrinks. The first quarter of the reads, which fills memory and may spend a device's
- * burst credit, is left out: the rest is the sustained rate. */
-static void add_reads(struct account *account, const struct loader_figures *loader)
+void account_reads(struct account *account, const struct loader_figures *loader)
 {
     struct result_epoch *epoch = account->epoch;
     enum { BATCHES_LEAST = 20 };
@@ -110,7 +107,7 @@ void account_end(struct account *account)
             epoch->read_samples = epoch->samples + loader.spare;
             epoch->read_ns = loader.read_end_ns - loader.read_start_ns;
         }
-        add_reads(account, &loader);
+        account_reads(account, &loader);
         if (loader.read_end_ns)
             recorder_mark(account->recorder, "drain", epoch->epoch, loader.read_end_ns);
     }

@@ -70,5 +70,9 @@ void account_stop(struct account *account);
 int account_check_clock(const struct account *account);
 /* Wait until the reads have ended, and add figures known only then. */
 void account_end(struct account *account);
+/* Its part for the steady state, in which samples are taken as fast as they are read, so the amount
+ * in memory neither grows nor shrinks. The first quarter of the reads, which fills memory and may
+ * spend a device's burst credit, is left out: the rest is the sustained rate. */
+void account_reads(struct account *account, const struct loader_figures *loader);
 
 #endif

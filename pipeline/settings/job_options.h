@@ -13,6 +13,9 @@
 
 #include <stddef.h>
 
+/* With less, the kernel would kill the program before its needs can be compared with the limit. */
+enum { MEMORY_LIMIT_LEAST = 8 << 20 };
+
 /* One or two rows each. */
 /* clang-format off */
 #define JOB_FIELD(at, field) .offset = (at) + offsetof(struct job, field)
@@ -142,7 +145,7 @@
 #define JOB_COLD_ROWS(at) \
     JOB_DROP_ROW((at) + offsetof(struct job, cold), "no"), \
     {"memory-limit", 0, OPTION_SIZE, JOB_FIELD(at, cold.memory_limit_bytes), .fallback = "none", \
-     .zero = "none", .reach = OPTION_MAKES_GROUPS, \
+     .zero = "none", .minimum = MEMORY_LIMIT_LEAST, .reach = OPTION_MAKES_GROUPS, \
      .summary = "limit memory plus page cache, so that every epoch reads a small set from " \
                 "storage again, like a large one (control groups: as root, or in a delegated " \
                 "group)"}, \

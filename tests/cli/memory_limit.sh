@@ -68,6 +68,9 @@ grep -q '"memory_limit_bytes": 67108864' out.json || die "the limit is not in th
 expect 1 "$IOBENCH" --data set --format files --memory-limit 16m --memory 64m --runs 1
 says "--memory-limit 16.00 MiB" "records in flight"
 
+expect 2 "$IOBENCH" --data set --format files --memory-limit 1m
+says "--memory-limit: 1048576 is less than 8388608"
+
 # Without permission to create a group: an error.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$T"

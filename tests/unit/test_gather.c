@@ -340,6 +340,15 @@ static void the_straggler_is_the_longest_at_work(void **unused)
     assert_true(found.samples_per_s.minimum == 1 && found.samples_per_s.median == 2 &&
                 found.samples_per_s.maximum == 4);
     assert_true(found.barrier_s.minimum == 1 && found.barrier_s.maximum == 4);
+    /* Its exchange is longest, too, but in that a rank waits for others. */
+    for (uint64_t i = 0; i < 4; i++)
+        ranks[i].total = (struct result_epoch){.samples = 10,
+                                               .wall_ns = i == 1 ? S(20) : S(10),
+                                               .exchange_ns = i == 1 ? S(8) : S(1),
+                                               .compute_ns = i == 1 ? S(5) : S(2)};
+    assert_int_equal(result_compare(ranks, 4, &found), 0);
+    assert_int_equal(found.straggler, 1);
+    assert_int_equal(found.behind_phase, RESULT_PHASE_COMPUTE);
 }
 
 int main(void)

@@ -213,6 +213,37 @@ static void idle_time_is_waited_time(void **unused)
     expect_waited(&meter, 1250);
 }
 
+/* 1,000 samples in these batches, read in 4 us; so many were taken when a quarter of them was, and
+ * then. */
+static uint64_t steady_samples(uint64_t batches, uint64_t taken_first, uint64_t taken)
+{
+    const struct loader_figures loader = {.head_ns = 900, .quarter_ns = 1000, .read_end_ns = 4000};
+    struct result_epoch epoch = {.samples = 1000, .batches = batches};
+    struct account account = {.epoch = &epoch};
+
+    pace_add(&account.taken, 0, 0);
+    pace_add(&account.taken, 1000, taken_first);
+    pace_add(&account.taken, 4000, taken);
+    account_reads(&account, &loader);
+    assert_int_equal(epoch.read_head_ns, 900);
+    assert_int_equal(epoch.read_rest_ns, 3000);
+    assert_int_equal(epoch.steady_ns, epoch.steady_samples ? 3000 : 0);
+    return epoch.steady_samples;
+}
+
+/* Memory that fills or empties while it is measured is no steady state, nor is a handful of
+ * batches. */
+static void a_steady_state_is_as_long_as_its_batches(void **unused)
+{
+    (void)unused;
+    assert_int_equal(steady_samples(20, 250, 1000), 750);
+    assert_int_equal(steady_samples(20, 240, 920), 750);
+    assert_int_equal(steady_samples(20, 240, 910), 0);
+    assert_int_equal(steady_samples(20, 100, 920), 750);
+    assert_int_equal(steady_samples(20, 100, 930), 0);
+    assert_int_equal(steady_samples(19, 250, 1000), 0);
+}
+
 /* A timeline shows no moment twice: what a trainer takes for a part of its step was no wait. */
 static void what_is_in_a_step_is_no_wait(void **unused)
 {
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_job_with_its_own_trainer_add_up),
         cmocka_unit_test(records_that_are_not_drawn_are_counted),
         cmocka_unit_test(idle_time_is_waited_time),
+        cmocka_unit_test(a_steady_state_is_as_long_as_its_batches),
         cmocka_unit_test(what_is_in_a_step_is_no_wait),
         cmocka_unit_test(the_first_step_ends_when_it_is_computed),
         cmocka_unit_test(batches_after_the_first_have_their_own_time),
