@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # decode/baseline on other CPUs, compiled by Debian's cross compilers and run by qemu's user mode: on
 # AArch64 the NEON kernels equal plain C; there and on a big-endian CPU the pixels of all images are
-# those that this machine decodes. Other code for x86 compiles there, too.
+# those that this machine decodes.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/cli.sh"
 
@@ -19,15 +19,6 @@ built() { # PROGRAM COMPILER...
 sums() { # RUN...
     "$@" "$SRCDIR"/tests/fuzz/corpus/baseline/* "$SRCDIR"/tests/fixtures/images/*.jpg
 }
-
-# Other code for x86 is behind guards.
-if command -v aarch64-linux-gnu-gcc >/dev/null; then
-    for file in $(cd "$SRCDIR" && grep -lE 'immintrin|__asm__|_mm[0-9]*_' ./*/*.c); do
-        expect 0 aarch64-linux-gnu-gcc -std=gnu11 -fsyntax-only -include "$CONFIG" -I"$SRCDIR" "$SRCDIR/$file"
-        guarded="${guarded-} $file"
-    done
-    echo "also compiles:${guarded-}"
-fi
 
 tried=0
 for cpu in "aarch64 1" "s390x 0"; do

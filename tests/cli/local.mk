@@ -53,8 +53,8 @@ CLI_TESTS = \
 	tests/cli/claims.sh tests/cli/width.sh tests/cli/window.sh \
 	tests/cli/workload.sh
 CLI_TESTS += tests/cli/inherited.sh
-# These compile a library by other compilers and flags than this build's: in .ci/run once.
-CROSS_TESTS = tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
+# These compile sources by other compilers and flags than this build's: in .ci/run once.
+CROSS_TESTS = tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 CLI_TESTS += tests/cli/escapes.sh
 CLI_TESTS += tests/cli/report.sh tests/cli/report_browser.sh
 CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
@@ -68,7 +68,7 @@ tests_cli_signal_at_so_CFLAGS = $(WARNINGS) -fPIC
 tests_cli_signal_at_so_LDFLAGS = -shared
 endif
 TESTS += $(CROSS_TESTS) $(CLI_TESTS)
-EXTRA_DIST += tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
+EXTRA_DIST += tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
 	tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \

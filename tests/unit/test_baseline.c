@@ -376,6 +376,14 @@ static void mutate(struct made *made)
     }
 }
 
+/* Sums beyond 16 bits, which damage brings, are those of libjpeg-turbo's code for x86, as
+ * everywhere here; its code for other CPUs has others. */
+#ifdef __x86_64__
+static const bool damage_has_one_result = true;
+#else
+static const bool damage_has_one_result = false;
+#endif
+
 /* Levels from plain C to the best of this machine take turns. */
 static void run(bool mutates)
 {
@@ -405,7 +413,8 @@ static void run(bool mutates)
             if (code)
                 continue;
             assert_true(judge_decode(&judge, &made, eighths, region.y + region.height));
-            assert_same_pixels(&judge, &region, pixels);
+            if (!mutates || damage_has_one_result)
+                assert_same_pixels(&judge, &region, pixels);
         }
         free(made.bytes);
     }
