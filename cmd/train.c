@@ -4,6 +4,7 @@
  */
 #include "pipeline/jobs/train.h"
 #include "pipeline/jobs/session.h"
+#include "pipeline/settings/alike.h"
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -272,6 +273,8 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
             NULL);
         is_usage = code < 0;
     }
+    if (code == 0)
+        code = options_check_alike(train_options, invocation->settings, &ranks);
     if (code == 0)
         code = learn(invocation, job);
     if (is_usage)

@@ -4,10 +4,12 @@
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/gradients.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/random.h"
 #include "base/thread.h"
 #include "base/workers.h"
 #include "trainer/weights.h"
@@ -525,6 +527,11 @@ int training_save(struct training *training, const char *path,
     return code;
 }
 
+static uint64_t hash_weights(const float *floats, uint64_t count, uint64_t place)
+{
+    return random_hash(place, crc32c(0, floats, count * sizeof *floats), count) | 1;
+}
+
 /* Training could resume with another batch size or seed, but not as if uninterrupted. */
 static int check_same_course(const struct checkpoint *wanted, const struct checkpoint *found,
                              const char *path)
@@ -549,6 +556,9 @@ int training_load(struct training *training, const char *path, struct training_p
         code = check_same_course(&wanted, &found, path);
     if (code == 0)
         code = pass_weights(training, floats, false);
+    if (code == 0)
+        training->loaded = hash_weights(floats, checkpoint_floats(&wanted),
+                                        random_hash(found.epoch, found.step, 0));
     free(floats);
     if (code)
         return code;
@@ -580,6 +590,9 @@ int training_import(struct training *training, const char *path)
 
     if (code == 0)
         code = backend_load(&training->backend, parameters, NULL, statistics);
+    if (code == 0)
+        training->loaded = hash_weights(
+            parameters, training->graph->parameter_floats + training->graph->statistic_floats, 0);
     free(parameters);
     return code;
 }

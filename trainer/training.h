@@ -53,6 +53,7 @@ struct training {
     uint64_t given;           /* updates whose batches were all passed; those beyond `step` fly */
     uint32_t begun;           /* batches passed for the next one */
     double rate_before;
+    uint64_t loaded;  /* a hash of what was loaded or imported; 0: nothing */
     char notice[512]; /* of backend and exchange */
 };
 

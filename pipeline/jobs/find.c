@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/jobs/find.h"
 
-#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "dataset/hints_file.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
+#include "pipeline/settings/alike.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 
@@ -56,46 +56,6 @@ static int search(void *context)
     skipping.fault = note_fault;
     skipping.fault_context = search->result;
     return format_catalog(format, job->read.data, false, &skipping, search->catalog);
-}
-
-/* Options that may differ between ranks: paths and resources. */
-static bool may_differ(const char *option)
-{
-    static const char *const names[] = {"data",       "json",       "csv",    "series",
-                                        "label",      "ranks",      "rank",   "decode-threads",
-                                        "memory",     "limit-rate", "reader", "io-timeout",
-                                        "io-threads", "iodepth",    NULL};
-    const char *const *name = names;
-
-    while (*name && strcmp(*name, option) != 0)
-        name++;
-    return *name != NULL;
-}
-
-enum { OPTIONS_MAX = 128 };
-
-/* With a different seed one rank would repeat some samples and omit others. */
-static int check_options(const struct job *job, struct ranks *ranks)
-{
-    uint32_t mine[OPTIONS_MAX] = {0}, count = 0;
-    uint32_t *all = memory_array(ranks->place.ranks, sizeof mine);
-    char text[4096];
-
-    for (const struct option_spec *row = job_options; row->name && count < OPTIONS_MAX; row++) {
-        option_text(row, job, text, sizeof text);
-        mine[count++] = may_differ(row->name) ? 0 : crc32c(0, text, strlen(text));
-    }
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, mine, sizeof mine, all);
-    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks * OPTIONS_MAX; i++)
-        if (all[i] != all[i % OPTIONS_MAX])
-            code = fail(EINVAL,
-                        "--%s of rank %u differs from rank 0's: all ranks of a job need the same "
-                        "options",
-                        job_options[i % OPTIONS_MAX].name, i / OPTIONS_MAX);
-    free(all);
-    return code;
 }
 
 /* Check that all ranks found the same data set. */
@@ -162,7 +122,7 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         .job = job, .scan = scan, .plugins = plugins, .catalog = catalog, .result = result};
 
     store_set_timeout(job->read.io_timeout_ns);
-    int code = ranks->place.ranks > 1 ? check_options(job, ranks) : 0;
+    int code = options_check_alike(job_options, job, ranks);
     if (code == 0)
         code = ranks_in_turn(ranks, search, &mine);
     if (code == 0)

@@ -347,6 +347,29 @@ static int resume(struct training_run *training)
     return 0;
 }
 
+/* Collective: every rank reads the file, on its node: an older checkpoint in a folder of that name
+ * there would be trained with the others' gradients. */
+static int check_loaded(const struct training_run *training)
+{
+    struct ranks *ranks = training->job->ranks;
+    const uint64_t mine = training->network.loaded;
+    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 1; code == 0 && i < ranks->place.ranks; i++)
+        if (all[i] != all[0])
+            code = fail(EINVAL,
+                        "%s: rank %u on %s found other weights there than rank 0 on %s: all need "
+                        "the same file",
+                        training->job->resume ? training->checkpoint_path
+                                              : training->job->initial_weights,
+                        i, ranks->peers[i].host, ranks->peers[0].host);
+    free(all);
+    return code;
+}
+
 static int open_inputs(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -429,6 +452,8 @@ static int prepare(struct training_run *training)
         code = session_meet(session, import_weights(training));
     if (code == 0)
         code = session_meet(session, resume(training));
+    if (code == 0 && (training->job->resume || training->job->initial_weights))
+        code = check_loaded(training);
     return code ? code : session_meet(session, open_inputs(training));
 }
 

@@ -51,5 +51,25 @@ END
     "$IOBENCH" $LENET --epochs 1 --checkpoint killed --resume >log 2>&1 &&
         die "a checkpoint of three ranks went on as one"
     grep -q "24 samples per update over all ranks" log || die "the checkpoint is not good: $(cat log)"
+
+    # Ranks that were not started alike, or that start from other weights, would learn different networks or wait for
+    # each other for ever.
+    # shellcheck disable=SC2016 # the shell of each rank expands it
+    for option in lr accumulate eval-every; do
+        expect 1 mpi 2 sh -c 'option=$1; shift; [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --$option 2; exec "$@"' \
+            sh $option "$IOBENCH" $LENET --lr 1 --eval-data set
+        says "iobench train: --$option of rank 1 differs from rank 0's"
+    done
+    for rank in 0 1; do
+        mkdir at$rank
+        (cd at$rank && "$IOBENCH" $LENET --data ../set --batch-size 16 --lr 0.00$((rank + 1)) --checkpoint kept \
+            --export weights.safetensors) >log 2>&1 || die "no checkpoint: $(cat log)"
+    done
+    # shellcheck disable=SC2016 # likewise
+    for from in "--checkpoint kept --resume" "--init weights.safetensors"; do
+        expect 1 mpi 2 sh -c 'cd "at${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh \
+            "$IOBENCH" $LENET --data ../set --lr 0.001 --epochs 2 $from
+        says ": rank 1 on $(uname -n) found other weights there than rank 0 on $(uname -n)"
+    done
 }
-echo "1 to 4 ranks agree; a killed one ended its job"
+echo "1 to 4 ranks agree; a killed one ended its job; others than alike do not start"
