@@ -20,12 +20,12 @@ void resumed_describe(const struct train_job *job, const struct train_result *re
              "backend %s\nprecision %s\nranks %u\nbatch-size %" PRIu64 "\naccumulate %u\n"
              "epochs %" PRIu64 "\nrecipe %s\nlr %.12g\nmomentum %.12g\nweight-decay %.12g\n"
              "label-smoothing %.12g\nwarmup-steps %" PRIu64 "\nclip-norm %.12g\n"
-             "partition %s\nshuffle %.200s\ndecode %.300s\n",
+             "partition %s\ndataset.identity %016" PRIx64 "\nshuffle %.200s\ndecode %.300s\n",
              result->backend, result->precision, job->ranks->place.ranks, job->job.batch_size,
              result->accumulate, job->job.epochs, recipe->kind == BACKEND_LARS ? "lars" : "sgd",
              recipe->rate, recipe->momentum, recipe->weight_decay, recipe->label_smoothing,
              recipe->warmup_steps, recipe->clip_norm, plan_partition_names[order->partition],
-             result->result.shuffle, decoder);
+             result->result.data_identity, result->result.shuffle, decoder);
 }
 
 /* Find the line of this option. Returns its value and its length, or NULL. */

@@ -78,7 +78,9 @@ double result_epoch_au_percent(const struct result_epoch *epoch)
 
 double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
 {
-    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns)
+    /* Of several ranks with one step each, there are several batches, and yet no second step. */
+    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns ||
+        epoch->compute_ns <= epoch->first_compute_ns)
         return NAN;
     return 100.0 * (double)(epoch->compute_ns - epoch->first_compute_ns) /
            (double)(epoch->wall_ns - epoch->first_step_ns);

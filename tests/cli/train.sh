@@ -200,6 +200,11 @@ for setting in "lr 0.003, was 0.001" "momentum 0.5, was 0.875" "clip-norm 7, was
 done
 [ "$(grep -c '"text": "resumed with another setting' differs.json)" = 6 ] || die "other settings differ: $(grep resumed differs.json)"
 
+# So does one of another data set with as many samples.
+cp -r set copy
+expect 0 train --data copy --epochs 5 --checkpoint whole --resume
+says "resumed with another setting: dataset.identity "
+
 # BF16 keeps its weights in FP32: either precision continues from the checkpoint of the other.
 if built_with DNNL && grep -q avx512_bf16 /proc/cpuinfo; then
     expect 0 train --epochs 1 --backend cpu:precision=bf16 --checkpoint two

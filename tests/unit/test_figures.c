@@ -35,6 +35,9 @@ static void accelerator_utilisation(void **unused)
     assert_near(result_epoch_mlperf_au_percent(&epoch), 93.3333333333333333); /* 7 / 7.5 */
     epoch.batches = 1;
     assert_true(isnan(result_epoch_mlperf_au_percent(&epoch)));
+    epoch.batches = 2; /* of two ranks: none has a second step */
+    epoch.compute_ns = epoch.first_compute_ns;
+    assert_true(isnan(result_epoch_mlperf_au_percent(&epoch)));
     epoch.compute_ns = 0;
     assert_true(result_epoch_au_percent(&epoch) == 0);
 }
