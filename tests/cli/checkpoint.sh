@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # iobench checkpoint: written data is read back, cold and verified; after any failure complete
 # checkpoints stay readable and foreign files are untouched.
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 left() { # FOLDER: its names

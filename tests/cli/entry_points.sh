@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # run and train --entry-points: the first epoch makes the file that verify --entry-points makes, tells what that took, and
 # changes no pixel; files that are better, and other data, are left alone.
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 poke() { # FILE OFFSET BYTES

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A data set on a loop device: its backing file must be cold, too.
 CACHECTL=$PWD/cachectl/cachectl
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"

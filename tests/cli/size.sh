@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # iobench size --simulate: pages, tables, JSON, user profiles; and an acceptance test that passes or
 # fails by its figure.
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 "$IOBENCH" size --simulate --draws 20 --gpus 64 >page || die "no page"
