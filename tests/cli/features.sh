@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each command of docs/features.md is valid, and the short ones run; IOBENCH_LONG=1 runs those of one
 # process, on a small set. A row that needs a GPU says so where there is none.
-# shellcheck disable=SC2034 # for cli.sh
+# shellcheck disable=SC2034,SC2154 # out is that of cli.sh
 ON_DISK=yes
-# shellcheck disable=SC2154 # out is that of cli.sh
 . "$(dirname "$0")/cli.sh"
 command -v jq >/dev/null || skip "jq is not installed"
 

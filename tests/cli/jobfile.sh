@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Job files: sections, global options, errors with file and line.
-# shellcheck disable=SC2034 # for cli.sh
-ON_DISK=yes
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+ON_DISK=yes
 . "$(dirname "$0")/streams.sh"
 make_set recordio 40
 
