@@ -331,6 +331,7 @@ static void put_device(json_t *object, const struct result_bytes *device)
         json_put_text(object, "device_read_method", device->method);
     } else {
         put_null(object, "device_read_bytes", device->reason);
+        put_null(object, "device_read_method", device->reason);
     }
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A compromised parser reaches only data, outputs and caches; and commands that use them still
 # work, however the paths are named.
-# shellcheck disable=SC2154 # out is set by cli.sh
+# shellcheck disable=SC2034,SC2154 # out is set by cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 mkdir -m 700 house out probe

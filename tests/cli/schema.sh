@@ -15,6 +15,12 @@ try 0 size --gpus 8 --gpu h200 --simulate --json=size.json
 try 0 sweep "$@" --iodepth 1,2 --runs 1 -o cells --json sweep.json
 try 0 infer --data recordio --memory 8MiB --network lenet --size 32 --classes 1000 --backend reference -B 16 --json infer.json
 try 0 train "$@" --decode jpeg --network lenet --size 32 --classes 1000 --backend reference --epochs 1 -B 16 --json train.json
+# Of a set in memory, nothing leaves storage.
+if memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null); then
+    CLEANUP="rm -rf $memory"
+    cp -r recordio "$memory"
+    try 0 run --data "$memory/recordio" --decode none --memory 8MiB --runs 1 --json memory.json
+fi
 
 cat >check.py <<'END_OF_CHECK'
 import copy, glob, json, sys, warnings

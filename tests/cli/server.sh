@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Conditions for cold: a server's cache only if the server verifies it, direct reads that bypass a
 # warm page cache, and eviction file by file, which leaves dentries and inodes.
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 if [ "$(id -u)" != 0 ] || [ ! -w /proc/sys/vm/drop_caches ]; then

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Studies: every file is valid, one runs from end to end and resumes, and one that cannot run
 # reports why. With IOBENCH_LONG=1 all of them run.
-# shellcheck disable=SC2154 # out is that of cli.sh
+# shellcheck disable=SC2034,SC2154 # out is that of cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 command -v jq >/dev/null || skip "jq is not installed"
 

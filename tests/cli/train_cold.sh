@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # train reads data like 'iobench run': the same options, cache verification and report, including
 # unverified parts.
+# shellcheck disable=SC2034 # for cli.sh
+ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 # ---- one set of options: those that train lacks exist in another form or do not apply ----
