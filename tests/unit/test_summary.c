@@ -3,10 +3,12 @@
 #include "tests/unit/unit.h"
 
 #include "base/option.h"
+#include "report/ranks.h"
 #include "report/summary.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define assert_near(value, wanted) \
@@ -214,6 +216,26 @@ static void doubts_have_their_limits(void **unused)
     assert_true(is_told(&terms, "the runs differ by 12%"));
 }
 
+/* A rank that is a little slower than the others is the slowest, not a straggler. */
+static void some_rank_is_always_slowest(void **unused)
+{
+    struct result_comparison found = {.ranks = 2, .nodes = 1, .straggler_host = "a"};
+    char *text;
+    size_t bytes;
+
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        FILE *stream = open_memstream(&text, &bytes);
+        found.behind_percent = i ? 5.1 : 4.9;
+        report_ranks_text(stream, &found);
+        fclose(stream);
+        assert_non_null(strstr(text, i ? "  Straggler rank 0 on a: 5.1% slower"
+                                       : "  Slowest   rank 0 on a: 4.9% slower"));
+        assert_true((strstr(text, "mostly in") != NULL) == (i == 1));
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +243,7 @@ int main(void)
         cmocka_unit_test(the_later_epochs_of_a_run_are_one_value),
         cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(doubts_have_their_limits),
+        cmocka_unit_test(some_rank_is_always_slowest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
