@@ -200,9 +200,9 @@ static void print_training(const struct checkpoint_asked *asked,
     if (!asked->job->step_ns || !writes->count)
         return;
     printf(
-        "  Training %llu steps of %s: lost %s to %llu checkpoints, %s each, %.1f%% of the time\n",
+        "  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the time\n",
         (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
-        seconds(lost_all, lost), (unsigned long long)writes->count,
+        seconds(lost_all, lost), (unsigned long long)writes->count, writes->count == 1 ? "" : "s",
         seconds(lost_all / (double)writes->count, each),
         100 * lost_all / ((double)result->loop_ns * 1e-9));
 }
