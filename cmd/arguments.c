@@ -58,8 +58,17 @@ static const char *bare_value(const struct option_spec *row)
     return row->type == OPTION_FLAG ? "yes" : row->implied;
 }
 
+static const char empty_name[] = "an empty name; is a variable of the shell unset?";
+
+static bool names_file(const struct option_spec *row)
+{
+    return row->type == OPTION_TEXT && row->reach >= OPTION_READS && row->reach <= OPTION_MAKES_SET;
+}
+
 static int set(struct option_match found, const char *value, const char *as_given)
 {
+    if (!*value && names_file(found.row))
+        return fail(EINVAL, "%s: %s", as_given, empty_name);
     if (found.scope->take)
         return found.scope->take(found.scope->settings, found.row, value, as_given);
     return option_set(found.scope->table, found.scope->settings, found.row->name, value, as_given);
@@ -137,6 +146,8 @@ int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
             code = parse_long(scopes, argc, argv, &i);
         else if (argv[i][0] == '-' && argv[i][1])
             code = parse_letters(scopes, argc, argv, &i);
+        else if (!argv[i][0])
+            code = fail(EINVAL, "operand %d: %s", arguments->count + 1, empty_name);
         else
             arguments->operands[arguments->count++] = argv[i];
     }

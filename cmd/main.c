@@ -150,7 +150,8 @@ int main(int argc, char **argv)
     }
     if (command)
         status = call(command, true, argc - 2, argv + 2);
-    else if (argc > 1 && argv[1][0] != '-' && !file_exists(argv[1]) && !strpbrk(argv[1], "./"))
+    else if (argc > 1 && argv[1][0] && argv[1][0] != '-' && !file_exists(argv[1]) &&
+             !strpbrk(argv[1], "./"))
         status = complain_of_command(argv[1]);
     else
         status = call(command_registry[0], false, argc - 1, argv + 1);

@@ -47,6 +47,13 @@ each "$data|$reads|$files"
 path=s3://bucket/set said="no client for this kind of storage"
 each "$data|$reads"
 
+# A variable of the shell that is not set.
+for command in "" verify inspect show compare report size checkpoint monitor "run --data" "run --json" "shuffle --data" "sweep --csv" "pack set"; do
+    # shellcheck disable=SC2086 # words
+    try 2 $command ""
+    err "an empty name; is a variable of the shell unset?"
+done
+
 code=1
 for path in empty zero text; do
     case $path in
