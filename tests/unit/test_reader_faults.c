@@ -74,18 +74,20 @@ static void a_file_changed_since_the_index_is_refused(void **unused)
 
 static void a_file_cut_short_while_open(void **unused)
 {
+    /* Past the end and in its page: there a map has zeros. */
+    static const uint32_t lengths[] = {80000, 1000};
     char *path = set_path(0);
     struct run run;
 
     (void)unused;
-    for (size_t i = 0; i < READERS; i++) {
-        if (!open_or_skip(&run, i, 2))
+    for (size_t i = 0; i < READERS * 2; i++) {
+        if (!open_or_skip(&run, i / 2, 2))
             continue;
         struct read_request *request = run_request(&run, 0, 0, 0, 5000);
         assert_true(run_read(&run, request) >= 5000);
         reader_release(&run.reader, request);
         assert_int_equal(truncate(path, 600001), 0);
-        request = run_request(&run, 0, 0, 600000, 5000);
+        request = run_request(&run, 0, 0, 600000, lengths[i % 2]);
         expect_change(run_read(&run, request));
         assert_non_null(strstr(fail_reason(), "600001"));
         assert_int_equal(run.reader.figures.errors, 1);
