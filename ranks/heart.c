@@ -21,6 +21,7 @@ struct ranks_heart {
     pthread_mutex_t lock;
     pthread_cond_t stops;
     bool is_stopped;
+    uint32_t users; /* jobs that take turns */
 };
 
 static bool wait_for_beat(struct ranks_heart *heart, uint64_t until_ns)
@@ -53,9 +54,14 @@ int ranks_heart_start(struct ranks *ranks)
 {
     if (ranks->place.ranks == 1 || !ranks->ops->is_shared || !ranks->ops->is_shared(ranks->state))
         return 0;
+    if (ranks->heart) {
+        ranks->heart->users++;
+        return 0;
+    }
     struct ranks_heart *heart = memory_zeroed(sizeof *heart);
     if (!heart)
         return -ENOMEM;
+    heart->users = 1;
     heart->ranks = ranks;
     heart->vouched = pthread_self();
     pthread_mutex_init(&heart->lock, NULL);
@@ -68,7 +74,7 @@ void ranks_heart_stop(struct ranks *ranks)
 {
     struct ranks_heart *heart = ranks->heart;
 
-    if (!heart)
+    if (!heart || --heart->users)
         return;
     pthread_mutex_lock(&heart->lock);
     heart->is_stopped = true;

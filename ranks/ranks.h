@@ -131,7 +131,8 @@ void ranks_call_off(struct ranks *ranks);
 bool ranks_called_off(struct ranks *ranks);
 /* From now on another thread sends heartbeats while the calling one, the main thread, uses its CPU
  * without asking: a long step is not a stuck rank. Nothing without peers, or where MPI admits no
- * second thread. Returns 0 or a negative errno; stop it in either case. */
+ * second thread. Started again, it beats until it is stopped as often. Returns 0 or a negative
+ * errno; stop it in either case. */
 int ranks_heart_start(struct ranks *ranks);
 void ranks_heart_stop(struct ranks *ranks);
 /* Let others have the CPU while waiting for another rank: at first it yields, as ranks arrive

@@ -53,6 +53,7 @@ int session_open(struct session *session, int code)
     result->nodes = session->ranks->place.nodes;
     if (code == 0)
         code = session_enter_limit(session);
+    session->beats = code == 0;
     if (code == 0)
         code = ranks_heart_start(session->ranks);
     code = ranks_meet(session->ranks, code, NULL);
@@ -79,7 +80,8 @@ int session_watch(struct session *session, const struct catalog *catalog,
 void session_close(struct session *session, int code)
 {
     session->result->timeline = recorder_finish(session->recorder, code);
-    ranks_heart_stop(session->ranks);
+    if (session->beats)
+        ranks_heart_stop(session->ranks);
     session->ranks->silence_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
     memory_limit_leave(&session->limit);

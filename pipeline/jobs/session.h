@@ -20,6 +20,7 @@ struct session {
     struct memory_limit limit;
     struct recorder *recorder; /* NULL: no telemetry; the job runs without it */
     struct witness *witness;   /* NULL before session_watch() */
+    bool beats;                /* the ranks' heart was started */
 };
 
 /* Enter the memory limit, then start telemetry inside it; a dry run does neither. Collective; code:

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "ranks/ranks.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,6 +37,35 @@ static int work(const char *what)
     return 0;
 }
 
+/* Return how many hearts beat in this process. */
+static int count_hearts(void)
+{
+    char name[64], word[32];
+    int hearts = 0;
+    DIR *folder = opendir("/proc/self/task");
+
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(name, sizeof name, "/proc/self/task/%.20s/comm", entry->d_name);
+        FILE *file = fopen(name, "r");
+        hearts += file && fgets(word, sizeof word, file) && strcmp(word, "heart\n") == 0;
+        if (file)
+            fclose(file);
+    }
+    closedir(folder);
+    return hearts;
+}
+
+/* Two jobs that take turns have one heart, until both have ended. */
+static bool is_shared(struct ranks *ranks)
+{
+    bool good = ranks_heart_start(ranks) == 0;
+
+    ranks_heart_stop(ranks);
+    good = good && count_hearts() == 1;
+    ranks_heart_stop(ranks);
+    return good && count_hearts() == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct ranks ranks;
@@ -59,7 +89,10 @@ int main(int argc, char **argv)
     }
     code = ranks_meet(&ranks, code, NULL);
     fprintf(stderr, "rank %u: %s\n", rank, code ? fail_reason() : "all came");
-    ranks_heart_stop(&ranks);
+    if (!is_shared(&ranks)) {
+        fprintf(stderr, "rank %u: not one heart, or one that beats on\n", rank);
+        code = -EPROTO;
+    }
     ranks_leave(&ranks, code != 0);
     return code != 0;
 }
