@@ -161,6 +161,8 @@ int synthetic_prepare(struct job *job)
     char *path = folder ? set_path(folder, format) : NULL;
     int code = path ? folder_make_path(folder) : -EINVAL;
 
+    if (path && code)
+        fail(code, "%s; use --data, or set XDG_CACHE_HOME to a folder of yours", fail_reason());
     if (code == 0 && !is_there(path)) {
         if (job->dry_run)
             code = fail(ENOENT, "without --data a synthetic set would be generated in %s", path);

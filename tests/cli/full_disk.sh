@@ -112,6 +112,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         # shellcheck disable=SC2086
         expect 2 $as "$IOBENCH" verify other "--json=$T/kept.json"
         says "$T: cannot make a file in this folder: Permission denied"
+        # shellcheck disable=SC2086
+        expect 1 env XDG_CACHE_HOME="$T/closed/cache" $as "$IOBENCH" run --runs 1
+        says "closed/cache: cannot make the folder: Permission denied; use --data, or set XDG_CACHE_HOME"
     fi
 fi
 exit 0
