@@ -2,9 +2,9 @@
  *
  * WebDataset shards: tar archives in which adjacent files with the same key form a sample. The key
  * is the path up to the first dot of its last component; the rest is the extension. A record
- * extends from the first header of a sample to the last byte of its last file. The extension .jpg,
- * .jpeg or .png is the image, else the first that ends so (.left.jpg); .cls is the class, else a
- * number in .json. Files without an extension or named like __this__ belong to no sample
+ * extends from the first header of a sample to the last byte of its last file. An extension of
+ * formats/image_names.h is the image, else the first that ends so (.left.jpg); .cls is the class,
+ * else a number in .json. Files without an extension or named like __this__ belong to no sample
  * (webdataset, tariterators.py). */
 #include "formats/plugins.h"
 
