@@ -3,7 +3,7 @@
 EXTRA_DIST += .dockerignore packaging/Containerfile packaging/chroot.sh packaging/kubernetes/job.yaml packaging/kubernetes/mpijob.yaml \
 	packaging/slurm/by-hand.sbatch packaging/slurm/one-job.sbatch
 # Packages. Debian: dpkg-buildpackage -b.
-EXTRA_DIST += packaging/rpm/iobench.spec packaging/spack/package.py packaging/sbom.py packaging/html.sh packaging/bare.sh packaging/tutorial.sh docs/html.css \
+EXTRA_DIST += packaging/rpm/iobench.spec packaging/spack/package.py packaging/sbom.py packaging/html.sh packaging/bare.sh packaging/cross.sh packaging/tutorial.sh docs/html.css \
 	debian/changelog debian/control debian/copyright debian/iobench.install debian/iobench-cuda.install \
 	debian/iobench-doc.doc-base debian/iobench-doc.install debian/rules debian/source/format
 
