@@ -246,7 +246,8 @@ static void give_sign(struct ranks *ranks)
     ranks_send_word(ranks, word_of(0, WORD_LIVES));
 }
 
-/* Time since the last heartbeat of an awaited rank, from the start of the wait at the earliest. */
+/* Time of the last heartbeat of the awaited rank heard longest ago, the start of the wait at the
+ * earliest; UINT64_MAX: all have come. */
 static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
 {
     uint64_t since_ns = UINT64_MAX;
@@ -323,7 +324,8 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
 {
     if (!ranks_called_off(ranks))
         return check_silence(ranks, start_ns, now_ns);
-    if (ranks->missed_ns == 0 && (now_ns > silent_since(ranks, ranks->call_off_ns) + patience_ns ||
+    const uint64_t since_ns = silent_since(ranks, ranks->call_off_ns);
+    if (ranks->missed_ns == 0 && ((since_ns < now_ns && now_ns - since_ns > patience_ns) ||
                                   now_ns > ranks->call_off_ns + patience_most_ns)) {
         ranks->missed_ns = now_ns;
         if (ranks->place.rank == 0) /* the others do not hear of that rank */
@@ -336,13 +338,34 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
                    UINT64_MAX);
 }
 
+/* Who is waited for is not known here: nobody says that it has reached an exchange. */
+static void tell_watching(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
+{
+    const uint64_t waited_ns = now_ns - start_ns;
+    char text[80];
+
+    if (ranks->watch_start_ns != start_ns) {
+        ranks->watch_start_ns = start_ns;
+        ranks->watch_tell_ns = tell_ns;
+    }
+    if (!ranks->waiting || ranks->place.rank != 0 || waited_ns < ranks->watch_tell_ns)
+        return;
+    ranks->watch_tell_ns *= 2;
+    snprintf(text, sizeof text, "waiting for other ranks, %llu s so far",
+             (unsigned long long)(waited_ns / 1000000000));
+    ranks->waiting(ranks->waiting_context, text);
+}
+
 int ranks_watch(struct ranks *ranks, uint64_t start_ns)
 {
+    const uint64_t now_ns = clock_now_ns();
+
     if (ranks->place.ranks == 1)
         return 0;
     if (ranks_called_off(ranks))
         return fail(ECANCELED, "another rank failed");
-    return check_silence(ranks, start_ns, clock_now_ns());
+    tell_watching(ranks, start_ns, now_ns);
+    return check_silence(ranks, start_ns, now_ns);
 }
 
 void ranks_pause(uint64_t waited_ns)

@@ -78,14 +78,15 @@ struct ranks {
     uint64_t silence_ns; /* give up on an awaited rank that is unresponsive this long; 0: never. May
                      change between calls */
     uint64_t sign_ns;    /* time of this rank's last heartbeat */
-    uint64_t meetings, gathers; /* completed */
-    uint64_t call_off_ns;       /* when a rank's failure became known; 0: none */
-    uint64_t missed_ns;         /* when a rank was found not to come after that; 0: none */
-    bool is_culprit;            /* on this rank */
-    bool is_broken;             /* a transfer was abandoned, so an orderly end is impossible */
-    bool is_unheard;            /* a collective check was abandoned: only this rank knows why */
-    bool is_lost;               /* joined, but alone, although the launcher started several */
-    struct ranks_heart *heart;  /* NULL: it does not beat */
+    uint64_t meetings, gathers;             /* completed */
+    uint64_t watch_start_ns, watch_tell_ns; /* of the last ranks_watch(), and when it tells next */
+    uint64_t call_off_ns;                   /* when a rank's failure became known; 0: none */
+    uint64_t missed_ns;        /* when a rank was found not to come after that; 0: none */
+    bool is_culprit;           /* on this rank */
+    bool is_broken;            /* a transfer was abandoned, so an orderly end is impossible */
+    bool is_unheard;           /* a collective check was abandoned: only this rank knows why */
+    bool is_lost;              /* joined, but alone, although the launcher started several */
+    struct ranks_heart *heart; /* NULL: it does not beat */
 };
 
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
@@ -139,7 +140,8 @@ void ranks_heart_stop(struct ranks *ranks);
  * together; after a millisecond it naps, a 64th of the wait so far, 50 to 500 us. */
 void ranks_pause(uint64_t waited_ns);
 
-/* For waits outside this module, which began at start_ns: call it now and then. Returns 0;
+/* For waits outside this module, which began at start_ns: call it now and then; rank 0 reports them
+ * after 5 s, 10, 20, .... Returns 0;
  * -ECANCELED if another rank failed; or -ETIMEDOUT if rank 0, or on rank 0 any rank, has been
  * unresponsive for silence_ns. */
 int ranks_watch(struct ranks *ranks, uint64_t start_ns);

@@ -55,4 +55,5 @@ says "rank 0: rank 0 on $(uname -n): this rank has failed" "rank 1: rank 0 on $(
 expect 0 mpi 2 sh -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 800B; exec "$@"' sh \
     "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 1 --limit-samples 4 --bs 1k \
     --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 --rank-timeout 4s
+says "iobench: waiting for other ranks, "
 echo "a silent rank ended its job, a slow one did not"
