@@ -282,7 +282,9 @@ static bool any_pages(const struct answers *answers)
 enum { CONTROLS_MOST = 16 };
 
 /* Find out which probes work. If one sees a page that another does not, the other is blind. If none
- * sees any, read a page for them to see and evict it again: the file had none cached. */
+ * sees any, read a page for them to see and evict it again: the file had none cached. Of a page
+ * that was written in part, as are those larger than a block, mincore() shows nothing until it is
+ * read from the disk. */
 static void learn(const struct residency_probe *probe, const struct subject *subject,
                   struct mount_sight *mount)
 {
@@ -294,6 +296,8 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
     if (!any_pages(&answers)) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
         for (int turn = 0; turn < CONTROLS_MOST && !any_pages(&answers); turn++) {
+            if (turn > 0 && fdatasync(subject->fd) == 0)
+                posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
             if (pread(subject->fd, &byte, 1, 0) != 1)
                 return;
             ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);

@@ -548,8 +548,8 @@ static bool page_cache_shows(void)
     if (setup(NULL) == 0) {
         struct attempt attempt = attempt_first();
         do {
-            folder_write("x", "x", 1);
-            residency_file(probe, folder_path("x"), &residency);
+            const char *page = make_file("x", (unsigned)sysconf(_SC_PAGESIZE) / PAGE);
+            residency_file(probe, page, &residency);
         } while (attempt_again(&attempt, residency.state != RESIDENCY_WARM));
         shows = residency.state == RESIDENCY_WARM && !residency.reason[0];
         teardown(NULL);
