@@ -18,9 +18,10 @@ sources() {
         done
 }
 
+CUDA=$(sed -n 's/^CUDA_CPPFLAGS = //p' "$PROGRAMS/Makefile")
 # shellcheck disable=SC2086 # flags are words
 cross() {
-    $CROSS -std=gnu17 $LINT_CFLAGS -Werror -O1 -fsyntax-only -include "$CONFIG" -I"$SRCDIR" -I"$PROGRAMS" \
+    $CROSS -std=gnu17 $LINT_CFLAGS $CUDA -Werror -O1 -fsyntax-only -include "$CONFIG" -I"$SRCDIR" -I"$PROGRAMS" \
         -DIOBENCH_MODULES='""' -DBINDIR='""' -DBENCH_SOURCE='""' \
         -idirafter /usr/include -idirafter "/usr/include/$(uname -m)-linux-gnu" "$@"
 }
