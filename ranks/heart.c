@@ -52,7 +52,7 @@ static int beat(void *argument)
 
 int ranks_heart_start(struct ranks *ranks)
 {
-    if (ranks->place.ranks == 1 || !ranks->ops->is_shared || !ranks->ops->is_shared(ranks->state))
+    if (!ranks_may_share(ranks))
         return 0;
     if (ranks->heart) {
         ranks->heart->users++;

@@ -216,6 +216,19 @@ const char *ranks_library(char *text)
 
 /* ---- waiting ---- */
 
+bool ranks_may_share(const struct ranks *ranks)
+{
+    return ranks->place.ranks > 1 && ranks->ops->is_shared && ranks->ops->is_shared(ranks->state);
+}
+
+void ranks_send_word(struct ranks *ranks, uint64_t word)
+{
+    const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
+
+    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
+        ranks->ops->call(ranks->state, i, word);
+}
+
 static void listen(struct ranks *ranks)
 {
     uint32_t from;

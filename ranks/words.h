@@ -19,13 +19,8 @@ static inline uint64_t word_of(uint64_t number, enum word_kind kind)
 }
 
 /* Call a word to those that hear from this rank: rank 0 hears from every rank, and every rank from
- * rank 0. Also for the heart's thread. */
-static inline void ranks_send_word(struct ranks *ranks, uint64_t word)
-{
-    const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
-
-    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
-        ranks->ops->call(ranks->state, i, word);
-}
+ * rank 0. Also for the heart's thread, if ranks_may_share(). */
+void ranks_send_word(struct ranks *ranks, uint64_t word);
+bool ranks_may_share(const struct ranks *ranks);
 
 #endif
