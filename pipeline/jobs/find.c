@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/jobs/find.h"
 
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "dataset/hints_file.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
@@ -58,19 +60,34 @@ static int search(void *context)
     return format_catalog(format, job->read.data, false, &skipping, search->catalog);
 }
 
-/* Check that all ranks found the same data set. */
+/* Not of names and times, which copies on nodes may not share. */
+static uint64_t hash_of(const struct catalog *catalog)
+{
+    uint64_t hash =
+        random_hash(catalog->record_count, catalog->record_bytes_total,
+                    crc32c(0, catalog->records, catalog->record_count * sizeof *catalog->records));
+
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        hash = random_hash(hash, catalog->shards[i].bytes, i);
+    return hash;
+}
+
+/* Check that all ranks found the same data set: else some samples are read twice, others never. */
 static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
 {
-    const double records = (double)catalog->record_count,
-                 bytes = (double)catalog->record_bytes_total, count = ranks->place.ranks;
-    double sums[] = {records, bytes};
-    int code = ranks_sum(ranks, sums, 2);
+    const uint64_t mine = hash_of(catalog);
+    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
 
-    if (code == 0 && (sums[0] != records * count || sums[1] != bytes * count))
-        code = fail(EINVAL,
-                    "%s: the data set differs between nodes: %.0f samples of %.0f bytes "
-                    "here, %.1f of %.1f bytes in the mean",
-                    job->read.data, records, bytes, sums[0] / count, sums[1] / count);
+    if (code == 0)
+        code = ranks_gather(ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 1; code == 0 && i < ranks->place.ranks; i++)
+        if (all[i] != all[0])
+            code = fail(EINVAL,
+                        "%s: the data set differs between nodes: rank %u on %s found other samples "
+                        "or shards than rank 0 on %s",
+                        job->read.data, i, ranks->peers[i].host, ranks->peers[0].host);
+    free(all);
     return code;
 }
 

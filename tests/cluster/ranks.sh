@@ -65,6 +65,15 @@ END
         (cd at$rank && "$IOBENCH" $LENET --data ../set --batch-size 16 --lr 0.00$((rank + 1)) --checkpoint kept \
             --export weights.safetensors) >log 2>&1 || die "no checkpoint: $(cat log)"
     done
+    # A data set of as many samples and bytes on each node, but in another order.
+    "$IOBENCH" pack set at0/mine -f recordio --shards 2 >log 2>&1 || die "no set: $(cat log)"
+    cp -r at0/mine at1/mine
+    mv at1/mine/train-00000-of-00002.rec swapped
+    mv at1/mine/train-00001-of-00002.rec at1/mine/train-00000-of-00002.rec
+    mv swapped at1/mine/train-00001-of-00002.rec
+    # shellcheck disable=SC2016 # likewise
+    expect 1 mpi 2 sh -c 'cd "at${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh "$IOBENCH" $LENET --data mine
+    says "mine: the data set differs between nodes: rank 1 on $(uname -n)"
     # shellcheck disable=SC2016 # likewise
     for from in "--checkpoint kept --resume" "--init weights.safetensors"; do
         expect 1 mpi 2 sh -c 'cd "at${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh \
