@@ -101,9 +101,10 @@ static int index_file(const char *path, struct catalog **catalog)
 
 static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
 {
-    struct read_request request = {.bytes = bytes, .needed = bytes, .buffer = buffer};
+    static struct read_request request; /* as the buffer: an answer may come after the wait */
     struct read_request *done;
 
+    request = (struct read_request){.bytes = bytes, .needed = bytes, .buffer = buffer};
     int code = reader_submit(reader, &request);
     if (code == 0)
         code = reader_reap(reader, &done, 1, PROBE_WAIT_NS);

@@ -23,8 +23,11 @@ int blocks_create(struct blocks *blocks, uint32_t count, struct arenas *arenas,
 
 void blocks_destroy(struct blocks *blocks)
 {
-    free(blocks->all);
     free(blocks->free);
+    if (blocks->arenas && blocks->arenas->held) /* a late answer is written to its request, too */
+        memory_keep(blocks->all);
+    else
+        free(blocks->all);
 }
 
 void blocks_reset(struct blocks *blocks)
