@@ -55,7 +55,7 @@ END
     # Ranks that were not started alike, or that start from other weights, would learn different networks or wait for
     # each other for ever.
     # shellcheck disable=SC2016 # the shell of each rank expands it
-    for option in lr accumulate eval-every; do
+    for option in lr accumulate eval-every checkpoint; do
         expect 1 mpi 2 sh -c 'option=$1; shift; [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --$option 2; exec "$@"' \
             sh $option "$IOBENCH" $LENET --lr 1 --eval-data set
         says "iobench train: --$option of rank 1 differs from rank 0's"

@@ -105,8 +105,10 @@ static void truncated_pages_are_not_borrowed(void **unused)
         used_a_thread(pool, offset, &result);
         used_a_thread(pool, offset, &result);
         assert_int_equal(truncate(path, ends[i]), 0);
-        assert_true(used_a_thread(pool, offset, &result));
-        assert_int_equal(result, -ESTALE);
+        for (int turn = 0; turn < 2; turn++) { /* in the second its page is mapped again */
+            assert_true(used_a_thread(pool, offset, &result));
+            assert_int_equal(result, -ESTALE);
+        }
         close_pool(pool, pagemap);
         set_write(0);
         set_index();
