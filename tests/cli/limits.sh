@@ -5,7 +5,9 @@
 
 # ---- limits of the process: named with the option that raises them ----
 expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k few
-expect 1 sh -c "ulimit -n 20; exec '$IOBENCH' --data few --runs 1"
+# One descriptor besides the streams: enough to load the program, never for a folder and a name in it. What a
+# caller left open is closed: how many that are decides about any larger number.
+expect 1 sh -c "exec 3>&-; ulimit -n 4; exec '$IOBENCH' --data few --runs 1"
 says "Too many open files (for the limit of 'ulimit -n')"
 rm -r few
 
