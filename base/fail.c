@@ -2,6 +2,7 @@
 #include "base/fail.h"
 
 #include "base/escape.h"
+#include "base/shortage.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@ int fail(int code, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     escape_text(ESCAPE_ALL, text, strlen(text), reason, sizeof reason);
+    shortage_note(code, reason);
     return -abs(code);
 }
 

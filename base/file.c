@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include "base/fail.h"
+#include "base/shortage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,13 +134,20 @@ int file_open(const char *path, int flags, struct stat *status)
     return file_open_at(AT_FDCWD, path, flags, path, status);
 }
 
+/* The caller does without the file. */
+static int open_failed_quietly(const char *path)
+{
+    shortage_note(errno, path);
+    return -errno;
+}
+
 int file_open_quietly(const char *path, int flags)
 {
     struct stat status;
     int fd = open(path, (flags & ~FILE_NOATIME) | FILE_SAFE_FLAGS);
 
     if (fd < 0)
-        return -errno;
+        return open_failed_quietly(path);
     int code = settle(fd, flags, &status);
     if (code)
         close(fd);
@@ -158,7 +166,7 @@ int file_open_device(const char *path, dev_t number)
         return -ENODEV;
     fd = open(path, O_RDONLY | FILE_SAFE_FLAGS);
     if (fd < 0)
-        return -errno;
+        return open_failed_quietly(path);
     if (fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == number)
         return fd;
     close(fd);

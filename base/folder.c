@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/shortage.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -280,6 +281,8 @@ bool folder_is_beneath(const struct folder *folder, const char *below)
 
     if (fd >= 0)
         close((int)fd);
+    else
+        shortage_note(errno, folder->path);
     return fd >= 0;
 }
 

@@ -118,6 +118,8 @@ int landlock_allow(struct landlock_rules *rules, const char *path, unsigned acce
     struct stat status;
 
     rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
+    if (rule.parent_fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return fail(errno, "%s: cannot make a Landlock rule: %s", path, fail_errno_text(errno));
     if (rule.parent_fd < 0)
         return 0;
     int code = fstat(rule.parent_fd, &status) ? errno : 0;

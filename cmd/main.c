@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/pauses.h"
+#include "base/shortage.h"
 #include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
@@ -132,6 +133,18 @@ static int complain_of_command(const char *word)
     return COMMAND_USAGE;
 }
 
+/* What had no descriptor may have seemed to be missing, or damaged: the command failed, even if it
+ * does not know. A reason that it gave is not repeated. */
+static int end_short(int status)
+{
+    if (!shortage_code())
+        return status;
+    if (status == COMMAND_OK || strcmp(fail_reason(), shortage_what()) != 0)
+        fprintf(stderr, "iobench: %s: figures may be missing or wrong: %s\n",
+                fail_errno_text(shortage_code()), shortage_what());
+    return status == COMMAND_OK ? COMMAND_FAILED : status;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
@@ -158,6 +171,7 @@ int main(int argc, char **argv)
     if (pauses_count())
         fprintf(stderr, "iobench: was stopped and continued (SIGCONT): what was measured then "
                         "includes the pause\n");
+    status = end_short(status);
     /* Data that was not written is a failure: "> file" on a full disk. */
     if (fflush(stdout) || ferror(stdout)) {
         if (errno != EPIPE)

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/shortage.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/evidence/invariants.h"
 #include "readers/reader.h"
@@ -212,6 +213,25 @@ static void check_pauses(struct result_run *run)
     }
 }
 
+/* Counters and limits that could not be opened look like missing ones. Those of other ranks have
+ * named theirs. */
+static void check_shortages(struct result_run *run)
+{
+    const struct result_epoch total = result_run_total(run);
+
+    if (total.shortages == 0)
+        return;
+    run->valid = false;
+    if (shortage_code())
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "%s: figures may be missing or wrong: %.160s", fail_errno_text(shortage_code()),
+                 shortage_what());
+    else
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "too many open files on another rank, which names one: figures may be missing or "
+                 "wrong");
+}
+
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
@@ -227,6 +247,7 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
     check_overrun(job, run, result);
     check_cold(job, run);
     check_pauses(run);
+    check_shortages(run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
     findings_tell(&run->findings, where, result);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/shortage.h"
 #include "pipeline/evidence/validity.h"
 
 #include <errno.h>
@@ -130,5 +131,6 @@ int session_after_epoch(void *context, struct result_epoch *epoch, int code)
     witness_after(session->witness, &epoch->device);
     if (session->result->memory_during_bytes == 0)
         session->result->memory_during_bytes = memory_resident_bytes();
+    epoch->shortages = shortage_code() != 0;
     return code;
 }

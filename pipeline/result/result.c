@@ -161,12 +161,12 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
 
 /* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */
 #define FIELD(name) offsetof(struct result_epoch, name)
-static const size_t counts[] = {FIELD(samples),       FIELD(skipped),        FIELD(batches),
-                                FIELD(record_bytes),  FIELD(request_bytes),  FIELD(requests),
-                                FIELD(wall_ns),       FIELD(first_batch_ns), FIELD(steady_samples),
-                                FIELD(digest_sum),    FIELD(met_ns),         FIELD(pauses),
-                                FIELD(paced_samples), FIELD(paced_bytes),    FIELD(paced_ns),
-                                FIELD(read_samples),  FIELD(read_ns)};
+static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIELD(batches),
+                                FIELD(record_bytes), FIELD(request_bytes),  FIELD(requests),
+                                FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
+                                FIELD(digest_sum),   FIELD(met_ns),         FIELD(pauses),
+                                FIELD(shortages),    FIELD(paced_samples),  FIELD(paced_bytes),
+                                FIELD(paced_ns),     FIELD(read_samples),   FIELD(read_ns)};
 static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(order_ns),
                                FIELD(read_head_ns),

@@ -115,7 +115,8 @@ struct result_epoch {
     uint64_t copy_ns;     /* all uploads, overlapped or not */
     uint64_t start_barrier_ns, stop_barrier_ns; /* waiting for the other ranks, not in wall_ns */
     uint64_t pauses;                            /* the rank's process was stopped and continued */
-    uint64_t met_ns; /* from the epoch's start until all ranks knew that all had ended it */
+    uint64_t shortages; /* 1: until now, the rank had no descriptor left for something */
+    uint64_t met_ns;    /* from the epoch's start until all ranks knew that all had ended it */
     struct result_waits waits;
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */

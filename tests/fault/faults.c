@@ -3,7 +3,7 @@
  * faults.so: makes one call of a program fail. For LD_PRELOAD, with glibc.
  *
  *   FAULT_CLASS   alloc, open, read, write, sync, rename, unlink, mkdir, stat, thread, uring,
- *                 random, spawn
+ *                 random, spawn; own-open: opens by the program itself, not by a library
  *   FAULT_AT      which call of that class, from 1; 0: none
  *   FAULT_ERRNO   its errno; 0: the call does half its work (read and write)
  *   FAULT_REPORT  a file for the number of calls per class, one line each, when main() returns
@@ -46,12 +46,13 @@ enum fault_class {
     URING,
     RANDOM,
     SPAWN,
+    OWN_OPEN,
     CLASSES
 };
 
-static const char *const names[CLASSES] = {"alloc",  "open",   "read",  "write", "sync",
-                                           "rename", "unlink", "mkdir", "stat",  "thread",
-                                           "uring",  "random", "spawn"};
+static const char *const names[CLASSES] = {"alloc",  "open",   "read",  "write",   "sync",
+                                           "rename", "unlink", "mkdir", "stat",    "thread",
+                                           "uring",  "random", "spawn", "own-open"};
 
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static bool armed;
@@ -136,6 +137,25 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 
 /* ---- opening ---- */
 
+static int (*real_main)(int, char **, char **);
+
+static bool is_own(const void *caller)
+{
+    Dl_info program, library;
+
+    return dladdr((void *)(uintptr_t)real_main, &program) && dladdr(caller, &library) &&
+           program.dli_fbase == library.dli_fbase;
+}
+
+static bool fails_to_open(const void *caller)
+{
+    const bool own = armed && is_own(caller) && fails(OWN_OPEN);
+
+    return own || fails(OPEN);
+}
+
+#define OPEN_FAILS fails_to_open(__builtin_return_address(0))
+
 static mode_t mode_of(int flags, va_list list)
 {
     return flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, mode_t) : 0;
@@ -148,7 +168,7 @@ int open(const char *path, int flags, ...)
     va_start(list, flags);
     const mode_t mode = mode_of(flags, list);
     va_end(list);
-    return fails(OPEN) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return OPEN_FAILS ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...)
@@ -158,13 +178,13 @@ int openat(int folder, const char *path, int flags, ...)
     va_start(list, flags);
     const mode_t mode = mode_of(flags, list);
     va_end(list);
-    return fails(OPEN) ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
+    return OPEN_FAILS ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
 FILE *fopen(const char *path, const char *mode)
 {
     NEXT(FILE * (*)(const char *, const char *), "fopen");
-    return fails(OPEN) ? NULL : next(path, mode);
+    return OPEN_FAILS ? NULL : next(path, mode);
 }
 
 static __thread DIR *listed; /* in a listing, only the first name counts as a call */
@@ -173,17 +193,21 @@ DIR *opendir(const char *path)
 {
     listed = NULL;
     NEXT(DIR * (*)(const char *), "opendir");
-    return fails(OPEN) ? NULL : next(path);
+    return OPEN_FAILS ? NULL : next(path);
 }
 
 DIR *fdopendir(int fd)
 {
     listed = NULL;
     NEXT(DIR * (*)(int), "fdopendir");
-    return fails(OPEN) ? NULL : next(fd);
+    return OPEN_FAILS ? NULL : next(fd);
 }
 
-CALL(OPEN, int, pipe2, (int ends[2], int flags), (ends, flags))
+int pipe2(int ends[2], int flags)
+{
+    NEXT(int (*)(int[2], int), "pipe2");
+    return OPEN_FAILS ? -1 : next(ends, flags);
+}
 
 /* ---- reading and writing ---- */
 
@@ -324,8 +348,6 @@ RING(__io_uring_get_cqe, (void *ring, void *entry, unsigned submit, unsigned cou
      (ring, entry, submit, count, mask))
 
 /* ---- main() ---- */
-
-static int (*real_main)(int, char **, char **);
 
 static void report(int file)
 {

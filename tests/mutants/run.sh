@@ -64,6 +64,7 @@ programs_of() { # TEST...
         case $test in
         tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
         tests/cli/uring.sh) echo all tests/cli/refuse ;;
+        tests/fault/descriptors.sh) echo all tests/fault/faults.so ;;
         tests/cuda/device.sh)
             echo all tests/cuda/emulated.so tests/cuda/emulated_nvjpeg.so tests/cuda/libnvjpeg.so.13 bench/device_steps \
                 bench/device_decode

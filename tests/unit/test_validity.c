@@ -2,10 +2,13 @@
  * Which runs are not what they seem. */
 #include "tests/unit/unit.h"
 
+#include "base/fail.h"
+#include "base/shortage.h"
 #include "pipeline/evidence/validity.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const struct reader_ops uring_ops = {.plugin = {.name = "uring"}},
@@ -239,6 +242,28 @@ static void steps_that_end_late(void **unused)
     assert_string_equal(result.degraded_reason, "");
 }
 
+/* Other ranks are known by their epochs only. */
+static void a_rank_without_descriptors_makes_a_run_invalid(void **unused)
+{
+    struct result_epoch epochs[2] = {{.shortages = 0}, {.shortages = 1}};
+    struct result_run run = {.valid = true, .epoch_count = 1, .epochs = epochs};
+    struct result result = {.valid = true};
+
+    (void)unused;
+    validity_check(&(struct job){0}, &uring, &run, &result);
+    assert_true(run.valid);
+    run.epoch_count = 2;
+    validity_check(&(struct job){0}, &uring, &run, &result);
+    assert_false(run.valid);
+    assert_non_null(strstr(run.invalid_reason, "too many open files on another rank"));
+    shortage_note(EIO, "damaged");
+    fail(-EMFILE, "few: cannot open");
+    shortage_note(-ENFILE, "/proc/self/io");
+    assert_int_equal(shortage_code(), EMFILE);
+    validity_check(&(struct job){0}, &uring, &run, &result);
+    assert_non_null(strstr(run.invalid_reason, "may be missing or wrong: few: cannot open"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +274,7 @@ int main(void)
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
         cmocka_unit_test(server_disks_are_a_witness),
         cmocka_unit_test(steps_that_end_late),
+        cmocka_unit_test(a_rank_without_descriptors_makes_a_run_invalid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
