@@ -70,23 +70,17 @@ uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks
 static int check_layouts(const struct exchange *exchange, const struct exchange_config *config)
 {
     const char *name = exchange->ops->plugin.name;
-    const uint32_t ranks = config->ranks->place.ranks;
     const uint64_t mine =
         random_hash(config->layout, config->buckets.floats, exchange_number_bytes(exchange));
-    uint64_t *all = memory_array(ranks, sizeof *all);
-    int code = ranks_meet(config->ranks, all ? 0 : -ENOMEM, NULL);
+    uint32_t other;
+    int code = ranks_compare(config->ranks, mine, &other);
 
-    if (code == 0)
-        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 1; i < ranks && code == 0; i++)
-        if (all[i] != all[0])
-            code = fail(
-                EINVAL,
-                "exchange %s: the ranks store gradients in different layouts, or send different "
-                "types: use the same backend, options and build, on CPUs or GPUs of one "
-                "kind",
-                name);
-    free(all);
+    if (code == 0 && other)
+        code = fail(EINVAL,
+                    "exchange %s: the ranks store gradients in different layouts, or send "
+                    "different types: use the same backend, options and build, on CPUs or GPUs of "
+                    "one kind",
+                    name);
     return code;
 }
 

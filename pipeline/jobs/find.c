@@ -3,7 +3,6 @@
 
 #include "base/crc32c.h"
 #include "base/fail.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "dataset/hints_file.h"
 #include "dataset/store.h"
@@ -14,7 +13,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct search {
@@ -71,19 +69,14 @@ static uint64_t hash_of(const struct catalog *catalog)
 /* Check that all ranks found the same data set: else some samples are read twice, others never. */
 static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
 {
-    const uint64_t mine = hash_of(catalog);
-    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    uint32_t other;
+    int code = ranks_compare(ranks, hash_of(catalog), &other);
 
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 1; code == 0 && i < ranks->place.ranks; i++)
-        if (all[i] != all[0])
-            code = fail(EINVAL,
-                        "%s: the data set differs between nodes: rank %u on %s found other samples "
-                        "than rank 0 on %s",
-                        job->read.data, i, ranks->peers[i].host, ranks->peers[0].host);
-    free(all);
+    if (code == 0 && other)
+        code = fail(EINVAL,
+                    "%s: the data set differs between nodes: rank %u on %s found other samples "
+                    "than rank 0 on %s",
+                    job->read.data, other, ranks->peers[other].host, ranks->peers[0].host);
     return code;
 }
 

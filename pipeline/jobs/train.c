@@ -352,21 +352,16 @@ static int resume(struct training_run *training)
 static int check_loaded(const struct training_run *training)
 {
     struct ranks *ranks = training->job->ranks;
-    const uint64_t mine = training->network.loaded;
-    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    uint32_t other;
+    int code = ranks_compare(ranks, training->network.loaded, &other);
 
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 1; code == 0 && i < ranks->place.ranks; i++)
-        if (all[i] != all[0])
-            code = fail(EINVAL,
-                        "%s: rank %u on %s found other weights there than rank 0 on %s: all need "
-                        "the same file",
-                        training->job->resume ? training->checkpoint_path
-                                              : training->job->initial_weights,
-                        i, ranks->peers[i].host, ranks->peers[0].host);
-    free(all);
+    if (code == 0 && other)
+        code =
+            fail(EINVAL,
+                 "%s: rank %u on %s found other weights there than rank 0 on %s: all need the "
+                 "same file",
+                 training->job->resume ? training->checkpoint_path : training->job->initial_weights,
+                 other, ranks->peers[other].host, ranks->peers[0].host);
     return code;
 }
 
