@@ -148,7 +148,8 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns);
 
 /* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all);
-/* Collective: *other is the first rank whose number is not that of rank 0; 0 if all are the same. */
+/* Collective: *other is the first rank whose number is not that of rank 0; 0 if all are the same.
+ */
 int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other);
 /* Collective: all ranks get what rank 0 has. */
 int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes);
