@@ -400,6 +400,19 @@ static void tell_evaluation(struct result *result, const struct result *evaluati
                         (unsigned long long)evaluation->index_faults);
 }
 
+/* It is dealt out by samples, whatever the order of the training set. */
+static int check_evaluation(const struct training_run *training)
+{
+    const struct train_job *job = training->job;
+    const uint64_t samples = training->evaluate.catalog->record_count;
+    const uint32_t ranks = job->ranks->place.ranks;
+
+    if (samples >= ranks)
+        return 0;
+    return fail(EINVAL, "--eval-data %s: %u ranks exceed its %llu sample%s; use fewer ranks",
+                job->evaluation_data, ranks, (unsigned long long)samples, samples == 1 ? "" : "s");
+}
+
 static int find_sets(struct training_run *training)
 {
     const struct train_job *job = training->job;
@@ -418,6 +431,8 @@ static int find_sets(struct training_run *training)
         code = input_find(&training->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
                           job->training.side, job->ranks, &training->evaluation);
         tell_evaluation(result, &training->evaluation);
+        if (code == 0)
+            code = check_evaluation(training);
         if (code == 0)
             training->result->evaluation_records = training->evaluate.catalog->record_count;
         if (code == 0 && is_same_set(training->learn.catalog, training->evaluate.catalog))

@@ -60,6 +60,9 @@ END
             sh $option "$IOBENCH" $LENET --lr 1 --eval-data set
         says "iobench train: --$option of rank 1 differs from rank 0's"
     done
+    "$IOBENCH" pack synthetic:count=1,classes=3,mean=6k one >log 2>&1 || die "no set: $(cat log)"
+    expect 1 mpi 2 "$IOBENCH" $LENET --eval-data one
+    says "--eval-data one: 2 ranks exceed its 1 sample; use fewer ranks"
     for rank in 0 1; do
         mkdir at$rank
         (cd at$rank && "$IOBENCH" $LENET --data ../set --batch-size 16 --lr 0.00$((rank + 1)) --checkpoint kept \
