@@ -39,6 +39,7 @@ libiobench_a_SOURCES += \
 	base/queue.c base/queue.h \
 	base/vector.h \
 	base/random.c base/random.h \
+	base/sample.c base/sample.h \
 	base/shortage.c base/shortage.h \
 	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \

@@ -249,7 +249,7 @@ static void show_record(struct show *show, uint32_t i)
     *shown = (struct shown_record){.record = show->records[i]};
     shown->code = read_record(show, shown, &sample);
     if (shown->code == 0) {
-        const struct decode_source source = worker_source(&sample);
+        const struct decode_source source = decode_source_of(&sample);
         const struct view view =
             view_of_record(show->settings->seed, show->settings->epoch, shown->record);
         if (decoder_decode(&show->whole, &source, &view, show->whole_row) >= 0) {

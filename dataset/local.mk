@@ -7,7 +7,6 @@ libiobench_a_SOURCES += \
 	dataset/manifest.c dataset/manifest.h dataset/manifest_check.c \
 	dataset/names_below.c dataset/names_below.h \
 	dataset/registry.c \
-	dataset/sample.c dataset/sample.h \
 	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h dataset/within.c dataset/within.h \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \

@@ -98,6 +98,21 @@ const struct view_shown *decoder_shown(const struct decoder *decoder)
     return decoder->ops->shown ? decoder->ops->shown(decoder->state) : NULL;
 }
 
+struct decode_source decode_source_of(const struct sample *sample)
+{
+    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
+                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
+                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
+                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
+
+    return (struct decode_source){.bytes = sample->image,
+                                  .length = sample->image_bytes,
+                                  .layout = layouts[sample->encoding],
+                                  .width = sample->width,
+                                  .height = sample->height,
+                                  .channels = sample->channels};
+}
+
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from)
 {
     into->images += from->images;

@@ -9,11 +9,12 @@
 #include "base/image_header.h"
 #include "base/module.h"
 #include "base/plugin.h"
+#include "base/sample.h"
 #include "decode/view.h"
 
 #include <stddef.h>
 
-/* The image as stored in the record (mirrors struct sample; decode knows no data set). */
+/* The image as stored in the record. */
 struct decode_source {
     const void *bytes;
     size_t length;
@@ -23,6 +24,9 @@ struct decode_source {
     size_t hint_bytes;
     bool wants_hint; /* its make_hint() is the next call; without a hint so far */
 };
+
+/* The image of a sample, without a hint. */
+struct decode_source decode_source_of(const struct sample *sample);
 
 enum { DECODE_HINT_MAX = 384 };
 

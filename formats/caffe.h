@@ -10,7 +10,7 @@
 #ifndef IOBENCH_FORMATS_CAFFE_H
 #define IOBENCH_FORMATS_CAFFE_H
 
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #ifndef IOBENCH_FORMATS_EXAMPLE_H
 #define IOBENCH_FORMATS_EXAMPLE_H
 
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 enum example_base { EXAMPLE_BASE_AUTO, EXAMPLE_BASE_0, EXAMPLE_BASE_1 };
 

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_FORMATS_MDS_COLUMNS_H
 #define IOBENCH_FORMATS_MDS_COLUMNS_H
 
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 /* Names of columns; NULL: the usual ones. */
 struct mds_choice {

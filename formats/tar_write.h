@@ -10,7 +10,7 @@
 #ifndef IOBENCH_FORMATS_TAR_WRITE_H
 #define IOBENCH_FORMATS_TAR_WRITE_H
 
-#include "dataset/sample.h"
+#include "base/sample.h"
 #include "formats/key_set.h"
 #include "formats/sink.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/image_limits.h"
 #include "base/image_header.h"
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 /* Read the headers and check that the image has its end marker. Returns 0, or -EBADMSG with a
  * reason that begins "byte N of the image", also for unknown kinds. */

@@ -31,21 +31,6 @@ void recoder_close(struct recoder *recoder)
     *recoder = (struct recoder){0};
 }
 
-static struct decode_source source_of(const struct sample *sample)
-{
-    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
-                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
-                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
-
-    return (struct decode_source){.bytes = sample->image,
-                                  .length = sample->image_bytes,
-                                  .layout = layouts[sample->encoding],
-                                  .width = sample->width,
-                                  .height = sample->height,
-                                  .channels = sample->channels};
-}
-
 /* Find the size of the new image. The old one is limited before memory is requested for pixels.
  * Returns 1, 0 if the image stays as it is, or -EBADMSG. */
 static int measure(const struct recode *recode, const struct sample *sample, struct view *view)
@@ -106,7 +91,7 @@ static int encode(const struct recoder *recoder, const struct view *view, void *
 
 int recoder_apply(struct recoder *recoder, struct sample *sample, void **image, size_t *capacity)
 {
-    const struct decode_source source = source_of(sample);
+    const struct decode_source source = decode_source_of(sample);
     void *pixels = recoder->pixels;
     struct view view;
     size_t bytes;

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_PACK_RECODER_H
 #define IOBENCH_PACK_RECODER_H
 
-#include "dataset/sample.h"
+#include "base/sample.h"
 #include "decode/decoder.h"
 
 struct recode {

@@ -12,7 +12,7 @@
 
 #include "base/module.h"
 #include "base/plugin.h"
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 #include <stdbool.h>
 

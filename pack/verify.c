@@ -181,8 +181,7 @@ struct checker {
 static int keep_hint(struct verify *verify, struct checker *checker, uint64_t record,
                      const struct sample *sample)
 {
-    const struct decode_source source = {
-        .bytes = sample->image, .length = sample->image_bytes, .layout = DECODE_ENCODED};
+    const struct decode_source source = decode_source_of(sample);
     uint8_t hint[DECODE_HINT_MAX];
 
     if (!verify->catalog->hints || sample->encoding != SAMPLE_ENCODED)

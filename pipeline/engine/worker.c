@@ -57,21 +57,6 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
     return code;
 }
 
-struct decode_source worker_source(const struct sample *sample)
-{
-    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
-                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
-                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
-
-    return (struct decode_source){.bytes = sample->image,
-                                  .length = sample->image_bytes,
-                                  .layout = layouts[sample->encoding],
-                                  .width = sample->width,
-                                  .height = sample->height,
-                                  .channels = sample->channels};
-}
-
 /* The time is not that of decoding. */
 static void count_hint_time(struct worker *worker, uint64_t start_ns)
 {
@@ -157,7 +142,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     if (code)
         return code;
     *parsed = sample;
-    struct decode_source source = worker_source(&sample);
+    struct decode_source source = decode_source_of(&sample);
     add_hint(worker, fetch, &sample, &source);
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
     const uint64_t stale = worker->decoder.figures.stale;

@@ -56,7 +56,4 @@ int worker_end(struct worker *worker, int code, struct batch_account *account);
 int worker_settle(struct worker *worker, const struct fetch *fetch, const struct sample *sample,
                   int code, struct batch_account *account);
 
-/* Return the image of a sample as decoders take it. */
-struct decode_source worker_source(const struct sample *sample);
-
 #endif

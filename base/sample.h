@@ -2,8 +2,8 @@
  *
  * sample: one labelled image, as formats store it and decoders take it.
  */
-#ifndef IOBENCH_DATASET_SAMPLE_H
-#define IOBENCH_DATASET_SAMPLE_H
+#ifndef IOBENCH_BASE_SAMPLE_H
+#define IOBENCH_BASE_SAMPLE_H
 
 #include <stddef.h>
 #include <stdbool.h>

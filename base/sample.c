@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/sample.h"
+#include "base/sample.h"
 
 #include <math.h>
 
