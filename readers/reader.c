@@ -31,7 +31,8 @@ const struct plugin *reader_auto(const char *scheme, bool compressed)
 {
     for (const struct plugin *const *row = reader_registry; *row; row++)
         if (!(*row)->idle && reader_of(*row)->inflates == compressed &&
-            reader_serves(*row, scheme) && plugin_usable(*row) == 0)
+            reader_serves(*row, scheme) &&
+            (reader_of(*row)->falls_back || plugin_usable(*row) == 0))
             return *row;
     return NULL;
 }
@@ -46,7 +47,8 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_config *config)
 {
     *reader = (struct reader){.ops = reader_of(choice->plugin), .config = *config};
-    int code = plugin_usable(choice->plugin);
+    const bool may_differ = config->falls_back && reader->ops->falls_back;
+    int code = may_differ ? 0 : plugin_usable(choice->plugin);
     if (code)
         return code;
     reader->state = memory_zeroed(choice->plugin->state_size);

@@ -92,7 +92,8 @@ struct reader_ops {
     bool bypasses_cache; /* always; readers that may have an option "direct" */
     bool is_passthrough; /* sends commands to the disk itself: the kernel neither caches nor counts
                             its reads */
-    const char *remedy;  /* what to do on a machine that refuses it; may be NULL */
+    bool falls_back;    /* where it is not usable, open() can read another way; see reader_config */
+    const char *remedy; /* what to do on a machine that refuses it; may be NULL */
     void (*offers)(reader_tell tell, void *context); /* may be NULL */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
@@ -127,7 +128,7 @@ static inline const struct reader_ops *reader_of(const struct plugin *plugin)
 /* Return whether the reader serves paths of this scheme (struct store_ops). */
 bool reader_serves(const struct plugin *reader, const char *scheme);
 /* Return the first reader of the registry, in order of preference, that serves the data and works
- * here. NULL: none. */
+ * here, or can fall back. NULL: none. */
 const struct plugin *reader_auto(const char *scheme, bool compressed);
 
 /* Try everything that this machine may offer to a reader and pass each result to tell(); none if

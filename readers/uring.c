@@ -556,6 +556,24 @@ const char *uring_refusal_text(int refusal)
     }
 }
 
+static int refuse(int refusal)
+{
+    return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
+                uring_refusal_text(refusal), fail_errno_text(refusal));
+}
+
+int uring_usable(void)
+{
+    struct io_uring ring;
+    unsigned flags;
+    const int refusal = uring_make_ring(&ring, 1, 0, &flags);
+
+    if (refusal)
+        return refuse(refusal);
+    io_uring_queue_exit(&ring);
+    return 0;
+}
+
 static int fall_back(struct uring *uring, const struct uring_settings *settings, int refusal,
                      struct reader_traits *traits)
 {
@@ -620,8 +638,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     traits->batches = true;
     int refusal = uring_set_up(uring, settings, traits);
     if (refusal && !config->falls_back)
-        return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
-                    uring_refusal_text(refusal), fail_errno_text(refusal));
+        return refuse(refusal);
     if (refusal)
         return fall_back(uring, settings, refusal, traits);
     return uring_create_tables(uring);
@@ -646,7 +663,9 @@ const struct reader_ops reader_uring = {
                .summary = "io_uring: many reads in flight from one thread",
                .options = uring_options,
                .settings_size = sizeof(struct uring_settings),
-               .state_size = sizeof(struct uring)},
+               .state_size = sizeof(struct uring),
+               .usable = uring_usable},
+    .falls_back = true,
     .remedy = "see sysctl kernel.io_uring_disabled and the container's seccomp profile",
     .offers = uring_offers,
     .open = uring_open,

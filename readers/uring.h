@@ -113,6 +113,8 @@ void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *s
 int uring_begin(struct uring *uring, const struct reader_config *config, uint32_t flags);
 int uring_create_tables(struct uring *uring);
 
+/* As in struct plugin: can this process have a ring at all? */
+int uring_usable(void);
 /* Return why a ring is refused. */
 const char *uring_refusal_text(int refusal);
 

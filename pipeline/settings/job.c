@@ -132,8 +132,11 @@ static int choose_reader(const struct job *job, struct job_plugins *plugins)
         return store_check(job->read.data)
                    ? -EINVAL
                    : fail(EINVAL, "%s: no reader for %s", job->read.data, scheme);
-    int code = choose("reader", reader_registry,
+    int code =
+        plugin_choose("reader", reader_registry,
                       plugins->reader_is_auto ? best->name : job->read.reader, &plugins->reader);
+    if (code == 0 && !reader_of(plugins->reader.plugin)->falls_back) /* else open() decides */
+        code = plugin_usable(plugins->reader.plugin);
     if (code || !*scheme || reader_serves(plugins->reader.plugin, scheme))
         return code;
     return fail(EINVAL, "--reader %s does not read %s: use --reader %s, or mount it",

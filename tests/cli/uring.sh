@@ -40,7 +40,16 @@ for offer in files buffers workers; do
         die "uring $offer is not missing:"
 done
 says "allow io_uring_register" "Linux 5.15"
+expect 0 "$IOBENCH" list reader
+case $out in *"io_uring is refused"*) die "list refuses a ring that is not refused:" ;; esac
 for code in 1 38; do
+    refused io_uring_setup "$code" 0 list reader
+    says "-> unavailable here: io_uring is refused here ("
+    refused io_uring_setup "$code" 0 list reader --json=readers.json
+    python3 -c 'import json
+readers = {one["name"]: one for one in json.load(open("readers.json"))["reader"]}
+assert "io_uring is refused here" in readers["uring"]["usable_reason"] and not readers["uring"]["usable"]
+assert readers["pread"]["usable"]' || die "not in the JSON of list: $(cat readers.json)"
     # shellcheck disable=SC2086 # words
     refused io_uring_setup "$code" 1 $run --reader uring
     says "io_uring is refused here" "--reader auto"
