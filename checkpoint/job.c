@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "checkpoint/shared.h"
 #include "dataset/store.h"
+#include "pipeline/result/gather.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
@@ -187,6 +188,9 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
         code = writes_run(&shared);
     if (code == 0)
         code = reads_run(&shared);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = gather_notices(ranks, &result->evidence);
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (ranks->place.rank == 0 && shared.store.folder.fd >= 0 && !job->leave) {
         const int removed = ranks_do(ranks, "removing checkpoints", remove_own, &shared);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "pipeline/jobs/measurement.h"
+#include "pipeline/result/gather.h"
 
 #include <errno.h>
 #include <math.h>
@@ -176,6 +177,8 @@ static int carry_out_rounds(struct sitting *sitting)
         enough = code ? code : is_enough(sitting);
         code = enough < 0 ? enough : code;
     }
+    for (uint32_t i = 0; i < sitting->count && code == 0; i++)
+        code = gather_notices(sitting->ranks, sitting->measurements[i].session.result);
     if (code == 0) {
         report_end(sitting);
         report_unlike(sitting);

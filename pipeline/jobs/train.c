@@ -566,6 +566,8 @@ static int run_all(struct training_run *training)
         code = ranks_meet(ranks, export_weights(training), NULL);
     if (code == 0)
         code = ranks_meet(ranks, conclude(training), NULL);
+    if (code == 0)
+        code = gather_notices(ranks, &training->result->result);
     return code;
 }
 

@@ -18,6 +18,10 @@ int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct resu
  * struct result_epoch, and run->ranks. Returns 0 or -errno. */
 int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run);
 
+/* On rank 0, add notices that only other ranks have, and why their result is degraded, with rank
+ * and host of the first one. All ranks reach it with the same code. Returns 0 or -errno. */
+int gather_notices(struct ranks *ranks, struct result *result);
+
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch);
 /* Return the time of that epoch, from the first rank's start to the last one's end. */

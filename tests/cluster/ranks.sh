@@ -84,4 +84,16 @@ END
         says ": rank 1 on $(uname -n) found other weights there than rank 0 on $(uname -n)"
     done
 }
+
+# Rank 0 prints what another rank has to say: one that reads in another way is slower than the others.
+REFUSE="$PROGRAMS/tests/cli/refuse io_uring_setup 1"
+# shellcheck disable=SC2086 # words without blanks
+if built_with URING && $REFUSE true 2>/dev/null && "$IOBENCH" run --data set --reader uring --runs 1 >log 2>&1; then
+    for command in "run --data set --runs 1 --no-calibrate --decode none" "$LENET --epochs 1" \
+        "checkpoint saved --bytes 1m --writes 1 --reads 1"; do
+        mpi_pair "$IOBENCH" $command -- $REFUSE "$IOBENCH" $command >log 2>&1 || die "failed: $command: $(cat log)"
+        out=$(cat log)
+        says "ote rank 1 on $(uname -n): io_uring is refused here"
+    done
+fi
 echo "1 to 4 ranks agree; a killed one ended its job; others than alike do not start"

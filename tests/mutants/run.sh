@@ -79,7 +79,7 @@ programs_of() { # TEST...
         tests/cuda/feed.sh) echo all tests/cuda/emulated.so bench/device_steps ;;
         tests/cuda/net.sh) echo all tests/cuda/emulated_net_p2p.so tests/cuda/emulated_net_nccl.so ;;
         tests/cluster/net_verbs.sh) echo all tests/cluster/ranks tests/cluster/emulated_verbs.so ;;
-        tests/cluster/*.sh) echo all tests/cluster/alive tests/cluster/ranks tests/cluster/steps ;;
+        tests/cluster/*.sh) echo all tests/cli/refuse tests/cluster/alive tests/cluster/ranks tests/cluster/steps ;;
         *.sh) echo all ;;
         tests/unit/test_probes) echo "$test" tests/unit/mock_nvml.so ;;
         *) echo "$test" ;;

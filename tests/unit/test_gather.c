@@ -5,6 +5,7 @@
 
 #include "pipeline/result/gather.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,15 @@ static struct wire {
 
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
+    const bool is_code = bytes == sizeof(int); /* of ranks_meet(): all succeed alike */
+
     (void)state;
     assert_true(bytes <= REPORT_MOST);
-    memcpy(wire.report[wire.rank], mine, bytes);
+    if (!is_code)
+        memcpy(wire.report[wire.rank], mine, bytes);
     for (uint32_t i = 0; i < RANKS; i++)
-        memcpy((uint8_t *)all + i * bytes, wire.is_kept ? wire.report[i] : (const uint8_t *)mine,
-               bytes);
+        memcpy((uint8_t *)all + i * bytes,
+               wire.is_kept && !is_code ? wire.report[i] : (const uint8_t *)mine, bytes);
     return 0;
 }
 
@@ -351,6 +355,54 @@ static void the_straggler_is_the_longest_at_work(void **unused)
     assert_int_equal(found.behind_phase, RESULT_PHASE_COMPUTE);
 }
 
+/* Only rank 0 prints. */
+static void notices_of_other_ranks_are_told_once(void **unused)
+{
+    static struct result result;
+    struct ranks_peer peers[RANKS] = {{.host = "a"}, {.host = "a"}, {.host = "b"}};
+
+    (void)unused;
+    wire.is_kept = false;
+    for (uint32_t rank = RANKS; rank-- > 0;) {
+        struct ranks ranks = as_rank(rank);
+        ranks.peers = peers;
+        result = (struct result){0};
+        result_notice(&result, "all ranks: %u windows of 1.%u", rank + 9, rank);
+        if (rank)
+            result_notice(&result, "io_uring is refused; %u threads read instead", 32 * rank);
+        if (rank == 2) {
+            result_notice(&result, "io_uring is refused");
+            result_degraded(&result, "no processor was free");
+        }
+        wire.is_kept = rank == 0;
+        assert_int_equal(gather_notices(&ranks, &result), 0);
+        if (rank)
+            assert_int_equal(result.notice_count, rank + 1);
+    }
+    assert_int_equal(result.notice_count, 3);
+    assert_string_equal(result.notices[0], "all ranks: 9 windows of 1.0");
+    assert_string_equal(result.notices[1],
+                        "rank 1 on a and 1 other: io_uring is refused; 32 threads "
+                        "read instead");
+    assert_string_equal(result.notices[2], "rank 2 on b: io_uring is refused");
+    assert_string_equal(result.degraded_reason, "rank 2 on b: no processor was free");
+}
+
+static void notices_of_another_build_are_refused(void **unused)
+{
+    struct ranks_peer peers[RANKS] = {{.host = "a"}};
+    static struct result result;
+
+    (void)unused;
+    for (int fault = 0; fault < 2; fault++) {
+        struct ranks ranks = as_rank(0);
+        ranks.peers = peers;
+        result = (struct result){.notice_count = fault ? 1 : RESULT_NOTICES + 1};
+        memset(result.notices[0], 'x', sizeof result.notices[0]);
+        assert_int_equal(gather_notices(&ranks, &result), -EPROTO);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +412,8 @@ int main(void)
         cmocka_unit_test(bytes_of_processes_and_of_nobody),
         cmocka_unit_test(the_worst_node_counts),
         cmocka_unit_test(the_straggler_is_the_longest_at_work),
+        cmocka_unit_test(notices_of_other_ranks_are_told_once),
+        cmocka_unit_test(notices_of_another_build_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
