@@ -240,7 +240,9 @@ struct device_parameter {
     uint32_t first_chunk, chunk_count;
 };
 
-enum { DEVICE_CHUNK_FLOATS = 8192 };
+/* Two vectors a thread: blocks that follow each other then read what lies side by side, and the
+ * last ones keep few multiprocessors waiting. */
+enum { DEVICE_CHUNK_FLOATS = 2048 };
 
 /* One block's part of a parameter. */
 struct device_chunk {

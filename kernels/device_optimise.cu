@@ -88,19 +88,41 @@ KERNEL_CODE void store(const device_parameter &parameter, uint32_t number, const
         rows.write((__nv_bfloat16 *)parameter.compute, number, values);
 }
 
-/* Call kernel.step<W>(parameter, index, ...) for a thread's numbers of a chunk: 4 at once where the
- * arenas are aligned. More would split what neighbours read and write. */
-template <class Kernel, class... State>
-KERNEL_CODE void walk(const Kernel &kernel, const device_chunk &chunk,
-                      const device_parameter &parameter, uint32_t thread, State &...state)
-{
-    enum { W = 4 };
-    const uint32_t vectors = chunk.start % W == 0 ? chunk.count / W : 0;
+enum { CHUNK_VECTOR = 4, CHUNK_AT_ONCE = DEVICE_CHUNK_FLOATS / CHUNK_VECTOR / KERNEL_THREADS };
 
-    for (uint32_t i = thread; i < vectors; i += KERNEL_THREADS)
-        kernel.template step<W>(parameter, chunk.start + i * W, state...);
-    for (uint32_t i = vectors * W + thread; i < chunk.count; i += KERNEL_THREADS)
-        kernel.template step<1>(parameter, chunk.start + i, state...);
+/* Call kernel.read<W>(parameter, index, of), and kernel.use<W>(parameter, index, row, state...) of
+ * what it returns, for a thread's numbers of a chunk: 4 at once where the arenas are aligned; more
+ * would split what neighbours read and write. A thread reads all before it writes any, which the
+ * compiler cannot know to be allowed. */
+template <int W, class Kernel, class Of, class... State>
+KERNEL_CODE void walk_by(const Kernel &kernel, uint64_t start, uint32_t first, uint32_t count,
+                         const device_parameter &parameter, const Of &of, State &...state)
+{
+    for (uint32_t i = first; i < count; i += CHUNK_AT_ONCE * KERNEL_THREADS) {
+        typename Kernel::template row<W> rows[CHUNK_AT_ONCE];
+KERNEL_UNROLL
+        for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
+            if (i + j * KERNEL_THREADS < count)
+                rows[j] =
+                    kernel.template read<W>(parameter, start + (i + j * KERNEL_THREADS) * W, of);
+KERNEL_UNROLL
+        for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
+            if (i + j * KERNEL_THREADS < count)
+                kernel.template use<W>(parameter, start + (i + j * KERNEL_THREADS) * W, rows[j],
+                                       state...);
+    }
+}
+
+template <class Kernel, class Of, class... State>
+KERNEL_CODE void walk(const Kernel &kernel, const device_chunk &chunk,
+                      const device_parameter &parameter, uint32_t thread, const Of &of,
+                      State &...state)
+{
+    const uint32_t vectors = chunk.start % CHUNK_VECTOR == 0 ? chunk.count / CHUNK_VECTOR : 0;
+
+    walk_by<CHUNK_VECTOR>(kernel, chunk.start, thread, vectors, parameter, of, state...);
+    walk_by<1>(kernel, chunk.start, vectors * CHUNK_VECTOR + thread, chunk.count, parameter, of,
+               state...);
 }
 
 /* The sum over a block's threads, in three phases: they leave their own, some add up a row each,
@@ -133,16 +155,24 @@ struct squares {
     struct local_t {};
     device_parameters all;
 
-    template <int W>
-    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
-                          const gradients_of &from, double &weights, double &gradients) const
-    {
-        const floats<W> w = floats<W>::read(all.weights + index, 0);
-        const floats<W> g = from.read<W>((uint32_t)(index - parameter.offset));
+    template <int W> struct row {
+        floats<W> weight, gradient;
+    };
 
+    template <int W>
+    KERNEL_CODE row<W> read(const device_parameter &parameter, uint64_t index,
+                            const gradients_of &from) const
+    {
+        return {floats<W>::read(all.weights + index, 0),
+                from.read<W>((uint32_t)(index - parameter.offset))};
+    }
+    template <int W>
+    KERNEL_CODE void use(const device_parameter &, uint64_t, const row<W> &row, double &weights,
+                         double &gradients) const
+    {
         for (int i = 0; i < W; i++) {
-            weights += (double)w.at[i] * w.at[i];
-            gradients += (double)g.at[i] * g.at[i];
+            weights += (double)row.weight.at[i] * row.weight.at[i];
+            gradients += (double)row.gradient.at[i] * row.gradient.at[i];
         }
     }
 
@@ -262,23 +292,29 @@ struct optimise {
                 (float)update.rate * local};
     }
 
-    template <int W>
-    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
-                          const gradients_of &from, const factors &by) const
-    {
-        const uint32_t number = (uint32_t)(index - parameter.offset);
-        floats<W> weight = floats<W>::read(all.weights + index, 0);
-        floats<W> kept = floats<W>::read(all.momenta + index, 0);
-        const floats<W> gradient = from.read<W>(number);
+    template <int W> struct row {
+        floats<W> weight, kept, gradient;
+    };
 
+    template <int W>
+    KERNEL_CODE row<W> read(const device_parameter &parameter, uint64_t index,
+                            const gradients_of &from) const
+    {
+        return {floats<W>::read(all.weights + index, 0), floats<W>::read(all.momenta + index, 0),
+                from.read<W>((uint32_t)(index - parameter.offset))};
+    }
+    template <int W>
+    KERNEL_CODE void use(const device_parameter &parameter, uint64_t index, row<W> &row,
+                         const factors &by) const
+    {
         for (int i = 0; i < W; i++) {
-            const float step = by.scale * gradient.at[i] + by.decay * weight.at[i];
-            kept.at[i] = by.momentum * kept.at[i] + (update.adapts ? by.rate * step : step);
-            weight.at[i] -= update.adapts ? kept.at[i] : by.rate * kept.at[i];
+            const float step = by.scale * row.gradient.at[i] + by.decay * row.weight.at[i];
+            row.kept.at[i] = by.momentum * row.kept.at[i] + (update.adapts ? by.rate * step : step);
+            row.weight.at[i] -= update.adapts ? row.kept.at[i] : by.rate * row.kept.at[i];
         }
-        kept.write(all.momenta + index, 0);
-        weight.write(all.weights + index, 0);
-        store(parameter, number, weight);
+        row.kept.write(all.momenta + index, 0);
+        row.weight.write(all.weights + index, 0);
+        store(parameter, (uint32_t)(index - parameter.offset), row.weight);
     }
 
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
@@ -298,17 +334,24 @@ struct renew {
     struct local_t {};
     device_parameters all;
 
-    template <int W> KERNEL_CODE void step(const device_parameter &parameter, uint64_t index) const
+    template <int W> using row = floats<W>;
+
+    template <int W>
+    KERNEL_CODE row<W> read(const device_parameter &, uint64_t index, const float *weights) const
     {
-        store(parameter, (uint32_t)(index - parameter.offset),
-              floats<W>::read(all.weights + index, 0));
+        return floats<W>::read(weights + index, 0);
+    }
+    template <int W>
+    KERNEL_CODE void use(const device_parameter &parameter, uint64_t index, const row<W> &row) const
+    {
+        store(parameter, (uint32_t)(index - parameter.offset), row);
     }
 
     KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
     {
         const device_chunk chunk = all.chunks[at.block];
 
-        walk(*this, chunk, all.parameters[chunk.parameter], at.thread);
+        walk(*this, chunk, all.parameters[chunk.parameter], at.thread, all.weights);
     }
 };
 
@@ -319,13 +362,19 @@ struct collect {
     device_parameters all;
     uint32_t first;
 
+    template <int W> using row = floats<W>;
+
+    template <int W>
+    KERNEL_CODE row<W> read(const device_parameter &parameter, uint64_t index,
+                            const gradients_of &from) const
+    {
+        return from.read<W>((uint32_t)(index - parameter.offset));
+    }
     /* A factor of 0 drops what the arena has, NaN too. */
     template <int W>
-    KERNEL_CODE void step(const device_parameter &parameter, uint64_t index,
-                          const gradients_of &from, const float &keep, const float &add) const
+    KERNEL_CODE void use(const device_parameter &, uint64_t index, row<W> &sum, const float &keep,
+                         const float &add) const
     {
-        floats<W> sum = from.read<W>((uint32_t)(index - parameter.offset));
-
         for (int i = 0; i < W; i++)
             sum.at[i] *= add;
         if (keep != 0) {
@@ -363,8 +412,8 @@ int device_optimise(const struct device_parameters *parameters, const struct dev
         code = launch_phases("local_rates", local_rates{*parameters, *update},
                              parameters->parameter_count, stream);
     return code ? code
-                : launch_phases("optimise", optimise{*parameters, *update},
-                                parameters->chunk_count, stream);
+                : launch_phases<5>("optimise", optimise{*parameters, *update},
+                                   parameters->chunk_count, stream);
 }
 
 int device_renew(const struct device_parameters *parameters, void *stream)

@@ -258,7 +258,7 @@ template <class Kernel> void emulate_phases(const void *kernel, uint64_t blocks)
                                                          place{thread, block, (uint32_t)blocks});
 }
 
-template <class Kernel>
+template <int RESIDENT = 0, class Kernel>
 int launch_phases(const char *, const Kernel &kernel, uint32_t blocks, void *stream)
 {
     return emulated_start(emulate_phases<Kernel>, &kernel, sizeof kernel, blocks, stream);
@@ -284,8 +284,9 @@ __global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT) run_each(const Kerne
         kernel.each(i);
 }
 
-/* RESIDENT: how many blocks a multiprocessor is to hold at once, 0: any. That limits a thread's
- * registers; but the compiler then also spends them, on starting all loads before it uses one. */
+/* RESIDENT, here and below: how many blocks a multiprocessor is to hold at once, 0: any. That limits
+ * a thread's registers; but the compiler then also spends them, on starting all loads before it uses
+ * one. */
 template <int RESIDENT = 0, class Kernel>
 int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *stream)
 {
@@ -300,8 +301,8 @@ int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *st
     return launched(name);
 }
 
-template <class Kernel>
-__global__ void __launch_bounds__(KERNEL_THREADS) run_phases(const Kernel kernel)
+template <int RESIDENT, class Kernel>
+__global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT) run_phases(const Kernel kernel)
 {
     __shared__ typename Kernel::shared_t shared;
     typename Kernel::local_t local;
@@ -315,12 +316,12 @@ KERNEL_UNROLL
     }
 }
 
-template <class Kernel>
+template <int RESIDENT = 0, class Kernel>
 int launch_phases(const char *name, const Kernel &kernel, uint32_t blocks, void *stream)
 {
     if (blocks == 0)
         return 0;
-    run_phases<<<blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel);
+    run_phases<RESIDENT><<<blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel);
     return launched(name);
 }
 
