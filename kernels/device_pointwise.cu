@@ -60,25 +60,34 @@ template <class T, int W> struct copy_part {
 template <class T, int W> struct dropout {
     divide vectors, plane;
     const uint64_t *key;
-    uint64_t least;
+    uint32_t least;
     float scale;
     const T *input;
     T *output;
 
+    /* dropout_bits() of pointwise.c; product: index * golden */
+    static KERNEL_CODE uint32_t bits(uint64_t key, uint32_t product)
+    {
+        uint32_t bits = product + (uint32_t)key;
+
+        bits = (bits ^ bits >> 16) * 0x85ebca6bu ^ (uint32_t)(key >> 32);
+        bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
+        return bits ^ bits >> 16;
+    }
+
     KERNEL_CODE void each(uint32_t index) const
     {
-        const uint64_t golden = 0x9e3779b97f4a7c15u;
+        const uint32_t golden = 0x9e3779b1u;
         const uint32_t pixel = vectors.quotient(index), channel = vectors.rest(index) * W;
-        const uint64_t image = plane.quotient(pixel), place = plane.rest(pixel);
-        const uint64_t canonical = (image * vectors.by * W + channel) * plane.by + place;
-        const uint64_t step = plane.by * golden;
+        const uint32_t image = plane.quotient(pixel), place = plane.rest(pixel);
+        const uint32_t canonical = (image * vectors.by * W + channel) * plane.by + place;
+        const uint64_t own = *key;
         lanes<T, W> numbers = lanes<T, W>::read(input, index);
-        uint64_t next = *key + canonical * golden;
 
-        for (int i = 0; i < W; i++) {
-            numbers.set(i, mixed(next) >= least ? numbers.get(i) * scale : 0.0f);
-            next += step;
-        }
+        for (uint32_t i = 0; i < W; i++)
+            numbers.set((int)i, bits(own, (canonical + i * plane.by) * golden) >= least
+                                    ? numbers.get((int)i) * scale
+                                    : 0.0f);
         numbers.write(output, index);
     }
 };
@@ -299,13 +308,11 @@ int device_copy_part(const struct device_part *part, const void *from, void *to,
 int device_dropout(const struct device_pixels *pixels, uint32_t plane, const uint64_t *key,
                    double rate, const void *input, void *output, void *stream)
 {
-    const uint64_t least = (uint64_t)ceil(rate * 0x1p53) << 11; /* 53 bits are compared */
-
     return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
         const dropout<T, W> kernel = {divide::make(pixels->channels / W), divide::make(plane), key,
-                                      least, (float)(1 / (1 - rate)), (const T *)input, (T *)output};
+                                      kernel_dropout_least(rate), (float)(1 / (1 - rate)), (const T *)input, (T *)output};
         return launch_each("dropout", kernel, pixels->count * (pixels->channels / W), stream);
     });
 }

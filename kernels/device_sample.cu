@@ -11,6 +11,14 @@ enum { HALVINGS_MAX = 12 };
 
 /* ---- noise ---- */
 
+/* The finaliser of SplitMix64, as in base/random.c. */
+KERNEL_CODE uint64_t mixed(uint64_t value)
+{
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}
+
 /* random_mix() of base/random.h */
 KERNEL_CODE uint64_t random_mixed(uint64_t value)
 {

@@ -122,6 +122,11 @@ void kernel_concat_backward(uint32_t images, size_t part, size_t offset, size_t 
  * kernel_dropout_key(seed, step, node). */
 uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node);
 bool kernel_dropout_keeps(uint64_t key, uint64_t index, double rate);
+/* An element is kept if its 32 bits are no less. */
+static inline uint32_t kernel_dropout_least(double rate)
+{
+    return (uint32_t)(rate * 0x1p32);
+}
 void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, real *output);
 void kernel_dropout_backward(size_t count, uint64_t key, double rate, const real *d_output,
                              real *d_input);

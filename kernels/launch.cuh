@@ -212,14 +212,6 @@ struct divide {
     }
 };
 
-/* The finaliser of SplitMix64, as in base/random.c. */
-KERNEL_CODE uint64_t mixed(uint64_t value)
-{
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-    return value ^ value >> 31;
-}
-
 template <class T> struct wide {
     static const int width = 16 / (int)sizeof(T);
 };

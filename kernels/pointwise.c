@@ -58,25 +58,37 @@ uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node)
     return random_hash(seed, step, node);
 }
 
-/* The top 53 bits as a number in [0, 1). */
+/* The finaliser of MurmurHash3, with half of the key before it and half in it: multiplications of
+ * 32 bits, since those of 64 bound a GPU by arithmetic. */
+static uint32_t dropout_bits(uint64_t key, uint32_t index)
+{
+    uint32_t bits = index * 0x9e3779b1u + (uint32_t)key;
+
+    bits = (bits ^ bits >> 16) * 0x85ebca6bu ^ (uint32_t)(key >> 32);
+    bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
+    return bits ^ bits >> 16;
+}
+
 bool kernel_dropout_keeps(uint64_t key, uint64_t index, double rate)
 {
-    return (double)(random_mix(key + index * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53 >= rate;
+    return dropout_bits(key, (uint32_t)index) >= kernel_dropout_least(rate);
 }
 
 void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, real *output)
 {
     const real scale = (real)(1 / (1 - rate));
+    const uint32_t least = kernel_dropout_least(rate);
 
     for (size_t i = 0; i < count; i++)
-        output[i] = kernel_dropout_keeps(key, i, rate) ? input[i] * scale : 0;
+        output[i] = dropout_bits(key, (uint32_t)i) >= least ? input[i] * scale : 0;
 }
 
 void kernel_dropout_backward(size_t count, uint64_t key, double rate, const real *d_output,
                              real *d_input)
 {
     const real scale = (real)(1 / (1 - rate));
+    const uint32_t least = kernel_dropout_least(rate);
 
     for (size_t i = 0; i < count; i++)
-        d_input[i] += kernel_dropout_keeps(key, i, rate) ? d_output[i] * scale : 0;
+        d_input[i] += dropout_bits(key, (uint32_t)i) >= least ? d_output[i] * scale : 0;
 }

@@ -84,6 +84,17 @@ static void images_are_normalised_cut_and_mirrored(void **unused)
 
 /* ---- pointwise ---- */
 
+/* The highest rate, of 32 bits, at which a number is kept. */
+static double last_rate(uint64_t key, uint64_t index)
+{
+    double rate = 0;
+
+    for (double step = 0.5; step >= 0x1p-32; step /= 2)
+        if (kernel_dropout_keeps(key, index, rate + step))
+            rate += step;
+    return rate;
+}
+
 static void pointwise(enum device_type type, uint32_t channels)
 {
     enum { IMAGES = 2, PLANE = 15 };
@@ -106,8 +117,7 @@ static void pointwise(enum device_type type, uint32_t channels)
     must(device_relu_backward(type, count, a.device, b.device, out.device, STREAM));
     check(place_distance(&out, out.host), type, channels, "ReLU backward");
     /* Rates at which number 7 is just kept, and just not. */
-    const double last = (double)(random_mix(key + 7 * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
-    const double rates[] = {0.3, 0, last, nextafter(last, 1)};
+    const double last = last_rate(key, 7), rates[] = {0.3, 0, last, last + 0x1p-32};
     assert_true(kernel_dropout_keeps(key, 7, rates[2]) && !kernel_dropout_keeps(key, 7, rates[3]));
     for (int i = 0; i < 4; i++) {
         kernel_dropout(count, key, rates[i], a.host, out.host);

@@ -434,15 +434,17 @@ static void dropout_masks_are_fair_and_differ(void **unused)
 
     (void)unused;
     for (int k = 0; k < 4; k++) {
-        uint32_t kept = 0, same = 0;
+        uint32_t kept = 0, same = 0, alike = 0;
         for (uint64_t i = 0; i < COUNT; i++) {
             bool keeps = kernel_dropout_keeps(keys[k], i, 0.5);
             kept += keeps;
             same += keeps == kernel_dropout_keeps(keys[(k + 1) % 4], i, 0.5);
+            alike += keeps == kernel_dropout_keeps(keys[k], i + 1 + i % 64, 0.5);
         }
         /* Six deviations of a fair coin. */
         assert_true(abs((int)kept - COUNT / 2) < 3 * sqrt(COUNT));
         assert_true(abs((int)same - COUNT / 2) < 3 * sqrt(COUNT));
+        assert_true(abs((int)alike - COUNT / 2) < 3 * sqrt(COUNT));
     }
     real input[COUNT / 100], output[COUNT / 100];
     for (int i = 0; i < COUNT / 100; i++)
