@@ -50,8 +50,8 @@ int launch_normalise(const device_input &input, const uint8_t *rows, void *outpu
 template <class T, int CHANNELS>
 int launch_normalise(const device_input &input, const uint8_t *rows, void *output, void *stream)
 {
-    return input.width % 4 ? launch_normalise<T, CHANNELS, 1>(input, rows, output, stream)
-                           : launch_normalise<T, CHANNELS, 4>(input, rows, output, stream);
+    return input.width % 2 ? launch_normalise<T, CHANNELS, 1>(input, rows, output, stream)
+                           : launch_normalise<T, CHANNELS, 2>(input, rows, output, stream);
 }
 
 } // namespace
