@@ -18,6 +18,7 @@
 enum { ROUNDS = 5, REPEATS = 10, SIDE = 224, PLANE = 56 * 56, CHANNELS = 256, STEM_CHANNELS = 64 };
 enum { PARAMETERS = 25557032, GOAL_PERCENT = 85, CLASSES = 1000, LAST_CHANNELS = 2048 };
 enum { CLAIM_BATCH = 256 };
+static const double SHORT_SHARE = 0.97; /* of the rate of a large copy */
 
 static struct runtime runtime;
 static uint32_t batch = 256;
@@ -636,6 +637,15 @@ static double rate_of(const struct figure *figure)
     return figure->seconds > 0 ? (double)figure->bytes / figure->seconds * 1e-9 : 0;
 }
 
+/* A copy of as many bytes as a kernel moves: what starts and ends take of a short one. */
+static uint64_t copied_bytes;
+
+static uint64_t copy_alike(void)
+{
+    must(runtime_copy(place.b, place.a, copied_bytes / 2, runtime.stream));
+    return copied_bytes;
+}
+
 static void hold(int number, double copy_rate)
 {
     static const char *const why[] = {"", ", too small to claim: its start is most of it",
@@ -651,6 +661,13 @@ static void hold(int number, double copy_rate)
     if (lab->bound == BY_MEMORY && batch >= CLAIM_BATCH)
         printf("claim device_%s %.1f %% of the copy goal >=%d %s\n", lab->name, percent,
                GOAL_PERCENT, percent >= GOAL_PERCENT ? "ok" : "short");
+    copied_bytes = figure.bytes;
+    if (lab->bound == BY_MEMORY && copied_bytes / 2 <= place.tensor_bytes) {
+        const struct figure alike = time_of(copy_alike, REPEATS);
+        if (rate_of(&alike) < SHORT_SHARE * copy_rate)
+            printf("       a copy of as many bytes takes %.4f ms, %.1f%% of the large one's rate\n",
+                   alike.seconds * 1e3, 100 * rate_of(&alike) / copy_rate);
+    }
     fflush(stdout);
 }
 
