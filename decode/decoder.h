@@ -39,6 +39,8 @@ struct decoder_traits {
     uint64_t held_bytes; /* host memory from open() to close(), where it is more than a little */
     const char *engine;  /* what decodes, where machines differ; valid while open. NULL: nothing to
                           * report */
+    const char *notice; /* what happened that a report should tell; valid while open. NULL or empty:
+                         * nothing */
 };
 
 /* Counts of irregular images, each decoded or counted; none stops a run. */

@@ -250,18 +250,24 @@ static bool decode(struct device_batch *batch)
         status = batch->library.batch(batch->handle, batch->state, batch->data, batch->lengths,
                                       batch->images, batch->runtime.stream);
     batch->begun = status == LIBRARY_SUCCESS ? batch->count : 0;
+    if (status != LIBRARY_SUCCESS && !batch->notice[0])
+        snprintf(batch->notice, sizeof batch->notice,
+                 "nvJPEG refused a batch of %d images (%s): the CPU decoded them", count,
+                 library_status_text(status));
     return status == LIBRARY_SUCCESS;
 }
 
+/* An image is looked at before it is resized: had nvJPEG not written its end by then, its row would
+ * be wrong, whatever was there later. */
 static int fetch_rows(struct device_batch *batch)
 {
     const uint64_t row_bytes = (uint64_t)batch->side * batch->side * 3;
     void *stream = batch->runtime.stream;
     const struct device_resized *images = (const void *)batch->device_tables;
 
-    int code = device_resize(images, batch->count, batch->side, batch->side, batch->tiles, stream);
+    int code = device_find_marks(images, batch->count, batch->device_marks, stream);
     if (code == 0)
-        code = device_find_marks(images, batch->count, batch->device_marks, stream);
+        code = device_resize(images, batch->count, batch->side, batch->side, batch->tiles, stream);
     if (code == 0)
         code = runtime_copy(batch->marks, batch->device_marks, batch->count, stream);
     for (uint32_t i = 0; i < batch->count && code == 0; i++)

@@ -5,8 +5,8 @@
  *
  * nvJPEG reports one status for a batch and, with hardware engines, may leave an image unwritten
  * without saying so. So a batch that fails is undecoded as a whole, and each image is marked before
- * it is decoded and looked at afterwards. All memory but nvJPEG's own is allocated by open(). One
- * thread at a time.
+ * it is decoded and looked at before it is used. All memory but nvJPEG's own is allocated by
+ * open(). One thread at a time.
  */
 #ifndef IOBENCH_DECODE_CUDA_DEVICE_BATCH_H
 #define IOBENCH_DECODE_CUDA_DEVICE_BATCH_H
@@ -25,6 +25,7 @@ struct device_batch {
     uint32_t side, capacity, count, tiles;
     uint32_t begun;   /* the size of batches that the state is for */
     char engine[128]; /* the GPU, and what decodes there */
+    char notice[128]; /* of the first batch that was refused; empty: none was */
     /* Each a part of a whole: device memory for images, pinned memory for files, and tables in
      * both. */
     struct device_space {

@@ -202,6 +202,7 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
     *traits = state->cpu.traits;
     traits->pending = (uint32_t)state->settings->images;
     traits->engine = state->batch.engine;
+    traits->notice = state->batch.notice;
     traits->held_bytes = device_batch_pinned_bytes(state->settings);
     if (!(state->baseline = baseline_create()))
         return fail(ENOMEM, "out of memory for a JPEG decoder");

@@ -223,6 +223,16 @@ const char *decoders_engine(const struct decoders *decoders)
     return engine ? engine : "";
 }
 
+const char *decoders_notice(const struct decoders *decoders)
+{
+    for (uint32_t i = 0; i < decoders->count; i++) {
+        const char *notice = decoders->threads[i].worker.decoder.traits.notice;
+        if (notice && notice[0])
+            return notice;
+    }
+    return "";
+}
+
 /* Records taken at once, at first. */
 static uint32_t first_group(const struct worker *worker)
 {

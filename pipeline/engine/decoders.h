@@ -30,6 +30,8 @@ bool decoders_look(const struct job *job, const struct job_plugins *plugins);
 
 /* Return what decodes, or "" (struct decoder_traits). */
 const char *decoders_engine(const struct decoders *decoders);
+/* Return what a decoder has to tell, or "", while none decodes. */
+const char *decoders_notice(const struct decoders *decoders);
 
 /* Return what the loader delivers to. */
 struct loader_sink decoders_sink(struct decoders *decoders);

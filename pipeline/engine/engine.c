@@ -553,6 +553,8 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                       "--memory keeps them whole",
                       (unsigned long long)totals.windows_cut, result->reads.window);
     decoders_figures(engine->decoders, &run->decode, &run->findings);
+    if (decoders_notice(engine->decoders)[0])
+        result_notice(result, "%s", decoders_notice(engine->decoders));
     trainer_memory(&engine->trainer, &result->trainer_memory);
     if (trainer_notice(&engine->trainer)[0])
         result_notice(result, "%s", trainer_notice(&engine->trainer));

@@ -44,6 +44,8 @@ says "(multiprocessors of emulated)"
 IOBENCH_EMULATED_NVJPEG=skips run 0 nvjpeg:size=32,memory=8MiB
 says "left to the CPU"
 grep -q '"failed_images": 0' run.json || die "images failed: $(grep failed_images run.json)"
+IOBENCH_EMULATED_NVJPEG=fails run 0 nvjpeg:size=32,memory=8MiB
+says "left to the CPU" "nvJPEG refused a batch of" "(execution failed)"
 expect 0 "$IOBENCH" show set --decode nvjpeg:memory=8MiB -B 3
 printf '%s\n' "$out" >shown
 expect 0 "$IOBENCH" show set --decode jpeg:scale=none -B 3
