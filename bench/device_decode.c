@@ -6,8 +6,9 @@
  *     device_decode [OPTION...] DECODER DECODER
  *
  * --images N, of each thread; --seconds N, of each rate; --threads N: 1, 2, 4 ... N; --least DB:
- * fails if a row's PSNR is below, or if a decoder on a device leaves images to the CPU. Exits with
- * 77 if a decoder cannot run here.
+ * fails if a row's PSNR is below, or if a decoder on a device leaves images to the CPU. Each thread
+ * decodes all images once before its time begins; with several threads rows are compared, too.
+ * Exits with 77 if a decoder cannot run here.
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -69,13 +70,29 @@ static void free_images(struct stored *images)
     free(images->sources);
 }
 
+/* Rows of all images in round 0, by the decoder that is compared with. */
+struct reference {
+    uint8_t *rows;
+    size_t row_bytes;
+};
+
+/* How near rows are to those. */
+struct likeness {
+    double worst, sum; /* PSNR, dB; sum: of those that differ */
+    uint64_t equal, rows;
+};
+
 /* One decode thread, with a row for each image. */
 struct thread_state {
     const struct stored *images;
+    const struct reference *reference;
     struct decoder decoder;
     uint8_t *rows;
     pthread_t handle;
-    uint64_t until_ns, done;
+    pthread_barrier_t *barrier;
+    double seconds;
+    uint64_t done; /* in that time */
+    struct likeness likeness;
     int code;
 };
 
@@ -129,15 +146,48 @@ static void close_state(struct thread_state *state)
     free(state->rows);
 }
 
+static double psnr(const uint8_t *a, const uint8_t *b, size_t bytes)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        squares += (double)(a[i] - b[i]) * (a[i] - b[i]);
+    return squares > 0 ? 10 * log10(255.0 * 255.0 * (double)bytes / squares) : INFINITY;
+}
+
+static void compare_rows(struct thread_state *state)
+{
+    const size_t bytes = state->reference->row_bytes;
+    struct likeness *likeness = &state->likeness;
+
+    for (uint32_t i = 0; i < state->images->count && state->code == 0; i++) {
+        const double one = psnr(state->reference->rows + i * bytes, state->rows + i * bytes, bytes);
+        likeness->worst = fmin(likeness->worst, one);
+        likeness->equal += isinf(one) != 0;
+        likeness->sum += isinf(one) ? 0 : one;
+        likeness->rows++;
+    }
+}
+
+/* All images before the time begins, and after it, while others decode, too: those rows are
+ * compared. */
 static void *work(void *argument)
 {
     struct thread_state *state = argument;
     uint64_t round = 0;
 
-    do {
-        state->code = decode_all(state, round++);
+    state->code = decode_all(state, 0);
+    compare_rows(state);
+    pthread_barrier_wait(state->barrier);
+    const uint64_t until_ns = clock_now_ns() + (uint64_t)(state->seconds * 1e9);
+    while (state->code == 0 && clock_now_ns() < until_ns) {
+        state->code = decode_all(state, ++round);
         state->done += state->images->count;
-    } while (state->code == 0 && clock_now_ns() < state->until_ns);
+    }
+    pthread_barrier_wait(state->barrier);
+    if (state->code == 0)
+        state->code = decode_all(state, 0);
+    compare_rows(state);
     return NULL;
 }
 
@@ -149,76 +199,80 @@ static uint64_t process_cpu_ns(void)
     return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static void time_threads(const struct stored *images, const struct plugin_choice *choice,
-                         uint32_t threads, double seconds)
+/* Returns whether all rows are near enough. */
+static bool tell(const struct thread_state *states, uint32_t threads, const char *decoder,
+                 double wall_s, double cpu_s, double least)
+{
+    struct likeness all = {.worst = INFINITY};
+    uint64_t done = 0, on_cpu = 0;
+    const char *notice = NULL;
+
+    for (uint32_t i = 0; i < threads; i++) {
+        done += states[i].done;
+        on_cpu += states[i].decoder.figures.on_cpu;
+        all.worst = fmin(all.worst, states[i].likeness.worst);
+        all.sum += states[i].likeness.sum;
+        all.equal += states[i].likeness.equal;
+        all.rows += states[i].likeness.rows;
+        if (states[i].decoder.traits.notice && states[i].decoder.traits.notice[0])
+            notice = states[i].decoder.traits.notice;
+    }
+    printf("%-32s %2u threads: %8.0f images/s, %6.0f us of CPU an image", decoder, threads,
+           (double)done / wall_s, cpu_s * 1e6 / (double)done);
+    if (all.equal < all.rows)
+        printf("; PSNR of rows %.1f dB on average, %.1f the worst",
+               all.sum / (double)(all.rows - all.equal), all.worst);
+    printf("; %" PRIu64 " left to the CPU%s%s%s\n", on_cpu, notice ? " (" : "",
+           notice ? notice : "", notice ? ")" : "");
+    fflush(stdout);
+    return all.worst >= least && (least <= 0 || on_cpu == 0);
+}
+
+static bool time_threads(const struct stored *images, const struct reference *reference,
+                         const struct plugin_choice *choice, uint32_t threads,
+                         const struct options *options)
 {
     static struct thread_state states[THREADS_MAX];
-    uint64_t done = 0, on_cpu = 0;
+    pthread_barrier_t barrier;
 
-    for (uint32_t i = 0; i < threads; i++)
-        open_state(&states[i], images, choice);
-    const uint64_t start_ns = clock_now_ns(), cpu_ns = process_cpu_ns();
+    must(-pthread_barrier_init(&barrier, NULL, threads + 1));
     for (uint32_t i = 0; i < threads; i++) {
-        states[i].until_ns = start_ns + (uint64_t)(seconds * 1e9);
+        open_state(&states[i], images, choice);
+        if (states[i].decoder.traits.row_bytes != reference->row_bytes)
+            must(fail(EINVAL, "the decoders' rows differ in size"));
+        states[i].reference = reference;
+        states[i].barrier = &barrier;
+        states[i].seconds = options->seconds;
+        states[i].likeness.worst = INFINITY;
         must(-pthread_create(&states[i].handle, NULL, work, &states[i]));
     }
-    for (uint32_t i = 0; i < threads; i++)
-        pthread_join(states[i].handle, NULL);
+    pthread_barrier_wait(&barrier);
+    const uint64_t start_ns = clock_now_ns(), cpu_ns = process_cpu_ns();
+    pthread_barrier_wait(&barrier);
     const double wall_s = (double)(clock_now_ns() - start_ns) / 1e9;
     const double cpu_s = (double)(process_cpu_ns() - cpu_ns) / 1e9;
     for (uint32_t i = 0; i < threads; i++) {
+        pthread_join(states[i].handle, NULL);
         if (states[i].code)
             must(fail(EIO, "%s: an image could not be decoded", choice->text));
-        done += states[i].done;
-        on_cpu += states[i].decoder.figures.on_cpu;
+    }
+    const bool good = tell(states, threads, choice->text, wall_s, cpu_s, options->least);
+    for (uint32_t i = 0; i < threads; i++)
         close_state(&states[i]);
-    }
-    printf("%-32s %2u threads: %8.0f images/s, %6.0f us of CPU an image, %" PRIu64
-           " left to the CPU\n",
-           choice->text, threads, (double)done / wall_s, cpu_s * 1e6 / (double)done, on_cpu);
-}
-
-static double psnr(const uint8_t *a, const uint8_t *b, size_t bytes)
-{
-    double squares = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        squares += (double)(a[i] - b[i]) * (a[i] - b[i]);
-    return squares > 0 ? 10 * log10(255.0 * 255.0 * (double)bytes / squares) : INFINITY;
-}
-
-/* Returns whether all rows are near enough. */
-static bool compare(const struct stored *images, const struct plugin_choice choices[2],
-                    double least)
-{
-    struct thread_state states[2];
-    double worst = INFINITY, sum = 0;
-    uint32_t equal = 0;
-
-    for (int i = 0; i < 2; i++) {
-        open_state(&states[i], images, &choices[i]);
-        must(decode_all(&states[i], 0));
-    }
-    const size_t bytes = states[0].decoder.traits.row_bytes;
-    if (bytes != states[1].decoder.traits.row_bytes)
-        must(fail(EINVAL, "the decoders' rows differ in size"));
-    for (uint32_t i = 0; i < images->count; i++) {
-        const double one = psnr(states[0].rows + i * bytes, states[1].rows + i * bytes, bytes);
-        worst = fmin(worst, one);
-        equal += isinf(one) != 0;
-        sum += isinf(one) ? 0 : one;
-    }
-    const uint64_t on_cpu = states[1].decoder.figures.on_cpu;
-    const bool good = worst >= least && (least <= 0 || on_cpu == 0);
-    printf("%s: %u of %u rows are those of %s", choices[1].text, equal, images->count,
-           choices[0].text);
-    if (equal < images->count)
-        printf(", the others: PSNR %.1f dB on average, %.1f the worst",
-               sum / (images->count - equal), worst);
-    printf("; %" PRIu64 " left to the CPU%s\n", on_cpu, good ? "" : ": FAILED");
-    for (int i = 0; i < 2; i++)
-        close_state(&states[i]);
+    pthread_barrier_destroy(&barrier);
     return good;
+}
+
+static struct reference make_reference(const struct stored *images,
+                                       const struct plugin_choice *choice)
+{
+    struct thread_state state;
+
+    open_state(&state, images, choice);
+    must(decode_all(&state, 0));
+    const struct reference reference = {state.rows, state.decoder.traits.row_bytes};
+    decoder_close(&state.decoder);
+    return reference;
 }
 
 static int usage(void)
@@ -264,10 +318,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++)
         must(plugin_usable(choices[i].plugin) ? -ENODEV : 0);
     make_images(&images, options.images);
-    const bool good = compare(&images, choices, options.least);
-    for (int i = 0; i < 2 && options.seconds > 0; i++)
+    const struct reference reference = make_reference(&images, &choices[0]);
+    bool good = true;
+    for (int i = 0; i < 2; i++)
         for (uint32_t threads = 1; threads <= options.threads; threads *= 2)
-            time_threads(&images, &choices[i], threads, options.seconds);
+            good &= time_threads(&images, &reference, &choices[i], threads, &options);
+    free(reference.rows);
     for (int i = 0; i < 2; i++)
         plugin_release(&choices[i]);
     free_images(&images);
