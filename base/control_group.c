@@ -8,9 +8,9 @@
 
 static FILE *open_of(const char *folder, const char *name)
 {
-    char path[700];
+    char path[CONTROL_GROUP_BYTES + 64];
 
-    snprintf(path, sizeof path, "%.600s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
     return file_stream_kernel(path);
 }
 
@@ -18,7 +18,7 @@ static FILE *open_of(const char *folder, const char *name)
 static bool find_path(const char *proc, const char *controller, char *path, size_t path_bytes)
 {
     FILE *file = open_of(proc, "self/cgroup");
-    char line[512];
+    char line[CONTROL_GROUP_BYTES];
     bool found = false;
 
     while (file && !found && fgets(line, sizeof line, file)) {
@@ -42,12 +42,12 @@ static bool find_path(const char *proc, const char *controller, char *path, size
 bool control_group_find(struct control_group *group, const char *controller, const char *proc,
                         const char *sys)
 {
-    char path[380];
+    char path[CONTROL_GROUP_BYTES - sizeof group->root];
 
     group->version1 = find_path(proc, controller, path, sizeof path);
     if (!group->version1 && !find_path(proc, NULL, path, sizeof path))
         return false;
-    snprintf(group->root, sizeof group->root, "%.80s/fs/cgroup%s%.32s", sys,
+    snprintf(group->root, sizeof group->root, "%.400s/fs/cgroup%s%.32s", sys,
              group->version1 ? "/" : "", group->version1 ? controller : "");
     snprintf(group->folder, sizeof group->folder, "%s%s", group->root, path);
     if (strstr(path, "/..") || !file_is_folder(group->folder))

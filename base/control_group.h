@@ -9,8 +9,11 @@
 
 #include <stdbool.h>
 
+enum { CONTROL_GROUP_BYTES = 2048 }; /* of a path: containers within containers nest them */
+
 struct control_group {
-    char root[128], folder[512]; /* of the hierarchy; in or below it, of the group */
+    char root[512],
+        folder[CONTROL_GROUP_BYTES]; /* of the hierarchy; in or below it, of the group */
     bool version1;
 };
 

@@ -23,9 +23,9 @@ static const struct group_names version2_names = {
 
 static FILE *open_in(const char *folder, const char *name)
 {
-    char path[700];
+    char path[CONTROL_GROUP_BYTES + 64];
 
-    snprintf(path, sizeof path, "%.600s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
     return file_stream_kernel(path);
 }
 

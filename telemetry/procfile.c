@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 1024, SIZE_MAX_BYTES = 64 << 20, ROOM_BYTES = 4096 };
+enum { PATH_BYTES = 4096, SIZE_MAX_BYTES = 64 << 20, ROOM_BYTES = 4096 };
 
 const struct telemetry_roots telemetry_roots_usual = {.proc = "/proc", .sys = "/sys"};
 

@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/folder.h"
 
@@ -102,7 +101,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     if (code)
         return code;
     remove_orphans(parent);
-    snprintf(limit->group, sizeof limit->group, "%.480s/" GROUP_NAME, parent, (int)getpid());
+    snprintf(limit->group, sizeof limit->group, "%.2047s/" GROUP_NAME, parent, (int)getpid());
     code = change_group(limit->group, true);
     if (code)
         return code;
@@ -120,7 +119,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
 int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots *roots,
                        uint64_t bytes)
 {
-    char parent[512], size[32];
+    char parent[CONTROL_GROUP_BYTES], size[32];
     struct control_group own;
 
     *limit = (struct memory_limit){0};

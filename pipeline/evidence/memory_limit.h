@@ -11,11 +11,12 @@
 #ifndef IOBENCH_PIPELINE_EVIDENCE_MEMORY_LIMIT_H
 #define IOBENCH_PIPELINE_EVIDENCE_MEMORY_LIMIT_H
 
+#include "base/control_group.h"
 #include "telemetry/procfile.h"
 
 struct memory_limit {
-    char from[512];  /* the previous group; "" if no limit was entered */
-    char group[512]; /* the group created */
+    char from[CONTROL_GROUP_BYTES];       /* the previous group; "" if no limit was entered */
+    char group[CONTROL_GROUP_BYTES + 32]; /* the group created */
 };
 
 /* Create a group with this limit and move this process into it. Returns 0, or -errno with a reason.

@@ -179,6 +179,19 @@ static void the_data_limit_counts(void **unused)
     assert_string_equal(headroom.cause, "ulimit -d");
 }
 
+/* Containers within containers nest groups. */
+static void a_long_path_is_that_of_the_group(void **unused)
+{
+    char name[480], line[480];
+
+    (void)unused;
+    snprintf(line, sizeof line, "0::/%0190d/%0190d\n", 0, 1);
+    folder_put("proc/self/cgroup", line);
+    snprintf(name, sizeof name, "sys/fs/cgroup/%0190d/%0190d/memory.max", 0, 1);
+    put_mib(name, 300);
+    check(300, 300, "its control group");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_smallest_quota_above_decides, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(damaged_files_are_no_limit, setup, folder_teardown),
         cmocka_unit_test_setup_teardown(the_data_limit_counts, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(a_long_path_is_that_of_the_group, setup, folder_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static char proc[160], sys[160];
+static char proc[300], sys[300];
 static const struct telemetry_roots roots = {.proc = proc, .sys = sys};
 
 /* Create a folder below the fake /sys/fs/cgroup, with its controllers. */
@@ -46,7 +46,7 @@ static void contains(const char *group, const char *name, const char *wanted)
 static void enter_and_leave(const char *parent, const char *limit_name)
 {
     struct memory_limit limit;
-    char wanted[512], pid[32];
+    char wanted[CONTROL_GROUP_BYTES], pid[32];
 
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     snprintf(wanted, sizeof wanted, "%s/fs/cgroup%s/iobench.%s", sys, parent, pid);
