@@ -14,14 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static char test_folder[64];
+static char test_folder[256];
 
 static int folder_setup(void **unused)
 {
     const char *below = getenv("TMPDIR");
 
     (void)unused;
-    snprintf(test_folder, sizeof test_folder, "%.40s/iobench-test-XXXXXX", below ? below : "/tmp");
+    below = below ? below : "/tmp";
+    if (snprintf(test_folder, sizeof test_folder, "%.230s/iobench-test-XXXXXX", below) !=
+        (int)(strlen(below) + strlen("/iobench-test-XXXXXX"))) {
+        fprintf(stderr, "TMPDIR is too long: %s\n", below);
+        return -1;
+    }
     return mkdtemp(test_folder) ? 0 : -1;
 }
 
@@ -41,7 +46,7 @@ static int folder_teardown(void **unused)
 /* Path of a name in the folder; valid for the next seven calls. */
 static inline const char *folder_path(const char *name)
 {
-    static char paths[8][512];
+    static char paths[8][768];
     static unsigned next;
     char *path = paths[next++ % 8];
 
@@ -61,7 +66,7 @@ static inline void folder_write(const char *name, const void *bytes, size_t coun
 /* Write a text file, creating its parent folders. */
 static inline void folder_put(const char *name, const char *text)
 {
-    char parent[512];
+    char parent[768];
 
     snprintf(parent, sizeof parent, "%s", folder_path(name));
     *strrchr(parent, '/') = '\0';

@@ -10,7 +10,7 @@
 /* Create /sys/devices/PATH and its entry in /sys/dev/block. */
 static inline void make_device(const char *path, const char *number)
 {
-    char name[256], link[256];
+    char name[512], link[512];
 
     snprintf(name, sizeof name, "sys/devices/%s/dev", path);
     folder_put(name, number);
@@ -42,9 +42,11 @@ static inline int look_open(struct look *look, const char *name, const struct pr
 static inline uint64_t value_of(const struct look *look, const char *part, const char *quantity)
 {
     const struct metric_list *list = &look->probe.traits.metrics;
+    const size_t length = strlen(part), most = METRIC_PART_BYTES - 1;
+    const char *tail = length > most ? part + length - most : part; /* what fits of a long path */
 
     for (uint32_t i = 0; i < list->count; i++)
-        if (strcmp(list->metrics[i].part, part) == 0 &&
+        if (strcmp(list->metrics[i].part, tail) == 0 &&
             strcmp(list->metrics[i].quantity, quantity) == 0)
             return look->values[i] == PROBE_MISSING ? PROBE_MISSING
                                                     : look->values[i] * list->metrics[i].scale;

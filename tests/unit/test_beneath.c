@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char proc_root[128], sys_root[128], mountinfo[4096];
+static char proc_root[512], sys_root[512], mountinfo[4096];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
 
 /* Create a link at /sys/AT to the device. */
 static void link_device(const char *at, const char *device)
 {
-    char name[256], target[256];
+    char name[512], target[512];
 
     snprintf(name, sizeof name, "%s/sys/%s", test_folder, at);
     *strrchr(name, '/') = '\0';
@@ -105,7 +105,7 @@ static void overlay_has_layers(void **unused)
 /* loop0, 7:0, on a file of a btrfs on sdb. */
 static void make_loop_on_sdb(void)
 {
-    char backing[256];
+    char backing[512];
 
     link_device("fs/btrfs/88-1/devices/sdb", "pci/sdb");
     make_mount("images", "btrfs", "/dev/sdb", "rw");
@@ -153,7 +153,7 @@ static int look_at(struct look *look, const char *name, const char *path);
 static void disks_in_memory(void **unused)
 {
     static const char *const names[] = {"zram0", "ram1", "nullb0"};
-    char path[64], number[16], text[128], backing[256];
+    char path[64], number[16], text[128], backing[512];
 
     (void)unused;
     for (int i = 0; i < 3; i++) {
@@ -292,7 +292,7 @@ static const char mountstats[] =
 static void nfs_over_rdma(void **unused)
 {
     struct look look;
-    char text[2048], point[128];
+    char text[2048], point[512];
 
     (void)unused;
     make_mount("nfs", "nfs4", "server:/export", "rw,vers=4.1,proto=rdma");

@@ -245,7 +245,7 @@ static void odd_files(void **unused)
  * evicted by that check. */
 static bool overlay_shows(const char *folder)
 {
-    char options[512], path[256], lower[256];
+    char options[1024], path[512], lower[512];
     struct residency residency, first;
     struct evict_figures figures;
     const char *file = path, *below = lower;

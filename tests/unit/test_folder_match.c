@@ -41,10 +41,38 @@ static void patterns_find_names(void **unused)
     assert_matches("b3/*", NULL, 0);
 }
 
+/* The folder of the tests themselves: a cut name leads to another place, perhaps another file
+ * system. */
+static void tests_work_in_a_long_folder(void **unused)
+{
+    const char *former = getenv("TMPDIR");
+    char own[sizeof test_folder], before[512] = "", deep[sizeof test_folder + 130];
+
+    (void)unused;
+    snprintf(own, sizeof own, "%s", test_folder);
+    snprintf(before, sizeof before, "%s", former ? former : "");
+    snprintf(deep, sizeof deep, "%s/%0120d", own, 0);
+    if (strlen(deep) > 230)
+        skip();
+    assert_int_equal(folder_make_path(deep), 0);
+    setenv("TMPDIR", deep, 1);
+    const int code = folder_setup(NULL);
+    const bool is_within = strncmp(test_folder, deep, strlen(deep)) == 0;
+    snprintf(test_folder, sizeof test_folder, "%s", own);
+    if (former)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    assert_int_equal(code, 0);
+    assert_true(is_within);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(patterns_find_names, folder_setup, folder_teardown)};
+        cmocka_unit_test_setup_teardown(patterns_find_names, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(tests_work_in_a_long_folder, folder_setup, folder_teardown),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,7 +164,7 @@ static void check_format(const struct plugin *plugin)
     static const uint32_t ranks[] = {1, 2, 3, 5, 7};
     struct plugin_choice format;
     struct catalog *catalog;
-    char folder[256];
+    char folder[512];
     uint32_t variant = 0;
 
     snprintf(folder, sizeof folder, "%s/%s", test_folder, plugin->name);

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <stdlib.h>
 
-static char proc_root[128], sys_root[128];
+static char proc_root[512], sys_root[512];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
 static const struct probe_site imitated = {.roots = &roots};
 

@@ -118,7 +118,7 @@ static void links_of_a_folder_are_followed(void **unused)
 {
     const char *const names[] = {"set/1", "set/2", "set/3"};
     const char *paths[3];
-    char store[3][256];
+    char store[3][512];
     struct storage_bytes bytes;
     struct storage_share share;
     struct mount mount;
@@ -154,7 +154,7 @@ static void a_loop_device_is_judged_by_the_disks_beneath(void **unused)
                                         .device_known = true,
                                         .device_read_bytes = 512};
     const char *path = folder_path("file");
-    char proc[128], sys[128], text[512], device[64];
+    char proc[512], sys[512], text[512], device[64];
     const struct telemetry_roots roots = {.proc = proc, .sys = sys};
     struct storage_share share;
     struct stat status;
@@ -199,7 +199,7 @@ static void a_disk_without_a_mount_is_counted(void **unused)
     const struct storage_bytes before = {.process_known = true};
     const struct storage_bytes after = {.process_known = true, .process_read_bytes = 4096};
     const char *path = folder_path("file");
-    char proc[128], sys[128], number[32];
+    char proc[512], sys[512], number[32];
     const struct telemetry_roots roots = {.proc = proc, .sys = sys};
     struct storage_share share;
     struct stat status;
@@ -300,7 +300,7 @@ static void a_hidden_mount_is_no_mount_of_a_path(void **unused)
 static void the_kernel_names_the_mount_of_a_path(void **unused)
 {
     struct mount found;
-    char outer[256];
+    char outer[512];
 
     (void)unused;
     snprintf(outer, sizeof outer, "%s", folder_path("mounts"));
@@ -320,7 +320,7 @@ static void the_kernel_names_the_mount_of_a_path(void **unused)
 
 static void make_slave(const char *device, const char *slave)
 {
-    char name[256], link[256];
+    char name[512], link[512];
 
     snprintf(name, sizeof name, "%s/sys/devices/%s/slaves", test_folder, device);
     assert_int_equal(folder_make_path(name), 0);
@@ -332,7 +332,7 @@ static void make_slave(const char *device, const char *slave)
 
 static void leaves_are_found(void **unused)
 {
-    char sys[128], text[128];
+    char sys[512], text[128];
     const struct telemetry_roots roots = {.proc = "/proc", .sys = sys};
     struct device_list list = {0};
 
@@ -366,7 +366,7 @@ static void leaves_are_found(void **unused)
 static const char *elsewhere_beneath(unsigned device_major, unsigned device_minor)
 {
     static struct device_list list;
-    char sys[128];
+    char sys[512];
     const struct telemetry_roots roots = {.proc = "/proc", .sys = sys};
 
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
@@ -419,7 +419,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
                  {"lustre", "lustre at /"},  {"fuse.sshfs", "fuse.sshfs at /"},
                  {"btrfs", "btrfs at /"},    {"tmpfs", ""},
                  {"made-up", "made-up at /"}};
-    char proc[128], sys[128], text[128];
+    char proc[512], sys[512], text[128];
     const struct telemetry_roots roots = {.proc = proc, .sys = sys};
 
     (void)unused;
@@ -439,7 +439,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
     assert_string_equal(list.elsewhere, "/no/such, not visible from here");
 
     /* A loop device is as remote as its file. */
-    char backing[160];
+    char backing[512];
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
     make_attribute("proc/self/mountinfo", "22 1 0:99 / / rw - nfs4 nas:/ rw\n");
     folder_write("image", "x", 1);
