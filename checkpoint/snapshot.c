@@ -224,7 +224,26 @@ int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot
     return code;
 }
 
-int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
+/* Return whether every file is there, as long as the manifest says. */
+static bool has_its_files(const struct snapshot_store *store, const struct snapshot *snapshot)
+{
+    struct folder folder;
+    char name[NAME_BYTES];
+    bool good = folder_open_below(&folder, &store->folder, final_name(snapshot->number, name)) == 0;
+
+    for (uint32_t i = 0; i < snapshot->file_count && good; i++) {
+        const struct snapshot_file *file = &snapshot->files[i];
+        struct stat status;
+        good = folder_stat(&folder, snapshot->is_single ? SNAPSHOT_SINGLE : file->name, &status) ==
+                   0 &&
+               S_ISREG(status.st_mode) && (uint64_t)status.st_size >= file->offset + file->bytes;
+    }
+    folder_close(&folder);
+    return good;
+}
+
+static int list_valid(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
+                      size_t *count)
 {
     size_t all;
     int code = snapshot_list(store, numbers, &all);
@@ -232,11 +251,23 @@ int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, 
     *count = 0;
     for (size_t i = 0; i < all && code == 0; i++) {
         struct snapshot found;
-        if (snapshot_load(store->folder.path, (*numbers)[i], &found) == 0)
+        if (snapshot_load(store->folder.path, (*numbers)[i], &found) == 0 &&
+            (!with_files || has_its_files(store, &found)))
             (*numbers)[(*count)++] = (*numbers)[i];
         snapshot_release(&found);
     }
     return code;
+}
+
+int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
+{
+    return list_valid(store, false, numbers, count);
+}
+
+/* Those for which others may be removed: a manifest alone restores nothing. */
+static int list_restorable(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
+{
+    return list_valid(store, true, numbers, count);
 }
 
 static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t *bytes)
@@ -261,7 +292,7 @@ static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t
 int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count)
 {
     uint32_t *numbers;
-    int code = snapshot_list_whole(store, &numbers, count);
+    int code = list_restorable(store, &numbers, count);
 
     *bytes = code ? NULL : memory_array(*count + 1, sizeof **bytes);
     if (code == 0 && !*bytes)
@@ -276,7 +307,7 @@ int snapshot_prune(const struct snapshot_store *store, uint64_t keep)
 {
     uint32_t *numbers;
     size_t count;
-    int code = snapshot_list_whole(store, &numbers, &count);
+    int code = list_restorable(store, &numbers, &count);
 
     for (size_t i = 0; i + keep < count && code == 0; i++)
         code = snapshot_remove(store, numbers[i]);

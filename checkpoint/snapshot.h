@@ -81,8 +81,8 @@ int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, str
 int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot);
 int snapshot_abandon(const struct snapshot_store *store, uint32_t number);
 int snapshot_remove(const struct snapshot_store *store, uint32_t number);
-/* Remove the oldest complete checkpoints beyond `keep`. A folder without a valid manifest is not
- * counted and stays. */
+/* Remove the oldest complete checkpoints beyond `keep`. A folder without a valid manifest, or with
+ * a file that is missing or too short, is not counted and stays: no good one goes for its sake. */
 int snapshot_prune(const struct snapshot_store *store, uint64_t keep);
 
 /* Load the manifest of a complete checkpoint. Release in either case. Any process. */

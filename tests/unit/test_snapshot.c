@@ -185,6 +185,55 @@ static void a_checkpoint_is_there_when_it_is_complete(void **unused)
     snapshot_release(&made);
 }
 
+static void commit_whole(const struct snapshot_store *store, bool is_single, uint32_t number)
+{
+    struct snapshot made = plan(number, is_single);
+    struct folder draft;
+
+    assert_int_equal(snapshot_begin(store, &made), 0);
+    assert_int_equal(snapshot_open_draft(store, number, &draft), 0);
+    for (uint32_t i = 0; i < made.file_count && !is_single; i++) {
+        const int fd = folder_create_file(&draft, made.files[i].name);
+        assert_int_equal(ftruncate(fd, (off_t)made.files[i].bytes), 0);
+        close(fd);
+    }
+    folder_close(&draft);
+    assert_int_equal(snapshot_commit(store, &made), 0);
+    snapshot_release(&made);
+}
+
+/* A newer one that lost a file, or the end of one, is no reason to remove a good one. */
+static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
+{
+    (void)unused;
+    for (int single = 0; single < 2; single++) {
+        const char *name = single ? SNAPSHOT_SINGLE : "weights-000003.bin";
+        char place[64], lost[128];
+        struct snapshot_store store;
+        uint64_t *sizes;
+        size_t count;
+        snprintf(place, sizeof place, "lost%d", single);
+        snprintf(lost, sizeof lost, "lost%d/checkpoint-000002/%s", single, name);
+        assert_int_equal(snapshot_open(&store, folder_path(place), true), 0);
+        for (uint32_t number = 1; number <= 3; number++)
+            commit_whole(&store, single, number);
+        assert_int_equal(truncate(folder_path(lost), 4096), 0);
+        snprintf(lost, sizeof lost, "lost%d/checkpoint-000003/%s", single, name);
+        assert_int_equal(unlink(folder_path(lost)), 0);
+        assert_int_equal(snapshot_sizes(&store, &sizes, &count), 0);
+        assert_int_equal(count, 1);
+        free(sizes);
+        assert_int_equal(snapshot_prune(&store, 1), 0);
+        assert_int_equal(count_of(&store), 3);
+        commit_whole(&store, single, 4);
+        assert_int_equal(snapshot_prune(&store, 1), 0);
+        assert_int_equal(count_of(&store), 3); /* the first has gone */
+        snprintf(lost, sizeof lost, "lost%d/checkpoint-000001", single);
+        assert_false(file_exists(folder_path(lost)));
+        snapshot_close(&store);
+    }
+}
+
 /* As after SIGKILL. */
 static void what_is_not_complete_is_removed_later(void **unused)
 {
@@ -259,6 +308,7 @@ int main(void)
         cmocka_unit_test(any_damaged_or_missing_byte_is_noticed),
         cmocka_unit_test(hostile_manifests_are_refused),
         cmocka_unit_test(a_checkpoint_is_there_when_it_is_complete),
+        cmocka_unit_test(a_good_one_stays_while_newer_ones_lack_bytes),
         cmocka_unit_test(what_is_not_complete_is_removed_later),
         cmocka_unit_test(files_of_others_stay),
         cmocka_unit_test(no_two_chunks_are_alike),
