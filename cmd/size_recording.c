@@ -17,26 +17,38 @@ struct recorded_part {
     double seconds, bytes;
 };
 
-/* Bytes/s from any storage in one interval. What a probe did not count is null. */
-static double read_rate(const json_t *line)
-{
-    static const char *const keys[] = {"storage_read_bytes_per_s", "nfs_read_bytes_per_s",
-                                       "lustre_read_bytes_per_s"};
-    double rate = 0;
+/* Reads that were counted. */
+struct recorded_reads {
+    double count, bytes;
+};
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        rate += fmax(0, load_number(line, keys[i])); /* fmax() of 0 and NAN is 0 */
-    return rate;
+/* What a probe did not count is null, and as 0. */
+static double rate_of(const json_t *line, const char *key)
+{
+    return fmax(0, load_number(line, key)); /* fmax() of 0 and NAN is 0 */
 }
 
-static double read_count(const json_t *line)
+/* Bytes/s from any storage in one interval. */
+static double read_rate(const json_t *line)
 {
-    return fmax(0, load_number(line, "storage_read_count_per_s")) +
-           fmax(0, load_number(line, "nfs_read_count_per_s"));
+    return rate_of(line, "storage_read_bytes_per_s") + rate_of(line, "nfs_read_bytes_per_s") +
+           rate_of(line, "lustre_read_bytes_per_s");
+}
+
+/* A storage whose reads were not counted, as Lustre's are not, says nothing of their size. */
+static void add_reads(const json_t *line, const char *count_key, const char *bytes_key,
+                      double seconds, struct recorded_reads *reads)
+{
+    const double count = load_number(line, count_key);
+
+    if (!(count > 0))
+        return;
+    reads->count += count * seconds;
+    reads->bytes += rate_of(line, bytes_key) * seconds;
 }
 
 static int add_line(const json_t *line, struct recorded_part *part,
-                    struct size_recording *recording, double *reads)
+                    struct size_recording *recording, struct recorded_reads *reads)
 {
     const double seconds = load_number(line, "interval_s"), rate = read_rate(line);
 
@@ -44,7 +56,8 @@ static int add_line(const json_t *line, struct recorded_part *part,
         return -EINVAL;
     part->seconds += seconds;
     part->bytes += rate * seconds;
-    *reads += read_count(line) * seconds;
+    add_reads(line, "storage_read_count_per_s", "storage_read_bytes_per_s", seconds, reads);
+    add_reads(line, "nfs_read_count_per_s", "nfs_read_bytes_per_s", seconds, reads);
     recording->peak_bytes_per_s = fmax(recording->peak_bytes_per_s, rate);
     return 0;
 }
@@ -64,7 +77,7 @@ static int add_up(const char *path, const char *text, size_t bytes,
 {
     const size_t lines = count_lines(text, bytes);
     struct recorded_part halves[2] = {{0}};
-    double reads = 0;
+    struct recorded_reads reads = {0};
     int code = 0;
 
     for (size_t i = 0, begin = 0; i < lines && code == 0; i++) {
@@ -88,7 +101,9 @@ static int add_up(const char *path, const char *text, size_t bytes,
         .spread = fabs(halves[0].bytes / halves[0].seconds - halves[1].bytes / halves[1].seconds) /
                   (2 * read / seconds),
     };
-    recording->read_bytes = reads > 0 ? read / reads : 0;
+    /* Of a few reads of a disk beside the storage that is read from, nothing follows for that one.
+     */
+    recording->read_bytes = reads.bytes > read / 2 ? reads.bytes / reads.count : 0;
     return 0;
 }
 

@@ -12,7 +12,7 @@ struct size_recording {
     double seconds;
     struct quantity bytes_per_s; /* mean; spread: half the difference between the halves */
     double peak_bytes_per_s;     /* of one interval */
-    double read_bytes;           /* mean size of a read; 0: not counted */
+    double read_bytes;           /* mean size of a read; 0: not known of most bytes */
 };
 
 /* Returns 0 or a negative errno with a reason. */

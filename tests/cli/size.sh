@@ -128,6 +128,17 @@ printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s
 grep -q "Goal *16,000 samples/s" page || die "the recorded job is wrong: $(cat page)"
 grep -q "storage, bytes  *1.60 GB/s" page || die "its needs are wrong: $(cat page)"
 grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die "$(cat page)"
+# Lustre's reads are not counted: its bytes over the reads of a disk beside it are no size of a read.
+lustre_reads() { # BYTES: of Lustre a second, beside 1,000 reads of 64 KiB: the reads a second needed
+    for _ in 1 2; do
+        printf '{"interval_s":1,"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000,"lustre_read_bytes_per_s":%s}\n' "$1"
+    done >lustre.jsonl
+    "$IOBENCH" size --simulate --draws 20 --recording lustre.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json |
+        python3 -c 'import json, sys
+print(round(json.load(sys.stdin)["cases"][0]["needs_storage_reads_per_s"]))'
+}
+[ "$(lustre_reads 10e6)" = 1153 ] || die "reads of 64 KiB: $(lustre_reads 10e6)"
+[ "$(lustre_reads 2e9)" = 1970 ] || die "reads/s of a Lustre of 2 GB/s, of 1 MiB as ever: $(lustre_reads 2e9)"
 echo '{"jobs":[]}' >other.json
 ! "$IOBENCH" size --simulate --recording other.json 2>err || die "another file is a recording"
 grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(cat err)"
