@@ -114,6 +114,8 @@ static int make_place(struct checkpoint_shared *shared)
     const bool is_there = file_exists(job->path);
     int code = job->writes && !is_there ? check_space(shared) : 0; /* if refused, makes no folder */
 
+    if (code == 0 && job->writes)
+        code = snapshot_check_size(&shared->result->files, job->chunk_bytes);
     if (code == 0)
         code = snapshot_open(&shared->store, job->path, job->writes > 0);
     if (code == 0 && job->writes && is_there)

@@ -13,6 +13,7 @@
  *     end 8899aabb              CRC-32C of all lines before this one */
 #include "checkpoint/snapshot.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -48,6 +49,25 @@ static int add_file(struct snapshot *snapshot, const char *name, uint32_t rank, 
     snapshot->bytes += bytes;
     snapshot->chunk_count += chunks_of(bytes, snapshot->chunk_bytes);
     return 0;
+}
+
+int snapshot_check_size(const struct model_files *files, uint32_t chunk_bytes)
+{
+    enum { HEAD_BYTES = 256, FILE_BYTES = 96, SUM_BYTES = 9, LINE_BYTES = 4 }; /* each at most */
+    uint64_t bytes = HEAD_BYTES;
+    char all[32], each[32];
+
+    for (uint32_t i = 0; i < files->count; i++) {
+        const uint64_t chunks = chunks_of(files->list[i].bytes, chunk_bytes);
+        bytes += FILE_BYTES + chunks * SUM_BYTES + (chunks / CHECKSUMS_A_LINE + 1) * LINE_BYTES;
+    }
+    return bytes <= SNAPSHOT_MANIFEST_BYTES_MAX
+               ? 0
+               : fail(EINVAL,
+                      "--chunk %s: the checksums of %s in such chunks are too many to be read "
+                      "again: choose larger ones",
+                      bytes_text(chunk_bytes, each, sizeof each),
+                      bytes_text(files->bytes, all, sizeof all));
 }
 
 int snapshot_plan(struct snapshot *snapshot, const struct model_files *files, uint32_t chunk_bytes,

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 40, MANIFEST_BYTES_MAX = 1 << 28 };
+enum { NAME_BYTES = 40 };
 static const char manifest_name[] = "manifest", lock_name[] = ".iobench-lock";
 
 static const char *final_name(uint32_t number, char name[NAME_BYTES])
@@ -213,7 +213,7 @@ int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot
     size_t bytes;
 
     *snapshot = (struct snapshot){0};
-    int code = path ? file_load(path, MANIFEST_BYTES_MAX, &text, &bytes) : -ENOMEM;
+    int code = path ? file_load(path, SNAPSHOT_MANIFEST_BYTES_MAX, &text, &bytes) : -ENOMEM;
     if (code == 0)
         code = snapshot_parse(snapshot, text, bytes, path);
     if (code == 0 && snapshot->number != number)

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SNAPSHOT_NUMBER_MAX = 999999 };
+enum { SNAPSHOT_NUMBER_MAX = 999999, SNAPSHOT_MANIFEST_BYTES_MAX = 1 << 28 };
 #define SNAPSHOT_SINGLE "state.bin" /* file name if all ranks share one file */
 
 struct snapshot_file {
@@ -46,6 +46,8 @@ struct snapshot {
     uint32_t *checksums;
 };
 
+/* Refuse files whose manifest would be too large to be loaded again. */
+int snapshot_check_size(const struct model_files *files, uint32_t chunk_bytes);
 int snapshot_plan(struct snapshot *snapshot, const struct model_files *files, uint32_t chunk_bytes,
                   bool is_single);
 void snapshot_release(struct snapshot *snapshot);

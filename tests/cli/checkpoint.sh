@@ -65,6 +65,12 @@ checkpoint 2 dir --writes 1 --reads 0 --json thesis.json
 says "thesis.json" "not replaced"
 [ "$(cat thesis.json)" = '{"thesis": 1}' ] || die "a file of the user is gone"
 
+# A checkpoint whose manifest no restore would load is not begun: 471 MB of checksums.
+mkdir none
+expect 1 "$IOBENCH" checkpoint none --bytes 200g --chunk 4k --writes 1 --reads 0
+says "--chunk 4.00 KiB" "choose larger ones"
+rmdir none || die "left behind: $(left none)"
+
 # ---- kept, restored by another call, damaged ----
 checkpoint 0 dir --writes 3 --reads 0 --keep 2 --leave --json result.json
 [ "$(left dir)" = "checkpoint-000002 checkpoint-000003 " ] || die "kept: $(left dir)"
