@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { COLUMN = 11, NOTE_BYTES = 256 };
-static const double OVERLAP_GOOD = 0.9;
+static const double OVERLAP_GOOD = 0.9, CLOCK_STEP_MOST_S = 0.1;
 
 struct gather_settings {
     char *output;
@@ -55,6 +55,19 @@ struct gathered_job {
 };
 
 /* ---- loading ---- */
+
+/* Its epochs would be placed by a time of day that it, or the others, did not have then. */
+static int check_clock(const struct gathered_run *member)
+{
+    const double step_s = load_number(member->job, "series.clock_step_s");
+
+    return fabs(step_s) > CLOCK_STEP_MOST_S
+               ? fail(EINVAL,
+                      "%s: the time of day was set by %.3f s while it ran: when it ran, by the "
+                      "clocks of the others, is unknown",
+                      member->path, step_s)
+               : 0;
+}
 
 /* From the first epoch's first read to the last epoch's last batch. */
 static int find_window(struct gathered_run *member)
@@ -104,7 +117,8 @@ static int load_one(struct gathered_run *member, const char *path)
     member->rank = load_number(member->job, "settings.rank");
     if (!member->host || !(member->samples > 0) || !(member->bytes > 0))
         return fail(EINVAL, "%s: lacks host, samples or bytes", path);
-    return find_window(member);
+    int code = check_clock(member);
+    return code ? code : find_window(member);
 }
 
 /* ---- do they belong together? ---- */

@@ -106,6 +106,7 @@ json_t *report_timeline(const struct timeline *timeline)
     json_object_set_new(object, "start_unix_s", json_number((double)timeline->start_unix_ns / 1e9));
     json_object_set_new(object, "start_monotonic_s",
                         json_number((double)timeline->start_monotonic_ns / 1e9));
+    json_put_number(object, "clock_step_s", timeline->clock_step_s);
     json_put_number(object, "interval_s", timeline->interval_s);
     json_object_set_new(object, "samples", json_integer((json_int_t)timeline->samples));
     json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
@@ -216,6 +217,7 @@ static void load_sampling(const json_t *series, struct timeline *timeline)
 
     timeline->start_unix_ns = nanoseconds_of(series, "start_unix_s");
     timeline->start_monotonic_ns = nanoseconds_of(series, "start_monotonic_s");
+    timeline->clock_step_s = load_number(series, "clock_step_s");
     timeline->interval_s = load_number(series, "interval_s");
     timeline->begin_s = json_number_value(json_object_get(series, "begin_s")); /* none: 0 */
     timeline->samples = count_of(series, "samples");

@@ -102,6 +102,13 @@ struct series_anchor series_anchor_now(void)
     return best;
 }
 
+double series_clock_step_s(const struct series_anchor *before, const struct series_anchor *after)
+{
+    const uint64_t day_ns = after->unix_ns - before->unix_ns;
+
+    return (double)(int64_t)(day_ns - (after->monotonic_ns - before->monotonic_ns)) / 1e9;
+}
+
 uint64_t series_time_ns(const struct series *series, uint64_t row)
 {
     return row_of(series, row)[0];

@@ -38,6 +38,8 @@ struct series_anchor {
     uint64_t monotonic_ns, unix_ns;
 };
 struct series_anchor series_anchor_now(void);
+/* Return by how many seconds the time of day was set in between. */
+double series_clock_step_s(const struct series_anchor *before, const struct series_anchor *after);
 
 /* Copies the metrics. Returns 0 or -ENOMEM; close in either case. */
 int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,

@@ -224,10 +224,13 @@ static void note_sampling(const struct sampler *sampler, struct timeline *timeli
 static struct timeline *take(struct recorder *recorder)
 {
     sampler_stop(recorder->sampler);
+    const struct series_anchor now = series_anchor_now();
     struct timeline *timeline =
         timeline_make(sampler_series(recorder->sampler), recorder->anchor, recorder->interval_ns);
-    if (timeline)
+    if (timeline) {
+        timeline->clock_step_s = series_clock_step_s(&recorder->anchor, &now);
         note_sampling(recorder->sampler, timeline);
+    }
     return timeline;
 }
 

@@ -31,9 +31,10 @@ struct timeline_node {
 /* A timeline of one node, or of several together: then a row's figures are sums over the nodes. */
 struct timeline {
     uint64_t start_monotonic_ns,
-        start_unix_ns; /* the same moment on two clocks: second 0, the first sample */
-    double begin_s;    /* of the first row */
-    double interval_s; /* of a row */
+        start_unix_ns;   /* the same moment on two clocks: second 0, the first sample */
+    double clock_step_s; /* by how much the time of day was set until the end; NAN: not recorded */
+    double begin_s;      /* of the first row */
+    double interval_s;   /* of a row */
     uint32_t column_count, figure_count; /* the figures are the first columns */
     char (*keys)[TIMELINE_KEY_BYTES];    /* one per column, with its unit */
     uint64_t row_count;                  /* at most TIMELINE_ROWS */

@@ -16,6 +16,24 @@ clock() {
     caught "INVALID: run 1: epoch 1: the clock"
 }
 
+# No figure is of the time of day, but gather relates machines by it.
+day_that_is_set() {
+    lie "the time of day is set an hour forward in an epoch"
+    can_lie || return 0
+    rm -f day.json
+    LIE=day-ahead run 0 $READ --json day.json
+    [ -n "$missed" ] || ! holds "$(number wall_s day.json) >= 60" || missed="an epoch of $(number wall_s day.json) s"
+    out=$("$IOBENCH" gather day.json day.json 2>&1) && missed=${missed:-gathered}
+    caught "the time of day was set by 3600.0" "the time of day was set by 3599.9"
+}
+
+day_that_jumps() {
+    lie "the time of day is set while --start-at waits"
+    can_lie || return 0
+    LIE=day-jumps run 1 $READ --start-at "@$(($(date +%s) + 20))"
+    caught "s too late: choose a later time"
+}
+
 # The byte witness is wrong; the disk's counters are correct.
 counter() { # STATUS WORD FALSEHOOD WORDS...
     lie "$3"
@@ -75,6 +93,8 @@ refused_ring() {
 clock clock-ahead "the clock steps 3 s forward in an epoch"
 clock clock-back "the clock steps 3 s back in an epoch"
 clock clock-slow "the clock passes at half its speed"
+day_that_is_set
+day_that_jumps
 sleeps_that_overrun
 slow_reads
 counter 1 io-stuck "the process' counter of bytes from storage sticks" "only 0.0% of the bytes left storage"

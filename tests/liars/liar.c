@@ -5,11 +5,11 @@
  *
  *   clock-ahead   CLOCK_MONOTONIC goes 3 s forward      clock-back   3 s back
  *   clock-slow    ... passes at half its speed
- *   sleep-late    each sleep takes three times as long
- *   io-stuck      read_bytes of /proc/self/io stays     io-double    ... grows by twice as much
- *   io-back       ... restarts at 0                  io-none      ... is not there
- *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
- *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
+ *   day-ahead     CLOCK_REALTIME goes an hour forward   day-jumps    ... when it is read the 30th
+ * time sleep-late    each sleep takes three times as long io-stuck      read_bytes of /proc/self/io
+ * stays     io-double    ... grows by twice as much io-back       ... restarts at 0 io-none ... is
+ * not there disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as
+ * much drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
  *   read-zeros    one read returns zeros                 read-flip    one bit of one read is wrong
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
@@ -38,7 +38,7 @@
 #define SYS_cachestat 451
 #endif
 
-enum { MIDDLE = 20, SECOND_NS = 1000000000 };
+enum { MIDDLE = 20, MANY_DAYS = 30, SECOND_NS = 1000000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned data_reads;
@@ -86,11 +86,24 @@ static struct timespec time_of(long long ns)
     return (struct timespec){.tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS};
 }
 
+static unsigned reads_of_day(void)
+{
+    static unsigned reads;
+
+    pthread_mutex_lock(&lock);
+    const unsigned count = ++reads;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 int clock_gettime(clockid_t id, struct timespec *time)
 {
     const long long since = middle();
     long long ns = now_ns(id);
 
+    if (id == CLOCK_REALTIME &&
+        ((tells("day-ahead") && since) || (tells("day-jumps") && reads_of_day() > MANY_DAYS)))
+        ns += 3600LL * SECOND_NS;
     if (id == CLOCK_MONOTONIC && since) {
         if (tells("clock-ahead"))
             ns += 3LL * SECOND_NS;

@@ -44,6 +44,7 @@ static struct timeline *make(void)
     timeline->row_count = ROWS;
     timeline->start_unix_ns = UINT64_C(1700000000500000000);
     timeline->start_monotonic_ns = UINT64_C(12500000000);
+    timeline->clock_step_s = -1.5;
     timeline->interval_s = 0.5;
     timeline->phases[0] = (struct timeline_phase){.name = "drop", .to_s = 0.5};
     timeline->phases[1] = (struct timeline_phase){.name = "epoch",
@@ -126,6 +127,7 @@ static void json_is_read_back(void **unused)
     check_provenance(&read->provenance);
     assert_int_equal(read->start_unix_ns / 1000, UINT64_C(1700000000500000));
     assert_int_equal(read->start_monotonic_ns, UINT64_C(12500000000));
+    assert_true(read->clock_step_s == -1.5);
     assert_true(read->interval_s == 0.5 && read->cpu_percent == 0.25);
     assert_int_equal(read->samples, 55);
     assert_int_equal(read->late, 3);
