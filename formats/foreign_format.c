@@ -32,10 +32,21 @@ static const struct kind kinds[] = {
     {0, "ARROW1", 6, "Arrow", "export its images to files or TFRecord"},
     {0, "\x89HDF\r\n\x1a\n", 8, "HDF5", "export its images to files"},
     {512, "\x89HDF\r\n\x1a\n", 8, "HDF5", "export its images to files"}, /* as MATLAB begins it */
-    {0, "PK\x03\x04", 4, "a zip archive or npz", "unpack it; arrays to image files"},
     {0, "\x93NUMPY", 6, "an npy array", "write its images to files"},
     {0, "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", 8, "ArrayRecord or Riegeli",
      "write the records as TFRecord, which holds the same Examples"},
+};
+
+/* What pack may read, by libarchive. */
+static const struct kind zip = {0, "PK\x03\x04", 4, "a zip archive or npz",
+                                "unpack it, write arrays to image files"};
+static const char to_unpack[] = "unpack a tar, name the --format of a shard";
+static const struct kind archives[] = {
+    {0, "\x1f\x8b", 2, "compressed by gzip", to_unpack},
+    {0, "\xfd\x37zXZ\0", 6, "compressed by xz", to_unpack},
+    {0, "BZh", 3, "compressed by bzip2", to_unpack},
+    {0, "\x28\xb5\x2f\xfd", 4, "compressed by zstd", to_unpack},
+    {0, "7z\xbc\xaf\x27\x1c", 6, "a 7z archive", "unpack it"},
 };
 
 static const struct kind beton = {.title = "a .beton file of FFCV",
@@ -71,11 +82,16 @@ static bool is_pickle(const uint8_t *head, size_t bytes)
            strchr("\x95}](cXUBC\x8c\x8e", head[2]);
 }
 
+static bool is_kind(const struct kind *kind, const uint8_t *head, size_t bytes)
+{
+    return bytes >= kind->at + kind->bytes &&
+           memcmp(head + kind->at, kind->start, kind->bytes) == 0;
+}
+
 static const struct kind *kind_of(const uint8_t *head, size_t bytes)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (bytes >= kinds[i].at + kinds[i].bytes &&
-            memcmp(head + kinds[i].at, kinds[i].start, kinds[i].bytes) == 0)
+        if (is_kind(&kinds[i], head, bytes))
             return &kinds[i];
     return is_beton(head, bytes)          ? &beton
            : is_arrow_stream(head, bytes) ? &arrow_stream
@@ -83,10 +99,20 @@ static const struct kind *kind_of(const uint8_t *head, size_t bytes)
                                           : NULL;
 }
 
+static int refuse_archive(const char *path, const struct kind *kind)
+{
+    return fail(ENOTSUP,
+                "%s%s%s: images in an archive are read by 'iobench pack' alone, if built with "
+                "libarchive (libarchive-dev); else %s",
+                path, *path ? ": " : "", kind->title, kind->advice);
+}
+
 int foreign_format_refuse(const char *path, const uint8_t *head, size_t bytes)
 {
     const struct kind *kind = kind_of(head, bytes);
 
+    if (is_kind(&zip, head, bytes))
+        return refuse_archive(path, &zip);
     return kind
                ? fail(ENOTSUP,
                       "%s%s%s, which iobench does not read; %s ('iobench pack' makes a data set of "
@@ -135,4 +161,15 @@ static int check_folder(const char *path, int depth)
 int foreign_format_check(const char *path)
 {
     return store_is_folder(path) ? check_folder(path, 1) : check_file(path);
+}
+
+int foreign_format_check_archive(const char *path)
+{
+    uint8_t head[HEAD_BYTES];
+    const size_t bytes = store_is_folder(path) ? 0 : store_peek(path, head, sizeof head);
+
+    for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++)
+        if (is_kind(&archives[i], head, bytes))
+            return refuse_archive(path, &archives[i]);
+    return 0;
 }

@@ -107,7 +107,7 @@ const struct plugin *format_detect(const char *path)
     }
     if (surest <= FORMAT_BY_NAME && foreign_format_check(path))
         return NULL;
-    if (!best)
+    if (!best && foreign_format_check_archive(path) == 0)
         fail_unknown(path, &status, names);
     return best;
 }
