@@ -68,9 +68,9 @@ template <class T, int W> struct dropout {
     /* dropout_bits() of pointwise.c; product: index * golden */
     static KERNEL_CODE uint32_t bits(uint64_t key, uint32_t product)
     {
-        uint32_t bits = product + (uint32_t)key;
+        uint32_t bits = (product + (uint32_t)key) ^ (uint32_t)(key >> 32);
 
-        bits = (bits ^ bits >> 16) * 0x85ebca6bu ^ (uint32_t)(key >> 32);
+        bits = (bits ^ bits >> 16) * 0x85ebca6bu;
         bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
         return bits ^ bits >> 16;
     }

@@ -58,13 +58,13 @@ uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node)
     return random_hash(seed, step, node);
 }
 
-/* The finaliser of MurmurHash3, with half of the key before it and half in it: multiplications of
- * 32 bits, since those of 64 bound a GPU by arithmetic. */
+/* The finaliser of MurmurHash3 on an index and both halves of the key: multiplications of 32 bits,
+ * since those of 64 bound a GPU by arithmetic. */
 static uint32_t dropout_bits(uint64_t key, uint32_t index)
 {
-    uint32_t bits = index * 0x9e3779b1u + (uint32_t)key;
+    uint32_t bits = (index * 0x9e3779b1u + (uint32_t)key) ^ (uint32_t)(key >> 32);
 
-    bits = (bits ^ bits >> 16) * 0x85ebca6bu ^ (uint32_t)(key >> 32);
+    bits = (bits ^ bits >> 16) * 0x85ebca6bu;
     bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
     return bits ^ bits >> 16;
 }

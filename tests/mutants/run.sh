@@ -76,6 +76,9 @@ programs_of() { # TEST...
         tests/cuda/ranks.sh)
             echo all tests/cluster/ranks tests/cuda/emulated.so tests/cuda/emulated_nccl.so tests/cuda/emulated_nccl_old.so
             ;;
+        tests/cuda/nvjpeg.sh)
+            echo all tests/cuda/emulated.so tests/cuda/emulated_nvjpeg.so tests/cuda/libnvjpeg.so.13 tests/cuda/test_nvjpeg
+            ;;
         tests/cuda/feed.sh) echo all tests/cuda/emulated.so bench/device_steps ;;
         tests/cuda/net.sh) echo all tests/cuda/emulated_net_p2p.so tests/cuda/emulated_net_nccl.so ;;
         tests/cluster/net_verbs.sh) echo all tests/cluster/ranks tests/cluster/emulated_verbs.so ;;

@@ -428,17 +428,22 @@ static void relu_lets_no_number_vanish(void **unused)
 /* Dropout depends on seed, step and node, and drops the requested share. */
 static void dropout_masks_are_fair_and_differ(void **unused)
 {
-    enum { COUNT = 100000 };
-    const uint64_t keys[] = {kernel_dropout_key(1, 0, 0), kernel_dropout_key(2, 0, 0),
-                             kernel_dropout_key(1, 1, 0), kernel_dropout_key(1, 0, 1)};
+    enum { COUNT = 100000, KEYS = 6 };
+    const uint64_t first = kernel_dropout_key(1, 0, 0);
+    const uint64_t keys[KEYS] = {first,
+                                 first ^ (uint64_t)1 << 40,
+                                 first ^ 1,
+                                 kernel_dropout_key(2, 0, 0),
+                                 kernel_dropout_key(1, 1, 0),
+                                 kernel_dropout_key(1, 0, 1)};
 
     (void)unused;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KEYS; k++) {
         uint32_t kept = 0, same = 0, alike = 0;
         for (uint64_t i = 0; i < COUNT; i++) {
             bool keeps = kernel_dropout_keeps(keys[k], i, 0.5);
             kept += keeps;
-            same += keeps == kernel_dropout_keeps(keys[(k + 1) % 4], i, 0.5);
+            same += keeps == kernel_dropout_keeps(keys[(k + 1) % KEYS], i, 0.5);
             alike += keeps == kernel_dropout_keeps(keys[k], i + 1 + i % 64, 0.5);
         }
         /* Six deviations of a fair coin. */
