@@ -94,10 +94,14 @@ static struct kernel_window stem_window(void)
 
 /* ---- what is timed: starts the work, returns the bytes that it must move ---- */
 
+/* Read and written: of a whole tensor, or as many as a short kernel moves, to see what its start
+ * and end take. */
+static uint64_t copied_bytes;
+
 static uint64_t copy(void)
 {
-    must(runtime_copy(place.b, place.a, place.tensor_bytes, runtime.stream));
-    return 2 * place.tensor_bytes;
+    must(runtime_copy(place.b, place.a, copied_bytes / 2, runtime.stream));
+    return copied_bytes;
 }
 
 static void normalise_to(const char *rows, char *images, uint32_t channels)
@@ -214,18 +218,17 @@ static struct device_parameter make_parameter(const struct graph_parameter *of, 
     const bool copied = of->kind == GRAPH_WEIGHT;
     const uint64_t bytes = 2 * (first ? of->count / 3 * 4 : of->count);
 
-    return (struct device_parameter){
-        .offset = of->offset,
-        .count = of->count,
-        .compute = copied ? memory(bytes) : NULL,
-        .gradient = copied ? memory(bytes) : NULL,
-        .type = DEVICE_FP16,
-        .gradient_type = DEVICE_FP16,
-        .channels = first ? 3 : 1,
-        .padded = first ? 4 : 1,
-        .decay = copied ? DEVICE_DECAY_WEIGHT : DEVICE_DECAY_NONE,
-        .first_chunk = first_chunk,
-        .chunk_count = (uint32_t)((of->count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS)};
+    return (struct device_parameter){.offset = of->offset,
+                                     .count = of->count,
+                                     .compute = copied ? memory(bytes) : NULL,
+                                     .gradient = copied ? memory(bytes) : NULL,
+                                     .type = DEVICE_FP16,
+                                     .gradient_type = DEVICE_FP16,
+                                     .channels = first ? 3 : 1,
+                                     .padded = first ? 4 : 1,
+                                     .decay = copied ? DEVICE_DECAY_WEIGHT : DEVICE_DECAY_NONE,
+                                     .first_chunk = first_chunk,
+                                     .chunk_count = device_chunks_of(of->count)};
 }
 
 static void *send(const void *rows, uint64_t bytes)
@@ -251,13 +254,7 @@ static void make_parameters(void)
     must(all && chunks ? 0 : -1);
     for (uint32_t i = 0; i < count; i++) {
         all[i] = make_parameter(&graph->parameters[i], i == 0, made);
-        for (uint64_t at = 0; at < all[i].count; at += DEVICE_CHUNK_FLOATS) {
-            const uint64_t left = all[i].count - at;
-            chunks[made++] = (struct device_chunk){
-                .parameter = i,
-                .count = (uint32_t)(left < DEVICE_CHUNK_FLOATS ? left : DEVICE_CHUNK_FLOATS),
-                .start = all[i].offset + at};
-        }
+        made += device_chunks(i, all[i].offset, all[i].count, chunks + made);
     }
     parameters = (struct device_parameters){.parameters = send(all, count * sizeof *all),
                                             .chunks = send(chunks, made * sizeof *chunks),
@@ -637,15 +634,6 @@ static double rate_of(const struct figure *figure)
     return figure->seconds > 0 ? (double)figure->bytes / figure->seconds * 1e-9 : 0;
 }
 
-/* A copy of as many bytes as a kernel moves: what starts and ends take of a short one. */
-static uint64_t copied_bytes;
-
-static uint64_t copy_alike(void)
-{
-    must(runtime_copy(place.b, place.a, copied_bytes / 2, runtime.stream));
-    return copied_bytes;
-}
-
 static void hold(int number, double copy_rate)
 {
     static const char *const why[] = {"", ", too small to claim: its start is most of it",
@@ -663,7 +651,7 @@ static void hold(int number, double copy_rate)
                GOAL_PERCENT, percent >= GOAL_PERCENT ? "ok" : "short");
     copied_bytes = figure.bytes;
     if (lab->bound == BY_MEMORY && copied_bytes / 2 <= place.tensor_bytes) {
-        const struct figure alike = time_of(copy_alike, REPEATS);
+        const struct figure alike = time_of(copy, REPEATS);
         if (rate_of(&alike) < SHORT_SHARE * copy_rate)
             printf("       a copy of as many bytes takes %.4f ms, %.1f%% of the large one's rate\n",
                    alike.seconds * 1e3, 100 * rate_of(&alike) / copy_rate);
@@ -697,6 +685,7 @@ int main(int argc, char **argv)
     }
     must(runtime_open(&runtime, 0, 0));
     make_place();
+    copied_bytes = 2 * place.tensor_bytes;
     const struct figure best = time_of(copy, REPEATS);
     printf("%s, batch %u, FP16: a copy moves %.0f GB/s\n", runtime.name, batch, rate_of(&best));
     for (int i = 2; i < argc; i++)

@@ -250,6 +250,26 @@ struct device_chunk {
     uint64_t start; /* offset in the arenas */
 };
 
+static inline uint32_t device_chunks_of(uint64_t count)
+{
+    return (uint32_t)((count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS);
+}
+
+/* Fill in device_chunks_of(count) chunks of a parameter at `offset`. Returns how many they are. */
+static inline uint32_t device_chunks(uint32_t parameter, uint64_t offset, uint64_t count,
+                                     struct device_chunk *chunks)
+{
+    const uint32_t made = device_chunks_of(count);
+
+    for (uint32_t i = 0; i < made; i++) {
+        const uint64_t start = (uint64_t)i * DEVICE_CHUNK_FLOATS, left = count - start;
+        chunks[i].parameter = parameter;
+        chunks[i].count = (uint32_t)(left < DEVICE_CHUNK_FLOATS ? left : DEVICE_CHUNK_FLOATS);
+        chunks[i].start = offset + start;
+    }
+    return made;
+}
+
 /* All arrays are in device memory. norms: 2 * chunks + parameters + 1 floats. */
 struct device_parameters {
     const struct device_parameter *parameters;

@@ -298,7 +298,7 @@ static void add_ready(struct cuda_builder *builder, uint32_t node)
 
     step.ready.floats = graph_final_floats(graph, node);
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
-        const uint32_t count = cuda_chunks_of(graph->parameters[i].count);
+        const uint32_t count = device_chunks_of(graph->parameters[i].count);
         if (graph->parameters[i].node == node) {
             step.ready.first_chunk = step.ready.chunk_count ? step.ready.first_chunk : chunk;
             step.ready.chunk_count += count;

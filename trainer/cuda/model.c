@@ -189,11 +189,6 @@ static void make_gradients(struct cuda_model *model)
         model->given[i] = place_of_gradient(model, i);
 }
 
-uint32_t cuda_chunks_of(uint64_t count)
-{
-    return (uint32_t)((count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS);
-}
-
 /* Fill the tables of device_optimise() on the host. */
 static void fill_tables(const struct cuda_model *model, struct device_parameter *parameters,
                         struct device_chunk *chunks)
@@ -222,14 +217,8 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
             .padded = padded ? CUDA_IMAGE_CHANNELS : channels,
             .decay = decays[parameter->decay],
             .first_chunk = chunk,
-            .chunk_count = cuda_chunks_of(parameter->count)};
-        for (uint64_t start = 0; start < parameter->count; start += DEVICE_CHUNK_FLOATS) {
-            const uint64_t left = parameter->count - start;
-            chunks[chunk++] = (struct device_chunk){
-                .parameter = i,
-                .count = (uint32_t)(left < DEVICE_CHUNK_FLOATS ? left : DEVICE_CHUNK_FLOATS),
-                .start = parameter->offset + start};
-        }
+            .chunk_count = device_chunks_of(parameter->count)};
+        chunk += device_chunks(i, parameter->offset, parameter->count, chunks + chunk);
     }
 }
 
@@ -240,7 +229,7 @@ static void make_tables(struct cuda_model *model)
     uint32_t chunk_count = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        chunk_count += cuda_chunks_of(graph->parameters[i].count);
+        chunk_count += device_chunks_of(graph->parameters[i].count);
     struct device_parameter *parameters = memory_array(count, sizeof *parameters);
     struct device_chunk *chunks = memory_array(chunk_count, sizeof *chunks);
     if (!parameters || !chunks)

@@ -134,7 +134,6 @@ struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
 float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
 void *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
-uint32_t cuda_chunks_of(uint64_t count); /* of a parameter, in the optimiser's table */
 /* dnn_find(); remember that an engine was not used since it is wrong. */
 const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
                                       const struct dnn_shape *shape, int *code);
