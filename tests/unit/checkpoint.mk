@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+UNIT_TESTS += tests/unit/test_checkpoint_durable
+tests_unit_test_checkpoint_durable_SOURCES = tests/unit/test_checkpoint_durable.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_checkpoint_durable_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_checkpoint_space
 tests_unit_test_checkpoint_space_SOURCES = tests/unit/test_checkpoint_space.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_checkpoint_space_LDADD = $(UNIT_LIBS)
