@@ -26,6 +26,9 @@ _Noreturn void emulated_refuse(const char *what);
 void emulated_refuse_captured(const char *what);
 bool emulated_captures(const void *stream);
 uint64_t emulated_late_ns(const void *stream); /* of its copies */
+/* As emulated_start(), but behind what is started next: out of the order that a device keeps. */
+int emulated_start_late(void (*run)(const void *work, uint64_t count), const void *work,
+                        size_t bytes, uint64_t count, void *stream);
 /* Counts the graphs that are captured from the stream: one more now, if one is, and less when it
  * goes.
  */

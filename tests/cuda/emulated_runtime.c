@@ -46,7 +46,8 @@ struct stream {
     pthread_t thread;
     struct task *last; /* given; for who gives */
     uint64_t given;
-    struct task *at; /* taken; for the stream's thread */
+    struct task *after; /* given behind the next one; NULL: none */
+    struct task *at;    /* taken; for the stream's thread */
     sem_t more;
     pthread_mutex_t lock; /* of what is done; who gives work never waits for it */
     pthread_cond_t changed;
@@ -239,7 +240,24 @@ int emulated_start(void (*run)(const void *work, uint64_t count), const void *wo
     }
     struct task *task = task_of(run, work, bytes, count);
     know_kernel(run, stream->capture != NULL);
-    return stream->capture ? add_to_graph(stream->capture, stream->lane, task) : give(stream, task);
+    if (stream->capture)
+        return add_to_graph(stream->capture, stream->lane, task);
+    int code = give(stream, task);
+    if (code == 0 && stream->after)
+        code = give(stream, stream->after);
+    stream->after = NULL;
+    return code;
+}
+
+int emulated_start_late(void (*run)(const void *work, uint64_t count), const void *work,
+                        size_t bytes, uint64_t count, void *given)
+{
+    struct stream *stream = given;
+
+    if (stream->after)
+        emulated_refuse("two are late");
+    stream->after = task_of(run, work, bytes, count);
+    return stream->after ? 0 : -ENOMEM;
 }
 
 int runtime_stream_create(void **made)

@@ -7,7 +7,8 @@
  * failure it must be begun again. What a caller must not do ends the program.
  *
  * IOBENCH_EMULATED_NVJPEG is a list of: no-engines; skips (the third image of each batch is left
- * unwritten, without a word); fails (every second batch does); memory (there is none for any).
+ * unwritten, without a word); late (the last one is written behind what the caller starts next);
+ * fails (every second batch does); memory (there is none for any).
  */
 #include "tests/cuda/emulated.h"
 
@@ -267,14 +268,16 @@ static bool decode_to(const unsigned char *data, size_t length, struct arrival *
     return good;
 }
 
+enum when { IN_ORDER, LATE, NEVER };
+
 static int decode_one(const unsigned char *data, size_t length, const struct image *image,
-                      bool skips, void *stream)
+                      enum when when, void *stream)
 {
     int (*start)(void (*run)(const void *, uint64_t), const void *, size_t, uint64_t, void *);
     bool (*on_device)(const void *memory, uint64_t bytes);
     struct arrival arrival = {.to = image->channel[0], .pitch = image->pitch[0]};
     uint64_t rows = 0;
-    void *symbol = of_module("emulated_start");
+    void *symbol = of_module(when == LATE ? "emulated_start_late" : "emulated_start");
 
     memcpy(&start, &symbol, sizeof start);
     symbol = of_module("emulated_on_device");
@@ -283,7 +286,7 @@ static int decode_one(const unsigned char *data, size_t length, const struct ima
         return BAD_JPEG;
     if (arrival.pitch < arrival.row_bytes || !on_device(arrival.to, arrival.pitch * rows))
         refuse("an image has no room on the device");
-    if (!skips)
+    if (when != NEVER)
         return start(arrive, &arrival, sizeof arrival, rows, stream) ? EXECUTION_FAILED : SUCCESS;
     free(arrival.pixels);
     return SUCCESS;
@@ -294,6 +297,8 @@ int nvjpegDecodeBatched(void *given, void *of, const unsigned char *const *data,
 {
     struct state *state = of;
     const int count = state->begun;
+    const enum when third = wants("skips") ? NEVER : IN_ORDER;
+    const enum when last = wants("late") ? LATE : IN_ORDER;
     int status = SUCCESS;
 
     if (state->handle != given || count < 1)
@@ -303,7 +308,11 @@ int nvjpegDecodeBatched(void *given, void *of, const unsigned char *const *data,
     if (wants("memory"))
         status = ALLOCATOR_FAILURE;
     for (int i = 0; i < count && status == SUCCESS; i++)
-        status = decode_one(data[i], lengths[i], &images[i], wants("skips") && i == 2, stream);
+        status = decode_one(data[i], lengths[i], &images[i],
+                            i == 2           ? third
+                            : i == count - 1 ? last
+                                             : IN_ORDER,
+                            stream);
     if (status != SUCCESS)
         state->begun = 0;
     return status;

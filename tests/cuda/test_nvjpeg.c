@@ -223,6 +223,9 @@ static void what_fails_is_left_to_the_cpu(void **unused)
     setenv("IOBENCH_EMULATED_NVJPEG", "skips", 1);
     decode_many("size=48", ",images=4", 3, &figures);
     assert_true(figures.on_cpu > 3 * (COUNT - ON_DEVICE - 1));
+    setenv("IOBENCH_EMULATED_NVJPEG", "late", 1);
+    decode_many("size=48", ",images=4", 3, &figures);
+    assert_true(figures.on_cpu > 3 * (COUNT - ON_DEVICE - 1));
     setenv("IOBENCH_EMULATED_NVJPEG", "fails", 1);
     decode_many("size=48", ",images=4", 4, &figures);
     assert_true(figures.on_cpu > 4 * (COUNT - ON_DEVICE - 1));
