@@ -128,6 +128,14 @@ printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s
 grep -q "Goal *16,000 samples/s" page || die "the recorded job is wrong: $(cat page)"
 grep -q "storage, bytes  *1.60 GB/s" page || die "its needs are wrong: $(cat page)"
 grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die "$(cat page)"
+# The peak is that of any interval, and the halves differ by two thirds of the mean.
+printf '{"interval_s":1,"storage_read_bytes_per_s":%s}\n' 200e6 100e6 >falling.jsonl
+"$IOBENCH" size --simulate --draws 20 --recording falling.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json=falling.json ||
+    die "no recording"
+python3 -c 'import json
+case = json.load(open("falling.json"))["cases"][0]
+assert case["recorded_bytes_per_s"] == 150e6 and case["recorded_peak_bytes_per_s"] == 200e6, case
+assert abs(case["inputs"]["gpu samples-per-s"]["spread"] - 1 / 3) < 1e-9, case["inputs"]' || die "of a recording that falls"
 # Lustre's reads are not counted: its bytes over the reads of a disk beside it are no size of a read.
 lustre_reads() { # BYTES: of Lustre a second, beside 1,000 reads of 64 KiB: the reads a second needed
     for _ in 1 2; do

@@ -8,8 +8,12 @@
 #include "readers/service.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { BYTES = 4096, DEPTH = 8, REAPED = 5 };
 
@@ -20,6 +24,17 @@ static struct {
     uint64_t done, seen[3]; /* reads of each file */
     bool is_interrupted, fails;
 } storage;
+
+static uint64_t set_ns; /* the time, 1 ms later with each turn; 0: that of the kernel */
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    if (set_ns == 0)
+        return (int)syscall(SYS_clock_gettime, id, now);
+    *now = (struct timespec){.tv_sec = (time_t)(set_ns / 1000000000),
+                             .tv_nsec = (long)(set_ns % 1000000000)};
+    return 0;
+}
 
 static int fake_open(void *state, const void *settings, const struct reader_config *config,
                      struct reader_traits *traits)
@@ -57,6 +72,7 @@ static int fake_reap(void *state, struct read_request **done, uint32_t max, uint
     (void)state;
     (void)max;
     (void)wait_ns;
+    set_ns += set_ns ? 1000000 : 0;
     if (storage.done > 50 && storage.is_interrupted)
         service_interrupt();
     for (uint32_t i = 0; i < REAPED && i < storage.count; i++) {
@@ -134,6 +150,24 @@ static void rates_are_bytes_over_time(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Five of eight reads complete in each turn of 1 ms: three have waited for two turns, two for one.
+ * The reads of the two turns of the warm-up do not count. */
+static void latencies_are_of_the_reads_on_the_clock(void **unused)
+{
+    struct catalog *catalog = files(3 * BYTES, 0, 9 * BYTES);
+    struct service_figures figures;
+
+    (void)unused;
+    set_ns = 1000000000;
+    assert_int_equal(measure(catalog, 100000000, &figures), 0);
+    set_ns = 0;
+    assert_int_equal(figures.bytes, 102 * REAPED * BYTES);
+    assert_true(fabs(figures.bytes_per_s / (REAPED * BYTES / 1e-3) - 1) < 1e-9);
+    assert_true(fabs(figures.latency_s / 1.6e-3 - 1) < 1e-9);
+    assert_true(fabs(figures.latency_cv / (sqrt(0.24) / 1.6) - 1) < 1e-6);
+    catalog_destroy(catalog);
+}
+
 /* However short the time, twice as many reads as are in flight are counted. */
 static void a_short_time_still_measures(void **unused)
 {
@@ -168,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_bytes_over_time),
+        cmocka_unit_test(latencies_are_of_the_reads_on_the_clock),
         cmocka_unit_test(a_short_time_still_measures),
         cmocka_unit_test(failures_are_passed_up),
     };
