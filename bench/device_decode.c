@@ -72,6 +72,7 @@ static void free_images(struct stored *images)
 
 /* Rows of all images in round 0, by the decoder that is compared with. */
 struct reference {
+    const char *decoder;
     uint8_t *rows;
     size_t row_bytes;
 };
@@ -217,10 +218,14 @@ static bool tell(const struct thread_state *states, uint32_t threads, const char
         if (states[i].decoder.traits.notice && states[i].decoder.traits.notice[0])
             notice = states[i].decoder.traits.notice;
     }
-    printf("%-32s %2u threads: %8.0f images/s, %6.0f us of CPU an image", decoder, threads,
-           (double)done / wall_s, cpu_s * 1e6 / (double)done);
+    printf("%-32s %2u threads:", decoder, threads);
+    if (done)
+        printf(" %8.0f images/s, %6.0f us of CPU an image;", (double)done / wall_s,
+               cpu_s * 1e6 / (double)done);
+    printf(" %" PRIu64 " of %" PRIu64 " rows are those of %s", all.equal, all.rows,
+           states->reference->decoder);
     if (all.equal < all.rows)
-        printf("; PSNR of rows %.1f dB on average, %.1f the worst",
+        printf(", the others: PSNR %.1f dB on average, %.1f the worst",
                all.sum / (double)(all.rows - all.equal), all.worst);
     printf("; %" PRIu64 " left to the CPU%s%s%s\n", on_cpu, notice ? " (" : "",
            notice ? notice : "", notice ? ")" : "");
@@ -270,7 +275,7 @@ static struct reference make_reference(const struct stored *images,
 
     open_state(&state, images, choice);
     must(decode_all(&state, 0));
-    const struct reference reference = {state.rows, state.decoder.traits.row_bytes};
+    const struct reference reference = {choice->text, state.rows, state.decoder.traits.row_bytes};
     decoder_close(&state.decoder);
     return reference;
 }

@@ -83,8 +83,8 @@ says "lenet, cuda, fp16, training" "measure us" device_optimise
 expect 0 env IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" IOBENCH_NVJPEG_MODULE="$PWD/tests/cuda/emulated_nvjpeg.so" \
     DECODE_IMAGES=3 DECODE_THREADS=1 DECODE_MORE=,memory=8MiB RATE_SECONDS=0 IMAGES=8 NETWORK=none \
     "$device" nvjpeg --seconds 300
-says "nvjpeg:engine=hardware,size=224,memory=8MiB: 3 of 3 rows are those of jpeg:scale=none,size=224; 0 left to the CPU" \
-    "nvjpeg:engine=gpu,size=224,memory=8MiB: 3 of 3"
+says "nvjpeg:engine=hardware,size=224,memory=8MiB  1 threads: 6 of 6 rows are those of jpeg:scale=none,size=224; 0 left to the CPU" \
+    "nvjpeg:engine=gpu,size=224,memory=8MiB  1 threads: 6 of 6"
 # What fails is told: here a layer without an engine.
 expect 1 env IOBENCH_EMULATED_REFUSED=50 NETWORK=lenet BATCHES=2 RATE_SECONDS=0 TOURNAMENT=1 \
     IOBENCH_CUDA_MODULE="$PWD/tests/cuda/emulated.so" \
