@@ -5,11 +5,12 @@
  *
  *   clock-ahead   CLOCK_MONOTONIC goes 3 s forward      clock-back   3 s back
  *   clock-slow    ... passes at half its speed
- *   day-ahead     CLOCK_REALTIME goes an hour forward   day-jumps    ... when it is read the 30th
- * time sleep-late    each sleep takes three times as long io-stuck      read_bytes of /proc/self/io
- * stays     io-double    ... grows by twice as much io-back       ... restarts at 0 io-none ... is
- * not there disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as
- * much drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
+ *   day-ahead     CLOCK_REALTIME goes 1 h forward    day-jumps    ... at its 30th reading
+ *   sleep-late    each sleep takes three times as long
+ *   io-stuck      read_bytes of /proc/self/io stays     io-double    ... grows by twice as much
+ *   io-back       ... restarts at 0                     io-none      ... is not there
+ *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
+ *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
  *   read-zeros    one read returns zeros                 read-flip    one bit of one read is wrong
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
