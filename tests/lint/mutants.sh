@@ -9,10 +9,10 @@ BUILD=$PWD
 SEEN=$BUILD/tests/lint/mutants.seen
 FLAGS="$CC ${LINT_CFLAGS-} -I. -I$BUILD -include $BUILD/config.h -O2 -DIOBENCH_MODULES=PACKAGE"
 
-exists() { # TEST
+exists() { # TEST: a script, a source, or a program that a makefile builds of sources of other names
     case $1 in
     *.sh) [ -f "$1" ] ;;
-    *) [ -f "$1.c" ] ;;
+    *) [ -f "$1.c" ] || grep -rq --include='*.mk' "^$(echo "$1" | tr / _)_SOURCES = " tests ;;
     esac
 }
 
