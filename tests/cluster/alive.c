@@ -2,7 +2,8 @@
  *
  * Run by 2 ranks, with what rank 1 does without asking for the others, while rank 0 waits for it
  * with a --rank-timeout of 4 s: "computes", until rank 0 has waited for 5 s; "computes-on" for 10
- * s, while rank 0 has failed; or "blocks" for ever.
+ * s, while rank 0 has failed; "blocks" for ever; or "does" what blocks until rank 0 has waited for
+ * 5 s, by ranks_do(), and without a heart.
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -34,6 +35,14 @@ static int work(const char *what)
             pause();
     while (until_told ? access(told, F_OK) != 0 : clock_now_ns() < start_ns + 10000000000)
         ;
+    return 0;
+}
+
+static int block_until_told(void *unused)
+{
+    (void)unused;
+    while (access(told, F_OK) != 0)
+        clock_sleep_ns(10000000);
     return 0;
 }
 
@@ -70,7 +79,8 @@ int main(int argc, char **argv)
 {
     struct ranks ranks;
     int code = argc == 2 ? ranks_join(&ranks) : fail(EINVAL, "what shall rank 1 do?");
-    if (code == 0)
+    const bool does = argc == 2 && strcmp(argv[1], "does") == 0;
+    if (code == 0 && !does)
         code = ranks_heart_start(&ranks);
     if (code) {
         fprintf(stderr, "%s\n", fail_reason());
@@ -85,11 +95,13 @@ int main(int argc, char **argv)
         code = fail(EIO, "this rank has failed");
         ranks_call_off(&ranks);
     } else if (code == 0 && rank == 1) {
-        code = work(argv[1]);
+        code = does ? ranks_do(&ranks, "a slow call", block_until_told, NULL) : work(argv[1]);
     }
     code = ranks_meet(&ranks, code, NULL);
+    if (does && rank == 0)
+        note_waiting(NULL, "rank 0 waits no more"); /* or rank 1 would not end */
     fprintf(stderr, "rank %u: %s\n", rank, code ? fail_reason() : "all came");
-    if (!is_shared(&ranks)) {
+    if (!does && !is_shared(&ranks)) {
         fprintf(stderr, "rank %u: not one heart, or one that beats on\n", rank);
         code = -EPROTO;
     }
