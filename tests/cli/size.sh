@@ -137,16 +137,20 @@ case = json.load(open("falling.json"))["cases"][0]
 assert case["recorded_bytes_per_s"] == 150e6 and case["recorded_peak_bytes_per_s"] == 200e6, case
 assert abs(case["inputs"]["gpu samples-per-s"]["spread"] - 1 / 3) < 1e-9, case["inputs"]' || die "of a recording that falls"
 # Lustre's reads are not counted: its bytes over the reads of a disk beside it are no size of a read.
-lustre_reads() { # BYTES: of Lustre a second, beside 1,000 reads of 64 KiB: the reads a second needed
+reads_of() { # KEY:RATE,...: recorded in each second; prints the reads a second that are needed
     for _ in 1 2; do
-        printf '{"interval_s":1,"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000,"lustre_read_bytes_per_s":%s}\n' "$1"
-    done >lustre.jsonl
-    "$IOBENCH" size --simulate --draws 20 --recording lustre.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json |
+        printf '{"interval_s":1,%s}\n' "$1"
+    done >beside.jsonl
+    "$IOBENCH" size --simulate --draws 20 --recording beside.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json |
         python3 -c 'import json, sys
 print(round(json.load(sys.stdin)["cases"][0]["needs_storage_reads_per_s"]))'
 }
-[ "$(lustre_reads 10e6)" = 1153 ] || die "reads of 64 KiB: $(lustre_reads 10e6)"
-[ "$(lustre_reads 2e9)" = 1970 ] || die "reads/s of a Lustre of 2 GB/s, of 1 MiB as ever: $(lustre_reads 2e9)"
+disk='"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000'
+[ "$(reads_of "$disk,\"lustre_read_bytes_per_s\":10e6")" = 1153 ] || die "reads of 64 KiB: $(cat beside.jsonl)"
+[ "$(reads_of "$disk,\"lustre_read_bytes_per_s\":2e9")" = 1970 ] || die "reads of a Lustre of 2 GB/s, 1 MiB as ever: $(cat beside.jsonl)"
+nfs='"nfs_read_bytes_per_s":262144000,"nfs_read_count_per_s":1000'
+[ "$(reads_of "$nfs")" = 1000 ] || die "reads of 256 KiB over NFS: $(cat beside.jsonl)"
+[ "$(reads_of "$disk,$nfs")" = 2000 ] || die "reads of a disk and of NFS: $(cat beside.jsonl)"
 echo '{"jobs":[]}' >other.json
 ! "$IOBENCH" size --simulate --recording other.json 2>err || die "another file is a recording"
 grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(cat err)"
