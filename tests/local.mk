@@ -59,6 +59,8 @@ endif
 # Threads that wait for others of OpenMP sleep: tests share the CPUs.
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
 	PATH='$(TESTS_PATH)'$$PATH; export CC LINT_CFLAGS OMP_WAIT_POLICY PATH;
+# Before each test's command; .ci/run sets a time limit.
+LOG_COMPILER = $(TEST_WRAPPER)
 EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format
