@@ -38,8 +38,10 @@ void rank_buffers_destroy(struct rank_buffers *buffers)
 {
     const uint64_t count = buffers->all ? (uint64_t)buffers->ranks * buffers->depth : 0;
 
-    if (buffers->is_held)
+    if (buffers->is_held) {
+        memory_keep(buffers->all);
         return;
+    }
     for (uint64_t i = 0; i < count; i++)
         free(buffers->all[i].iov_base);
     free(buffers->all);

@@ -28,10 +28,12 @@ static int open_with(struct writer *writer, const struct plugin *plugin)
 
 static void close_engine(struct writer *writer)
 {
-    if (writer->state && !writer->is_held)
+    if (writer->is_held) {
+        memory_keep(writer->state);
+    } else if (writer->state) {
         writer->ops->close(writer->state);
-    if (!writer->is_held)
         free(writer->state);
+    }
     writer->state = NULL;
 }
 
@@ -70,7 +72,8 @@ void writer_close(struct writer *writer)
     struct writer_completion done;
     int found = 0;
 
-    while (writer->in_flight && found >= 0 && clock_now_ns() - start_ns < DRAIN_NS) {
+    while (writer->state && writer->in_flight && found >= 0 &&
+           clock_now_ns() - start_ns < DRAIN_NS) {
         found = writer->ops->reap(writer->state, &done, STEP_NS);
         writer->in_flight -= found > 0;
     }

@@ -74,7 +74,7 @@ struct writer {
  * reason; call writer_close() either way. */
 int writer_open(struct writer *writer, const struct plugin *plugin,
                 const struct writer_config *config);
-/* Wait for the writes in flight, at most timeout_ns, and close. */
+/* Wait for the writes in flight, 10 s at most, and close. Again: no-op. */
 void writer_close(struct writer *writer);
 
 /* Submit a write of the first `bytes` of a free buffer. */

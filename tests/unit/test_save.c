@@ -6,6 +6,7 @@
 #include "checkpoint/save.h"
 #include "checkpoint/writer.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 enum { DEPTH = 4, CHUNK = 8192 };
@@ -14,6 +15,7 @@ enum { DEPTH = 4, CHUNK = 8192 };
 static struct {
     uint32_t completed[DEPTH], bytes[DEPTH], count; /* and not reaped */
     uint32_t submits, late;                         /* with completions that nobody had reaped */
+    bool broken;                                    /* answers nothing any more */
 } disk;
 
 static int disk_open(void *state, const struct writer_config *config,
@@ -41,8 +43,10 @@ static void disk_submit(void *state, const struct writer_request *request)
 
 static int disk_reap(void *state, struct writer_completion *done, uint64_t wait_ns)
 {
-    (void)state;
     (void)wait_ns;
+    assert_non_null(state);
+    if (disk.broken)
+        return fail(EIO, "broken");
     if (disk.count == 0)
         return 0;
     disk.count--;
@@ -57,18 +61,16 @@ static const struct writer_ops writer_disk = {.plugin = {.name = "disk", .state_
                                               .submit = disk_submit,
                                               .reap = disk_reap};
 
-/* Else its latency would be that of filling the chunks after it. */
-static void a_completed_write_is_found_before_the_next_chunk_is_filled(void **unused)
+/* Write a checkpoint of one rank to the disk. */
+static int save_one(struct rank_figures *figures, struct rank_buffers *buffers)
 {
     struct model_request request = {.bytes = 300000};
     struct model_files files;
     struct snapshot snapshot;
     struct snapshot_store store;
     struct flag interrupted = {0};
-    struct rank_figures figures[1] = {0};
-    struct rank_buffers buffers = {.ranks = 1, .depth = DEPTH, .chunk_bytes = CHUNK};
 
-    (void)unused;
+    *buffers = (struct rank_buffers){.ranks = 1, .depth = DEPTH, .chunk_bytes = CHUNK};
     assert_int_equal(model_choose("8b", &request.model), 0);
     assert_int_equal(model_list(&request, &files), 0);
     assert_int_equal(snapshot_plan(&snapshot, &files, CHUNK, false), 0);
@@ -76,27 +78,53 @@ static void a_completed_write_is_found_before_the_next_chunk_is_filled(void **un
     snapshot.number = 1;
     assert_int_equal(snapshot_open(&store, folder_path("checkpoints"), true), 0);
     assert_int_equal(snapshot_begin(&store, &snapshot), 0);
-    assert_int_equal(rank_buffers_create(&buffers), 0);
+    assert_int_equal(rank_buffers_create(buffers), 0);
     struct save save = {.store = &store,
                         .snapshot = &snapshot,
-                        .buffers = &buffers,
+                        .buffers = buffers,
                         .writer = &writer_disk.plugin,
                         .interrupted = &interrupted,
                         .figures = figures};
-    assert_int_equal(save_run(&save), 0);
-    assert_true(disk.submits > DEPTH);
-    assert_int_equal(disk.late, 0);
-    assert_int_equal(figures[0].latency_ns.count, disk.submits);
-    rank_buffers_destroy(&buffers);
+    const int code = save_run(&save);
     snapshot_abandon(&store, 1);
     snapshot_close(&store);
     snapshot_release(&snapshot);
+    return code;
+}
+
+/* Else its latency would be that of filling the chunks after it. */
+static void a_completed_write_is_found_before_the_next_chunk_is_filled(void **unused)
+{
+    struct rank_figures figures;
+    struct rank_buffers buffers;
+
+    (void)unused;
+    assert_int_equal(save_one(&figures, &buffers), 0);
+    assert_true(disk.submits > DEPTH);
+    assert_int_equal(disk.late, 0);
+    assert_int_equal(figures.latency_ns.count, disk.submits);
+    rank_buffers_destroy(&buffers);
+}
+
+/* Its writes may still be under way: their memory stays. */
+static void a_writer_that_breaks_is_closed_once(void **unused)
+{
+    struct rank_figures figures;
+    struct rank_buffers buffers;
+
+    (void)unused;
+    disk.broken = true;
+    assert_int_equal(save_one(&figures, &buffers), -EIO);
+    assert_true(buffers.is_held);
+    rank_buffers_destroy(&buffers);
+    disk.broken = false;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_completed_write_is_found_before_the_next_chunk_is_filled),
+        cmocka_unit_test(a_writer_that_breaks_is_closed_once),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
