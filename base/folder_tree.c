@@ -17,9 +17,17 @@ enum { TREE_DEPTH = 32 };
 struct removal {
     folder_is_ours is_ours;
     void *context;
-    dev_t device;
     bool remove; /* second walk */
 };
+
+/* Not by st_dev: on overlay a file has that of its layer, and its folder another. */
+static bool is_mount(const struct folder *parent, const char *name)
+{
+    struct statx of;
+
+    return statx(parent->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &of) ||
+           of.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
 
 static int check_entry(const struct removal *removal, const struct folder *parent, const char *name,
                        const char *below, const struct stat *status)
@@ -32,7 +40,7 @@ static int check_entry(const struct removal *removal, const struct folder *paren
         why = "a file with a second name";
     else if (status->st_uid != geteuid())
         why = "a file of another user";
-    else if (status->st_dev != removal->device)
+    else if (is_mount(parent, name))
         why = "on another file system";
     else if (removal->is_ours && !removal->is_ours(removal->context, below, status))
         why = "not made by this program";
@@ -86,14 +94,8 @@ int folder_remove_tree(const struct folder *parent, const char *name, folder_is_
                        void *context)
 {
     struct removal removal = {.is_ours = is_ours, .context = context};
-    struct stat status;
-    int code = fstat(parent->fd, &status)
-                   ? fail(errno, "%s: %s", parent->path, fail_errno_text(errno))
-                   : 0;
+    int code = walk(&removal, parent, name, "", 0);
 
-    removal.device = status.st_dev;
-    if (code == 0)
-        code = walk(&removal, parent, name, "", 0);
     removal.remove = true;
     return code ? code : walk(&removal, parent, name, "", 0);
 }

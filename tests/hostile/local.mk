@@ -7,7 +7,7 @@ HOSTILE_TESTS = tests/hostile/records.sh tests/hostile/lmdb.sh tests/hostile/tar
 TESTS += $(HOSTILE_TESTS)
 EXTRA_DIST += $(HOSTILE_TESTS)
 check_PROGRAMS += tests/hostile/hostile
-tests_hostile_hostile_SOURCES = tests/hostile/hostile.h tests/hostile/main.c \
+tests_hostile_hostile_SOURCES = tests/hostile/hostile.h tests/unit/mounts.h tests/hostile/main.c \
 	tests/hostile/command.c tests/hostile/tree.c tests/hostile/make.c \
 	tests/hostile/sets_records.c tests/hostile/sets_lmdb.c tests/hostile/sets_tar.c \
 	tests/hostile/sets_trees.c tests/hostile/sets_images.c tests/hostile/sets_sidecars.c \

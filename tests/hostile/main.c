@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,10 +307,6 @@ static void prepare(void)
     snprintf(path, sizeof path, "%s%sexitcode=66:allocator_may_return_null=1",
              sanitizer ? sanitizer : "", sanitizer ? ":" : "");
     setenv("ASAN_OPTIONS", path, 1);
-    /* Mounts of the sets end with this process. */
-    if (geteuid() == 0 &&
-        (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)))
-        printf("no mount namespace of its own (%s)\n", strerror(errno));
     enter(NULL);
     put_folder("sentinel");
     put_text("sentinel/thesis", "the only copy\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/fault_fs.h"
+#include "tests/unit/mounts.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -269,7 +269,8 @@ int fault_fs_mount(struct fault_fs **mounted, const char *folder, uint32_t file_
     fs->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
     snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
              fs->fd);
-    if (fs->fd < 0 || mount("iobench", folder, "fuse.iobench", MS_NOSUID | MS_NODEV, options)) {
+    if (fs->fd < 0 || !own_mounts() ||
+        mount("iobench", folder, "fuse.iobench", MS_NOSUID | MS_NODEV, options)) {
         int code = fail(errno, "cannot mount a FUSE file system: %s", fail_errno_text(errno));
         if (fs->fd >= 0)
             close(fs->fd);

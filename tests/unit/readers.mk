@@ -38,12 +38,12 @@ tests_unit_test_lmdb_reader_LDADD = $(UNIT_LIBS)
 endif
 
 UNIT_TESTS += tests/unit/test_storage_faults
-tests_unit_test_storage_faults_SOURCES = tests/unit/test_storage_faults.c tests/unit/fault_fs.c \
+tests_unit_test_storage_faults_SOURCES = tests/unit/test_storage_faults.c tests/unit/fault_fs.c tests/unit/mounts.h \
 	tests/unit/fault_fs.h $(READER_SET)
 tests_unit_test_storage_faults_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_image_faults
-tests_unit_test_image_faults_SOURCES = tests/unit/test_image_faults.c tests/unit/fault_fs.c \
+tests_unit_test_image_faults_SOURCES = tests/unit/test_image_faults.c tests/unit/fault_fs.c tests/unit/mounts.h \
 	tests/unit/fault_fs.h tests/unit/unit.h
 tests_unit_test_image_faults_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_image_faults_LDADD = $(UNIT_LIBS) -lz

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Real files on a real file system: cold files are called cold, others are caught. */
 #include "tests/unit/folder.h"
+#include "tests/unit/mounts.h"
 
 #include "base/fail.h"
 #include "cachectl/beneath.h"
@@ -11,11 +12,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -254,8 +253,7 @@ static bool overlay_shows(const char *folder)
     snprintf(options, sizeof options, "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", folder,
              folder, folder);
     snprintf(path, sizeof path, "%s/merged", folder);
-    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("overlay", path, "overlay", 0, options))
+    if (!own_mounts() || mount("overlay", path, "overlay", 0, options))
         _exit(77);
     snprintf(path, sizeof path, "%s/merged/file", folder);
     snprintf(lower, sizeof lower, "%s/lower/file", folder);

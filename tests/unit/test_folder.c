@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Safe file access: nothing blocks, no link is followed, only our own files are removed. */
 #include "tests/unit/folder.h"
+#include "tests/unit/mounts.h"
 
 #include "base/draft.h"
 #include "base/fail.h"
@@ -655,6 +656,41 @@ static void what_others_may_write_is_not_believed(void **unused)
 
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
+/* A file on an overlay may have another st_dev than its folder. */
+static void a_tree_on_an_overlay_goes_but_no_mount_in_it(void **unused)
+{
+    static const char *const folders[] = {"lower", "upper", "upper/new", "upper/work", "merged"};
+    struct folder folder;
+    char options[1024];
+
+    (void)unused;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(folder_make_path(folder_path(folders[i])), 0);
+        if (i < 2 && (!own_mounts() || mount("none", folder_path(folders[i]), "tmpfs", 0, NULL)))
+            skip();
+    }
+    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s", folder_path("lower"),
+             folder_path("upper/new"), folder_path("upper/work"));
+    if (mount("overlay", folder_path("merged"), "overlay", 0, options))
+        skip();
+    write_text("upper/other", "");
+    folder_put("merged/tree/a/y", "y");
+    folder_put("merged/tree/b/z", "z");
+    assert_int_equal(folder_open(&folder, folder_path("merged")), 0);
+    assert_int_equal(
+        mount(folder_path("upper/other"), folder_path("merged/tree/b/z"), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+    assert_reason("tree/b/z: is on another file system");
+    assert_true(is_there("merged/tree/a/y"));
+    assert_int_equal(umount(folder_path("merged/tree/b/z")), 0);
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), 0);
+    assert_false(is_there("merged/tree"));
+    folder_close(&folder);
+    assert_int_equal(umount(folder_path("merged")), 0);
+    assert_int_equal(umount(folder_path("upper")), 0);
+    assert_int_equal(umount(folder_path("lower")), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -675,6 +711,7 @@ int main(void)
         FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),
         FOLDER_TEST(a_tree_of_ours_goes),
         FOLDER_TEST(one_foreign_name_keeps_the_whole_tree),
+        FOLDER_TEST(a_tree_on_an_overlay_goes_but_no_mount_in_it),
         FOLDER_TEST(a_swap_between_the_walks_is_seen),
         FOLDER_TEST(only_the_same_file_is_removed),
         FOLDER_TEST(a_lock_has_one_holder_who_is_named),
