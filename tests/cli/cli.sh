@@ -12,6 +12,14 @@ CONFIG=$PWD/config.h
 # shellcheck disable=SC2034 # likewise
 PROGRAMS=$PWD
 
+# A test that mounts sets MOUNTS: its mounts are in a namespace of its own and end with it, however it ends.
+if [ "${MOUNTS-}" ] && [ -z "${IOBENCH_OWN_MOUNTS-}" ]; then
+    export IOBENCH_OWN_MOUNTS=yes
+    unshare -m true 2>/dev/null && exec unshare -m --propagation private sh "$0" "$@"
+    mount() { return 1; }
+fi
+unset IOBENCH_OWN_MOUNTS
+
 # A test of storage sets ON_DISK: its folder is in /var/tmp or next to the build if $TMPDIR is in memory.
 is_in_memory() { case $(stat -f -c %T "$1" 2>/dev/null) in tmpfs | ramfs) ;; *) return 1 ;; esac }
 TMPDIR=${TMPDIR:-/tmp}
@@ -26,7 +34,7 @@ T=$(mktemp -d "$TMPDIR/iobench-cli-XXXXXX")
 XDG_CACHE_HOME=$T/cache
 export XDG_CACHE_HOME
 CLEANUP=:
-trap '$CLEANUP; rm -rf "$T"' EXIT
+trap '$CLEANUP; [ -z "${MOUNTS-}" ] || grep -o " $T/[^ ]*" /proc/self/mounts | xargs -r umount -l; rm -rf "$T"' EXIT
 trap 'exit 1' INT TERM
 cd "$T" || exit 1
 

@@ -3,19 +3,12 @@
 # A data set on a loop device: its backing file must be cold, too.
 CACHECTL=$PWD/cachectl/cachectl
 # shellcheck disable=SC2034 # for cli.sh
-ON_DISK=yes
+ON_DISK=yes MOUNTS=yes
 . "$(dirname "$0")/cli.sh"
 
 command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
 mkdir memory mnt
 mount -t tmpfs -o size=64m tmpfs memory 2>/dev/null || skip "nothing can be mounted here"
-# shellcheck disable=SC2317 # cli.sh runs it
-cleanup() {
-    umount "$T/half" "$T/mnt" 2>/dev/null
-    umount -l "$T/memory" # a loop device lets go of its file when it likes
-}
-# shellcheck disable=SC2034
-CLEANUP=cleanup
 truncate -s 48M memory/image
 mkfs.ext4 -q memory/image
 mount -o loop memory/image mnt 2>/dev/null || skip "there is no loop device here"

@@ -3,6 +3,8 @@
 # Writing a checkpoint may take longer than --rank-timeout on a slow disk: the ranks wait, and rank
 # 0 reports the reason; if rank 0 becomes unresponsive meanwhile, the job still ends. The slow disk
 # is a frozen file system (fsfreeze): to a process both look the same.
+# shellcheck disable=SC2034 # for cli.sh
+MOUNTS=yes
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -19,7 +21,6 @@ job=
 release() {
     fsfreeze -u disk 2>/dev/null
     [ -z "$job" ] || pkill -KILL -P "$job"
-    umount -l disk
 }
 # shellcheck disable=SC2034 # called by cli.sh
 CLEANUP=release
