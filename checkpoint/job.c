@@ -9,7 +9,6 @@
 #include "checkpoint/shared.h"
 #include "dataset/store.h"
 #include "pipeline/result/gather.h"
-#include "telemetry/storage.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -81,17 +80,6 @@ static int check_space(const struct checkpoint_shared *shared)
                 bytes_text(available, have, sizeof have), removed);
 }
 
-static int find_devices(struct checkpoint_shared *shared)
-{
-    struct storage *storage = storage_open(&telemetry_roots_usual, &shared->job->path, 1);
-
-    if (!storage)
-        return -ENOMEM;
-    shared->result->on_devices = storage_devices(storage)->count > 0;
-    storage_close(storage);
-    return 0;
-}
-
 static int allocate(const struct checkpoint_job *job, struct checkpoint_result *result)
 {
     result->writes = memory_array(job->writes + 1, sizeof *result->writes);
@@ -132,7 +120,9 @@ static int open_place(struct checkpoint_shared *shared)
     if (code == 0 && !leads)
         code = snapshot_open(&shared->store, shared->job->path, false);
     if (code == 0)
-        code = find_devices(shared);
+        shared->storage = storage_open(&telemetry_roots_usual, &shared->job->path, 1);
+    if (code == 0 && !shared->storage)
+        code = -ENOMEM;
     return ranks_meet(shared->ranks, code, NULL);
 }
 
@@ -153,16 +143,26 @@ static int remove_own(void *context)
     return code;
 }
 
-/* The kernel counts writes to block devices; an in-memory file system has none. */
+enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *row)
+{
+    if (row->synced_bytes < row->bytes)
+        return CHECKPOINT_NOT_DURABLE;
+    return row->written.device_known && row->written.device_write_bytes >= row->bytes
+               ? CHECKPOINT_DURABLE
+               : CHECKPOINT_UNVERIFIED;
+}
+
+/* fsync returned, and yet the devices did not write it. */
 static void check_witness(struct checkpoint_result *result)
 {
-    for (uint64_t i = 0; i < result->write_count && result->on_devices; i++) {
+    for (uint64_t i = 0; i < result->write_count; i++) {
         const struct checkpoint_row *row = &result->writes[i];
-        if (row->witness_known && (double)row->witness_bytes < 0.98 * (double)row->bytes)
+        const double bytes = (double)row->written.device_write_bytes;
+        if (row->written.device_known && row->synced_bytes >= row->bytes &&
+            bytes < 0.98 * (double)row->bytes)
             result_degraded(&result->evidence,
-                            "checkpoint %u: only %.1f%% of its bytes were written by "
-                            "/proc/self/io write_bytes",
-                            row->number, 100 * (double)row->witness_bytes / (double)row->bytes);
+                            "checkpoint %u: synced, but the devices wrote only %.1f%% of its bytes",
+                            row->number, 100 * bytes / (double)row->bytes);
     }
 }
 
@@ -202,6 +202,7 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
             code = removed;
     }
     check_witness(result);
+    storage_close(shared.storage);
     snapshot_close(&shared.store);
     rank_buffers_destroy(&shared.buffers);
     free(shared.figures);

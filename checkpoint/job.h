@@ -13,6 +13,7 @@
 #include "checkpoint/save.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/settings.h"
+#include "telemetry/storage.h"
 
 struct checkpoint_job {
     const char *path;
@@ -36,12 +37,12 @@ struct checkpoint_row {
     uint32_t number;
     uint64_t bytes, wall_ns; /* of the slowest rank */
     uint64_t median_ns, fastest_ns;
-    uint32_t slowest;    /* that rank */
-    uint64_t sync_ns;    /* the longest in fsync(2) */
-    uint64_t durable_ns; /* until the checkpoint was complete; 0 for a read */
-    uint64_t stall_ns;   /* how long training waited for it; 0 for a read */
-    bool witness_known;  /* bytes written, from /proc/self/io; a read's witness is in its run */
-    uint64_t witness_bytes;
+    uint32_t slowest;             /* that rank */
+    uint64_t sync_ns;             /* the longest in fsync(2) */
+    uint64_t synced_bytes;        /* of files whose fsync(2) returned */
+    uint64_t durable_ns;          /* until the checkpoint was complete; 0 for a read */
+    uint64_t stall_ns;            /* how long training waited for it; 0 for a read */
+    struct storage_bytes written; /* by all processes and nodes; of a read: in its run */
     uint64_t damaged;
     struct histogram latency_ns;
 };
@@ -62,10 +63,18 @@ struct checkpoint_result {
     char writer_engine[WRITER_ENGINE_BYTES];
     struct content_ceiling ceiling; /* of one rank */
     uint64_t steps, loop_ns;        /* of the training loop */
-    bool on_devices;                /* local block devices hold the files */
     /* Environment, notices, validity, and a run per read with its witnesses. */
     struct result evidence;
 };
+
+/* What is known of a checkpoint after it was written. */
+enum checkpoint_durability {
+    CHECKPOINT_NOT_DURABLE = 0, /* some of its files were not synced */
+    CHECKPOINT_UNVERIFIED,      /* synced, but no device counted as many bytes */
+    CHECKPOINT_DURABLE,
+};
+
+enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *row);
 
 struct checkpoint_progress {
     bool is_read;

@@ -164,7 +164,7 @@ static int measure(struct read_phase *reading)
     validity_check(&reading->job, &reading->plugins, reading->run, evidence);
     if (!reading->run->valid)
         result_invalid(evidence, "%s", reading->run->invalid_reason);
-    code = shared_collect(shared, reading->snapshot.ranks, true, false, 0, reading->row);
+    code = shared_collect(shared, reading->snapshot.ranks, NULL, reading->row);
     if (code == 0)
         shared->result->read_count++;
     return code;

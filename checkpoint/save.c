@@ -174,14 +174,17 @@ static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
     return 0;
 }
 
-static int sync_file(struct rank_writer *rank, int fd, const char *name)
+static int sync_file(struct rank_writer *rank, int fd, const struct snapshot_file *file)
 {
     const uint64_t start_ns = clock_now_ns();
 
-    if (rank->save->sync && fsync(fd))
-        return fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, name,
+    if (!rank->save->sync)
+        return 0;
+    if (fsync(fd))
+        return fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, file->name,
                     fail_errno_text(errno));
     rank->figures->sync_ns += clock_now_ns() - start_ns;
+    rank->figures->synced_bytes += file->bytes;
     return 0;
 }
 
@@ -198,7 +201,7 @@ static int write_files(struct rank_writer *rank)
             return fd;
         code = write_chunks(rank, i, fd);
         if (code == 0)
-            code = sync_file(rank, fd, snapshot->files[i].name);
+            code = sync_file(rank, fd, &snapshot->files[i]);
         if (code) /* the kernel may still write to it */
             writer_close(&rank->writer);
         if (close(fd) && code == 0)

@@ -14,9 +14,10 @@
 struct rank_figures {
     uint32_t rank;
     uint64_t bytes;
-    uint64_t wall_ns; /* from the common start to its last byte, synced if writing */
-    uint64_t sync_ns; /* part of wall_ns in fsync(2) */
-    uint64_t damaged; /* chunks that differ from what was written */
+    uint64_t synced_bytes; /* of files whose fsync(2) returned */
+    uint64_t wall_ns;      /* from the common start to its last byte, synced if writing */
+    uint64_t sync_ns;      /* part of wall_ns in fsync(2) */
+    uint64_t damaged;      /* chunks that differ from what was written */
     char first_damage[256];
     struct histogram latency_ns; /* per write or read */
 };

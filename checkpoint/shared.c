@@ -95,13 +95,12 @@ int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number)
 /* What a process reports about each of its ranks after a checkpoint. */
 struct rank_line {
     uint32_t rank;
-    uint64_t bytes, wall_ns, sync_ns, damaged;
+    uint64_t bytes, wall_ns, sync_ns, synced_bytes, damaged;
 };
 
 struct process_report {
     uint32_t count;
-    bool witness_known;
-    uint64_t witness_bytes;
+    struct storage_bytes written;
     struct histogram latency_ns;
     char first_damage[256];
     struct rank_line lines[];
@@ -112,8 +111,9 @@ static void describe(const struct checkpoint_shared *shared, struct process_repo
     report->count = shared->buffers.ranks;
     for (uint32_t i = 0; i < report->count; i++) {
         const struct rank_figures *figures = &shared->figures[i];
-        report->lines[i] = (struct rank_line){figures->rank, figures->bytes, figures->wall_ns,
-                                              figures->sync_ns, figures->damaged};
+        report->lines[i] =
+            (struct rank_line){figures->rank,    figures->bytes,        figures->wall_ns,
+                               figures->sync_ns, figures->synced_bytes, figures->damaged};
         histogram_merge(&report->latency_ns, &figures->latency_ns);
         if (figures->damaged && !report->first_damage[0])
             memcpy(report->first_damage, figures->first_damage, sizeof report->first_damage);
@@ -137,6 +137,7 @@ static void add_line(struct checkpoint_shared *shared, const struct rank_line *l
     *(is_read ? &rank->read : &rank->written) += line->bytes;
     *(is_read ? &rank->read_ns : &rank->write_ns) += line->wall_ns;
     row->bytes += line->bytes;
+    row->synced_bytes += line->synced_bytes;
     row->damaged += line->damaged;
     if (line->sync_ns > row->sync_ns)
         row->sync_ns = line->sync_ns;
@@ -152,14 +153,16 @@ static void merge(struct checkpoint_shared *shared, const char *reports, size_t 
 {
     uint32_t count = 0;
 
-    row->witness_known = true;
+    row->written = (struct storage_bytes){.process_known = true, .device_known = true};
     for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
         const struct process_report *report =
             (const struct process_report *)(const void *)(reports + i * bytes);
         const char *host =
             shared->ranks->peers ? shared->ranks->peers[i].host : shared->ranks->place.host;
-        row->witness_known &= report->witness_known;
-        row->witness_bytes += report->witness_bytes;
+        row->written.process_known &= report->written.process_known;
+        row->written.process_write_bytes += report->written.process_write_bytes;
+        row->written.device_known &= report->written.device_known;
+        row->written.device_write_bytes += report->written.device_write_bytes;
         histogram_merge(&row->latency_ns, &report->latency_ns);
         for (uint32_t k = 0; k < report->count; k++) {
             add_line(shared, &report->lines[k], host, is_read, row);
@@ -174,8 +177,8 @@ static void merge(struct checkpoint_shared *shared, const char *reports, size_t 
     row->median_ns = times[count / 2];
 }
 
-int shared_collect(struct checkpoint_shared *shared, uint32_t ranks, bool is_read,
-                   bool witness_known, uint64_t witness, struct checkpoint_row *row)
+int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
+                   const struct storage_bytes *written, struct checkpoint_row *row)
 {
     const uint32_t processes = shared->ranks->place.ranks, most = ranks / processes + 1;
     const size_t bytes =
@@ -186,15 +189,17 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks, bool is_rea
     int code = mine && reports && times ? 0 : -ENOMEM;
 
     if (code == 0) {
-        mine->witness_known = witness_known;
-        mine->witness_bytes = witness;
+        if (written)
+            mine->written = *written;
+        if (shared->ranks->place.local_rank) /* the ranks of a node have the same devices */
+            mine->written.device_known = true, mine->written.device_write_bytes = 0;
         describe(shared, mine);
     }
     code = ranks_meet(shared->ranks, code, NULL);
     if (code == 0)
         code = ranks_gather(shared->ranks, mine, bytes, reports);
     if (code == 0)
-        merge(shared, reports, bytes, is_read, times, row);
+        merge(shared, reports, bytes, !written, times, row);
     free(times);
     free(reports);
     free(mine);

@@ -14,6 +14,7 @@ struct checkpoint_shared {
     struct checkpoint_result *result;
     struct ranks *ranks;
     struct snapshot_store store;
+    struct storage *storage; /* beneath it */
     struct rank_buffers buffers;
     uint32_t first_rank; /* first rank of the buffers */
     struct rank_figures *figures;
@@ -28,10 +29,10 @@ uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t rank
                            uint32_t process);
 /* Collective: broadcast the first process's number. */
 int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number);
-/* Collective: merge the figures of all ranks into a row and into result->each. witness: bytes that
- * this process wrote. */
-int shared_collect(struct checkpoint_shared *shared, uint32_t ranks, bool is_read,
-                   bool witness_known, uint64_t witness, struct checkpoint_row *row);
+/* Collective: merge the figures of all ranks into a row and into result->each. written: by this
+ * process and its node's devices; NULL for a read. */
+int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
+                   const struct storage_bytes *written, struct checkpoint_row *row);
 void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t number,
                  uint64_t total);
 

@@ -6,10 +6,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "telemetry/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,26 +22,10 @@ struct write_phase {
     struct thread thread; /* for an asynchronous save */
     struct flag done;     /* the thread has finished */
     bool is_pending;      /* a checkpoint has begun and is not finished */
-    uint64_t begun_ns, witness_before;
-    bool witness_known;
-    struct checkpoint_row *row; /* row of the pending checkpoint */
+    uint64_t begun_ns;
+    struct storage_bytes before; /* counters when it began */
+    struct checkpoint_row *row;  /* row of the pending checkpoint */
 };
-
-/* Read how many bytes this process has written to block devices and NFS. */
-static bool read_witness(uint64_t *bytes)
-{
-    struct process_counters counters;
-    char *text;
-    size_t length;
-
-    *bytes = 0;
-    if (file_load("/proc/self/io", 65536, &text, &length))
-        return false;
-    bool known = process_parse_io(text_of(text, length), &counters);
-    free(text);
-    *bytes = known ? counters.write_bytes : 0;
-    return known;
-}
 
 /* ---- one checkpoint ---- */
 
@@ -75,11 +57,11 @@ static int begin(struct write_phase *writing)
     writing->row = &shared->result->writes[shared->result->write_count];
     writing->row->number = snapshot->number;
     writing->is_pending = true;
+    storage_read(shared->storage, &writing->before); /* before any rank of this node writes */
     code = ranks_meet(shared->ranks, leads ? snapshot_begin(&shared->store, snapshot) : 0, NULL);
     if (code)
         return code;
     flag_clear(&writing->done);
-    writing->witness_known = read_witness(&writing->witness_before);
     writing->begun_ns = clock_now_ns();
     return shared->job->is_async
                ? thread_start(&writing->thread, "saver", save_thread, writing)
@@ -161,7 +143,7 @@ static int finish(struct write_phase *writing, int code)
 {
     struct checkpoint_shared *shared = writing->shared;
     struct checkpoint_row *row = writing->row;
-    uint64_t witness;
+    struct storage_bytes after;
 
     code = ranks_meet(shared->ranks, join(writing, code), NULL);
     if (code == 0)
@@ -173,9 +155,9 @@ static int finish(struct write_phase *writing, int code)
         return code;
     writing->is_pending = false;
     row->durable_ns = clock_now_ns() - writing->begun_ns;
-    const bool known = read_witness(&witness) && writing->witness_known;
-    code = shared_collect(shared, writing->snapshot.ranks, false, known,
-                          known ? witness - writing->witness_before : 0, row);
+    storage_read(shared->storage, &after);
+    const struct storage_bytes written = storage_growth(&writing->before, &after);
+    code = shared_collect(shared, writing->snapshot.ranks, &written, row);
     if (code == 0) {
         shared->result->write_count++;
         memcpy(shared->result->writer_engine, writing->save.engine,

@@ -25,13 +25,24 @@ static const double GIB = 1 << 30;
 struct phase {
     uint64_t count, bytes; /* bytes: of one checkpoint */
     double bytes_per_s, low, high, wall_s, durable_s, stall_s, sync_s;
-    double witness_bytes; /* of all; NAN: unknown */
+    double process_bytes, device_bytes;    /* written, of all; NAN: unknown */
+    enum checkpoint_durability durability; /* the least */
     struct histogram latency_ns;
 };
 
 static double rate_of(const struct checkpoint_row *row)
 {
     return row->wall_ns ? (double)row->bytes / ((double)row->wall_ns * 1e-9) : NAN;
+}
+
+static double process_bytes(const struct checkpoint_row *row)
+{
+    return row->written.process_known ? (double)row->written.process_write_bytes : NAN;
+}
+
+static double device_bytes(const struct checkpoint_row *row)
+{
+    return row->written.device_known ? (double)row->written.device_write_bytes : NAN;
 }
 
 static double median_of(const struct checkpoint_row *rows, uint64_t count, size_t offset,
@@ -50,13 +61,16 @@ static int summarise(const struct checkpoint_row *rows, uint64_t count, struct p
 {
     double *values = memory_array(count + 1, sizeof *values);
 
-    *phase = (struct phase){.count = count};
+    *phase = (struct phase){.count = count, .durability = CHECKPOINT_DURABLE};
     if (!values)
         return -ENOMEM;
     for (uint64_t i = 0; i < count; i++) {
         values[i] = rate_of(&rows[i]);
         phase->bytes = rows[i].bytes;
-        phase->witness_bytes += rows[i].witness_known ? (double)rows[i].witness_bytes : NAN;
+        phase->process_bytes += process_bytes(&rows[i]);
+        phase->device_bytes += device_bytes(&rows[i]);
+        if (checkpoint_durability(&rows[i]) < phase->durability)
+            phase->durability = checkpoint_durability(&rows[i]);
         histogram_merge(&phase->latency_ns, &rows[i].latency_ns);
     }
     const struct stats_summary rates = stats_summarise(values, count);
@@ -230,11 +244,11 @@ static void print_bytes(const struct checkpoint_result *result, const struct pha
 
     if (writes->count) {
         printf("  Bytes    %s written", bytes_text((uint64_t)written, bytes, sizeof bytes));
-        if (isfinite(writes->witness_bytes))
-            printf(", %.1f%% of them by /proc/self/io write_bytes%s",
-                   100 * writes->witness_bytes / written,
-                   result->on_devices ? "" : " (no block device)");
-        printf("\n");
+        if (isfinite(writes->device_bytes))
+            printf(", %.1f%% of them by the devices beneath, for any process\n",
+                   100 * writes->device_bytes / written);
+        else
+            printf("; no device beneath counts what it writes\n");
     }
     for (uint32_t i = 0; i < result->evidence.run_count && i < 1; i++) {
         const struct result_bytes *device = &result->evidence.runs[i].epochs[0].device;
@@ -281,7 +295,8 @@ static void print_rows(const struct checkpoint_result *result)
                row->number, words_rate(rate_of(row) / GIB, rate),
                words_duration(row->fastest_ns, fastest), words_duration(row->median_ns, median),
                words_duration(row->wall_ns, wall), row->slowest,
-               is_read ? "-" : words_duration(row->durable_ns, durable),
+               is_read || !checkpoint_durability(row) ? "-"
+                                                      : words_duration(row->durable_ns, durable),
                is_read ? "-" : words_duration(row->stall_ns, stall));
     }
 }
@@ -318,9 +333,13 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
     print_phase("Write", &writes);
     print_phase("Restore", &reads);
     printf("\n");
-    if (writes.count)
-        printf("  Durable  after %s: all files synced, the manifest written, the folder renamed; "
+    if (writes.count && writes.durability == CHECKPOINT_NOT_DURABLE)
+        printf("  Durable  not durable: files were not synced; complete after %s\n",
+               seconds(writes.durable_s, durable));
+    else if (writes.count)
+        printf("  Durable  %safter %s: all files synced, the manifest written, the folder renamed; "
                "fsync %s\n",
+               writes.durability == CHECKPOINT_UNVERIFIED ? "unverified, " : "",
                seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
     print_training(asked, result, &writes);
     print_young(asked, result, &writes);
@@ -330,6 +349,8 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
 }
 
 /* ---- JSON ---- */
+
+static const char *const durabilities[] = {"not durable", "unverified", "durable"};
 
 static void put_latency(json_t *object, const struct histogram *latency_ns)
 {
@@ -357,9 +378,11 @@ static json_t *json_phase(const struct checkpoint_row *rows, uint64_t count, boo
     put_latency(object, &phase.latency_ns);
     if (!is_read) {
         json_put_number(object, "sync_s", phase.sync_s);
-        json_put_number(object, "durable_s", phase.durable_s);
+        json_put_number(object, "durable_s", phase.durability ? phase.durable_s : NAN);
         json_put_number(object, "stall_s", phase.stall_s);
-        json_put_number(object, "process_write_bytes", phase.witness_bytes);
+        json_put_number(object, "process_write_bytes", phase.process_bytes);
+        json_put_number(object, "device_write_bytes", phase.device_bytes);
+        json_put_text(object, "durability", durabilities[phase.durability]);
     }
     return object;
 }
@@ -380,10 +403,12 @@ static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
         json_put_count(object, "damaged_chunks", row->damaged);
     } else {
         json_put_number(object, "sync_s", (double)row->sync_ns * 1e-9);
-        json_put_number(object, "durable_s", (double)row->durable_ns * 1e-9);
+        json_put_number(object, "durable_s",
+                        checkpoint_durability(row) ? (double)row->durable_ns * 1e-9 : NAN);
         json_put_number(object, "stall_s", (double)row->stall_ns * 1e-9);
-        json_put_number(object, "process_write_bytes",
-                        row->witness_known ? (double)row->witness_bytes : NAN);
+        json_put_number(object, "process_write_bytes", process_bytes(row));
+        json_put_number(object, "device_write_bytes", device_bytes(row));
+        json_put_text(object, "durability", durabilities[checkpoint_durability(row)]);
     }
     return object;
 }

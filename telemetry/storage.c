@@ -216,6 +216,7 @@ static void read_devices(struct storage *storage, struct storage_bytes *bytes)
             continue;
         }
         bytes->device_read_bytes += counters.read_sectors * DISK_SECTOR_BYTES;
+        bytes->device_write_bytes += counters.write_sectors * DISK_SECTOR_BYTES;
     }
 }
 
@@ -247,6 +248,7 @@ void storage_read(struct storage *storage, struct storage_bytes *bytes)
     if (procfile_read(&storage->process, &text) == 0 && process_parse_io(text, &counters)) {
         bytes->process_known = true;
         bytes->process_read_bytes = counters.read_bytes;
+        bytes->process_write_bytes = counters.write_bytes;
     }
     read_servers(storage, bytes);
     read_devices(storage, bytes);
@@ -256,27 +258,31 @@ void storage_read(struct storage *storage, struct storage_bytes *bytes)
 
 /* A counter that went back was restarted (a device or mount that returned), so its growth is
  * unknown, not 0: 0 would mean that all came from memory. Returns whether it is known. */
-static bool grew(bool before_known, uint64_t before, bool after_known, uint64_t after,
-                 uint64_t *growth)
+static bool grew(bool known, uint64_t before, uint64_t after, uint64_t *growth)
 {
-    const bool known = before_known && after_known && after >= before;
-
+    known = known && after >= before;
     *growth = known ? after - before : 0;
     return known;
 }
 
-static struct storage_bytes between(const struct storage_bytes *before,
+struct storage_bytes storage_growth(const struct storage_bytes *before,
                                     const struct storage_bytes *after)
 {
+    const bool process = before->process_known && after->process_known;
+    const bool device = before->device_known && after->device_known;
     struct storage_bytes parts = {0};
 
-    parts.process_known =
-        grew(before->process_known, before->process_read_bytes, after->process_known,
-             after->process_read_bytes, &parts.process_read_bytes);
-    parts.server_known = grew(before->server_known, before->server_read_bytes, after->server_known,
-                              after->server_read_bytes, &parts.server_read_bytes);
-    parts.device_known = grew(before->device_known, before->device_read_bytes, after->device_known,
-                              after->device_read_bytes, &parts.device_read_bytes);
+    parts.process_known = grew(process, before->process_read_bytes, after->process_read_bytes,
+                               &parts.process_read_bytes) &&
+                          grew(process, before->process_write_bytes, after->process_write_bytes,
+                               &parts.process_write_bytes);
+    parts.server_known =
+        grew(before->server_known && after->server_known, before->server_read_bytes,
+             after->server_read_bytes, &parts.server_read_bytes);
+    parts.device_known = grew(device, before->device_read_bytes, after->device_read_bytes,
+                              &parts.device_read_bytes) &&
+                         grew(device, before->device_write_bytes, after->device_write_bytes,
+                              &parts.device_write_bytes);
     return parts;
 }
 
@@ -318,7 +324,7 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
     const bool local = find_place(storage, PLACE_BLOCK), remote = find_place(storage, PLACE_NFS);
 
     *share = (struct storage_share){.in_memory = blind && blind->kind == PLACE_MEMORY,
-                                    .parts = between(before, after)};
+                                    .parts = storage_growth(before, after)};
     const struct storage_bytes *parts = &share->parts;
     share->devices_hold_all =
         local && !remote && !blind && !storage->cut_off && parts->device_known;

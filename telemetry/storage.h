@@ -22,6 +22,8 @@ struct storage;
 struct storage_bytes {
     bool process_known, server_known, device_known;
     uint64_t process_read_bytes, server_read_bytes, device_read_bytes;
+    uint64_t process_write_bytes; /* pages dirtied, or written past the cache */
+    uint64_t device_write_bytes;
 };
 
 /* Bytes that left storage between two readings. */
@@ -44,6 +46,9 @@ struct storage *storage_open(const struct telemetry_roots *roots, const char *co
 void storage_close(struct storage *storage);
 
 void storage_read(struct storage *storage, struct storage_bytes *bytes);
+/* Parts alone: what is written has no verdict here. */
+struct storage_bytes storage_growth(const struct storage_bytes *before,
+                                    const struct storage_bytes *after);
 void storage_between(const struct storage *storage, const struct storage_bytes *before,
                      const struct storage_bytes *after, struct storage_share *share);
 

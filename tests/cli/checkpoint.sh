@@ -48,6 +48,8 @@ for row in result["writes"] + result["reads"]:
     assert abs(row["bytes"] / row["wall_s"] / row["bytes_per_s"] - 1) < 1e-6
 for row in result["writes"]:
     assert row["wall_s"] <= row["durable_s"] <= row["stall_s"]
+    wrote = row["device_write_bytes"]  # null: the devices cannot be seen
+    assert row["durability"] == ("durable" if wrote is not None and wrote >= row["bytes"] else "unverified"), row
 assert [row["number"] for row in result["reads"]] == [3, 2]
 young = result["training"]
 write, interval, mtbf = young["young_write_s"], young["young_interval_s"], 10800
@@ -127,6 +129,18 @@ checkpoint 1 dir --writes 1 --reads 0
 says "thesis" "not made by this program"
 [ "$(cat dir/.checkpoint-000002.partial/thesis)" = mine ] || die "a file of the user is gone"
 rm -rf dir
+
+# ---- what was not synced is not durable ----
+checkpoint 0 dir --writes 1 --reads 0 --no-fsync --json unsynced.json
+says "not durable: files were not synced"
+[ "$(value unsynced.json write.durability)" = "not durable" ] && [ "$(value unsynced.json writes.0.durable_s)" = None ] ||
+    die "durable without a sync: $(cat unsynced.json)"
+if memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null); then
+    checkpoint 0 "$memory" --writes 1 --reads 0 --json memory.json
+    rm -rf "$memory"
+    says "unverified, after" "no device beneath counts what it writes"
+    [ "$(value memory.json write.durability)" = unverified ] || die "memory is durable: $(cat memory.json)"
+fi
 
 # ---- shared file, blocking writes, without the page cache ----
 checkpoint 0 dir --layout single --writer pwrite --reader pread --ranks 3 --writes 2 --reads 2

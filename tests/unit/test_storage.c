@@ -74,7 +74,7 @@ static void cold_read_is_counted_and_warm_is_not(void **unused)
 /* The bytes since a restart are unknown; reporting that none left storage would be false. */
 static void restarted_counters_are_unknown(void **unused)
 {
-    const struct storage_bytes before = {true, true, true, 1000, 1000, 1000};
+    const struct storage_bytes before = {true, true, true, 1000, 1000, 1000, 0, 0};
     const char *path = folder_path("file");
     struct storage_share share;
 
@@ -201,6 +201,7 @@ static void a_disk_without_a_mount_is_counted(void **unused)
     char proc[512], sys[512], number[32];
     const struct telemetry_roots roots = {.proc = proc, .sys = sys};
     struct storage_share share;
+    struct storage_bytes counted, later;
     struct stat status;
 
     (void)unused;
@@ -221,10 +222,27 @@ static void a_disk_without_a_mount_is_counted(void **unused)
     assert_int_equal(folder_make_path(folder_path("sys/dev/block")), 0);
     snprintf(number, sizeof number, "%u:%u", major(status.st_dev), minor(status.st_dev));
     make_device("virtual/chroot", number);
+    /* 8 sectors read and 6 written, of 512 bytes */
+    folder_put("sys/devices/virtual/chroot/stat", "1 0 8 0 2 0 6 0 0 0 0\n");
+    folder_put("chroot/proc/self/io", "read_bytes: 100\nwrite_bytes: 7000\n");
     storage = storage_open(&roots, &path, 1);
     assert_non_null(storage);
     storage_between(storage, &before, &after, &share);
     assert_true(share.known && share.bytes == 4096);
+    storage_read(storage, &counted);
+    assert_true(counted.process_known && counted.device_known);
+    assert_int_equal(counted.process_read_bytes, 100);
+    assert_int_equal(counted.process_write_bytes, 7000);
+    assert_int_equal(counted.device_read_bytes, 4096);
+    assert_int_equal(counted.device_write_bytes, 3072);
+    /* 512 bytes of reads and 1,024 of writes later */
+    folder_put("sys/devices/virtual/chroot/stat", "2 0 9 0 4 0 8 0 0 0 0\n");
+    storage_read(storage, &later);
+    const struct storage_bytes grown = storage_growth(&counted, &later);
+    assert_true(grown.device_known && grown.device_read_bytes == 512);
+    assert_int_equal(grown.device_write_bytes, 1024);
+    assert_int_equal(grown.process_write_bytes, 0);
+    assert_false(storage_growth(&later, &counted).device_known); /* restarted */
     assert_null(storage_mount(storage));
     storage_close(storage);
 }
