@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Write the job's decoder settings with the network's image size. */
+/* Write the job's decoder settings with the network's image size. A view that was named holds for
+ * evaluation as well. */
 static int describe_decoder(struct network_input *input, const char *text, enum input_use use,
                             uint32_t side)
 {
-    int bytes = snprintf(input->decode, sizeof input->decode, "%s%ssize=%u%s", text,
-                         strchr(text, ':') ? "," : ":", side,
-                         use == INPUT_EVALUATE ? ",view=evaluate" : "");
+    const char *settings = strchr(text, ':');
+    const int name = settings ? (int)(settings - text) : (int)strlen(text);
+    int bytes = snprintf(input->decode, sizeof input->decode, "%.*s:%s%s%ssize=%u", name, text,
+                         use == INPUT_EVALUATE ? "view=evaluate," : "",
+                         settings ? settings + 1 : "", settings && settings[1] ? "," : "", side);
 
     return bytes < (int)sizeof input->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
 }

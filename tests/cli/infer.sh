@@ -28,6 +28,16 @@ for top1 in $(column top1); do
         die "top-1 is $top1 here and $evaluated in the training"
 done
 
+# A view that is named holds here, too: with weights that stay as they are, other pixels have another loss.
+loss_of() { # DECODER
+    # shellcheck disable=SC2086 # words without blanks
+    expect 0 "$IOBENCH" train $LENET --eval-data set --batch-size 20 --lr 1e-30 --decode "$1" --csv view.csv
+    awk -F, 'END { print $5 }' view.csv
+}
+centre=$(loss_of jpeg) || die "$centre"
+[ "$(loss_of jpeg:view=evaluate)" = "$centre" ] || die "evaluation takes no centre crop"
+[ "$(loss_of jpeg:view=whole)" != "$centre" ] || die "view=whole is overridden in evaluation"
+
 # Caches are used as they are, and the share from storage is told.
 if "${IOBENCH%/*}/cachectl/cachectl" drop set >/dev/null 2>&1; then
     expect 0 infer --batch-size 7 --json infer.json
