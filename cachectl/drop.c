@@ -10,17 +10,42 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
 
 static const char control_path[] = "/proc/sys/vm/drop_caches";
+
+/* What is mounted in its place takes any text and drops nothing. */
+static bool is_of_kernel(int fd)
+{
+    struct statfs place;
+
+    return fstatfs(fd, &place) == 0 && place.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Return how often the kernel has dropped page caches on request; -1: it does not count. */
+static int64_t count_drops(void)
+{
+    FILE *file = file_stream_kernel("/proc/vmstat");
+    long long drops = -1;
+    char line[128];
+
+    while (file && is_of_kernel(fileno(file)) && fgets(line, sizeof line, file))
+        if (sscanf(line, "drop_pagecache %lld", &drops) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return drops;
+}
 
 /* Shared by the waiting thread and the one inside the kernel. The last one frees it, since a thread
  * stuck in the kernel cannot be woken. */
@@ -44,7 +69,10 @@ static void *drop_body(void *argument)
     struct drop *drop = argument;
 
     sync();
+    const int64_t before = count_drops();
     drop->code = write(drop->fd, "3\n", 2) == 2 ? 0 : -errno;
+    if (drop->code == 0 && before >= 0 && count_drops() <= before)
+        drop->code = -EPERM;
     flag_set(&drop->done);
     leave(drop);
     return NULL;
@@ -74,13 +102,34 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
     return 0;
 }
 
-int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
+static int open_control(void)
 {
-    pthread_t thread;
     int fd = file_open_quietly(control_path, O_WRONLY);
 
     if (fd < 0)
         return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
+    if (is_of_kernel(fd))
+        return fd;
+    close(fd);
+    return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
+}
+
+bool drop_is_allowed(void)
+{
+    int fd = open_control();
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
+{
+    pthread_t thread;
+    int fd = open_control();
+
+    if (fd < 0)
+        return fd;
     struct drop *drop = memory_zeroed(sizeof *drop);
     if (!drop) {
         close(fd);
@@ -148,7 +197,7 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
         helpers && helpers->cachectl ? helpers->cachectl : find_cachectl(path, sizeof path);
 
     if (geteuid() == 0) /* nothing more to gain, and sudo would call us again forever */
-        return fail(EPERM, "%s: not writable here, not even by root", control_path);
+        return fail(EPERM, "%s: not permitted here, not even to root", control_path);
     if (!sudo || !cachectl)
         return fail(ENOENT, "%s not found", sudo ? "cachectl program" : "sudo");
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};

@@ -9,9 +9,15 @@
 
 #include "cachectl/each_file.h"
 
-/* Call sync(2), then write 3. Returns 0, -EACCES, -EPERM or -EROFS if not permitted, or -ETIMEDOUT.
+#include <stdbool.h>
+
+/* Call sync(2), then write 3. Returns 0, -EACCES, -EPERM or -EROFS if not permitted, or -ETIMEDOUT;
+ * -EPERM also if the file is not the kernel's, or if the kernel counted no drop (/proc/vmstat).
  * After a time-out the kernel continues, and the process cannot exit until it is done. */
 int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer);
+
+/* Return whether this process may try. */
+bool drop_is_allowed(void);
 
 /* Programs at other than the default paths, for tests. NULL: default path. */
 struct drop_helpers {

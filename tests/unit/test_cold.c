@@ -424,6 +424,44 @@ static void sudo_never_asks(void **unused)
     assert_true(in_child(true, by_sudo, path));
 }
 
+/* What is mounted over the kernel's file takes the word and drops nothing: a file of a disk, or one
+ * of /proc, which the kernel's count shows. */
+static bool false_files_drop_nothing(const char *path)
+{
+    struct attempt attempt = attempt_first();
+    int code;
+
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount(path, "/proc/sys/vm/drop_caches", NULL, MS_BIND, NULL))
+        _exit(77);
+    if (drop_caches(0, NULL) != -EPERM || !strstr(fail_reason(), "not the kernel's file") ||
+        drop_is_allowed())
+        return false;
+    if (mount("/proc/self/oom_score_adj", "/proc/sys/vm/drop_caches", NULL, MS_BIND, NULL))
+        _exit(77);
+    do
+        code = drop_caches(0, NULL);
+    while (attempt_again(&attempt, code == 0));
+    return code == -EPERM;
+}
+
+static void a_false_drop_is_none(void **unused)
+{
+    const char *path = make_file("control", 0);
+    int status = 0;
+
+    (void)unused;
+    if (geteuid() != 0 || cache_losses() == 0)
+        skip();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(false_files_drop_nothing(path) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* nothing can be mounted there */
+    assert_int_equal(status, 0);
+}
+
 /* ---- what stays resident ---- */
 
 static void mapped_by_another_is_caught(void **unused)
@@ -582,6 +620,7 @@ int main(void)
         cmocka_unit_test(many_files_are_added_up),
         cmocka_unit_test(without_privilege),
         cmocka_unit_test(sudo_never_asks),
+        cmocka_unit_test(a_false_drop_is_none),
         cmocka_unit_test(mapped_by_another_is_caught),
         cmocka_unit_test(memory_is_never_cold),
         cmocka_unit_test(vanished_is_not_cold),
