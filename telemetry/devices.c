@@ -220,8 +220,10 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
         return;
     }
     if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder)) {
+        char direct[8];
         backing[strcspn(backing, "\n")] = '\0';
-        add_backing(list, backing);
+        if (!procfile_peek(direct, sizeof direct, "%s/loop/dio", folder) || direct[0] != '1')
+            add_backing(list, backing);
         leaves_of_path(roots, backing, depth + 1, list);
     }
     if (list->device_ends + list->memory_ends == before)

@@ -25,7 +25,8 @@ struct device_list {
     /* How often the search met a device and memory: more than count, as some lie beneath others. */
     uint32_t device_ends, memory_ends;
     struct device devices[DEVICES_MAX];
-    /* Backing files of loop devices on the way: their pages are a second cache. */
+    /* Backing files of loop devices on the way, unless these read them directly (losetup
+     * --direct-io): their pages are a second cache. */
     uint32_t backing_count;
     char backing[BACKING_FILES_MAX][BACKING_FILE_BYTES];
     /* Remote storage beneath the path, which another machine may cache: "nfs4 at /mnt", "nbd0, a

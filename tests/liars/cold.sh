@@ -133,6 +133,39 @@ loop_device() {
     caught "loop device on"
 }
 
+loop_direct() {
+    lie "a loop device with direct I/O makes a run warm if its file is in the cache, which it bypasses"
+    is_root || return 0
+    mkdir direct
+    truncate -s 24M image-direct
+    { mkfs.ext4 -q image-direct && loop=$(losetup -f --show --direct-io=on image-direct) &&
+        [ "$(losetup -nO DIO "$loop" | tr -d ' ')" = 1 ] && mount "$loop" direct; } 2>/dev/null ||
+        { cannot "there is no loop device with direct I/O" && return 0; }
+    losetup -d "$loop" # once it is unmounted
+    cp set/train-* direct
+    sync
+    hold image-direct || return 0
+    run any --data direct --decode none --drop-caches
+    stop $holder
+    # Other tests may read this disk meanwhile; they do not make its pages those of a cache.
+    case $(flat) in *"loop device on"*) missed="taken for cached" ;; esac
+    caught "valid, cold" "DEGRADED: run 1" "valid, unverified"
+}
+
+# The word goes to a file that only has the name.
+false_drop() {
+    lie "the file /proc/sys/vm/drop_caches is not the kernel's"
+    is_root || return 0
+    : >control
+    unshare -m sh -c 'mount --make-rprivate / && mount --bind control /proc/sys/vm/drop_caches' 2>/dev/null ||
+        { cannot "nothing can be mounted" && return 0; }
+    tried="iobench run $READ --drop-caches"
+    out=$(unshare -m sh -c 'mount --make-rprivate / && mount --bind control /proc/sys/vm/drop_caches && exec "$@"' sh \
+        "$IOBENCH" run --runs 1 --no-calibrate --memory 16m $READ --drop-caches 2>&1)
+    status=$?
+    caught "data cold, metadata warm"
+}
+
 holes() {
     lie "a file with holes: zeros that lie on no device"
     is_root || return 0
@@ -143,6 +176,9 @@ holes() {
     caught "DEGRADED: run 1: only"
 }
 
+# shellcheck disable=SC2317 # cli.sh runs it
+cleanup() { umount -l memory mnt direct 2>/dev/null; }
+CLEANUP=cleanup
 mkfifo fifo
 warm_run
 drop_that_does_nothing
@@ -151,6 +187,8 @@ read_meanwhile
 held_map
 in_memory
 loop_device
+loop_direct
+false_drop
 holes
 direct_past_pages
 servers

@@ -126,6 +126,12 @@ static void a_loop_device_lies_on_its_file(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
+    /* Direct I/O reads past the pages of the file. */
+    folder_put("sys/devices/virtual/loop0/loop/dio", "1\n");
+    list = (struct device_list){0};
+    devices_of_device(&roots, 7, 0, &list);
+    assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
+    assert_int_equal(list.backing_count, 0);
     /* The file is deleted or in another mount namespace: the loop device itself is counted. */
     make_device("virtual/loop1", "7:1");
     folder_put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
