@@ -56,6 +56,7 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
         return -ENOMEM;
     reader->traits.alignment = 1;
     reader->traits.is_passthrough = reader->ops->is_passthrough;
+    reader->traits.is_client = reader->ops->scheme != NULL;
     code = reader->ops->open(reader->state, choice->settings, &reader->config, &reader->traits);
     assert(code || (reader->traits.alignment > 0 &&
                     (reader->traits.alignment & (reader->traits.alignment - 1)) == 0));

@@ -70,6 +70,7 @@ struct reader_traits {
     bool scatters;       /* reads into the parts of a request */
     bool batches;        /* reads start with the next reap(), or with a submit() that says so */
     bool is_passthrough; /* as in reader_ops; set by reader.c */
+    bool is_client;      /* asks the server itself (ops->scheme); set by reader.c */
     char engine[192];    /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
     char notice[256];    /* one line for the user if that is not what was asked for; else "" */
 };

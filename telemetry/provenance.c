@@ -107,10 +107,13 @@ void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_
     if (commands > 0)
         provenance->local = add_known(provenance->local, commands);
     provenance->excess = provenance->received - provenance->sent;
-    provenance->witness = witness_of(series, provenance->received);
+    /* Bytes that no page cache of this machine holds: the reader itself has them from the server.
+     */
+    const double asked = grown(series, "pipeline", "client_bytes", from_ns, to_ns);
+    provenance->witness = asked > 0 ? PROVENANCE_SERVER : witness_of(series, provenance->received);
     switch (provenance->witness) {
     case PROVENANCE_SERVER:
-        provenance->fabric = servers;
+        provenance->fabric = asked > 0 ? add_known(servers, asked) : servers;
         break;
     case PROVENANCE_RECEIVED:
         provenance->fabric = at_least_0(provenance->excess);

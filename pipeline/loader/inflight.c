@@ -102,6 +102,8 @@ int inflight_reap(struct inflight *inflight, struct read_request **done, uint64_
     meter_add(inflight->meter, METER_READ_COUNT, (uint64_t)count);
     if (inflight->reader.traits.is_passthrough)
         meter_add(inflight->meter, METER_PASSTHROUGH_BYTES, bytes);
+    if (inflight->reader.traits.is_client)
+        meter_add(inflight->meter, METER_CLIENT_BYTES, bytes);
     return count;
 }
 

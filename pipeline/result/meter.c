@@ -13,6 +13,7 @@ const struct monitor_figure meter_figures[METER_COUNTS] = {
     [METER_READ_BYTES] = ROW("read_bytes", "read_bytes_per_s", 1),
     [METER_READ_COUNT] = ROW("read_count", NULL, 1),
     [METER_PASSTHROUGH_BYTES] = ROW("passthrough_bytes", NULL, 1),
+    [METER_CLIENT_BYTES] = ROW("client_bytes", NULL, 1),
     [METER_RECORD_BYTES] = ROW("record_bytes", "record_bytes_per_s", 1),
     [METER_RECORD_COUNT] = ROW("record_count", "records_per_s", 1),
     [METER_TRAINED_COUNT] = ROW("trained_count", "trained_samples_per_s", 1),

@@ -14,6 +14,7 @@ enum meter_count {
     METER_READ_BYTES, /* bytes delivered by the reader; completed reads */
     METER_READ_COUNT,
     METER_PASSTHROUGH_BYTES, /* of the read ones, by commands to the disk itself */
+    METER_CLIENT_BYTES,      /* ... by a client of the server in the reader (libnfs) */
     METER_RECORD_BYTES,      /* parsed and decoded into rows, framing included */
     METER_RECORD_COUNT,
     METER_TRAINED_COUNT,     /* samples of finished steps */

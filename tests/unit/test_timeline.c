@@ -124,6 +124,21 @@ static void nfs_beside_a_local_disk(void **unused)
     assert_true(isnan(provenance.received) && isnan(provenance.excess)); /* no counter */
 }
 
+/* libnfs: the kernel counts nothing, and this machine caches nothing. */
+static void a_client_in_the_reader(void **unused)
+{
+    static const struct line node[] = {{"pipeline", "", "read_bytes", {100, 50, 0}},
+                                       {"pipeline", "", "client_bytes", {100, 50, 0}},
+                                       {"net", "eth0", "receive_bytes", {7, 7, 0}},
+                                       {"net", "eth0", "transmit_bytes", {7, 7, 0}},
+                                       {0}};
+    const struct provenance provenance = provenance_in(node, 0, 1);
+
+    (void)unused;
+    assert_int_equal(provenance.witness, PROVENANCE_SERVER);
+    assert_true(provenance.fabric == 100 && provenance.page_cache == 0 && provenance.ahead == 0);
+}
+
 static void local_disks(void **unused)
 {
     static const struct line node[] = {{"pipeline", "", "read_bytes", {100, 100, 0}},
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(nfs_over_infiniband),
         cmocka_unit_test(nfs_over_soft_roce),
         cmocka_unit_test(nfs_beside_a_local_disk),
+        cmocka_unit_test(a_client_in_the_reader),
         cmocka_unit_test(local_disks),
         cmocka_unit_test(neither_disk_nor_client_counts),
         cmocka_unit_test(figures_over_time),
