@@ -2,12 +2,10 @@
 #include "cachectl/beneath.h"
 
 #include "base/bytes.h"
-#include "base/fail.h"
 #include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static void look_at_file(struct residency_probe *probe, const char *path, uint64_t set_bytes,
                          struct beneath *beneath)
@@ -52,16 +50,9 @@ void beneath_look_at(const char *const *paths, size_t count, uint64_t set_bytes,
                      struct beneath *beneath)
 {
     struct device_list *devices = memory_zeroed(sizeof *devices);
-    struct stat status;
-    dev_t last = 0;
 
-    for (size_t i = 0; devices && i < count; i++) {
-        if (stat(paths[i], &status) || (last && status.st_dev == last))
-            continue;
-        last = status.st_dev;
-        devices_of_path(&telemetry_roots_usual, paths[i], devices);
-    }
-    fail_clear();
+    if (devices)
+        devices_of_paths(&telemetry_roots_usual, paths, count, devices);
     if (devices)
         beneath_look(devices, set_bytes, beneath);
     else

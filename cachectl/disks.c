@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cachectl/disks.h"
 
-#include "base/fail.h"
 #include "telemetry/disk.h"
-
-#include <sys/stat.h>
-
-static void find(struct disks *disks, const char *const *paths, size_t count)
-{
-    struct stat status;
-    dev_t last = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (stat(paths[i], &status) || (i > 0 && status.st_dev == last))
-            continue;
-        last = status.st_dev;
-        devices_of_path(&telemetry_roots_usual, paths[i], &disks->list);
-    }
-    fail_clear();
-}
 
 bool disks_read_bytes(struct disks *disks, const char *const *paths, size_t count, uint64_t *bytes)
 {
@@ -28,7 +11,7 @@ bool disks_read_bytes(struct disks *disks, const char *const *paths, size_t coun
     char text[512];
 
     *bytes = 0;
-    find(disks, paths, count);
+    devices_of_paths(&telemetry_roots_usual, paths, count, &disks->list);
     if (list->count == 0 || list->cut_off || list->elsewhere[0])
         return false;
     for (uint32_t i = before; i < list->count; i++) {

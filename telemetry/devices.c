@@ -9,6 +9,7 @@
 #include "base/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -320,6 +321,37 @@ int devices_of_path(const struct telemetry_roots *roots, const char *path, struc
         return fail(errno, "%s: %s", path, fail_errno_text(errno));
     leaves_of_path(roots, path, 0, list);
     return 0;
+}
+
+bool devices_number(const char *path, uint64_t *number)
+{
+    struct statx status;
+
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
+        return false;
+    *number = S_ISBLK(status.stx_mode) ? makedev(status.stx_rdev_major, status.stx_rdev_minor)
+                                       : makedev(status.stx_dev_major, status.stx_dev_minor);
+    return true;
+}
+
+void devices_of_paths(const struct telemetry_roots *roots, const char *const *paths, size_t count,
+                      struct device_list *list)
+{
+    uint64_t seen[DEVICES_MAX], number;
+    uint32_t seen_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t k = 0;
+        if (!devices_number(paths[i], &number))
+            continue;
+        while (k < seen_count && seen[k] != number)
+            k++;
+        if (k < seen_count)
+            continue;
+        if (seen_count < DEVICES_MAX)
+            seen[seen_count++] = number;
+        leaves_of_path(roots, paths[i], 0, list);
+    }
 }
 
 char *devices_text(const struct device_list *list, char *text, size_t text_bytes)

@@ -42,6 +42,15 @@ struct device_list {
 int devices_of_path(const struct telemetry_roots *roots, const char *path,
                     struct device_list *list);
 
+/* The same for many files, each file system once. Files that do not exist have none. */
+void devices_of_paths(const struct telemetry_roots *roots, const char *const *paths, size_t count,
+                      struct device_list *list);
+
+/* Number of the file system that holds a path, which may be a mount of its own, or of the block
+ * device that the path names. By what the kernel knows: asking a server for each of a million files
+ * would take minutes. Returns false if the path does not exist. */
+bool devices_number(const char *path, uint64_t *number);
+
 /* Add the leaves beneath one block device. */
 void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
                        unsigned device_minor, struct device_list *list);

@@ -2,18 +2,15 @@
 #include "telemetry/storage.h"
 
 #include "base/fail.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "telemetry/disk.h"
 #include "telemetry/nfs.h"
 #include "telemetry/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PLACES_MAX = 32 };
 
@@ -26,7 +23,7 @@ enum storage_place_kind {
 };
 
 struct storage_place {
-    uint64_t device; /* st_dev */
+    uint64_t device; /* devices_number() */
     enum storage_place_kind kind;
     char type[32];
     char point[512];
@@ -67,17 +64,18 @@ static enum storage_place_kind kind_of(const struct mount *mount, const struct d
 static void add_place(struct storage *storage, const struct telemetry_roots *roots,
                       const char *path)
 {
-    struct stat status;
     struct mount mount = {0};
-    struct device_list devices = {0};
+    struct device_list devices;
+    uint64_t device;
     uint32_t i = 0;
 
-    if (stat(path, &status))
+    if (!devices_number(path, &device))
         return;
-    while (i < storage->place_count && storage->places[i].device != status.st_dev)
+    while (i < storage->place_count && storage->places[i].device != device)
         i++;
     if (i < storage->place_count)
         return;
+    devices = (struct device_list){0};
     /* In a chroot the mount may be outside; the device is known all the same. */
     const bool is_mounted = mount_of_path(roots, path, &mount) == 0;
     devices_of_path(roots, path, &devices);
@@ -89,55 +87,13 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
     }
     devices_of_path(roots, path, &storage->devices);
     struct storage_place *place = &storage->places[storage->place_count++];
-    place->device = status.st_dev;
+    place->device = device;
     place->kind = is_mounted ? kind_of(&mount, &devices) : PLACE_BLOCK;
     memcpy(place->type, mount.type, sizeof place->type);
     memcpy(place->point, mount.point, sizeof place->point);
     if (is_mounted && !storage->mount_known)
         storage->mount = mount;
     storage->mount_known |= is_mounted;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    const char *slash = strrchr(a, '/');
-    size_t length = slash ? (size_t)(slash - a) + 1 : 0;
-
-    return strncmp(a, b, length) == 0 && !strchr(b + length, '/');
-}
-
-static int find_link(void *context, const char *name, unsigned char type)
-{
-    (void)context;
-    (void)name;
-    return type == DT_LNK;
-}
-
-/* Do names in the folder of this file lead elsewhere? To query each file may take a server
- * minutes. */
-static bool has_links(const char *path)
-{
-    struct folder folder = {.fd = -1};
-    const char *name;
-    bool found = folder_open_parent(&folder, path, &name) || folder_list(&folder, find_link, NULL);
-
-    folder_close(&folder);
-    return found;
-}
-
-static void add_places(struct storage *storage, const struct telemetry_roots *roots,
-                       const char *const *paths, size_t count)
-{
-    bool knows_folder = false, is_plain = false;
-
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
-            knows_folder = is_plain = false;
-        else if (!knows_folder)
-            knows_folder = true, is_plain = !has_links(paths[i]);
-        if (!is_plain)
-            add_place(storage, roots, paths[i]);
-    }
 }
 
 static int open_files(struct storage *storage, const struct telemetry_roots *roots)
@@ -171,7 +127,8 @@ struct storage *storage_open(const struct telemetry_roots *roots, const char *co
 
     if (!storage)
         return NULL;
-    add_places(storage, roots, paths, count);
+    for (size_t i = 0; i < count; i++)
+        add_place(storage, roots, paths[i]);
     if (open_files(storage, roots)) {
         storage_close(storage);
         return NULL;

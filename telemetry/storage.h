@@ -39,8 +39,7 @@ struct storage_share {
     char reason[160];      /* why unknown; else "" */
 };
 
-/* paths: the files of a data set; of consecutive files in one folder without links only the first
- * is examined. Returns NULL with a reason. */
+/* paths: the files of a data set. Returns NULL with a reason. */
 struct storage *storage_open(const struct telemetry_roots *roots, const char *const *paths,
                              size_t count);
 void storage_close(struct storage *storage);

@@ -133,6 +133,20 @@ loop_device() {
     caught "loop device on"
 }
 
+file_mount() {
+    lie "a file of the set is a mount of its own, of a loop device whose file is in the cache below"
+    mountpoint -q mnt || { cannot "there is no loop device" && return 0; }
+    mkdir single
+    cp set/train-* single
+    tried="iobench run --data single"
+    # shellcheck disable=SC2016 # of the inner shell
+    hold image && out=$(unshare -m sh -c 'mount --bind mnt/train-00001-of-00002 single/train-00001-of-00002 && exec "$@"' sh \
+        "$IOBENCH" run --runs 1 --no-calibrate --memory 16m --data single --decode none --drop-caches=strict 2>&1)
+    status=$?
+    stop $holder
+    caught "loop device on"
+}
+
 loop_direct() {
     lie "a loop device with direct I/O makes a run warm if its file is in the cache, which it bypasses"
     is_root || return 0
@@ -187,6 +201,7 @@ read_meanwhile
 held_map
 in_memory
 loop_device
+file_mount
 loop_direct
 false_drop
 holes

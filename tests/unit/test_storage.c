@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 enum { FILE_BYTES = 8 << 20 };
 
@@ -142,6 +143,53 @@ static void links_of_a_folder_are_followed(void **unused)
         assert_int_equal(share.in_memory, count == 3);
         storage_close(storage);
     }
+}
+
+/* A file may be a mount of its own: containers get single files so. */
+static bool a_mounted_file_is_seen(const char *const *paths)
+{
+    char memory[] = "/dev/shm/iobench-test-XXXXXX";
+    struct storage_bytes bytes;
+    struct storage_share share;
+    int fd = mkstemp(memory);
+
+    if (fd < 0 || unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount(memory, paths[1], NULL, MS_BIND, NULL)) {
+        unlink(memory);
+        _exit(77);
+    }
+    unlink(memory);
+    struct storage *storage = storage_open(&telemetry_roots_usual, paths, 3);
+    storage_read(storage, &bytes);
+    storage_between(storage, &bytes, &bytes, &share);
+    storage_close(storage);
+    return share.in_memory;
+}
+
+static void a_file_that_is_a_mount(void **unused)
+{
+    static const char *const names[] = {"alone/1", "alone/2", "alone/3"};
+    const char *paths[3];
+    char store[3][512];
+    struct mount mount;
+    int status;
+
+    (void)unused;
+    if (mount_of_path(&telemetry_roots_usual, "/dev/shm", &mount) || !mount_is_memory(&mount) ||
+        mount_of_path(&telemetry_roots_usual, test_folder, &mount) || mount_is_memory(&mount))
+        skip();
+    for (int i = 0; i < 3; i++) {
+        folder_put(names[i], "x");
+        snprintf(store[i], sizeof store[i], "%s", folder_path(names[i]));
+        paths[i] = store[i];
+    }
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(a_mounted_file_is_seen(paths) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* nothing can be mounted here */
+    assert_int_equal(status, 0);
 }
 
 /* The process is charged for what a loop device reads from the cached pages of its file. */
@@ -562,6 +610,7 @@ int main(void)
         cmocka_unit_test(restarted_counters_are_unknown),
         cmocka_unit_test(memory_has_no_storage),
         cmocka_unit_test(links_of_a_folder_are_followed),
+        cmocka_unit_test(a_file_that_is_a_mount),
         cmocka_unit_test(words_and_numbers),
         cmocka_unit_test(longest_and_latest_mount),
         cmocka_unit_test(a_hidden_mount_is_no_mount_of_a_path),
