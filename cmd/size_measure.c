@@ -26,7 +26,9 @@
 #include <unistd.h>
 
 enum { ROUNDS = 5, CELLS_MOST = SIZING_CURVE_SIZES * SIZING_CURVE_DEPTHS, FOLDERS_DEEP = 16 };
-static const double share_least = 98; /* percent of the bytes read; as of a run */
+/* Percent of the bytes read, as of a run; a count of all processes that is larger is not of these.
+ */
+static const double share_least = 98, share_most = 150;
 static const uint64_t memory_most = 512 << 20, timeout_ns = UINT64_C(60000000000);
 
 struct cell {
@@ -51,6 +53,7 @@ struct storage_survey {
     struct storage *storage;
     uint64_t bytes;      /* read by this rank */
     double left_percent; /* of the bytes of all ranks, that left storage; NAN: unknown */
+    bool others_read;    /* it is unknown, as more was counted than these ranks read */
     char witness[160];   /* what counted them, or why nothing did */
     char engine[SERVICE_ENGINE_BYTES];
 };
@@ -330,14 +333,19 @@ static int ask_witness(struct storage_survey *survey, const struct storage_bytes
     const bool is_local = store_is_local(survey->settings->measure);
     const bool counts = !share.of_node || survey->ranks.place.local_rank == 0;
     double sums[] = {(double)survey->bytes, counts ? (double)share.bytes : 0,
-                     !(share.known || share.in_memory) || !is_local};
-    int code = ranks_sum(&survey->ranks, sums, 3);
+                     !(share.known || share.in_memory) || !is_local, share.of_node};
+    int code = ranks_sum(&survey->ranks, sums, 4);
+    const double percent = sums[0] > 0 ? 100 * sums[1] / sums[0] : NAN;
 
-    survey->left_percent = sums[2] > 0 || sums[0] <= 0 ? NAN : 100 * sums[1] / sums[0];
+    survey->others_read = sums[2] <= 0 && sums[3] > 0 && percent > share_most;
+    survey->left_percent = sums[2] > 0 || survey->others_read ? NAN : percent;
     snprintf(survey->witness, sizeof survey->witness, "%s",
              share.known ? share.method
              : is_local  ? share.reason
                          : "it bypasses the kernel's file systems, which do not count it");
+    if (survey->others_read)
+        snprintf(survey->witness, sizeof survey->witness, "others read, too: %.1f%%, %.100s",
+                 percent, share.method);
     return code;
 }
 
@@ -412,6 +420,8 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
     if (survey->left_percent < share_least)
         fprintf(stream, "doubt=DEGRADED: only %.1f%% of the bytes left storage\n",
                 survey->left_percent);
+    else if (survey->others_read)
+        fputs("doubt=how many bytes left storage is not known: others read, too\n", stream);
     else if (!survey->is_direct)
         fputs("doubt=measured through the page cache, which was not verified cold\n", stream);
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION, escape_shown(host));

@@ -202,6 +202,15 @@ if grep -q "of the bytes left storage (" out; then
     grep -q "^source=.*DEGRADED: only " hole.ini || die "the profile does not say so: $(cat hole.ini)"
     grep -q "^doubt=DEGRADED: only " hole.ini || die "no doubt: $(cat hole.ini)"
 fi
+# A count of all processes says nothing of these reads if others read as well: here it grows twice as fast.
+liar=$PROGRAMS/tests/liars/liar.so
+if [ -e "$liar" ] && grep -q "^read_bytes" /proc/self/io && ! nm -D "$IOBENCH" | grep -q '__asan_init\|__tsan_init\|__ubsan_handle'; then
+    LD_PRELOAD=$liar LIAR=io-none,disk-double "$IOBENCH" size --measure file --read-sizes 64k --depths 8 --measure-time 50ms --save others.ini >out 2>told
+    if grep -q "by any process" out && ! grep -q DEGRADED told; then
+        grep -q "is not known: others read, too: [0-9]*\.[0-9]%, sectors" out || die "the reads of others are believed: $(cat out)"
+        grep -q "^doubt=how many bytes left storage is not known: others read, too" others.ini || die "no doubt: $(cat others.ini)"
+    fi
+fi
 # What a profile doubts, each form of a simulation repeats.
 printf '[storage]\ntitle=a hole\ndoubt=DEGRADED: from memory\nread-bytes-per-s=5e9\nsource=me\n' >doubted.ini
 "$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini >out || die "refused"
