@@ -5,18 +5,16 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/landlock.h"
-#include "base/memory.h"
 #include "cachectl/outside.h"
 #include "cmd/families.h"
 #include "dataset/store.h"
+#include "dataset/within.h"
 #include "ranks/ranks.h"
-#include "telemetry/devices.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <link.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,9 +28,7 @@
 const char *const sandbox_choices[] = {"auto", "yes", "no", NULL};
 
 enum access_sets {
-    LOOK = LANDLOCK_READ | LANDLOCK_PIN,
-    CHANGE = LANDLOCK_READ | LANDLOCK_MAKE | LANDLOCK_PIN,
-    LIBRARY = LANDLOCK_READ | LANDLOCK_RUN,
+    CHANGE = LANDLOCK_MAKE | LANDLOCK_PIN,
     DEVICE = LANDLOCK_READ | LANDLOCK_WRITE,
 };
 
@@ -55,50 +51,20 @@ static void allow(struct sandbox *sandbox, const char *path, unsigned access)
 
 /* ---- needs of every command ---- */
 
-/* Patterns. Of /etc only what libraries need, since it also holds secrets. */
+/* Patterns. Every file may be read, except below /dev: devices take commands from root who has them
+ * open for reading. Programs of elsewhere are not started. */
 static const struct sandbox_place {
     const char *pattern;
     unsigned access;
 } system_places[] = {
-    {"/usr", LIBRARY},
-    {"/lib*", LIBRARY},
-    {"/bin", LIBRARY},
-    {"/sbin", LIBRARY},
-    {"/opt", LIBRARY},
-    {"/nix/store", LIBRARY},
-    {"/etc/ld.so*", LANDLOCK_READ},
-    {"/etc/alternatives", LANDLOCK_READ},
-    {"/etc/nsswitch.conf", LANDLOCK_READ},
-    {"/etc/passwd", LANDLOCK_READ},
-    {"/etc/group", LANDLOCK_READ},
-    {"/etc/host*", LANDLOCK_READ},
-    {"/etc/resolv.conf", LANDLOCK_READ},
-    {"/etc/gai.conf", LANDLOCK_READ},
-    {"/etc/services", LANDLOCK_READ},
-    {"/etc/protocols", LANDLOCK_READ},
-    {"/etc/netconfig", LANDLOCK_READ},
-    {"/etc/localtime", LANDLOCK_READ},
-    {"/etc/locale*", LANDLOCK_READ},
-    {"/etc/os-release", LANDLOCK_READ},
-    {"/etc/machine-id", LANDLOCK_READ},
-    {"/etc/fonts", LANDLOCK_READ},
-    {"/etc/gnuplot*", LANDLOCK_READ},
-    {"/etc/openmpi*", LANDLOCK_READ},
-    {"/etc/mpich*", LANDLOCK_READ},
-    {"/etc/pmix*", LANDLOCK_READ},
-    {"/etc/prte*", LANDLOCK_READ},
-    {"/etc/ucx", LANDLOCK_READ},
-    {"/etc/libibverbs.d", LANDLOCK_READ},
-    {"/etc/rdma", LANDLOCK_READ},
-    {"/etc/nccl.conf", LANDLOCK_READ},
-    {"/etc/nvidia*", LANDLOCK_READ},
-    {"/etc/OpenCL", LANDLOCK_READ},
-    {"/run/nvidia*", LANDLOCK_READ},
-    {"/run/systemd/resolve", LANDLOCK_READ},
-    {"/proc", LANDLOCK_READ},
+    {"/usr", LANDLOCK_RUN},
+    {"/lib*", LANDLOCK_RUN},
+    {"/bin", LANDLOCK_RUN},
+    {"/sbin", LANDLOCK_RUN},
+    {"/opt", LANDLOCK_RUN},
+    {"/nix/store", LANDLOCK_RUN},
     {"/proc/self/task", LANDLOCK_WRITE | LANDLOCK_PIN}, /* thread names */
-    {"/sys", LANDLOCK_READ},
-    {"/dev", LANDLOCK_LIST},
+    {"/", LANDLOCK_LIST},
     {"/dev/null", DEVICE},
     {"/dev/zero", DEVICE},
     {"/dev/full", DEVICE},
@@ -135,79 +101,35 @@ static void allow_places(struct sandbox *sandbox, const struct sandbox_place *pl
     }
 }
 
-/* Allow the folder of a loaded library, which may load more from there. */
-static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
+/* A rule of "/" would cover /dev, so each folder in it has one. */
+static void allow_reading(struct sandbox *sandbox)
 {
-    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-    char folder[PATH_MAX];
+    static const char *const patterns[] = {"/*", "/.[!.]*"};
+    struct folder_names found;
 
-    (void)bytes;
-    if (slash && slash != info->dlpi_name &&
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - info->dlpi_name), info->dlpi_name) <
-            PATH_MAX)
-        allow(context, folder, LIBRARY);
-    return 0;
-}
-
-/* Allow each folder of a PATH-like list, and its subfolder `below`. list: NULL is none. */
-static void allow_list(struct sandbox *sandbox, const char *list, const char *below,
-                       unsigned access)
-{
-    char folder[PATH_MAX];
-
-    while (list && *list) {
-        size_t length = strcspn(list, ":");
-        if (*list == '/' &&
-            snprintf(folder, sizeof folder, "%.*s%s", (int)length, list, below) < PATH_MAX)
-            allow(sandbox, folder, access);
-        list += length + (list[length] == ':');
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox->code == 0; i++) {
+        sandbox->code = folder_names_matching(&found, patterns[i]);
+        for (size_t k = 0; k < found.count; k++)
+            if (!within_folder("/dev", found.list[k]))
+                allow(sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
+        folder_names_release(&found);
     }
 }
 
-static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
-                         unsigned access)
+/* Allow starting this program, and what CUDA and MPI start. */
+static void allow_programs(struct sandbox *sandbox)
 {
-    allow_list(sandbox, getenv(variable), below, access);
-}
-
-/* Allow the folders of modules that variables name (struct module): IOBENCH_CUDA_MODULE=/.../x.so.
- */
-static void allow_named_modules(struct sandbox *sandbox)
-{
-    static const char begin[] = "IOBENCH_", end[] = "_MODULE";
-    char path[PATH_MAX];
-
-    for (char *const *entry = environ; *entry; entry++) {
-        const size_t name = strcspn(*entry, "=");
-        if (name < sizeof begin + sizeof end || strncmp(*entry, begin, sizeof begin - 1) != 0 ||
-            strncmp(*entry + name - (sizeof end - 1), end, sizeof end - 1) != 0 ||
-            (*entry)[name] == '\0' || (*entry)[name + 1] == '\0')
-            continue;
-        snprintf(path, sizeof path, "%s", *entry + name + 1);
-        allow(sandbox, dirname(path), LIBRARY);
-    }
-}
-
-/* Allow the folders where base/module.c searches modules and their libraries. */
-static void allow_modules(struct sandbox *sandbox)
-{
-    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX", "LD_LIBRARY_PATH"};
+    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
     if (length > 0) {
         program[length] = '\0';
-        allow(sandbox, dirname(program), LIBRARY);
+        allow(sandbox, dirname(program), LANDLOCK_RUN);
     }
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        allow_listed(sandbox, variables[i], "", LIBRARY);
-    allow_listed(sandbox, "VIRTUAL_ENV", "/lib", LIBRARY);
-    allow_listed(sandbox, "CONDA_PREFIX", "/lib", LIBRARY);
-    allow_listed(sandbox, "PATH", "/../lib", LIBRARY);
-    allow_listed(sandbox, "HOME", "/.local/lib", LIBRARY);
-    allow_list(sandbox, MODULE_LIBRARIES, "", LIBRARY);
-    allow_named_modules(sandbox);
-    dl_iterate_phdr(allow_library, sandbox);
+        if (getenv(variables[i]))
+            allow(sandbox, getenv(variables[i]), LANDLOCK_RUN);
 }
 
 /* ---- needs of options and operands ---- */
@@ -232,30 +154,6 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
 
     snprintf(copy, sizeof copy, "%s", path);
     allow_nearest(sandbox, dirname(copy), access);
-}
-
-/* Their residency is measured too. */
-static void allow_backing_files(struct sandbox *sandbox, const char *path)
-{
-    struct device_list *devices = memory_zeroed(sizeof *devices);
-
-    if (devices)
-        devices_of_path(&telemetry_roots_usual, path, devices);
-    for (uint32_t i = 0; devices && i < devices->backing_count; i++)
-        allow(sandbox, devices->backing[i], LANDLOCK_READ);
-    free(devices);
-}
-
-static void allow_set(struct sandbox *sandbox, const char *path, unsigned access)
-{
-    if (!store_is_local(path))
-        sandbox->network = true;
-    else
-        allow_backing_files(sandbox, path);
-    if (file_is_folder(path))
-        allow(sandbox, path, access);
-    else if (file_exists(path))
-        allow_beside(sandbox, path, access);
 }
 
 static void add_command(struct sandbox *sandbox, const char *command)
@@ -290,35 +188,33 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
     if (strcmp(path, "-") == 0)
         return;
     switch (reach) {
-    case OPTION_READS:
-        allow(sandbox, path, LOOK);
-        break;
-    case OPTION_READS_SET:
-        allow_set(sandbox, path, LOOK);
-        break;
     case OPTION_INDEXES_SET:
         sandbox->has_set = true;
-        allow_set(sandbox, path, CHANGE);
+        if (file_is_folder(path))
+            allow(sandbox, path, CHANGE);
+        else if (file_exists(path))
+            allow_beside(sandbox, path, CHANGE);
+        /* fall through */
+    case OPTION_READS_SET:
+        sandbox->network |= !store_is_local(path);
         break;
     case OPTION_MAKES_SET:
         sandbox->moves = true;
         /* fall through */
     case OPTION_WRITES:
-        if (!store_is_local(path))
-            sandbox->network = true;
+        sandbox->network |= !store_is_local(path);
         allow(sandbox, path, CHANGE | LANDLOCK_WRITE);
         allow_beside(sandbox, path, CHANGE);
         break;
     case OPTION_WRITES_COLD:
         sandbox->drops = true;
         allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
-        allow_backing_files(sandbox, path);
         /* fall through */
     case OPTION_WRITES_IN:
         allow_nearest(sandbox, path, CHANGE);
         break;
     case OPTION_MAKES_GROUPS:
-        allow(sandbox, "/sys/fs/cgroup", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_MAKE);
+        allow(sandbox, "/sys/fs/cgroup", LANDLOCK_WRITE | LANDLOCK_MAKE);
         break;
     case OPTION_CONNECTS:
         sandbox->network = true;
@@ -326,6 +222,7 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
     case OPTION_CACHES:
         allow_cache_folders(sandbox);
         break;
+    case OPTION_READS:
     case OPTION_INDEXES_OPERANDS:
     case OPTION_RUNS:
     case OPTION_REACHES_NOTHING:
@@ -373,15 +270,6 @@ static void allow_plugin(struct sandbox *sandbox, const char *choice)
     }
 }
 
-/* Allow each path of a list such as "NAME[,NAME...]". */
-static void allow_each(struct sandbox *sandbox, const struct option_spec *row, char *value)
-{
-    char *cursor = value, *part;
-
-    while ((part = strsep(&cursor, ",")))
-        allow_reach(sandbox, row->reach, part);
-}
-
 static void allow_row(struct sandbox *sandbox, const struct option_spec *row, const void *settings)
 {
     const void *field = (const char *)settings + row->offset;
@@ -396,9 +284,7 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
         add_command(sandbox, *(char *const *)field);
     if (!row->reach || (row->fallback && strcmp(value, row->fallback) == 0))
         return;
-    allow_reach(sandbox, row->reach, value); /* a path may have commas */
-    if (row->metavar && strstr(row->metavar, "[,"))
-        allow_each(sandbox, row, value);
+    allow_reach(sandbox, row->reach, value);
 }
 
 static bool indexes_operands(const struct option_spec *row, const void *settings)
@@ -525,11 +411,13 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
     sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
     collect(sandbox, invocation, settings, count);
     allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
-    allow_modules(sandbox);
+    allow_reading(sandbox);
+    allow_programs(sandbox);
     if (launched) {
         forgo_shared_copies();
         allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
-        allow_listed(sandbox, "TMPDIR", "", CHANGE | LANDLOCK_TALK);
+        if (getenv("TMPDIR"))
+            allow(sandbox, getenv("TMPDIR"), CHANGE | LANDLOCK_TALK);
     }
     if (sandbox->code == 0 && (sandbox->drops || keeps_indexes(invocation->command->options)))
         sandbox->code = fork_outside(sandbox);

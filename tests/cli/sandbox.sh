@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A compromised parser reaches only data, outputs and caches; and commands that use them still
-# work, however the paths are named.
+# A compromised parser changes only outputs and caches and opens no device; and commands still work,
+# however the paths are named.
 # shellcheck disable=SC2034,SC2154 # out is set by cli.sh
 ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
 mkdir -m 700 house out probe
 echo secret >house/secret
+cp "$(command -v id)" house/program
 HOME=$T/house
 export HOME
 # A sanitizer build needs its own library first; the probe needs none.
@@ -29,17 +30,22 @@ command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
 $CC -O1 -shared -fPIC "-I$SRCDIR" "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
     die "the probe cannot be compiled: $(cat log)"
 
+# A device that opens without the sandbox.
+DEVICE=
+for name in kmsg mem loop-control fuse net/tun vda sda; do
+    [ -n "$DEVICE" ] || { [ -c /dev/$name ] || [ -b /dev/$name ]; } && (: </dev/$name) 2>log && DEVICE=/dev/$name
+done
+
 # attacked AT COMMAND...: the program is taken over when it opens AT.
 attacked() {
     at=$1
     shift
-    PROBE_AT=$at PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
+    PROBE_AT=$at PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house PROBE_DEVICE=$DEVICE LD_PRELOAD=$T/probe/probe.so \
         expect 0 "$IOBENCH" "$@" --sandbox=yes
-    says "probe: read a secret: Permission denied" \
-        "probe: read a secret in a ring: " "probe: write to a secret: Permission denied" \
+    [ -z "$DEVICE" ] || says "probe: read a device: Permission denied" "probe: read a device in a ring: "
+    says "probe: write to a secret: Permission denied" "probe: run a program: Permission denied" \
         "probe: remove a secret: Permission denied" "probe: make a file: Permission denied" \
-        "probe: make a folder: Permission denied" "probe: make a link: Permission denied" \
-        "probe: list a folder: Permission denied"
+        "probe: make a folder: Permission denied" "probe: make a link: Permission denied"
     [ "$abi" -lt 3 ] || says "probe: cut a secret: Permission denied"
     [ "$abi" -lt 4 ] || says "probe: connect: Permission denied"
     [ "$abi" -lt 6 ] || says "probe: send a signal: Operation not permitted"
@@ -91,29 +97,39 @@ LD_PRELOAD=$T/probe/probe.so PROBE_ABI=0 expect 1 "$IOBENCH" inspect rec --sandb
 says "no Landlock"
 
 # Without the sandbox the probe succeeds: the test is real.
-PROBE_AT=.rec PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
+PROBE_AT=.rec PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house PROBE_DEVICE=$DEVICE LD_PRELOAD=$T/probe/probe.so \
     expect 0 "$IOBENCH" inspect rec --sandbox no
-says "probe: read a secret: done" "probe: make a file: done"
+says "probe: write to a secret: done" "probe: make a file: done" "probe: run a program: done"
+[ -z "$DEVICE" ] || says "probe: read a device: done"
 rm -f house/planted
 echo secret >house/secret
-
-# A link in a data set that points outside.
-link=$(find set -name '*.jpg' | head -n 1)
-cp "$link" house/picture.jpg
-ln -sf "$T/house/picture.jpg" "$link"
-rm -f set/.iobench-index
-for reader in uring pread; do
-    "$IOBENCH" list reader | grep -q "^ *$reader " || continue
-    out=$("$IOBENCH" run --data set -f files -r $reader --runs 1 --sandbox yes 2>&1) &&
-        die "$reader followed a link out of the data set"
-done
-cp --remove-destination house/picture.jpg "$link"
 
 # ---- must still work ----
 
 sealed() { # COMMAND...
     expect 0 "$IOBENCH" "$@" --sandbox=yes
 }
+
+# Links that lead outside: an image of a folder, a named file, and a snapshot of a Hugging Face hub.
+mkdir -p house/hub/blobs house/hub/snapshots/main
+image=$(find set -name '*.jpg' | head -n 1)
+mv "$image" house/hub/blobs/picture
+ln -s "$T/house/hub/blobs/picture" "$image"
+rm -f set/.iobench-index
+for shard in rec/*.rec; do
+    cp "$shard" "house/hub/blobs/$(basename "$shard" .rec)"
+    ln -s "../../blobs/$(basename "$shard" .rec)" "house/hub/snapshots/main/$(basename "$shard")"
+done
+ln -s house/hub/blobs/"$(basename "$shard" .rec)" one.rec
+for reader in uring pread; do
+    "$IOBENCH" list reader | grep -q "^ *$reader " || continue
+    sealed run --data set -f files -r $reader --runs 1 --no-calibrate
+    for linked in one.rec house/hub/snapshots/main; do
+        sealed run --data $linked -r $reader --runs 1 --no-calibrate
+    done
+done
+sealed pack house/hub/snapshots/main out/hub -f tar
+same_digest rec out/hub
 
 # Via relative paths, .., links, into a new file here, onto an existing target.
 mkdir -p out/deep

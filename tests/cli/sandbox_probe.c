@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/cli/fortified.h"
@@ -60,14 +61,36 @@ static int ring_open(const char *path)
     return result < 0 ? -1 : result;
 }
 
+/* Start a program of home: one that only root may replace may start. */
+static int run(const char *home)
+{
+    char path[4096];
+    int status = 0;
+
+    snprintf(path, sizeof path, "%s/program", home);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(path, path, (char *)NULL);
+        _exit(errno);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return -1;
+    errno = WEXITSTATUS(status);
+    return errno ? -1 : 0;
+}
+
 static void try_all(void)
 {
     const char *secret = getenv("PROBE_SECRET"), *home = getenv("PROBE_HOME");
+    const char *device = getenv("PROBE_DEVICE");
     struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(9)};
     char path[4096];
 
-    tell("read a secret", open(secret, O_RDONLY) < 0);
-    tell("read a secret in a ring", ring_open(secret) < 0);
+    if (*device) {
+        tell("read a device", open(device, O_RDONLY | O_NONBLOCK) < 0);
+        tell("read a device in a ring", ring_open(device) < 0);
+    }
+    tell("run a program", run(home));
     tell("write to a secret", open(secret, O_WRONLY | O_APPEND) < 0);
     tell("cut a secret", truncate(secret, 0));
     tell("remove a secret", unlink(secret));
@@ -75,7 +98,6 @@ static void try_all(void)
     tell("make a file", open(path, O_CREAT | O_WRONLY, 0600) < 0);
     tell("make a folder", mkdir(path, 0700));
     tell("make a link", symlink(secret, path));
-    tell("list a folder", open(home, O_RDONLY | O_DIRECTORY) < 0);
     tell("send a signal", kill(getppid(), 0));
     inet_pton(AF_INET, "127.0.0.1", &nobody.sin_addr);
     tell("connect",
