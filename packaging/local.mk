@@ -8,11 +8,13 @@ EXTRA_DIST += packaging/rpm/iobench.spec packaging/spack/package.py packaging/sb
 	debian/iobench-doc.doc-base debian/iobench-doc.install debian/rules debian/source/format
 
 # README.md and docs/ for a browser.
+#: html        all pages as HTML
 html-local:
 	$(AM_V_GEN)$(srcdir)/packaging/html.sh $(srcdir) html
 
 # What is in this release and what it links: SPDX 2.3.
 .PHONY: sbom
+#: sbom        files and libraries as SPDX
 sbom:
 	$(AM_V_GEN)python3 $(srcdir)/packaging/sbom.py $(srcdir) >$(PACKAGE)-$(VERSION).spdx.json
 CLEANFILES += $(PACKAGE)-$(VERSION).spdx.json

@@ -34,7 +34,7 @@ include tests/hostile/local.mk
 # and judge all sources for long: in .ci/run once.
 READING_LINTS = tests/lint/headers.sh tests/lint/format.sh tests/lint/mutants.sh tests/lint/shell.sh
 LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
-	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh \
+	tests/lint/quiet.sh tests/lint/help.sh tests/lint/licence.sh tests/lint/words.sh \
 	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
 	tests/lint/types.sh tests/lint/english.sh tests/lint/large.sh tests/lint/mounts.sh $(READING_LINTS)
 TESTS += $(LINTS)
@@ -43,6 +43,7 @@ EXTRA_DIST += $(LINTS) tests/lint/headers.sh tests/lint/format.sh tests/lint/mut
 EXTRA_DIST += tests/lint/lint.sh tests/load.sh .ci/run
 CLEANFILES += tests/lint/mutants.seen
 .PHONY: lint
+#: lint        rules of the source, by tests/lint
 lint: all
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LINTS)'
 include tests/liars/local.mk
@@ -64,5 +65,6 @@ LOG_COMPILER = $(TEST_WRAPPER)
 EXTRA_DIST += tests/sameness/same.py
 
 .PHONY: format
+#: format      lay out C as .clang-format says
 format:
 	cd $(srcdir) && . tests/lint/lint.sh && clang-format -i $$(sources '*.c' '*.h')

@@ -7,6 +7,7 @@ MUTANTS_LISTS = tests/mutants/base.list tests/mutants/cachectl.list tests/mutant
 	tests/mutants/trainer.list
 EXTRA_DIST += tests/mutants/run.sh tests/mutants/generate.py tests/mutants/equivalent.list $(MUTANTS_LISTS)
 .PHONY: mutants
+#: mutants     inject small bugs, one at a time, and run the tests that must catch each (an hour)
 mutants: all
 	if [ -n "$(SEED)" ]; then python3 $(srcdir)/tests/mutants/generate.py --seed $(SEED) --count $(COUNT) \
 		--folder "$(FOLDER)" --workers $(WORKERS); else srcdir=$(srcdir) sh $(srcdir)/tests/mutants/run.sh; fi
