@@ -7,11 +7,13 @@
 
 #include "base/fail.h"
 #include "base/folder.h"
+#include "base/json.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +149,49 @@ static const void *module_find(const struct module *module, const char *symbol)
     if (!found)
         fail(EINVAL, "%s lacks %s", path, symbol);
     return found;
+}
+
+/* ---- what is loaded ---- */
+
+static unsigned long long linked; /* when the program started */
+
+struct loaded {
+    unsigned long long count;
+    json_t *list; /* NULL: only count */
+};
+
+static int see_loaded(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    struct loaded *loaded = context;
+    char path[PATH_MAX];
+
+    (void)bytes;
+    if (loaded->count++ < linked || !loaded->list)
+        return 0;
+    if (!realpath(info->dlpi_name, path)) /* the link has no version */
+        snprintf(path, sizeof path, "%s", info->dlpi_name);
+    const char *version = strstr(path, ".so.");
+    json_t *object = json_object();
+    json_put_text(object, "path", path);
+    json_put_text(object, "version", version ? version + strlen(".so.") : NULL);
+    json_array_append_new(loaded->list, object);
+    return 0;
+}
+
+__attribute__((constructor)) static void count_linked(void)
+{
+    struct loaded loaded = {0};
+
+    dl_iterate_phdr(see_loaded, &loaded);
+    linked = loaded.count;
+}
+
+json_t *module_list(void)
+{
+    struct loaded loaded = {0, json_array()};
+
+    dl_iterate_phdr(see_loaded, &loaded);
+    return loaded.list;
 }
 
 const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)

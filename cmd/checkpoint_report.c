@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/stats.h"
 #include "report/report.h"
 #include "report/seal.h"
@@ -544,6 +545,7 @@ static json_t *json_place(const struct checkpoint_result *result)
     json_put_text(object, "mount_point", place->mount_point);
     json_put_text(object, "mount_options", place->mount_options);
     json_put_text(object, "devices", place->devices);
+    json_object_set_new(object, "modules", module_list());
     json_put_count(object, "processes", result->processes);
     json_put_count(object, "nodes", result->nodes);
     return object;

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/module.h"
 #include "report/mlperf.h"
 #include "report/ranks.h"
 
@@ -158,6 +159,7 @@ json_t *report_machine(const struct environment *environment)
         put_null(object, "memory_limit_bytes", "no limit is set");
     put_text_if(object, "clock_source", environment->clock_source, "not reported by the kernel");
     put_text_if(object, "sandbox", environment->sandbox, "not recorded");
+    json_object_set_new(object, "modules", module_list());
     return object;
 }
 

@@ -43,6 +43,28 @@ built_with DNNL && lacks cpu 1 alone/iobench train --data set --network lenet --
 expect 0 alone/iobench train --data set --network lenet --size 32 --classes 2 --batch-size 4 --limit-samples 4 \
     --epochs 1 --memory 16m --backend reference
 
+# ---- results name what was loaded: each file and its version ----
+loaded() { # FILE TEST: is there a library of which the Python expression holds?
+    python3 -c 'import json, os, sys
+document = json.load(open(sys.argv[1]))
+modules = document["jobs"][0]["place"]["modules"] if "jobs" in document else document["place"]["modules"]
+for module in modules:
+    assert os.path.realpath(module["path"]) == module["path"], module
+sys.exit(not any(eval(sys.argv[2], module) for module in modules))' "$@" || die "not loaded: $2: $(grep -A9 modules "$1")"
+}
+built_with DNNL && {
+    expect 0 "$IOBENCH" train --data set --network lenet --size 32 --classes 2 --batch-size 4 --limit-samples 4 --backend cpu \
+        --memory 16m --json train.json
+    loaded train.json 'path.endswith("/iobench-cpu.so") and version is None'
+    loaded train.json '"/libdnnl.so." in path and path.endswith(".so." + version) and "." in version'
+    expect 0 "$IOBENCH" infer --data set --network lenet --size 32 --classes 2 --batch-size 4 --backend cpu --json infer.json
+    loaded infer.json '"/libdnnl.so." in path'
+    cp "$BUILD/iobench-cpu.so" copy.so
+    expect 0 env IOBENCH_CPU_MODULE="$PWD/copy.so" "$IOBENCH" infer --data set --network lenet --size 32 --classes 2 \
+        --batch-size 4 --backend cpu --json infer.json
+    loaded infer.json 'path.endswith("/copy.so")'
+}
+
 # ---- a module of another version, or that says none, is not used ----
 refused() { # VERSION TEXT
     echo "$2" >other.c
