@@ -40,8 +40,12 @@ tests_unit_test_random_SOURCES = tests/unit/test_random.c tests/unit/unit.h
 tests_unit_test_random_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_folder
-tests_unit_test_folder_SOURCES = tests/unit/test_folder.c tests/unit/folder.h tests/unit/unit.h tests/unit/mounts.h
+tests_unit_test_folder_SOURCES = tests/unit/test_folder.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_folder_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_folder_tree
+tests_unit_test_folder_tree_SOURCES = tests/unit/test_folder_tree.c tests/unit/folder.h tests/unit/unit.h tests/unit/mounts.h
+tests_unit_test_folder_tree_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_folder_match
 tests_unit_test_folder_match_SOURCES = tests/unit/test_folder_match.c tests/unit/folder.h tests/unit/unit.h

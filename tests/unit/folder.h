@@ -63,6 +63,34 @@ static inline void folder_write(const char *name, const void *bytes, size_t coun
     assert_int_equal(fclose(file), 0);
 }
 
+/* A test with a folder of its own. */
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+
+static inline bool is_there(const char *name)
+{
+    struct stat status;
+
+    return lstat(folder_path(name), &status) == 0;
+}
+
+static inline void assert_text(const char *name, const char *expected)
+{
+    char *text;
+    size_t bytes;
+
+    assert_int_equal(file_load(folder_path(name), 1 << 20, &text, &bytes), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static inline struct folder open_test_folder(void)
+{
+    struct folder folder;
+
+    assert_int_equal(folder_open(&folder, test_folder), 0);
+    return folder;
+}
+
 /* Write a text file, creating its parent folders. */
 static inline void folder_put(const char *name, const char *text)
 {

@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define assert_near(value, wanted) \
-    assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
-
 /* A result with these runs; sitting: NULL, or a session of two alternating jobs. */
 static json_t *job_with(const char *sitting, const double *rates, size_t count)
 {
@@ -43,7 +40,7 @@ static void one_sitting_each_tells_nothing(void **unused)
 
     (void)unused;
     assert_int_equal(comparison.basis, COMPARE_NOTHING);
-    assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
+    assert_equal(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
     /* More samples are better, higher latency is not. */
     for (int i = 0; i < COMPARE_FIGURES; i++)
         assert_int_equal(comparison.figures[i].more_is_better,
@@ -73,7 +70,7 @@ static void later_epochs_add_up(void **unused)
     json_object_set(json_array_get(json_object_get(a, "runs"), 0), "epochs", epochs);
     json_object_set_new(json_array_get(json_object_get(b, "runs"), 0), "epochs", epochs);
     struct comparison comparison = compared(&a, 1, &b, 1);
-    assert_near(comparison.figures[3].a, 40);
+    assert_equal(comparison.figures[3].a, 40);
     json_decref((json_t *)a);
     json_decref((json_t *)b);
 }
@@ -91,11 +88,11 @@ static void sittings_are_the_repetitions(void **unused)
     }
     struct comparison comparison = compared(a, 4, b, 4);
     assert_int_equal(comparison.basis, COMPARE_SITTINGS);
-    assert_near(comparison.figures[0].a, 101.5);
-    assert_near(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
+    assert_equal(comparison.figures[0].a, 101.5);
+    assert_equal(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
     assert_true(compare_significant(&comparison.figures[0], 0.05));
     comparison = compared(a, 3, b, 3);
-    assert_near(compare_least_p(3, 3), 0.1);
+    assert_equal(compare_least_p(3, 3), 0.1);
     assert_true(compare_untold(&comparison.figures[0], 0.05));
     for (int i = 0; i < 4; i++) {
         json_decref((json_t *)a[i]);
@@ -140,10 +137,10 @@ static void runs_that_took_turns_are_pairs(void **unused)
     (void)unused;
     assert_int_equal(comparisons[0].basis, COMPARE_PAIRS);
     assert_int_equal(comparisons[0].pairs, 5);
-    assert_near(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
+    assert_equal(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
     assert_true(fabs(first->p - 0.00010038107799265667) < 1e-12);
     compare_correct(comparisons, 2);
-    assert_near(first->p_corrected, 2 * first->p);
+    assert_equal(first->p_corrected, 2 * first->p);
     assert_int_equal(comparisons[0].together, 2);
     /* Runs of different sessions do not form a pair; pairs of two sessions are pooled. */
     assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
@@ -173,7 +170,7 @@ static void turns_make_up_pairs(void **unused)
         compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
     assert_int_equal(comparison.turns, 2);
     assert_int_equal(comparison.pairs, 3); /* a session with other turns is not pooled with them */
-    assert_near(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
+    assert_equal(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
     assert_false(comparison.is_until);
     /* Nor does a turn without its pair make one with a turn of the next session. */
     json_object_set_new(json_object_get(c, "sitting"), "turns", json_integer(2));
@@ -181,7 +178,8 @@ static void turns_make_up_pairs(void **unused)
     json_object_set_new(json_object_get(a, "sitting"), "runs_auto", json_true());
     comparison = compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
     assert_int_equal(comparison.pairs, 5);
-    assert_near(comparison.figures[0].change_percent, 100 * (pow(.9 * .8 * .7 * .9 * .8, 0.2) - 1));
+    assert_equal(comparison.figures[0].change_percent,
+                 100 * (pow(.9 * .8 * .7 * .9 * .8, 0.2) - 1));
     assert_true(comparison.is_until);
     json_decref(a);
     json_decref(b);

@@ -14,8 +14,6 @@
 #include <string.h>
 
 #define S(seconds) ((uint64_t)((seconds)*1e9))
-#define assert_near(value, wanted) assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs(wanted))
-
 /* 10 s: 8 steps of 1 s of compute, the first of which ended after 2.5 s; 1.5 s of waits. */
 static const struct result_epoch worked = {.samples = 800,
                                            .record_bytes = 40000,
@@ -31,8 +29,8 @@ static void accelerator_utilisation(void **unused)
     struct result_epoch epoch = worked;
 
     (void)unused;
-    assert_near(result_epoch_au_percent(&epoch), 84.2105263157894737);        /* 8 / 9.5 */
-    assert_near(result_epoch_mlperf_au_percent(&epoch), 93.3333333333333333); /* 7 / 7.5 */
+    assert_equal(result_epoch_au_percent(&epoch), 84.2105263157894737);        /* 8 / 9.5 */
+    assert_equal(result_epoch_mlperf_au_percent(&epoch), 93.3333333333333333); /* 7 / 7.5 */
     epoch.batches = 1;
     assert_true(isnan(result_epoch_mlperf_au_percent(&epoch)));
     epoch.batches = 2; /* of two ranks: none has a second step */
@@ -48,15 +46,15 @@ static void rates(void **unused)
     struct result_run run = {.epoch_count = 2, .epochs = epochs};
 
     (void)unused;
-    assert_near(result_epoch_samples_per_s(&worked), 80.0);
-    assert_near(result_epoch_bytes_per_s(&worked), 4000.0);
+    assert_equal(result_epoch_samples_per_s(&worked), 80.0);
+    assert_equal(result_epoch_bytes_per_s(&worked), 4000.0);
     epochs[1].wall_ns = S(30); /* 1,600 samples in 40 s, not the mean of 80 and 26.7 */
-    assert_near(result_run_samples_per_s(&run), 40.0);
-    assert_near(result_run_bytes_per_s(&run), 2000.0);
+    assert_equal(result_run_samples_per_s(&run), 40.0);
+    assert_equal(result_run_bytes_per_s(&run), 2000.0);
     epochs[1].wait_ns = S(4.5); /* 16 / 22 */
-    assert_near(result_run_au_percent(&run), 72.7272727272727273);
+    assert_equal(result_run_au_percent(&run), 72.7272727272727273);
     epochs[1].first_step_ns = S(2); /* 7 / 28: mean of 93.3 and 25 */
-    assert_near(result_run_mlperf_au_percent(&run), 59.1666666666666667);
+    assert_equal(result_run_mlperf_au_percent(&run), 59.1666666666666667);
 }
 
 static void bytes_that_left_storage(void **unused)
@@ -68,12 +66,12 @@ static void bytes_that_left_storage(void **unused)
     assert_true(result_run_device_percent(&run) < 0); /* unknown */
     epochs[0].device = (struct result_bytes){.known = true, .bytes = 39000};
     epochs[1].device = (struct result_bytes){.known = true, .bytes = 1};
-    assert_near(result_run_device_percent(&run), 97.5); /* of the first epoch only */
+    assert_equal(result_run_device_percent(&run), 97.5); /* of the first epoch only */
     epochs[0].device.beneath_known = true;
     epochs[0].device.beneath_bytes = 10000;
-    assert_near(result_run_device_percent(&run), 25.0); /* by the witness with the lowest count */
+    assert_equal(result_run_device_percent(&run), 25.0); /* by the witness with the lowest count */
     epochs[0].device.beneath_bytes = 80000;
-    assert_near(result_run_device_percent(&run), 97.5);
+    assert_equal(result_run_device_percent(&run), 97.5);
 }
 
 /* ---- JSON ---- */
@@ -212,16 +210,16 @@ static void every_figure_under_its_own_key(void **unused)
             fail_msg("%s is %.12g", of_run[i].key, load_number(run, of_run[i].key));
     /* Shares of 1,000 s, and of 2,000 s for two decode threads. */
     const json_t *shares = json_object_get(json_object_get(job, "summary"), "shares");
-    assert_near(load_number(shares, "loader_for_storage_percent"), 4.1);
-    assert_near(load_number(shares, "loader_for_memory_percent"), 4.3);
-    assert_near(load_number(shares, "decode_for_records_percent"), 2.35);
-    assert_near(load_number(shares, "decode_for_batch_percent"), 2.65);
-    assert_near(load_number(shares, "decode_busy_percent"), 2.95);
-    assert_near(load_number(shares, "decode_entry_points_percent"), 7.45);
-    assert_near(load_number(shares, "trainer_for_batch_percent"), 6.1);
-    assert_near(load_number(shares, "trainer_upload_percent"), 1.3);
-    assert_near(load_number(shares, "trainer_compute_percent"), 1.1);
-    assert_near(load_number(shares, "trainer_exchange_percent"), 1.7);
+    assert_equal(load_number(shares, "loader_for_storage_percent"), 4.1);
+    assert_equal(load_number(shares, "loader_for_memory_percent"), 4.3);
+    assert_equal(load_number(shares, "decode_for_records_percent"), 2.35);
+    assert_equal(load_number(shares, "decode_for_batch_percent"), 2.65);
+    assert_equal(load_number(shares, "decode_busy_percent"), 2.95);
+    assert_equal(load_number(shares, "decode_entry_points_percent"), 7.45);
+    assert_equal(load_number(shares, "trainer_for_batch_percent"), 6.1);
+    assert_equal(load_number(shares, "trainer_upload_percent"), 1.3);
+    assert_equal(load_number(shares, "trainer_compute_percent"), 1.1);
+    assert_equal(load_number(shares, "trainer_exchange_percent"), 1.7);
     json_decref(job);
     option_release(job_options, &made.job);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Safe file access: nothing blocks, no link is followed, only our own files are removed. */
 #include "tests/unit/folder.h"
-#include "tests/unit/mounts.h"
 
 #include "base/draft.h"
 #include "base/fail.h"
@@ -24,28 +23,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-static void write_text(const char *name, const char *text)
-{
-    folder_write(name, text, strlen(text));
-}
-
-static void assert_text(const char *name, const char *expected)
-{
-    char *text;
-    size_t bytes;
-
-    assert_int_equal(file_load(folder_path(name), 1 << 20, &text, &bytes), 0);
-    assert_string_equal(text, expected);
-    free(text);
-}
-
-static bool is_there(const char *name)
-{
-    struct stat status;
-
-    return lstat(folder_path(name), &status) == 0;
-}
-
 /* Its address is shorter than a path may be. */
 static void make_socket(const char *name)
 {
@@ -59,26 +36,12 @@ static void make_socket(const char *name)
     close(fd);
 }
 
-static struct folder open_test_folder(void)
-{
-    struct folder folder;
-
-    assert_int_equal(folder_open(&folder, test_folder), 0);
-    return folder;
-}
-
-static void assert_reason(const char *part)
-{
-    if (!strstr(fail_reason(), part))
-        fail_msg("'%s' does not say '%s'", fail_reason(), part);
-}
-
 /* ---- opening ---- */
 
 static void only_regular_files_are_opened_and_at_once(void **unused)
 {
     (void)unused;
-    write_text("file", "text");
+    folder_put("file", "text");
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     make_socket("socket");
     assert_int_equal(mkdir(folder_path("folder"), 0700), 0);
@@ -107,7 +70,7 @@ static void what_is_opened_waits_for_its_disk(void **unused)
     struct stat status;
 
     (void)unused;
-    write_text("file", "text");
+    folder_put("file", "text");
     int fd = file_open(folder_path("file"), O_RDONLY, &status);
     assert_true(fd >= 0);
     assert_int_equal(status.st_size, 4);
@@ -130,7 +93,7 @@ static void names_in_a_folder_are_not_followed(void **unused)
     struct stat status;
 
     (void)unused;
-    write_text("file", "text");
+    folder_put("file", "text");
     assert_int_equal(mkdir(folder_path("inner"), 0700), 0);
     assert_int_equal(symlink("file", folder_path("to_file")), 0);
     assert_int_equal(symlink("inner", folder_path("to_inner")), 0);
@@ -220,7 +183,7 @@ static void a_visit_ends_a_listing(void **unused)
     struct folder folder = open_test_folder();
 
     (void)unused;
-    write_text("a", "");
+    folder_put("a", "");
     assert_int_equal(folder_list(&folder, end_listing, NULL), 7);
     folder_close(&folder);
 }
@@ -237,8 +200,8 @@ static void a_draft_appears_when_it_is_committed(void **unused)
     struct file_draft draft;
 
     (void)unused;
-    write_text("r.json", "old");
-    write_text("r.json.partial", "of the user");
+    folder_put("r.json", "old");
+    folder_put("r.json.partial", "of the user");
     assert_int_equal(file_draft_open(&draft, folder_path("r.json"), NULL), 0);
     assert_true(file_is_draft_name(draft_name(&draft)));
     assert_false(file_is_draft_name("r.json.partial"));
@@ -283,7 +246,7 @@ static void a_draft_of_a_given_suffix_opens_nothing_that_is_there(void **unused)
     struct file_draft draft;
 
     (void)unused;
-    write_text("precious", "precious");
+    folder_put("precious", "precious");
     assert_int_equal(symlink("precious", folder_path(".r.k3x9q2ab.partial")), 0);
     assert_int_equal(file_draft_open(&draft, folder_path("r"), &options), -EEXIST);
     assert_text("precious", "precious");
@@ -300,7 +263,7 @@ static void a_draft_that_was_swapped_is_neither_committed_nor_removed(void **unu
     struct file_draft draft;
 
     (void)unused;
-    write_text("precious", "precious");
+    folder_put("precious", "precious");
     for (int commit = 0; commit < 2; commit++) {
         assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
         char *path = strdup(draft.draft_path);
@@ -323,7 +286,7 @@ static void a_draft_replaces_a_regular_file_only(void **unused)
     struct file_draft draft;
 
     (void)unused;
-    write_text("precious", "precious");
+    folder_put("precious", "precious");
     assert_int_equal(symlink("precious", folder_path("link")), 0);
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     assert_int_equal(mkdir(folder_path("folder"), 0700), 0);
@@ -378,7 +341,7 @@ static void folders_are_renamed_without_replacing(void **unused)
     (void)unused;
     assert_int_equal(mkdir(folder_path("a"), 0700), 0);
     assert_int_equal(mkdir(folder_path("b"), 0700), 0);
-    write_text("a/x", "x");
+    folder_put("a/x", "x");
     assert_int_equal(folder_rename(&folder, "a", &folder, "b", false), -EEXIST);
     assert_true(is_there("a/x"));
     assert_int_equal(folder_rename(&folder, "a", &folder, "c", false), 0);
@@ -456,127 +419,15 @@ static void where_the_file_system_cannot_nothing_is_replaced_either(void **unuse
     }
 }
 
-/* ---- removing ---- */
-
-static void make_tree(void)
-{
-    assert_int_equal(mkdir(folder_path("tree"), 0700), 0);
-    assert_int_equal(mkdir(folder_path("tree/a"), 0700), 0);
-    assert_int_equal(mkdir(folder_path("tree/b"), 0700), 0);
-    write_text("tree/x", "x");
-    write_text("tree/a/y", "y");
-    write_text("tree/b/z", "z");
-}
-
-static void assert_tree_is_whole(void)
-{
-    static const char *const names[] = {"tree/x", "tree/a/y", "tree/b/z"};
-
-    for (size_t i = 0; i < 3; i++)
-        assert_true(is_there(names[i]));
-}
-
-static void a_tree_of_ours_goes(void **unused)
-{
-    struct folder folder = open_test_folder();
-
-    (void)unused;
-    make_tree();
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), 0);
-    assert_false(is_there("tree"));
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -ENOENT);
-    write_text("one", "");
-    assert_int_equal(folder_remove_tree(&folder, "one", NULL, NULL), 0);
-    assert_false(is_there("one"));
-    folder_close(&folder);
-}
-
-static bool is_not_z(void *context, const char *below, const struct stat *status)
-{
-    (void)context, (void)status;
-    return strcmp(below, "b/z") != 0;
-}
-
-static void one_foreign_name_keeps_the_whole_tree(void **unused)
-{
-    struct folder folder = open_test_folder();
-
-    (void)unused;
-    make_tree();
-    write_text("precious", "precious");
-    assert_int_equal(mkdir(folder_path("home"), 0700), 0);
-    write_text("home/thesis", "thesis");
-
-    assert_int_equal(folder_remove_tree(&folder, "tree", is_not_z, NULL), -EPERM);
-    assert_reason("tree/b/z");
-    assert_tree_is_whole();
-
-    assert_int_equal(symlink("../../home", folder_path("tree/b/link")), 0);
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
-    assert_reason("tree/b/link: is a symbolic link");
-    assert_tree_is_whole();
-    unlink(folder_path("tree/b/link"));
-
-    assert_int_equal(link(folder_path("precious"), folder_path("tree/b/second")), 0);
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
-    assert_reason("second name");
-    assert_tree_is_whole();
-    unlink(folder_path("tree/b/second"));
-
-    assert_int_equal(mkfifo(folder_path("tree/b/fifo"), 0600), 0);
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
-    assert_tree_is_whole();
-    unlink(folder_path("tree/b/fifo"));
-
-    assert_int_equal(symlink("home", folder_path("to_home")), 0);
-    assert_int_equal(folder_remove_tree(&folder, "to_home", NULL, NULL), -EPERM);
-    assert_text("home/thesis", "thesis");
-    if (geteuid() == 0) {
-        assert_int_equal(chown(folder_path("tree/b/z"), 1234, 1234), 0);
-        assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
-        assert_reason("another user");
-        assert_tree_is_whole();
-    }
-    folder_close(&folder);
-}
-
-/* Between the checking walk and the removing walk a folder becomes a link: its target must stay. */
-static bool swap_at_the_end(void *context, const char *below, const struct stat *status)
-{
-    int *left = context;
-
-    (void)status, (void)below;
-    if (--*left == 0) {
-        assert_int_equal(rename(folder_path("tree/b"), folder_path("moved")), 0);
-        assert_int_equal(symlink("../home", folder_path("tree/b")), 0);
-    }
-    return true;
-}
-
-static void a_swap_between_the_walks_is_seen(void **unused)
-{
-    struct folder folder = open_test_folder();
-    int calls = 7; /* six names, and the top again */
-
-    (void)unused;
-    make_tree();
-    assert_int_equal(mkdir(folder_path("home"), 0700), 0);
-    write_text("home/thesis", "thesis");
-    assert_int_equal(folder_remove_tree(&folder, "tree", swap_at_the_end, &calls), -EPERM);
-    assert_text("home/thesis", "thesis");
-    assert_text("moved/z", "z");
-    folder_close(&folder);
-}
-
 static void only_the_same_file_is_removed(void **unused)
 {
     struct folder folder = open_test_folder();
     struct stat made;
 
     (void)unused;
-    write_text("one", "");
+    folder_put("one", "");
     assert_int_equal(folder_stat(&folder, "one", &made), 0);
-    write_text("two", "two");
+    folder_put("two", "two");
     assert_int_equal(rename(folder_path("two"), folder_path("one")), 0);
     assert_int_equal(folder_remove(&folder, "one", &made), -ESTALE);
     assert_text("one", "two");
@@ -628,7 +479,7 @@ static void what_is_no_lock_stays(void **unused)
     struct file_lock lock;
 
     (void)unused;
-    write_text("precious", "precious");
+    folder_put("precious", "precious");
     assert_int_equal(symlink("precious", folder_path("link")), 0);
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     assert_int_equal(file_lock_acquire(&lock, folder_path("precious")), -EEXIST);
@@ -654,43 +505,6 @@ static void what_others_may_write_is_not_believed(void **unused)
     assert_int_equal(file_trusted(&mine, &mine, "x"), -EPERM);
 }
 
-#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-/* A file on an overlay may have another st_dev than its folder. */
-static void a_tree_on_an_overlay_goes_but_no_mount_in_it(void **unused)
-{
-    static const char *const folders[] = {"lower", "upper", "upper/new", "upper/work", "merged"};
-    struct folder folder;
-    char options[1024];
-
-    (void)unused;
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(folder_make_path(folder_path(folders[i])), 0);
-        if (i < 2 && (!own_mounts() || mount("none", folder_path(folders[i]), "tmpfs", 0, NULL)))
-            skip();
-    }
-    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s", folder_path("lower"),
-             folder_path("upper/new"), folder_path("upper/work"));
-    if (mount("overlay", folder_path("merged"), "overlay", 0, options))
-        skip();
-    write_text("upper/other", "");
-    folder_put("merged/tree/a/y", "y");
-    folder_put("merged/tree/b/z", "z");
-    assert_int_equal(folder_open(&folder, folder_path("merged")), 0);
-    assert_int_equal(
-        mount(folder_path("upper/other"), folder_path("merged/tree/b/z"), NULL, MS_BIND, NULL), 0);
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
-    assert_reason("tree/b/z: is on another file system");
-    assert_true(is_there("merged/tree/a/y"));
-    assert_int_equal(umount(folder_path("merged/tree/b/z")), 0);
-    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), 0);
-    assert_false(is_there("merged/tree"));
-    folder_close(&folder);
-    assert_int_equal(umount(folder_path("merged")), 0);
-    assert_int_equal(umount(folder_path("upper")), 0);
-    assert_int_equal(umount(folder_path("lower")), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -709,10 +523,6 @@ int main(void)
         FOLDER_TEST(long_names_have_drafts),
         FOLDER_TEST(folders_are_renamed_without_replacing),
         FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),
-        FOLDER_TEST(a_tree_of_ours_goes),
-        FOLDER_TEST(one_foreign_name_keeps_the_whole_tree),
-        FOLDER_TEST(a_tree_on_an_overlay_goes_but_no_mount_in_it),
-        FOLDER_TEST(a_swap_between_the_walks_is_seen),
         FOLDER_TEST(only_the_same_file_is_removed),
         FOLDER_TEST(a_lock_has_one_holder_who_is_named),
         FOLDER_TEST(what_is_no_lock_stays),

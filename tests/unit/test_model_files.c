@@ -19,12 +19,6 @@ static struct model_files list(const char *name, uint32_t ranks, uint32_t subset
     return files;
 }
 
-static void assert_near(double value, double wanted, double most)
-{
-    if (!(fabs(value - wanted) <= most))
-        fail_msg("%g is not %g", value, wanted);
-}
-
 static double gib(uint64_t bytes)
 {
     return (double)bytes / (1 << 30);

@@ -14,8 +14,6 @@ enum { TRIALS_LONG = 4000, PAIRS = 40 };
 /* IOBENCH_LONG=1: TRIALS_LONG. */
 static int trials = 1000;
 
-#define assert_near(value, wanted, within) assert_true(fabs((value) - (wanted)) <= (within))
-
 /* 2 * scipy.stats.t.sf(|t|, df) and scipy.stats.t.ppf(1 - p / 2, df) */
 static void student_as_scipy(void **unused)
 {

@@ -20,9 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define assert_near(value, wanted) \
-    assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
-
 enum { RUNS = 3, EPOCHS = 2, SECOND = 1000000000 };
 
 struct made {
@@ -164,24 +161,24 @@ static void summary_adds_up(void **unused)
     const struct summary *summary = &made.summary;
     assert_int_equal(summary->runs, RUNS);
     /* The median run: 2 epochs of 2000 samples in 3 s. */
-    assert_near(summary->samples_per_s.median, 4000.0 / 3);
-    assert_near(summary->samples_per_s.minimum, 2000.0 / 3);
-    assert_near(summary->samples_per_s.coverage, 0.95);
-    assert_near(summary->first.samples_per_s.median, 1000);
-    assert_near(summary->later.samples_per_s.median, 2000);
-    assert_near(summary->au_percent.median, 75);
+    assert_equal(summary->samples_per_s.median, 4000.0 / 3);
+    assert_equal(summary->samples_per_s.minimum, 2000.0 / 3);
+    assert_equal(summary->samples_per_s.coverage, 0.95);
+    assert_equal(summary->first.samples_per_s.median, 1000);
+    assert_equal(summary->later.samples_per_s.median, 2000);
+    assert_equal(summary->au_percent.median, 75);
     /* Without first steps: 5/8 s of compute in 7/4 s and in 3/4 s. */
-    assert_near(summary->mlperf_au_percent.median, (100 * 5.0 / 14 + 100 * 5.0 / 6) / 2);
+    assert_equal(summary->mlperf_au_percent.median, (100 * 5.0 / 14 + 100 * 5.0 / 6) / 2);
     assert_int_equal(summary->read_latency_ns.count, 3);
     assert_int_equal(summary->cache, RESULT_CACHE_COLD);
-    assert_near(summary->residue_percent, 1);
+    assert_equal(summary->residue_percent, 1);
     assert_true(summary->device_known);
     assert_int_equal(summary->device_bytes, 540000);
     assert_int_equal(summary->first_record_bytes, 600000);
     /* First epochs are longer, so storage is the bottleneck most of the time. */
     assert_int_equal(summary->limit, RESULT_LIMIT_STORAGE);
-    assert_near(summary->shares.loader_storage, 100.0 / 3);
-    assert_near(summary->shares.decode_input, 100.0 / 3);
+    assert_equal(summary->shares.loader_storage, 100.0 / 3);
+    assert_equal(summary->shares.decode_input, 100.0 / 3);
     release(&made);
 }
 
@@ -199,7 +196,7 @@ static void broken_runs_do_not_count(void **unused)
     made.runs[1].cold.pages = RESIDENCY_UNVERIFIED;
     assert_int_equal(summary_make(&made.result, &made.summary), 0);
     assert_int_equal(made.summary.runs, 2);
-    assert_near(made.summary.samples_per_s.maximum, 4000.0 / 3);
+    assert_equal(made.summary.samples_per_s.maximum, 4000.0 / 3);
     assert_false(made.summary.device_known);
     assert_int_equal(made.summary.cache, RESULT_CACHE_UNVERIFIED);
     made.result.run_count = 0;
@@ -317,10 +314,10 @@ static void json_is_as_documented(void **unused)
     json_t *document = report_json_document(jobs, NULL);
     check_nulls(document);
     const json_t *job = json_array_get(jobs, 0);
-    assert_near(load_number(job, "summary.samples_per_s"), 4000.0 / 3);
-    assert_near(load_number(job, "summary.cold_residue_percent"), 1);
-    assert_near(load_number(job, "summary.first_epoch_device_read_bytes"), 540000);
-    assert_near(load_number(job, "settings.bs_bytes"), 1 << 20);
+    assert_equal(load_number(job, "summary.samples_per_s"), 4000.0 / 3);
+    assert_equal(load_number(job, "summary.cold_residue_percent"), 1);
+    assert_equal(load_number(job, "summary.first_epoch_device_read_bytes"), 540000);
+    assert_equal(load_number(job, "settings.bs_bytes"), 1 << 20);
     assert_string_equal(load_text(job, "dataset.path"), "/data/\"set\"");
     assert_true(isnan(load_number(job, "summary.drift_percent")));
     snprintf(path, sizeof path, "%s/docs/json.md", srcdir ? srcdir : ".");
@@ -355,7 +352,7 @@ static void json_text_is_the_document(void **unused)
     json_t *again = json_loads(text, 0, &error);
     assert_non_null(again);
     json_t *series = json_object_get(again, "series");
-    assert_near(load_number(series, "origin.from_page_cache_bytes"), 4e6);
+    assert_equal(load_number(series, "origin.from_page_cache_bytes"), 4e6);
     assert_true(
         json_is_null(json_object_get(json_object_get(series, "origin"), "fabric_excess_bytes")));
     json_object_del(json_object_get(job, "series"), "rows"); /* they are rounded */
@@ -431,11 +428,11 @@ static void a_series_is_a_table(void **unused)
     /* The first half of the epochs' time is at full rate, the second at half. */
     char spark[REPORT_SPARK_BYTES];
     setenv("LC_ALL", "C", 1);
-    assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
+    assert_equal(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
     assert_int_equal(strlen(spark), 50);
     assert_true(spark[0] == '@' && spark[49] == '+');
     setenv("LC_ALL", "en_GB.UTF-8", 1);
-    assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
+    assert_equal(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
     assert_int_equal(strlen(spark), 50 * strlen("█"));
     assert_memory_equal(spark, "█", 3);
     assert_memory_equal(spark + 49 * 3, "▅", 3);
@@ -580,10 +577,10 @@ static void sizes_are_products(void **unused)
     struct sizing_need need = sizing_of(&basis, 1000, 8, 0.5);
 
     (void)unused;
-    assert_near(need.samples_per_s, 4000);
-    assert_near(need.bytes_per_s, 600e6);
-    assert_near(need.bits_per_s, 4.8e9);
-    assert_near(need.nodes, 0.8);
+    assert_equal(need.samples_per_s, 4000);
+    assert_equal(need.bytes_per_s, 600e6);
+    assert_equal(need.bits_per_s, 4.8e9);
+    assert_equal(need.nodes, 0.8);
 }
 
 static void numbers_as_people_read_them(void **unused)

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define assert_near(value, wanted, share) assert_true(fabs((value) / (wanted)-1) <= (share))
-
 /* One node, 1,000 batches of 100 samples of 1 MB; the only bottlenecks are those set by a test. */
 static struct sizing_plant plain_plant(void)
 {
@@ -44,9 +42,9 @@ static void one_slow_storage(void **unused)
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_START_S] = 0.5;
     struct sizing_outcome outcome = simulate(&plant);
-    assert_near(outcome.first_batch_s, 0.6, 1e-9);
-    assert_near(outcome.samples_per_s, 100000 / 100.501, 1e-9);
-    assert_near(outcome.stall_share, (100.501 - 1) / 100.501, 1e-6);
+    assert_share(outcome.first_batch_s, 0.6, 1e-9);
+    assert_share(outcome.samples_per_s, 100000 / 100.501, 1e-9);
+    assert_share(outcome.stall_share, (100.501 - 1) / 100.501, 1e-6);
 }
 
 /* An epoch of 10 samples on 40 nodes: a quarter of a sample each, not a whole piece of a batch. */
@@ -58,7 +56,7 @@ static void an_epoch_smaller_than_a_batch(void **unused)
     plant.nodes = 40;
     plant.of[SIZING_SAMPLES] = 10;
     plant.of[SIZING_STORAGE_RATE] = 1e7;
-    assert_near(simulate(&plant).first_batch_s, 1, 1e-6);
+    assert_share(simulate(&plant).first_batch_s, 1, 1e-6);
 }
 
 /* A limit ends the epoch after 1,200 draws; the buffer of 500 has been filled again. */
@@ -70,11 +68,11 @@ static void a_limited_epoch_fills_the_buffer(void **unused)
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_SAMPLES] = 1200;
     plant.of[SIZING_BUFFER] = 500;
-    assert_near(simulate(&plant).samples_per_s, 1200 / 1.2, 0.01);
+    assert_share(simulate(&plant).samples_per_s, 1200 / 1.2, 0.01);
     plant.of[SIZING_UNDRAWN] = 4800;
-    assert_near(simulate(&plant).samples_per_s, 1200 / 1.7, 0.01);
+    assert_share(simulate(&plant).samples_per_s, 1200 / 1.7, 0.01);
     plant.of[SIZING_UNDRAWN] = 200;
-    assert_near(simulate(&plant).samples_per_s, 1200 / 1.4, 0.01);
+    assert_share(simulate(&plant).samples_per_s, 1200 / 1.4, 0.01);
 }
 
 /* Each part as the limit in turn, over many batches. */
@@ -139,16 +137,16 @@ static void a_curve_by_hand(void **unused)
     assert_true(isinf(sizing_curve_rate(&curve, 4096, 1, 0)));
     assert_int_equal(sizing_curve_parse(&curve, 65536, "1:160e6, 4:640e6 +-10%,16:640e6"), 0);
     assert_int_equal(sizing_curve_parse(&curve, 4096, " 1:10e6,16:90e6"), 0);
-    assert_near(sizing_curve_rate(&curve, 65536, 4, 0), 640e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 65536, 2, 0), 320e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 65536, 0.5, 0), 80e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 65536, 1000, 0), 640e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 4096, 4, 0), 30e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 16384, 1, 0), 40e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 1024, 1, 0), 2.5e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 1 << 20, 16, 0), 640e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 65536, 4, 1.6449), 704e6, 1e-12);
-    assert_near(sizing_curve_rate(&curve, 65536, 16, 1.6449), 640e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 4, 0), 640e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 2, 0), 320e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 0.5, 0), 80e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 1000, 0), 640e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 4096, 4, 0), 30e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 16384, 1, 0), 40e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 1024, 1, 0), 2.5e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 1 << 20, 16, 0), 640e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 4, 1.6449), 704e6, 1e-12);
+    assert_share(sizing_curve_rate(&curve, 65536, 16, 1.6449), 640e6, 1e-12);
     static const char *const wrong[] = {"",      "1",       "0:5",    "4:1e6,4:2e6", "4:1e6,1:2e6",
                                         "1:-1",  "1:0",     "1:nan",  "1:1e6;2:2e6", "1:1e6 +-x%",
                                         "x:1e6", "1:1e6,,", "1: 5 x", "inf:1",       NULL};
@@ -179,23 +177,23 @@ static void a_curve_limits_the_plant(void **unused)
     struct sizing_plant plant = sizing_plant_stated(&inputs, 4);
     struct sizing_rates rates = sizing_rates(&plant, 0);
     assert_int_equal(rates.limit, SIZING_PART_DEPTH);
-    assert_near(rates.of[SIZING_PART_DEPTH], 2000, 1e-9); /* 20 reads in flight */
-    assert_near(rates.of[SIZING_PART_STORAGE], 10000, 1e-9);
-    assert_near(simulate(&plant).samples_per_s, 2000, 0.01);
+    assert_share(rates.of[SIZING_PART_DEPTH], 2000, 1e-9); /* 20 reads in flight */
+    assert_share(rates.of[SIZING_PART_STORAGE], 10000, 1e-9);
+    assert_share(simulate(&plant).samples_per_s, 2000, 0.01);
     plant.of[SIZING_DEPTH] = 50; /* 200 in flight: the last point */
-    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 10000, 1e-9);
+    assert_share(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 10000, 1e-9);
     plant.storages = 2;
-    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 20000, 1e-9);
+    assert_share(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 20000, 1e-9);
     /* Deep queues may be slower: what a storage can give is its best. */
     assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 20:2e9, 100:1e9"), 0);
     plant = sizing_plant_stated(&inputs, 4);
-    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 2000, 1e-9);
-    assert_near(simulate(&plant).samples_per_s, 2000, 0.01);
+    assert_share(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 2000, 1e-9);
+    assert_share(simulate(&plant).samples_per_s, 2000, 0.01);
     assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 100:10e9"), 0);
     inputs.is_node_storage = 1;
     plant = sizing_plant_stated(&inputs, 4);
-    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 4 * 500, 1e-9);
-    assert_near(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 4 * 10000, 1e-9);
+    assert_share(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 4 * 500, 1e-9);
+    assert_share(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 4 * 10000, 1e-9);
 }
 
 /* One batch is ready and one in the step: decoding and computing take 0.1 s each, in parallel. */
@@ -208,7 +206,7 @@ static void a_batch_is_decoded_during_a_step(void **unused)
     plant.of[SIZING_CORES] = 1;
     plant.of[SIZING_DECODE_S] = 1e-3;
     plant.of[SIZING_PREFETCH] = 1;
-    assert_near(simulate(&plant).samples_per_s, 1000, 0.01);
+    assert_share(simulate(&plant).samples_per_s, 1000, 0.01);
 }
 
 /* Twice as much of anything never makes the job slower. */
@@ -250,13 +248,13 @@ static void caches_by_epoch_and_order(void **unused)
     (void)unused;
     plant.of[SIZING_CACHE_BYTES] = 50e9; /* half of the data */
     assert_true(sizing_hits(&plant, 0) == 0);
-    assert_near(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
+    assert_share(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
     plant.nodes = 4;
-    assert_near(sizing_hits(&plant, 1), 0.25, 1e-12); /* of its reads in the first epoch */
-    assert_near(sizing_hits(&plant, 2), 1 - 0.75 * 0.75, 1e-12);
-    assert_near(sizing_hits(&plant, 9), 0.5, 1e-12);
+    assert_share(sizing_hits(&plant, 1), 0.25, 1e-12); /* of its reads in the first epoch */
+    assert_share(sizing_hits(&plant, 2), 1 - 0.75 * 0.75, 1e-12);
+    assert_share(sizing_hits(&plant, 9), 0.5, 1e-12);
     plant.of[SIZING_FIXED] = 1;
-    assert_near(sizing_hits(&plant, 1), 1, 1e-12); /* a quarter of the data, cache for half */
+    assert_share(sizing_hits(&plant, 1), 1, 1e-12); /* a quarter of the data, cache for half */
     plant.nodes = 1;
     plant.of[SIZING_SEQUENTIAL] = 1;
     assert_true(sizing_hits(&plant, 1) == 0);
@@ -267,7 +265,7 @@ static void caches_by_epoch_and_order(void **unused)
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_EPOCHS] = 3;
     struct sizing_outcome outcome = simulate(&plant);
-    assert_near(outcome.first_samples_per_s, 1000, 0.01);
+    assert_share(outcome.first_samples_per_s, 1000, 0.01);
     assert_true(outcome.later_samples_per_s > 15000); /* 20 GB/s of memory */
 }
 
@@ -292,7 +290,7 @@ static void the_formula_is_that_of_an_lru_cache(void **unused)
     }
     struct sizing_plant plant = plain_plant();
     plant.of[SIZING_CACHE_BYTES] = (double)KEPT / ITEMS * 100e9;
-    assert_near((double)hits / ((EPOCHS - 1) * ITEMS), sizing_hits(&plant, 1), 0.02);
+    assert_share((double)hits / ((EPOCHS - 1) * ITEMS), sizing_hits(&plant, 1), 0.02);
 }
 
 /* 2 (N - 1) / N of 1 GB over 10 GB/s; two thirds of a step of 1 s hide it up to 0.667 s. */
@@ -307,12 +305,12 @@ static void gradients_by_hand(void **unused)
     plant.of[SIZING_FABRIC_EFFICIENCY] = 1;
     plant.of[SIZING_FABRIC_LATENCY_S] = 0;
     plant.of[SIZING_GPU_RATE] = 100;
-    assert_near(sizing_exchange_s(&plant), 2 * 7.0 / 8 / 10, 1e-12);
-    assert_near(sizing_step_s(&plant), 1, 1e-12);
+    assert_share(sizing_exchange_s(&plant), 2 * 7.0 / 8 / 10, 1e-12);
+    assert_share(sizing_step_s(&plant), 1, 1e-12);
     plant.of[SIZING_FABRIC_RATE] = 1e9;
-    assert_near(sizing_step_s(&plant), 1.0 / 3 + 1.75, 1e-12);
+    assert_share(sizing_step_s(&plant), 1.0 / 3 + 1.75, 1e-12);
     plant.nodes = 1;
-    assert_near(sizing_step_s(&plant), 1, 1e-12);
+    assert_share(sizing_step_s(&plant), 1, 1e-12);
 }
 
 /* 100 GB at 1 GB/s: 100 s; Young: sqrt(2 x 100 s x MTBF of 8 GPUs). */
@@ -325,10 +323,10 @@ static void checkpoints_by_hand(void **unused)
     plant.of[SIZING_GPUS] = 8;
     plant.of[SIZING_CHECKPOINT_BYTES] = 100e9;
     plant.of[SIZING_STORAGE_WRITE_RATE] = 1e9;
-    assert_near(sizing_checkpoint_s(&plant), 100, 1e-12);
-    assert_near(sizing_checkpoint_interval_s(&plant), sqrt(200 * mtbf), 1e-12);
+    assert_share(sizing_checkpoint_s(&plant), 100, 1e-12);
+    assert_share(sizing_checkpoint_interval_s(&plant), sqrt(200 * mtbf), 1e-12);
     plant.of[SIZING_CHECKPOINT_INTERVAL_S] = 900;
-    assert_near(simulate(&plant).checkpoint_share, 0.1, 1e-9);
+    assert_share(simulate(&plant).checkpoint_share, 0.1, 1e-9);
 }
 
 static struct sizing_inputs cluster(void)
@@ -374,7 +372,7 @@ static void uncertainty_is_carried_through(void **unused)
     for (int i = 0; i < SIZING_INPUT_COUNT; i++)
         inputs.of[i].spread = 0;
     const struct sizing_answer sure = answer_of(&inputs, 512);
-    assert_near(sure.samples_per_s.high, sure.samples_per_s.low, 1e-12);
+    assert_share(sure.samples_per_s.high, sure.samples_per_s.low, 1e-12);
 }
 
 static void needs_are_products(void **unused)
@@ -384,10 +382,10 @@ static void needs_are_products(void **unused)
 
     (void)unused;
     assert_true(answer.plant.nodes == 8);
-    assert_near(answer.goal_samples_per_s, 64 * 7950.0, 1e-12);
-    assert_near(answer.storage_bytes_per_s, 64 * 7950.0 * 114660, 1e-12);
-    assert_near(answer.storage_reads_per_s, 64 * 7950.0 * 114660 / 1048576, 1e-12);
-    assert_near(answer.start_bytes, 64 * 400.0 * 114660 * 3, 1e-12);
+    assert_share(answer.goal_samples_per_s, 64 * 7950.0, 1e-12);
+    assert_share(answer.storage_bytes_per_s, 64 * 7950.0 * 114660, 1e-12);
+    assert_share(answer.storage_reads_per_s, 64 * 7950.0 * 114660 / 1048576, 1e-12);
+    assert_share(answer.start_bytes, 64 * 400.0 * 114660 * 3, 1e-12);
 }
 
 /* 12 GPUs on two nodes of 8 are 12, not 16: neither rates nor needs are those of full nodes. */

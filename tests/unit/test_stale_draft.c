@@ -9,13 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_there(const char *name)
-{
-    struct stat status;
-
-    return lstat(folder_path(name), &status) == 0;
-}
-
 static void only_a_draft_without_a_writer_is_stale(void **unused)
 {
     const struct file_draft_options options = {.suffix = "next"};

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define assert_near(value, wanted, within) assert_true(fabs((value) - (wanted)) <= (within))
-
 static void summary_of_known_values(void **unused)
 {
     const double values[] = {5, 1, 4, 2, 3};

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define assert_near(value, wanted) \
-    assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
-
 enum { SECOND = 1000000000 };
 
 /* Returns whether a result with runs at these rates gets the advice. */
@@ -65,12 +62,12 @@ static void bursts_and_drifts_are_told(void **unused)
     (void)unused;
     assert_false(summary.drifts || summary.bursts);
     assert_false(advises(&summary, "burst credit") || advises(&summary, "drift"));
-    assert_near(summary.steady_samples_per_s.median, 7500 / 8.0);
+    assert_equal(summary.steady_samples_per_s.median, 7500 / 8.0);
     summary = summary_of_runs(falling, faster, true);
     assert_true(summary.drifts && summary.bursts);
     assert_true(advises(&summary, "throttled device with burst credit"));
     assert_true(advises(&summary, "the runs drift by -10%"));
-    assert_near(summary.head_ratio.median, 1.135);
+    assert_equal(summary.head_ratio.median, 1.135);
     /* One run without a steady state: the others differ from it. */
     assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
@@ -101,11 +98,11 @@ static void the_later_epochs_of_a_run_are_one_value(void **unused)
     }
     assert_int_equal(summary_make(&result, &summary), 0);
     assert_int_equal(summary.later.samples_per_s.count, 3);
-    assert_near(summary.later.samples_per_s.minimum, 300); /* 1800 in 6 s */
-    assert_near(summary.later.samples_per_s.median, 600);
-    assert_near(summary.later.samples_per_s.coverage, 0.95);
-    assert_near(summary.later.bytes_per_s.median, 6000);
-    assert_near(summary.later.au_percent.median, 75);
+    assert_equal(summary.later.samples_per_s.minimum, 300); /* 1800 in 6 s */
+    assert_equal(summary.later.samples_per_s.median, 600);
+    assert_equal(summary.later.samples_per_s.coverage, 0.95);
+    assert_equal(summary.later.bytes_per_s.median, 6000);
+    assert_equal(summary.later.au_percent.median, 75);
     option_release(job_options, &job);
 }
 

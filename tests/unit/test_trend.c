@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#define assert_near(value, wanted, within) assert_true(fabs((value) - (wanted)) <= (within))
-
 static void check(const double *values, size_t count, double p, double slope, double middle)
 {
     struct trend trend = trend_test(values, count);

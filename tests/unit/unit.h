@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What cmocka wants included before it, in one place. */
+ * What cmocka wants included before it, and what tests assert, in one place. */
 #ifndef IOBENCH_TESTS_UNIT_H
 #define IOBENCH_TESTS_UNIT_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #undef fail /* ours is a function: base/fail.h */
@@ -22,6 +24,25 @@
         print_error("\n");                  \
         _fail(__FILE__, __LINE__);          \
     } while (0)
+
+#include "base/fail.h"
+
+#define assert_near(value, wanted, within)                            \
+    do {                                                              \
+        const double is_ = (value), wanted_ = (wanted);               \
+        if (!(fabs(is_ - wanted_) <= (within)))                       \
+            fail_msg("%s is %.17g, not %.17g", #value, is_, wanted_); \
+    } while (0)
+/* But for rounding. */
+#define assert_equal(value, wanted) assert_near(value, wanted, 1e-9 * fabs((double)(wanted)))
+#define assert_share(value, wanted, share) \
+    assert_near(value, wanted, (share)*fabs((double)(wanted)))
+
+static inline void assert_reason(const char *part)
+{
+    if (!strstr(fail_reason(), part))
+        fail_msg("'%s' does not say '%s'", fail_reason(), part);
+}
 
 /* How long a test waits for an event that a bug would delay forever: a busy machine is slow. */
 #define PATIENCE_NS UINT64_C(120000000000)
