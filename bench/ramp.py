@@ -38,8 +38,9 @@ def main():
     parser.add_argument("--rates", default="10,40")
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
+    shutil.rmtree(os.path.join(options.folder, "set"), ignore_errors=True)
     subprocess.run([options.iobench, "pack", "synthetic:count=6000", os.path.join(options.folder, "set"),
-                    "--force", "-f", "recordio"], check=True, stdout=subprocess.DEVNULL)
+                    "-f", "recordio"], check=True, stdout=subprocess.DEVNULL)
     worst = spread = 0
     for rate in options.rates.split(","):
         answers = []

@@ -112,7 +112,8 @@ def pack(options):
         os.makedirs(source, exist_ok=True)
         for part in ("images-idx3", "labels-idx1"):
             shutil.copy(f"{options.data}/{pattern}-{part}-ubyte.gz", source)
-        subprocess.run([options.iobench, "pack", source, os.path.join(options.folder, name), "--shuffle", "--force"],
+        shutil.rmtree(os.path.join(options.folder, name), ignore_errors=True)
+        subprocess.run([options.iobench, "pack", source, os.path.join(options.folder, name), "--shuffle"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

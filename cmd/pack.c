@@ -90,15 +90,9 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
     printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
 }
 
-static void print_removed(void *context, const char *path, uint64_t bytes)
-{
-    (void)context, (void)bytes;
-    printf("would be removed: %s\n", escape_shown(path));
-}
-
 static void print_plan(const struct pack_job *job, const struct pack_figures *figures)
 {
-    char samples[WORDS_BYTES], files[WORDS_BYTES], bytes[32];
+    char samples[WORDS_BYTES], bytes[32];
 
     printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
            figures->shards == 1 ? "" : "s");
@@ -107,9 +101,6 @@ static void print_plan(const struct pack_job *job, const struct pack_figures *fi
     printf("\n%s samples would be written, about %s, from %s\n",
            words_count(figures->samples, samples),
            bytes_text(figures->needed_bytes, bytes, sizeof bytes), escape_shown(figures->source));
-    if (figures->removed_files)
-        printf("%s file%s would be removed when that is done\n",
-               words_count(figures->removed_files, files), figures->removed_files == 1 ? "" : "s");
     printf("nothing was changed\n");
 }
 
@@ -157,8 +148,7 @@ static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
-    const struct pack_observer observer = {
-        .progress = show, .removed = print_removed, .context = &line};
+    const struct pack_observer observer = {.progress = show, .context = &line};
     struct plugin_choice format;
     struct pack_figures figures;
     char command[4096];
@@ -199,8 +189,8 @@ const struct command command_pack = {
         "with workload=NAME random bytes with the sizes of that workload's samples. "
         "Labels, names and ids are kept as far as the format of TARGET can hold them. Shards are "
         "written to a hidden folder in TARGET and renamed when all are complete; after an "
-        "interruption the same command writes only the missing ones. --force replaces a data set "
-        "written by pack and unchanged since, and nothing else.",
+        "interruption the same command writes only the missing ones. Nothing is ever replaced: a "
+        "folder that holds other files is refused.",
     .examples =
         "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of generated images\n"
         "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tlike im2rec\n"

@@ -301,52 +301,6 @@ void manifest_release(struct manifest *manifest)
     *manifest = (struct manifest){0};
 }
 
-/* ---- lookup ---- */
-
-/* Return the index of the first file whose path is not less than this one. */
-static size_t first_from(const struct manifest *manifest, const char *path)
-{
-    size_t low = 0, high = manifest->file_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(manifest->files[middle].path, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const struct manifest_file *manifest_find(const struct manifest *manifest, const char *path)
-{
-    size_t at = first_from(manifest, path);
-
-    return at < manifest->file_count && strcmp(manifest->files[at].path, path) == 0
-               ? &manifest->files[at]
-               : NULL;
-}
-
-bool manifest_has_folder(const struct manifest *manifest, const char *path)
-{
-    const struct manifest_file *listed = manifest_find(manifest, path);
-    size_t length = strlen(path);
-
-    if (listed && listed->is_folder)
-        return true;
-    char *start = malloc(length + 2);
-
-    if (!start)
-        return false;
-    memcpy(start, path, length);
-    memcpy(start + length, "/", 2);
-    size_t at = first_from(manifest, start);
-    bool found =
-        at < manifest->file_count && strncmp(manifest->files[at].path, start, length + 1) == 0;
-    free(start);
-    return found;
-}
-
 /* ---- writing ---- */
 
 struct manifest_block {

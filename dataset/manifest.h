@@ -4,8 +4,7 @@
  *
  * While a set is made the list is MANIFEST_UNFINISHED and grows by a block per finished shard; a
  * complete set's list is renamed to MANIFEST_SET. A folder with the first but not the second is not
- * a data set, which manifest_check_complete() reports to every command. Files listed in the second
- * may be replaced, since path, size and time identify each of them.
+ * a data set, which manifest_check_complete() reports to every command.
  *
  * The text is untrusted: unknown lines are skipped. Any thread, one at a time per manifest. Returns
  * 0 or a negative errno with a reason.
@@ -58,11 +57,6 @@ struct manifest {
  * Release in all cases. */
 int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path);
 void manifest_release(struct manifest *manifest);
-
-/* NULL: no finished shard has it. */
-const struct manifest_file *manifest_find(const struct manifest *manifest, const char *path);
-/* Return whether it is a folder of a finished shard, or of one of its files. */
-bool manifest_has_folder(const struct manifest *manifest, const char *path);
 
 /* Text to be written; free() it; NULL with a reason. A block: start it with no text, add its files,
  * end it. */

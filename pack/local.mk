@@ -11,7 +11,7 @@ libiobench_a_SOURCES += \
 	pack/place.c pack/place.h \
 	pack/plugins.h pack/registry.c \
 	pack/recoder.c pack/recoder.h \
-	pack/target.c pack/target.h pack/target_private.h pack/target_proof.c \
+	pack/target.c pack/target.h \
 	pack/verify.c pack/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pack/source_archive.c

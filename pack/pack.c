@@ -45,10 +45,8 @@ const struct option_spec pack_options[] = {
      .summary = "store pixels (PPM), with --side of the smaller images"},
     {"entry-points", 0, OPTION_FLAG, offsetof(struct pack_job, entry_points),
      .summary = "then verify TARGET and write beside it where decoding its JPEGs can begin"},
-    {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
-     .summary = "replace a data set made by pack"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
-     .summary = "show what would be created and removed; change nothing"},
+     .summary = "show what would be created; change nothing"},
     {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
      .section = "Source", .summary = "kind of SOURCE: a format, archive, idx or synthetic"},
     {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
@@ -291,30 +289,18 @@ static int prepare(struct pack *pack)
                                            .format = &pack->format,
                                            .shards = pack->shards,
                                            .plan = pack->plan,
-                                           .force = job->force,
-                                           .start_over = job->force || job->start_over,
+                                           .start_over = job->start_over,
                                            .command = job->command,
                                            .is_synthetic = is_synthetic(pack)};
     code = target_open(&pack->target, &request);
     return code ? code : plan_work(pack);
 }
 
-static int count_removed(void *context, const char *path, uint64_t bytes)
-{
-    struct pack *pack = context;
-
-    pack->figures->removed_files++;
-    if (pack->observer && pack->observer->removed)
-        pack->observer->removed(pack->observer->context, path, bytes);
-    return 0;
-}
-
-static int run_dry(struct pack *pack)
+static void run_dry(struct pack *pack)
 {
     pack->figures->samples = pack->count - pack->kept;
     pack->figures->image_bytes =
         pack->figures->samples * (pack->source.traits.image_bytes / pack->source.traits.count);
-    return target_list_removed(&pack->target, count_removed, pack);
 }
 
 /* ---- writing ---- */
@@ -469,7 +455,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pthread_mutex_init(&pack->common.lock, NULL);
     int code = prepare(pack);
     if (code == 0)
-        code = job->dry_run ? run_dry(pack) : run_wet(pack);
+        code = job->dry_run ? (run_dry(pack), 0) : run_wet(pack);
     target_release(&pack->target);
     source_close(&pack->source);
     plugin_release(&pack->format);

@@ -34,7 +34,6 @@ struct pack_job {
     int on_error;        /* enum pack_on_error: stop at a damaged sample, or skip it */
     int odd_labels;      /* enum format_odd_labels */
     bool entry_points;   /* for the calling command: then verify the target with them */
-    bool force;          /* replace an existing data set */
     bool start_over;     /* discard an unfinished data set of another plan */
     bool dry_run;        /* report only */
     const char *command; /* borrowed: the command that resumes this pack; may be NULL */
@@ -56,8 +55,6 @@ struct pack_progress {
 /* Called on the caller's thread, about ten times a second. */
 struct pack_observer {
     void (*progress)(void *context, const struct pack_progress *progress);
-    /* In a dry run: a file that would be removed. May be NULL. */
-    void (*removed)(void *context, const char *path, uint64_t bytes);
     void *context;
 };
 
@@ -68,7 +65,7 @@ struct pack_figures {
     uint64_t image_bytes;
     uint64_t recoded, unrecoded_bytes; /* images changed by this call, and their bytes before */
     bool encodes;                      /* JPEGs were made by this call, so their quality matters */
-    uint64_t needed_bytes, removed_files; /* in a dry run */
+    uint64_t needed_bytes;             /* in a dry run */
     uint64_t elapsed_ns;
     uint64_t damaged; /* images copied as they are, though cut short or of no known kind */
     char first_skipped[512], first_damaged[512]; /* why one of them is */

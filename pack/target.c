@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "dataset/store.h"
-#include "pack/target_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,48 +14,35 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LOCK ".iobench-lock"
+/* Manifest of a set that an earlier version, which replaced sets, had begun to remove. */
+#define REPLACED ".iobench-replaced"
+
 enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
 
 /* ---- existing contents ---- */
 
-/* found: false without a manifest, or if it was cut before anything was made. */
-static int load_manifest(struct target *target, const char *name, struct manifest *manifest,
-                         uint64_t *owner, bool *found)
+static int load_unfinished(struct target *target)
 {
     struct place_entry entry;
     char *text, *path;
     size_t bytes;
 
-    *found = false;
-    int code = place_look(&target->place, name, &entry);
+    int code = place_look(&target->place, MANIFEST_UNFINISHED, &entry);
     if (code == -ENOENT)
         return 0;
     if (code == 0)
-        code = place_load(&target->place, name, MANIFEST_BYTES_MAX, &text, &bytes);
+        code = place_load(&target->place, MANIFEST_UNFINISHED, MANIFEST_BYTES_MAX, &text, &bytes);
     if (code)
         return code;
-    *owner = entry.owner;
-    path = file_join(target->path, name);
-    code = path ? manifest_parse(manifest, text, bytes, path) : -ENOMEM;
-    *found = code == 0;
+    path = file_join(target->path, MANIFEST_UNFINISHED);
+    code = path ? manifest_parse(&target->unfinished, text, bytes, path) : -ENOMEM;
     free(path);
     free(text);
-    return code == -ENODATA ? 0 : code;
-}
-
-static int load_manifests(struct target *target)
-{
-    int code = load_manifest(target, MANIFEST_UNFINISHED, &target->unfinished,
-                             &target->unfinished_owner, &target->has_unfinished);
-
-    if (code == 0)
-        code =
-            load_manifest(target, MANIFEST_SET, &target->old, &target->old_owner, &target->has_old);
-    if (code == 0 && !target->has_old)
-        code = load_manifest(target, TARGET_REPLACED, &target->old, &target->old_owner,
-                             &target->has_old);
-    if (code || !target->has_unfinished)
-        return code;
+    target->has_unfinished = code == 0;
+    if (code) /* cut before anything was made? */
+        return code == -ENODATA ? 0 : code;
+    target->unfinished_owner = entry.owner;
     target->is_resumed = target->unfinished.plan == target->request.plan &&
                          target->unfinished.shards == target->request.shards;
     target->draft = file_format_path("%s%s", MANIFEST_DRAFT, target->unfinished.suffix);
@@ -94,60 +80,43 @@ static int check_finished(struct target *target)
     return 0;
 }
 
+/* Names that are neither pack's own nor made by file systems. */
 static int take_name(void *context, const char *name)
 {
-    char **found = context;
+    struct target *target = context;
 
-    if (target_is_neutral(name) || strcmp(name, MANIFEST_UNFINISHED) == 0)
+    if (strcmp(name, LOCK) == 0 || strcmp(name, "lost+found") == 0 ||
+        strcmp(name, MANIFEST_UNFINISHED) == 0 ||
+        (target->draft && strcmp(name, target->draft) == 0))
         return 0;
-    *found = strdup(name);
-    return *found ? 1 : fail(ENOMEM, "out of memory for a name");
-}
-
-static int fail_taken(const struct target *target, const char *name)
-{
-    if (target->has_old)
-        return fail(EEXIST, "%s: is not empty (%s); --force replaces the existing data set",
-                    target->path, name);
-    return fail(EEXIST,
-                "%s: is not empty (%s), and no manifest proves that pack made its contents, so "
-                "--force does not replace it either: remove it yourself or choose another folder",
+    return fail(EEXIST, "%s: is not empty (%s): remove it yourself or choose another folder",
                 target->path, name);
 }
 
 /* Can the set be made here? */
 static int check_target(struct target *target)
 {
-    const struct target_request *request = &target->request;
-    int replaced = place_has(&target->place, TARGET_REPLACED);
+    int holds_set = place_has(&target->place, MANIFEST_SET);
 
-    if (replaced < 0)
-        return replaced;
-    bool replaces = target->has_old && !replaced;
-    if (target->has_unfinished && !target->is_resumed && !request->start_over)
+    if (holds_set == 0)
+        holds_set = place_has(&target->place, REPLACED);
+    if (holds_set < 0)
+        return holds_set;
+    if (target->has_unfinished && !target->is_resumed && !target->request.start_over)
         return fail(EEXIST,
                     "%s: holds an unfinished data set of another source or other options; repeat "
-                    "that command%s%.500s, or --force to start over",
+                    "that command%s%.500s, or remove the folder to start over",
                     target->path, target->unfinished.command ? ": " : "",
                     target->unfinished.command ? target->unfinished.command : "");
-    if (target->is_resumed && !replaces)
-        return 0;
-    char *name = NULL;
-    int code = place_list(&target->place, "", take_name, &name);
-    bool may = replaces ? request->force : target->has_unfinished && request->start_over;
-    if (code >= 0 && name)
-        code = may ? 0 : fail_taken(target, name);
-    free(name);
-    return code < 0 ? code : target_prove(target);
+    return target->is_resumed && !holds_set ? 0 : place_list(&target->place, "", take_name, target);
 }
 
 static void forget(struct target *target)
 {
     manifest_release(&target->unfinished);
-    manifest_release(&target->old);
     free(target->draft);
     target->draft = NULL;
-    target->has_unfinished = target->has_old = target->is_resumed = false;
+    target->has_unfinished = target->is_resumed = false;
     memset(target->finished, 0, target->request.shards * sizeof *target->finished);
 }
 
@@ -156,7 +125,7 @@ static int lock(struct target *target)
 {
     if (!target->place.is_local || target->lock.fd >= 0)
         return 0;
-    char *path = file_join(target->path, TARGET_LOCK);
+    char *path = file_join(target->path, LOCK);
     int code = path ? file_lock_acquire(&target->lock, path) : -ENOMEM;
     free(path);
     return code;
@@ -180,11 +149,11 @@ static int look_once(struct target *target)
     }
     /* The process at work is a better reason than the files it has made so far. */
     if (code == 0)
-        code = place_has(&target->place, TARGET_LOCK);
+        code = place_has(&target->place, LOCK);
     if (code > 0)
         code = lock(target);
     if (code == 0)
-        code = load_manifests(target);
+        code = load_unfinished(target);
     if (code == 0)
         code = check_target(target);
     if (code == 0 && target->is_resumed)
@@ -239,10 +208,9 @@ int target_check_room(const struct target *target, uint64_t bytes)
     int code = store_free_bytes(target->path, &free_bytes);
 
     if (code == 0 && free_bytes < bytes)
-        code = fail(ENOSPC, "%s: needs about %s, only %s free%s", target->path,
+        code = fail(ENOSPC, "%s: needs about %s, only %s free", target->path,
                     bytes_text(bytes, wanted, sizeof wanted),
-                    bytes_text(free_bytes, there, sizeof there),
-                    target->has_old ? "; the old set is kept until the new one is complete" : "");
+                    bytes_text(free_bytes, there, sizeof there));
     return code;
 }
 
@@ -263,16 +231,6 @@ static int remove_draft(struct target *target)
     return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
 }
 
-/* Remove what an interrupted pack of another plan left. */
-static int discard_unfinished(struct target *target)
-{
-    int code = remove_draft(target);
-
-    if (code == 0 && target->has_unfinished)
-        code = target_remove_listed(target, &target->unfinished, target->unfinished_owner);
-    return code ? code : remove_name(target, MANIFEST_UNFINISHED);
-}
-
 static int append(struct target *target, char *text)
 {
     int code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
@@ -284,8 +242,10 @@ static int append(struct target *target, char *text)
 static int write_head(struct target *target)
 {
     char suffix[FILE_DRAFT_SUFFIX_BYTES];
-    int code = discard_unfinished(target);
+    int code = remove_draft(target); /* of an interrupted pack of another plan */
 
+    if (code == 0)
+        code = remove_name(target, MANIFEST_UNFINISHED);
     if (code == 0)
         code = file_draft_suffix(suffix);
     if (code)
@@ -478,34 +438,10 @@ static int move_shards(struct target *target)
     return code;
 }
 
-/* From here on the old set is incomplete: half of it may be gone after a crash. */
-static int remove_old(struct target *target)
-{
-    if (!target->has_old)
-        return 0;
-    int code = place_has(&target->place, MANIFEST_SET);
-    if (code > 0) {
-        code = target_prove(target);
-        if (code == 0)
-            code = place_move(&target->place, MANIFEST_SET, TARGET_REPLACED);
-        if (code == 0)
-            code = place_sync(&target->place, "");
-    }
-    if (code == 0)
-        code = target_remove_listed(target, &target->old, target->old_owner);
-    if (code == 0)
-        code = place_sync(&target->place, "");
-    return code ? code : remove_name(target, TARGET_REPLACED);
-}
-
 int target_finish(struct target *target)
 {
-    int code = remove_old(target);
+    int code = move_shards(target);
 
-    if (code == 0)
-        code = place_sync(&target->place, "");
-    if (code == 0)
-        code = move_shards(target);
     if (code == 0)
         code = remove_draft(target);
     if (code == 0)

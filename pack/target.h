@@ -3,14 +3,12 @@
  * target: the folder where a data set is made, locked from the first change to the last.
  *
  * Shards are made in a hidden folder in it, each in a folder of its own; the manifest
- * (dataset/manifest.h) lists the finished ones. When all are finished, the old set is removed, the
- * shards are renamed into place, and renaming the manifest completes the set. Each step can be
- * repeated, so the same pack continues after a crash at any point, and no part of the set ever has
- * the name of a complete one.
+ * (dataset/manifest.h) lists the finished ones. When all are finished, the shards are renamed into
+ * place, and renaming the manifest completes the set. Each step can be repeated, so the same pack
+ * continues after a crash at any point, and no part of the set ever has the name of a complete one.
  *
- * Only files that a manifest proves to be ours are ever removed, by path, size, time and owner, and
- * only with a single link. Private to pack; one thread at a time. Returns 0 or a negative errno
- * with a reason.
+ * Nothing is replaced: a folder with other files is refused. Private to pack; one thread at a time.
+ * Returns 0 or a negative errno with a reason.
  */
 #ifndef IOBENCH_PACK_TARGET_H
 #define IOBENCH_PACK_TARGET_H
@@ -25,9 +23,9 @@ struct target_request {
     const struct plugin_choice *format; /* borrowed */
     uint32_t shards;
     uint64_t plan;
-    bool force, start_over; /* replace a complete set; an unfinished one */
-    const char *command;    /* command that resumes an interrupted pack; may be NULL */
-    bool is_synthetic;      /* the images are generated */
+    bool start_over;     /* discard an unfinished set of another plan */
+    const char *command; /* command that resumes an interrupted pack; may be NULL */
+    bool is_synthetic;   /* the images are generated */
 };
 
 struct target {
@@ -41,20 +39,15 @@ struct target {
     bool *finished;  /* of each shard */
     char *draft;     /* name of the hidden folder */
     struct file_lock lock;
-    struct manifest unfinished, old; /* existing contents: an interrupted pack, a whole set */
-    uint64_t unfinished_owner, old_owner;
-    bool has_unfinished, has_old;
+    struct manifest unfinished; /* of an interrupted pack */
+    uint64_t unfinished_owner;
+    bool has_unfinished;
 };
 
 /* Check whether the set can be made there, and find existing contents; changes nothing. Returns
  * -EEXIST with a reason if not. Release in either case. */
 int target_open(struct target *target, const struct target_request *request);
 void target_release(struct target *target);
-
-/* Visit each file that target_finish() would remove. A non-zero result ends the listing with that
- * code. */
-typedef int (*target_visit)(void *context, const char *path, uint64_t bytes);
-int target_list_removed(struct target *target, target_visit visit, void *context);
 
 /* Returns -ENOSPC with figures if `bytes` do not fit. */
 int target_check_room(const struct target *target, uint64_t bytes);

@@ -40,111 +40,68 @@ for format in $(formats); do
     kept "a-$format/set.partial/thesis"
     ln -s ../home "c-$format.partial"
     expect 0 "$IOBENCH" pack $SOURCE "c-$format" -f "$format"
-    expect 1 "$IOBENCH" pack $SOURCE "b-$format" -f "$format" --force
+    expect 1 "$IOBENCH" pack $SOURCE "b-$format" -f "$format"
     says "b-$format" "not empty" "remove"
     kept home/picture
     [ -L "b-$format/train.rec.partial" ] || die "a link of the user is gone"
 done
 
-# ---- --force removes only files that the set's manifest proves to be its own ----
+# ---- a folder that is not empty is refused, and nothing in it is changed ----
 for format in $(formats); do
-    set=force-$format
+    set=old-$format
     expect 0 "$IOBENCH" pack $SOURCE "$set" -f "$format"
     [ -f "$set/.iobench-set" ] || die "no manifest in $set"
     "$IOBENCH" run --data "$set" --runs 1 --decode none --no-calibrate --epochs 1 >/dev/null 2>&1 ||
         die "cannot read $set" # leaves an index
+    cp -rp "$set" before
+    for option in "" --dry-run; do
+        # shellcheck disable=SC2086 # none or one word
+        expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" $option
+        says "$set: is not empty" "remove it yourself or choose another folder"
+    done
+    rm "$set/.iobench-set" before/.iobench-set # of another tool or an earlier version
     expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format"
-    says "not empty" "--force"
-    mine "$set/notes.txt"
-    expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
-    says "notes.txt"
-    kept "$set/notes.txt"
-    expect 0 "$IOBENCH" verify "$set"
-    rm "$set/notes.txt"
-    # A changed file of pack's, a second name, a link, an empty folder.
-    victim=$(find "$set" -type f -not -name '.iobench*' | sort | head -n 1)
-    cp -p "$victim" copy
-    echo more >>"$victim"
-    expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
-    says "${victim##*/}"
-    cp -p copy "$victim"
-    ln "$victim" second
-    expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
-    says "${victim##*/}"
-    rm second
-    mv "$victim" original
-    ln -s ../original "$victim"
-    expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
-    says "${victim##*/}"
-    rm "$victim"
-    mv original "$victim"
-    mkdir "$set/mine"
-    expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
-    says "$set/mine"
-    rmdir "$set/mine"
-    # First the list of files to remove, without changes; then their removal.
-    find "$set" -type f | sort >before
-    expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k,seed=2 "$set" -f recordio --force --dry-run
-    says "20 samples" "would be removed" "$victim" "nothing was changed"
-    find "$set" -type f | sort | cmp - before || die "--dry-run changed $set"
-    expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k,seed=2 "$set" -f recordio --force
-    [ "$(ls "$set")" = "$(printf 'train.idx\ntrain.rec')" ] || die "left over: $(ls "$set")"
-    expect 0 "$IOBENCH" verify "$set"
-    says "20 records"
+    says "$set: is not empty"
+    diff -r "$set" before || die "$set is changed"
+    rm -r before
 done
+for entry in empty link file .hidden; do
+    mkdir -p "with-$entry" photos
+    case $entry in
+    empty) mkdir with-empty/mine ;;
+    link) ln -s ../photos with-link/00000 ;;
+    *) mine "with-$entry/$entry" ;;
+    esac
+    expect 1 "$IOBENCH" pack $SOURCE "with-$entry" -f files
+    says "with-$entry: is not empty"
+done
+kept with-file/file with-.hidden/.hidden
+[ -z "$(ls photos)" ] || die "written through a link"
+mkdir nothing
+expect 0 "$IOBENCH" pack $SOURCE nothing
+expect 0 "$IOBENCH" verify nothing
 
-# A class folder that is a link: its target stays.
-mine photos/00000000.jpg
-expect 0 "$IOBENCH" pack $SOURCE linked -f files
-rm -r linked/00001
-ln -s ../photos linked/00001
-expect 1 "$IOBENCH" pack $SOURCE linked -f files --force
-says "linked/00001"
-kept photos/00000000.jpg
-[ -e linked/00000 ] || die "something was removed before the check"
-
-# A set without a manifest, from another tool or an earlier version.
-expect 0 "$IOBENCH" pack $SOURCE foreign -f tar
-rm foreign/.iobench-set
-expect 1 "$IOBENCH" pack $SOURCE foreign -f tar --force
-says "no manifest" "remove it yourself"
-# A manifest that is a link, is writable by others, or points outside the folder.
+# A manifest that is a link, is writable by others, or lists what is outside the folder.
 echo x >outside
-expect 0 "$IOBENCH" pack $SOURCE evil -f tar
-cp evil/.iobench-set good
-rm evil/.iobench-set
-ln -s ../good evil/.iobench-set
-expect 1 "$IOBENCH" pack $SOURCE evil -f tar --force
-rm evil/.iobench-set
-cp good evil/.iobench-set
-chmod 666 evil/.iobench-set
-expect 1 "$IOBENCH" pack $SOURCE evil -f tar --force
+mkdir evil
+expect 0 "$IOBENCH" pack $SOURCE whole -f tar
+cp -p whole/.iobench-set good
+ln -s ../good evil/.iobench-unfinished
+expect 1 "$IOBENCH" pack $SOURCE evil -f tar
+rm evil/.iobench-unfinished
+cp good evil/.iobench-unfinished
+chmod 666 evil/.iobench-unfinished
+expect 1 "$IOBENCH" pack $SOURCE evil -f tar
 says "world-writable"
-chmod 644 evil/.iobench-set
+chmod 644 evil/.iobench-unfinished
 {
     echo "shard 0"
     stat -c 'file %s %Y000000000 ../outside' outside
     stat -c 'file %s %Y000000000 /etc/passwd' /etc/passwd
     echo "done 0"
-} >>evil/.iobench-set
-expect 1 "$IOBENCH" pack $SOURCE evil -f tar --force
-{ [ -e outside ] && [ -e evil/train-000000.tar ]; } || die "lost"
-
-# ---- the old set is complete until the new one is ----
-expect 0 "$IOBENCH" pack $SOURCE swap
-"$IOBENCH" pack $MANY swap --force >log 2>&1 &
-pid=$!
-until_there test -f swap/.iobench-unfinished
-expect 0 "$IOBENCH" verify swap
-says "60 records"
-kill -KILL $pid
-wait $pid 2>/dev/null
-expect 0 "$IOBENCH" verify swap
-expect 1 "$IOBENCH" pack $SOURCE swap
-says "--force"
-expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k swap --force
-expect 0 "$IOBENCH" verify swap
-says "20 records"
+} >>evil/.iobench-unfinished
+"$IOBENCH" pack $SOURCE evil -f tar >/dev/null 2>&1
+[ "$(cat outside)" = x ] || die "lost"
 
 # shellcheck disable=SC2317 # until_there runs it
 has_draft() {
@@ -160,11 +117,8 @@ for format in $(formats); do
     until_there grep -q "^by $pid%" "$set/.iobench-unfinished"
     until_there has_draft "$set"
     kill -STOP $pid
-    for force in "" --force; do
-        # shellcheck disable=SC2086 # none or one word
-        expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" $force
-        says "$set" "process $pid"
-        expect 1 "$IOBENCH" pack $MANY "$set" -f "$format" $force
+    for source in $SOURCE $MANY; do
+        expect 1 "$IOBENCH" pack "$source" "$set" -f "$format"
         says "$set" "process $pid"
     done
     [ -f "$set/.iobench-unfinished" ] || die "the second one removed the mark"
@@ -215,8 +169,8 @@ for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
 done
 expect 0 env OMPI_COMM_WORLD_SIZE=1 SLURM_NTASKS=4 "$IOBENCH" pack $SOURCE ranks
 
-# ---- the source must not be within the replaced target ----
-expect 1 "$IOBENCH" pack ranks/train-00000-of-00001 ranks --force
+# ---- the source must not be within the target ----
+expect 1 "$IOBENCH" pack ranks/train-00000-of-00001 ranks
 says "is inside"
 
 # ---- nor the target within a folder of images, which would then have each twice ----

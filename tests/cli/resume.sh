@@ -52,7 +52,8 @@ for signal in KILL INT; do
     stat -c '%n %i' cut/train-* | sed 's,.*/,,' | sort >after
     [ "$(comm -12 before after | wc -l)" -ge "$kept" ] || die "finished shards were written again"
     [ "$(find cut -name '.*')" = cut/.iobench-set ] || die "leftovers: $(ls -a cut)"
-    expect 0 "$IOBENCH" pack $SOURCE whole --shards $SHARDS --force
+    rm -rf whole
+    expect 0 "$IOBENCH" pack $SOURCE whole --shards $SHARDS
     for shard in whole/train-*; do
         cmp "$shard" "cut/${shard#whole/}" || die "not the same as without the interruption"
     done

@@ -82,8 +82,10 @@ for version in 1 2 3 4 5; do
     older $version run --data rec --runs 1 --no-calibrate --json - --sandbox yes
     says "landlock ABI $version"
     for format in $(formats); do
-        [ $version = 1 ] || older $version pack rec out/abi -f "$format" --force --sandbox yes
-        older $version pack rec out/abi -f "$format" --force
+        [ $version = 1 ] || older $version pack rec out/abi -f "$format" --sandbox yes
+        rm -rf out/abi
+        older $version pack rec out/abi -f "$format"
+        rm -rf out/abi
     done
     older $version inspect rec --sandbox yes --json=out/i.json
     older $version train --data rec --network tiny --batch-size 8 --limit-samples 8 --compute-threads 1 \
@@ -143,8 +145,8 @@ grep -q Median out/table || die "the table is not whole"
 "$IOBENCH" inspect rec --sandbox yes --json=/dev/stdout | grep -q '"records": 40' ||
     die "/dev/stdout cannot be written"
 sealed pack rec out/new/place/set -f shards
-sealed pack rec out/new/place/set -f shards --force
-sealed pack rec out/new/place/set --force -f files
+rm -r out/new/place/set
+sealed pack rec out/new/place/set -f files
 same_digest rec out/new/place/set
 sealed run --data "$(find rec -name '*.rec' | head -n 1)" --runs 1 --no-calibrate
 cat >job.ini <<END

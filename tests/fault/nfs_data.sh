@@ -85,10 +85,7 @@ for format in shards tar files; do
 done
 must "pack compressed" ./iobench pack "$url/files" "$url/gzip" --format shards:compression=gzip
 must "pack LMDB" ./iobench pack "$url/tar" "$here/lmdb" --format lmdb
-must "again" ./iobench pack "$url/rec" "$url/files" --format files --force
-touch "$there/tar/notes"
-refuses 'notes' ./iobench pack "$url/rec" "$url/tar" --format tar --force
-rm "$there/tar/notes"
+refuses 'is not empty' ./iobench pack "$url/rec" "$url/files" --format files
 cp -r "$here/lmdb" "$there/lmdb"
 for format in shards tar files lmdb; do
     same "$(digest "$url/$format")" "$wanted" $format

@@ -160,7 +160,7 @@ static void a_letter(void)
         KIND_OWN, NULL, COMMAND, NULL)
 #define TINY "-N lenet --backend reference -B 2 -t 1 -m 8m --limit-samples 2 -d @/x "
 
-#define FORCE "pack " SOURCE " @/x --force -f "
+#define PACK "pack " SOURCE " @/x -f "
 #define RUN_JSON "run -n 1 --no-calibrate -m 8m -d @/x --json @/r.json"
 
 const struct hostile_set hostile_targets[] = {
@@ -169,26 +169,25 @@ const struct hostile_set hostile_targets[] = {
     SET("pack-partial-link", "TARGET.partial is a link to letters of the user", partial_link,
         EITHER, 0, KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x"),
     SET("pack-shard-link", "train.rec.partial is a link", partial_shard_link, EITHER, 0, KIND_OWN,
-        NULL, FORCE "recordio", "x", "x/train.rec.partial"),
-    SET("pack-shard-link-force", "train.rec.partial is a link, with --force",
-        partial_shard_link_made, EITHER, 0, KIND_OWN, NULL, FORCE "recordio", "x",
-        "x/train.rec.partial"),
-    SET("pack-shard-file-force", "train.rec.partial is a file of the user", partial_shard_file,
-        EITHER, 0, KIND_OWN, NULL, FORCE "recordio", "x", "x/train.rec.partial"),
-    SET("pack-force-linked-class", "a class is a link to letters of the user, with --force",
-        linked_class, EITHER, 0, KIND_OWN, NULL, FORCE "files", "x"),
-    SET("pack-force-linked-images", "a class is a link to originals, with --force",
-        linked_image_class, EITHER, 0, KIND_OWN, NULL, FORCE "files", "x"),
-    SET("pack-force-foreign", "a file of the user in the target, with --force", foreign_file,
-        EITHER, 0, KIND_OWN, NULL, FORCE "tar", "x", "x/thesis"),
-    SET("pack-force-not-ours", "a data set of somebody else, with --force", foreign_shards, REFUSED,
-        0, KIND_OWN, NULL, FORCE "shards", NULL),
+        NULL, PACK "recordio", "x", "x/train.rec.partial"),
+    SET("pack-shard-link-beside", "train.rec.partial is a link in a set", partial_shard_link_made,
+        EITHER, 0, KIND_OWN, NULL, PACK "recordio", "x", "x/train.rec.partial"),
+    SET("pack-shard-file", "train.rec.partial is a file of the user", partial_shard_file, EITHER, 0,
+        KIND_OWN, NULL, PACK "recordio", "x", "x/train.rec.partial"),
+    SET("pack-linked-class", "a class is a link to letters of the user", linked_class, EITHER, 0,
+        KIND_OWN, NULL, PACK "files", "x"),
+    SET("pack-linked-images", "a class is a link to originals", linked_image_class, EITHER, 0,
+        KIND_OWN, NULL, PACK "files", "x"),
+    SET("pack-foreign", "a file of the user in the target", foreign_file, EITHER, 0, KIND_OWN, NULL,
+        PACK "tar", "x", "x/thesis"),
+    SET("pack-not-ours", "a data set of somebody else", foreign_shards, REFUSED, 0, KIND_OWN, NULL,
+        PACK "shards", NULL),
     SET("pack-target-link", "the target is a link to letters of the user", linked_target, EITHER, 0,
-        KIND_OWN, NULL, FORCE "files", NULL),
+        KIND_OWN, NULL, PACK "files", NULL),
     SET("pack-manifest-link", "the manifest is a link", linked_manifest, EITHER, 0, KIND_OWN, NULL,
-        FORCE "shards", "x"),
+        PACK "shards", "x"),
     SET("pack-manifest-planted", "the manifest is another's", planted_manifest, REFUSED, 0,
-        KIND_OWN, NULL, FORCE "shards", "x", "x/thesis"),
+        KIND_OWN, NULL, PACK "shards", "x", "x/thesis"),
     SET("pack-manifest-fifo", "the manifest is a FIFO", fifo_manifest, EITHER, 0, KIND_OWN, NULL,
         "pack " SOURCE " @/x", "x"),
     SET("json-partial-file", "RESULT.partial is a file of the user", json_partial_file, FINE, 0,

@@ -22,11 +22,10 @@ format_of() { # NUMBER
     echo "$1"
 }
 
-# one NUMBER OPTION...: a pack, with its status and output in files
+# one NUMBER: a pack, with its status and output in files
 one() {
     number=$1 format=$(format_of "$1")
-    shift
-    "$IOBENCH" pack $SOURCE race/set --format "$format" "$@" >"log.$number" 2>&1 && code=0 || code=$?
+    "$IOBENCH" pack $SOURCE race/set --format "$format" >"log.$number" 2>&1 && code=0 || code=$?
     echo "$code" >"status.$number"
 }
 
@@ -34,17 +33,11 @@ count=$(rounds 3 200)
 won=0 lost=0 round=0
 while [ $round -lt "$count" ]; do
     round=$((round + 1))
-    # Every third round replaces an existing set, sequentially.
-    force=--force
-    if [ $((round % 3)) != 0 ]; then
-        rm -rf race/set
-        force=
-    fi
+    rm -rf race/set
     rm -f status.* log.*
     pids=
     for number in $(seq $PACKS); do
-        # shellcheck disable=SC2086 # an option or none
-        one $((number + round)) $force &
+        one $((number + round)) &
         pids="$pids $!"
     done
     # shellcheck disable=SC2086 # a list
@@ -58,7 +51,7 @@ while [ $round -lt "$count" ]; do
         grep -qE 'in use by |is not empty' "$log" || die "round $round: refused without a cause: $(cat "$log")"
     done
     [ "$winners" -ge 1 ] || die "round $round: nobody succeeded: $(cat log.*)"
-    [ -n "$force" ] || [ "$winners" = 1 ] || die "round $round: $winners packs made one set"
+    [ "$winners" = 1 ] || die "round $round: $winners packs made one set"
     left=$(find race -name '.*' ! -name .iobench-set ! -name .iobench-draft-0)
     [ -z "$left" ] || die "round $round: left behind: $left"
     expect 0 "$IOBENCH" verify race/set
