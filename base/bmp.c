@@ -5,15 +5,8 @@
 
 #include <string.h>
 
-/* Sizes and offsets of BITMAPFILEHEADER and of what follows it. */
-enum {
-    FILE_HEADER = 14,
-    CORE_HEADER = 12,
-    INFO_HEADER = 40,
-    AT_MASKS =
-        FILE_HEADER + INFO_HEADER, /* in the header from BITMAPV2INFOHEADER on, behind it before */
-    MASK_BYTES = 12,
-};
+/* Sizes of BITMAPFILEHEADER and of what follows it. */
+enum { FILE_HEADER = 14, CORE_HEADER = 12, INFO_HEADER = 40 };
 
 enum { RGB = 0, RLE8 = 1, RLE4 = 2, BITFIELDS = 3, ALPHA_BITFIELDS = 6 };
 
@@ -37,58 +30,11 @@ static const char *read_sizes(const uint8_t *at, uint32_t header_bytes, struct b
         height = bytes_le32(at + 22);
         header->bits = bytes_le16(at + 28);
     }
-    header->top_down = height > INT32_MAX;
-    header->height = header->top_down ? 0 - height : height;
+    header->height = height > INT32_MAX ? 0 - height : height; /* the first row comes first */
     return header->width && header->width <= INT32_MAX && header->height &&
                    header->height <= INT32_MAX
                ? NULL
                : "BMP without pixels";
-}
-
-/* One run of ones, as the values are shifted out of it. */
-static bool is_run(uint32_t mask)
-{
-    const uint32_t low = mask & (0 - mask);
-
-    return mask && ((mask + low) & mask) == 0;
-}
-
-static const char *read_masks(const uint8_t *at, size_t bytes, uint32_t compression,
-                              struct bmp *header)
-{
-    static const uint32_t usual[2][3] = {{0x7c00, 0x3e0, 0x1f}, {0xff0000, 0xff00, 0xff}};
-
-    memcpy(header->masks, usual[header->bits == 32], sizeof header->masks);
-    if (compression == RGB)
-        return NULL;
-    if (header->bits != 16 && header->bits != 32)
-        return "the BMP has masks, but not 16 or 32 bits a pixel";
-    if (bytes < AT_MASKS + MASK_BYTES)
-        return "the BMP ends in its header";
-    for (int i = 0; i < 3; i++) {
-        header->masks[i] = bytes_le32(at + AT_MASKS + 4 * i);
-        if (!is_run(header->masks[i]))
-            return "the BMP has a mask that is no run of bits";
-    }
-    return NULL;
-}
-
-static const char *read_palette(const uint8_t *at, size_t bytes, uint32_t header_bytes,
-                                struct bmp *header)
-{
-    const bool is_core = header_bytes == CORE_HEADER;
-    const uint32_t most = 1U << header->bits, said = is_core ? 0 : bytes_le32(at + 46);
-
-    header->palette = FILE_HEADER + (size_t)header_bytes;
-    header->entry = is_core ? 3 : 4;
-    header->colours = said && said < most ? said : most;
-    /* Writers leave out colours that are not used, and do not say so. */
-    const size_t room = header->pixels > header->palette ? header->pixels - header->palette : 0;
-    if (room / header->entry < header->colours)
-        header->colours = (uint32_t)(room / header->entry);
-    return header->colours && header->palette + (size_t)header->colours * header->entry <= bytes
-               ? NULL
-               : "the BMP has no complete palette";
 }
 
 const char *bmp_read(const void *image, size_t bytes, struct bmp *header)
@@ -118,8 +64,7 @@ const char *bmp_read(const void *image, size_t bytes, struct bmp *header)
     header->stride = ((size_t)header->width * bits + 31) / 32 * 4;
     if (header->pixels < FILE_HEADER + (size_t)header_bytes)
         return "the BMP's pixels begin in its header";
-    return bits <= 8 && compression == RGB ? read_palette(at, bytes, header_bytes, header)
-                                           : read_masks(at, bytes, compression, header);
+    return NULL;
 }
 
 size_t bmp_bytes(const struct bmp *header)

@@ -13,13 +13,8 @@
 
 struct bmp {
     uint32_t width, height, bits;
-    bool top_down;     /* the first row comes first; else the last one */
-    size_t pixels;     /* offset of the rows */
-    size_t stride;     /* from row to row: 4-byte aligned */
-    size_t palette;    /* offset; up to 8 bits a pixel */
-    uint32_t colours;  /* in the palette */
-    uint32_t entry;    /* bytes of a colour: blue, green, red and perhaps a fourth */
-    uint32_t masks[3]; /* of red, green and blue in a pixel of 16 or 32 bits */
+    size_t pixels; /* offset of the rows */
+    size_t stride; /* from row to row: 4-byte aligned */
 };
 
 bool bmp_is(const void *image, size_t bytes);

@@ -57,8 +57,6 @@ int image_decode_other(const struct image_request *request);
 /* ---- readers, each of one kind ---- */
 int image_decode_png(const struct image_request *request);    /* decode/png.c */
 int image_decode_webp(const struct image_request *request);   /* webp.c */
-int image_decode_gif(const struct image_request *request);    /* gif.c */
-int image_decode_bmp(const struct image_request *request);    /* bmp.c */
 int image_decode_netpbm(const struct image_request *request); /* raw.c: PPM and PGM */
 int image_decode_raw(const struct image_request *request);    /* raw.c: source->layout */
 

@@ -5,22 +5,17 @@
 
 #include <errno.h>
 
-/* library: the package that a build lacks if there is no reader. */
+/* instead: what to do if there is no reader. */
 static const struct {
     int (*decode)(const struct image_request *);
-    const char *library;
+    const char *instead;
 } readers[IMAGE_KINDS] = {
     [IMAGE_PNG] = {image_decode_png, NULL},   [IMAGE_NETPBM] = {image_decode_netpbm, NULL},
-    [IMAGE_BMP] = {image_decode_bmp, NULL},
+    [IMAGE_BMP] = {NULL, "convert it"},       [IMAGE_GIF] = {NULL, "convert it"},
 #ifdef HAVE_WEBP
     [IMAGE_WEBP] = {image_decode_webp, NULL},
 #else
-    [IMAGE_WEBP] = {NULL, "libwebp-dev"},
-#endif
-#ifdef HAVE_GIF
-    [IMAGE_GIF] = {image_decode_gif, NULL},
-#else
-    [IMAGE_GIF] = {NULL, "libgif-dev"},
+    [IMAGE_WEBP] = {NULL, "install libwebp-dev and configure again"},
 #endif
 };
 
@@ -29,12 +24,11 @@ int image_decode_other(const struct image_request *request)
     const struct decode_source *source = request->source;
     const enum image_kind kind = image_kind_of(source->bytes, source->length);
 
-    if (!readers[kind].decode && !readers[kind].library)
+    if (!readers[kind].decode && !readers[kind].instead)
         return IMAGE_IS_JPEG;
     request->figures->of_kind[kind]++;
-    return readers[kind].decode ? readers[kind].decode(request)
-                                : fail(ENOTSUP,
-                                       "the image is a %s, which this build does not decode: "
-                                       "install %s and configure again",
-                                       image_kind_name(kind), readers[kind].library);
+    return readers[kind].decode
+               ? readers[kind].decode(request)
+               : fail(ENOTSUP, "the image is a %s, which this build does not decode: %s",
+                      image_kind_name(kind), readers[kind].instead);
 }

@@ -583,7 +583,7 @@ static const struct view_shown *jpeg_shown(const void *opaque)
 const struct decoder_ops decoder_jpeg = {
     .plugin = {.name = "jpeg",
                .summary = "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, "
-                          "GIF, BMP, PPM, raw)",
+                          "PPM, raw)",
                .options = jpeg_options,
                .settings_size = sizeof(struct jpeg_settings),
                .state_size = sizeof(struct jpeg_state)},

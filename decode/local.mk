@@ -6,13 +6,10 @@ libiobench_a_SOURCES += \
 	decode/none.c decode/checksum.c \
 	decode/conventions.c decode/conventions.h decode/look.c decode/look.h decode/orientation.c decode/orientation.h \
 	decode/entry_points.c decode/entry_points.h \
-	decode/image.c decode/image.h decode/image_registry.c decode/bmp.c decode/jpeg.c decode/png.c \
+	decode/image.c decode/image.h decode/image_registry.c decode/jpeg.c decode/png.c \
 	decode/raw.c
 if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c
-endif
-if HAVE_GIF
-libiobench_a_SOURCES += decode/gif.c
 endif
 libiobench_a_SOURCES += \
 	decode/baseline/baseline.c decode/baseline/baseline.h decode/baseline/bits.h \

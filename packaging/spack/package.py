@@ -27,7 +27,6 @@ class Iobench(AutotoolsPackage, CudaPackage):
     depends_on("zlib-api")
     depends_on("zstd")
     depends_on("libwebp")
-    depends_on("giflib@5:")
     depends_on("jansson")
     depends_on("jpeg")
     depends_on("libpng")

@@ -38,14 +38,9 @@ UNIT_TESTS += tests/unit/test_baseline_kernels
 tests_unit_test_baseline_kernels_SOURCES = tests/unit/test_baseline_kernels.c
 tests_unit_test_baseline_kernels_LDADD = libiobench.a
 
-UNIT_TESTS += tests/unit/test_bmp
-tests_unit_test_bmp_SOURCES = tests/unit/test_bmp.c $(PICTURE_TESTS)
-tests_unit_test_bmp_LDADD = $(UNIT_LIBS)
-if HAVE_GIF
-UNIT_TESTS += tests/unit/test_gif
-tests_unit_test_gif_SOURCES = tests/unit/test_gif.c $(PICTURE_TESTS)
-tests_unit_test_gif_LDADD = $(UNIT_LIBS)
-endif
+UNIT_TESTS += tests/unit/test_undecoded
+tests_unit_test_undecoded_SOURCES = tests/unit/test_undecoded.c $(PICTURE_TESTS)
+tests_unit_test_undecoded_LDADD = $(UNIT_LIBS)
 PICTURE_TESTS = tests/unit/pictures.h tests/unit/decoding.h tests/unit/unit.h
 if HAVE_WEBP
 UNIT_TESTS += tests/unit/test_webp

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds for the images of each kind: the pixels that they were made of, damage that is told,
+ * What holds for the images of each kind: a header, an end that is checked,
  * and an end for any bytes. */
 #ifndef IOBENCH_TESTS_PICTURES_H
 #define IOBENCH_TESTS_PICTURES_H
@@ -15,57 +15,6 @@
 #include <string.h>
 
 enum { WIDTH = 61, HEIGHT = 47, PIXELS_BYTES = WIDTH * HEIGHT * 3, PICTURE_MOST = 1 << 16 };
-
-/* The same box of an image and of its pixels, WIDTH x HEIGHT RGB. most: the mean difference
- * allowed. */
-static void boxes_have_the_pixels(const struct decode_source *picture, const uint8_t *pixels,
-                                  enum image_kind kind, double most)
-{
-    const struct decode_source raw = {.bytes = pixels,
-                                      .length = PIXELS_BYTES,
-                                      .layout = DECODE_RAW_HWC_RGB,
-                                      .width = WIDTH,
-                                      .height = HEIGHT,
-                                      .channels = 3};
-    struct bench a, b;
-
-    start(&a, "jpeg:size=24");
-    start(&b, "jpeg:size=24");
-    for (uint64_t seed = 0; seed < 100; seed++) {
-        const size_t count = a.decoder.traits.row_bytes;
-        double sum = 0;
-        assert_int_equal(decode(&a, &raw, seed), 0);
-        assert_int_equal(decode(&b, picture, seed), 0);
-        for (size_t i = 0; i < count; i++)
-            sum += abs(a.row[i] - b.row[i]);
-        assert_true(sum <= most * (double)count);
-    }
-    assert_int_equal(b.decoder.figures.of_kind[kind], 100);
-    assert_int_equal(b.decoder.figures.failed, 0);
-    stop(&a);
-    stop(&b);
-}
-
-/* from: the bytes without which it is not known what it is. */
-static void cuts_are_told(const struct decode_source *whole, size_t from)
-{
-    struct decode_source cut = *whole;
-    struct bench refuses, accepts;
-
-    start(&refuses, "jpeg:size=24");
-    start(&accepts, "jpeg:size=24,damaged=decode");
-    for (cut.length = from; cut.length < whole->length; cut.length += 1 + whole->length / 50) {
-        const uint64_t before = refuses.decoder.figures.truncated;
-        assert_int_equal(decode(&refuses, &cut, 1), -EBADMSG);
-        assert_int_equal(refuses.decoder.figures.truncated, before + 1);
-        const int code = decode(&accepts, &cut, 1);
-        assert_true(code == DECODE_DAMAGED || code == -EBADMSG);
-    }
-    cut.length = whole->length - 1;
-    assert_int_equal(decode(&accepts, &cut, 1), DECODE_DAMAGED);
-    stop(&refuses);
-    stop(&accepts);
-}
 
 /* Any bytes end in pixels or in a reason, decoded or checked. from: the first byte to change. */
 static void mutations_end_well(const struct decode_source *whole, size_t from)
