@@ -7,7 +7,6 @@
 #include "decode/image.h"
 
 #include <errno.h>
-#include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,102 +138,7 @@ static int check_jpeg(const void *bytes, size_t count, const struct image_limits
     return code ? fail(code, "the JPEG does not decode: %s", errors.complaint) : 0;
 }
 
-/* ---- libpng, whose errors must not end the program either ---- */
-
-struct png_input {
-    const uint8_t *at;
-    size_t left;
-    bool no_memory;
-    jmp_buf escape;
-    char complaint[160];
-};
-
-static void png_failed(png_structp png, png_const_charp message)
-{
-    struct png_input *input = png_get_error_ptr(png);
-
-    snprintf(input->complaint, sizeof input->complaint, "%s", message);
-    longjmp(input->escape, 1);
-}
-
-static void png_said(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
-
-static png_voidp png_memory(png_structp png, png_alloc_size_t bytes)
-{
-    struct png_input *input = png_get_mem_ptr(png);
-    void *memory = malloc(bytes);
-
-    input->no_memory = input->no_memory || !memory;
-    return memory;
-}
-
-static void png_free_memory(png_structp png, png_voidp memory)
-{
-    (void)png;
-    free(memory);
-}
-
-static void png_bytes(png_structp png, png_bytep to, size_t count)
-{
-    struct png_input *input = png_get_io_ptr(png);
-
-    if (count > input->left)
-        png_error(png, "the file ends early");
-    memcpy(to, input->at, count);
-    input->at += count;
-    input->left -= count;
-}
-
-/* row: as for a JPEG. */
-static int decode_png(struct png_input *input, png_structp png, png_infop header,
-                      const struct image_limits *limits, void *volatile *row)
-{
-    if (setjmp(input->escape))
-        return input->no_memory ? -ENOMEM : -EBADMSG;
-    png_set_read_fn(png, input, png_bytes);
-    /* Skip chunks other than pixels: they may inflate to a thousand times their size. */
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_read_info(png, header);
-    const uint32_t width = png_get_image_width(png, header);
-    const uint32_t height = png_get_image_height(png, header);
-    if (!image_limits_size(limits, width, height)) {
-        snprintf(input->complaint, sizeof input->complaint, too_many_pixels, width, height,
-                 (unsigned long long)limits->pixels);
-        return -EBADMSG;
-    }
-    const int passes = png_set_interlace_handling(png);
-    png_read_update_info(png, header);
-    *row = malloc(png_get_rowbytes(png, header) + 1);
-    if (!*row)
-        return -ENOMEM;
-    for (int pass = 0; pass < passes; pass++)
-        for (uint32_t y = 0; y < height; y++)
-            png_read_row(png, *row, NULL);
-    png_read_end(png, NULL);
-    return 0;
-}
-
-static int check_png(const void *bytes, size_t count, const struct image_limits *limits)
-{
-    struct png_input input = {.at = bytes, .left = count};
-    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &input, png_failed, png_said,
-                                               &input, png_memory, png_free_memory);
-    png_infop header = png ? png_create_info_struct(png) : NULL;
-    void *volatile row = NULL;
-    int code = header ? decode_png(&input, png, header, limits, &row) : -ENOMEM;
-
-    png_destroy_read_struct(&png, &header, NULL);
-    free(row);
-    if (code == -ENOMEM)
-        return fail(ENOMEM, "out of memory for a PNG");
-    return code ? fail(code, "the PNG does not decode: %s", input.complaint) : 0;
-}
-
-/* ---- what only the decoders on the clock read ---- */
+/* ---- others, by the decoders on the clock ---- */
 
 /* All rows are decoded, for a picture of a few pixels. A kind that this build does not decode
  * passes. */
@@ -278,9 +182,8 @@ int image_check_decode(const void *bytes, size_t count, const struct image_limit
     if (!image_limits_size(limits, header.width, header.height))
         return fail(EBADMSG, too_many_pixels, header.width, header.height,
                     (unsigned long long)limits->pixels);
-    return header.kind == IMAGE_JPEG  ? check_jpeg(bytes, count, limits)
-           : header.kind == IMAGE_PNG ? check_png(bytes, count, limits)
-                                      : check_other(bytes, count, limits);
+    return header.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
+                                     : check_other(bytes, count, limits);
 }
 
 /* ---- encoding ---- */

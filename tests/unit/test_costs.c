@@ -188,12 +188,26 @@ static void texts_of_a_png_cost_nothing(void **unused)
     drop(&image);
 }
 
+/* Of the last chunk with pixels. */
+static void a_wrong_checksum_is_seen(void **unused)
+{
+    static const struct image_limits limits = {.pixels = 1000, .scans = 1};
+    struct decode_source image = many_texts();
+
+    (void)unused;
+    ((uint8_t *)(uintptr_t)image.bytes)[image.length - 13] ^= 1;
+    assert_int_equal(image_check_decode(image.bytes, image.length, &limits), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "the PNG cannot be decoded"));
+    drop(&image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scans_are_limited),
         cmocka_unit_test(scans_in_order_are_limited),
         cmocka_unit_test(texts_of_a_png_cost_nothing),
+        cmocka_unit_test(a_wrong_checksum_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
