@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,18 +20,6 @@ extern char **environ;
 enum { STATUS_UNKNOWN = -1, DRAIN_READS = 64 };
 
 static const uint64_t nap_ns = 10000000, turn_ns = 100000000, grace_ns = UINT64_C(2000000000);
-
-static struct flag interrupted;
-
-void child_interrupt(void)
-{
-    flag_set(&interrupted);
-}
-
-bool child_is_interrupted(void)
-{
-    return flag_get(&interrupted);
-}
 
 /* ---- start and end of any child ---- */
 
@@ -242,7 +231,7 @@ static int check_turn(const struct child_task *task, const struct streams *strea
 {
     if (streams->used == CHILD_TEXT_BYTES)
         return fail(EFBIG, "%s: output exceeds %d bytes", task->argv[0], CHILD_TEXT_BYTES);
-    if (flag_get(&interrupted) || (turn && task->stop && task->stop(task->context)))
+    if (flag_get(&stop_asked) || (turn && task->stop && task->stop(task->context)))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
     if (task->timeout_ns && elapsed_ns > task->timeout_ns)
         return fail(ETIMEDOUT, "%s: not done after %.0f s", task->argv[0],
@@ -291,7 +280,7 @@ int child_run(const struct child_task *task, struct child_result *result)
     struct streams streams;
 
     *result = (struct child_result){0};
-    if (flag_get(&interrupted))
+    if (flag_get(&stop_asked))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
     int code = open_streams(&streams, task->text);
     if (code)

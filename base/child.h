@@ -38,15 +38,11 @@ struct child_result {
 };
 
 /* Run a program in its own process group. Returns 0 if it ran to its end, whatever its status.
- * Otherwise negative with a reason: -ETIMEDOUT, -EINTR (stopped), -EFBIG (output larger than the
- * text); in these cases its group gets SIGTERM, then SIGKILL. -ECHILD if another part of this
- * process reaped it, or why it did not start. Never waits for what the program leaves behind, even
- * if that keeps its output open. */
+ * Otherwise negative with a reason: -ETIMEDOUT, -EINTR (stopped, or base/stop.h), -EFBIG (output
+ * larger than the text); in these cases its group gets SIGTERM, then SIGKILL. -ECHILD if another
+ * part of this process reaped it, or why it did not start. Never waits for what the program leaves
+ * behind, even if that keeps its output open. */
 int child_run(const struct child_task *task, struct child_result *result);
-
-/* Stop the current child_run() and start nothing more. From signal handlers. */
-void child_interrupt(void);
-bool child_is_interrupted(void);
 
 /* ---- a command of the user: in the foreground, as if this program were not there ---- */
 

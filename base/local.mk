@@ -2,6 +2,7 @@
 libiobench_a_SOURCES += \
 	base/atomic.h \
 	base/stall.h \
+	base/stop.c base/stop.h \
 	base/bytes.c base/bytes.h \
 	base/child.c base/child.h \
 	base/clock.c base/clock.h \

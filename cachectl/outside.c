@@ -6,6 +6,7 @@
 #include "cachectl/outside.h"
 
 #include "base/fail.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -139,7 +140,7 @@ static int ask(const struct outside_request *request, const struct child_task *t
         return fail(errno, "the helper process outside the sandbox is gone: %s",
                     fail_errno_text(errno));
     while (poll(&other, 1, TURN_MS) <= 0) {
-        const bool stops = child_is_interrupted() || (task && task->stop(task->context));
+        const bool stops = flag_get(&stop_asked) || (task && task->stop(task->context));
         if (stops && !stopped)
             stopped = send(outside.socket, &stop, sizeof stop, MSG_NOSIGNAL) == sizeof stop;
     }

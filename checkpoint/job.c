@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "checkpoint/shared.h"
 #include "dataset/store.h"
 #include "pipeline/result/gather.h"
@@ -14,13 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct flag interrupted;
-
-void checkpoint_interrupt(void)
-{
-    flag_set(&interrupted);
-}
 
 /* The moment at which a job needs most space: that many of its own checkpoints are there, the last
  * of them not yet whole, and older ones have been removed. */
@@ -174,7 +168,7 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                                        .result = result,
                                        .ranks = ranks,
                                        .store = {.folder.fd = -1, .lock.fd = -1},
-                                       .interrupted = &interrupted,
+                                       .interrupted = &stop_asked,
                                        .start_ns = clock_now_ns()};
     char reason[FAIL_REASON_BYTES];
 

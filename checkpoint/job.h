@@ -93,7 +93,4 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                    const struct checkpoint_observer *observer, struct checkpoint_result *result);
 void checkpoint_destroy(struct checkpoint_result *result);
 
-/* Request the end of the job. Safe in signal handlers. */
-void checkpoint_interrupt(void);
-
 #endif

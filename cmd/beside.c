@@ -143,7 +143,7 @@ static int begin(struct beside *beside, struct job *jobs, member_work *work)
                              i < BESIDE_JOBS ? "alone" : "beside the other", work);
     if (code == 0)
         code = sandbox_enter(beside->members.invocation, jobs, BESIDE_JOBS);
-    command_on_interrupt(NULL);
+    command_on_interrupt();
     return code;
 }
 

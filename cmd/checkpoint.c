@@ -103,12 +103,6 @@ static const struct option_spec checkpoint_options[] = {
 };
 /* clang-format on */
 
-static void on_signal(int number)
-{
-    (void)number;
-    checkpoint_interrupt();
-}
-
 static void show(void *context, const struct checkpoint_progress *now)
 {
     struct line *line = context;
@@ -279,7 +273,7 @@ static int checkpoint_command(const struct invocation *invocation)
     if (fill_job(invocation->settings, invocation->operands[0], &job))
         return command_misused(invocation);
     int code = command_join(&ranks);
-    command_on_interrupt(on_signal); /* after MPI has installed its handlers */
+    command_on_interrupt(); /* after MPI has installed its handlers */
     if (code == 0)
         code = measure(invocation, &job, &ranks);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))

@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/pauses.h"
+#include "base/stop.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -75,26 +76,14 @@ int command_misused(const struct invocation *invocation)
     return COMMAND_USAGE;
 }
 
-static void (*interrupt_handler)(int number);
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    interrupted = 1;
-    child_interrupt();
-    if (interrupt_handler)
-        interrupt_handler(number);
-}
-
-void command_on_interrupt(void (*handler)(int number))
+void command_on_interrupt(void)
 {
     static char stack[256 * 1024]; /* of the main thread, which takes the process's signals */
     const stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction action = {.sa_handler = on_interrupt,
+    struct sigaction action = {.sa_handler = stop_ask,
                                .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
     struct sigaction former;
 
-    interrupt_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaltstack(&apart, NULL);
     if (sigaction(SIGHUP, NULL, &former) == 0 && former.sa_handler != SIG_IGN) /* no nohup */
@@ -151,8 +140,9 @@ void command_keep_ranks(void)
 bool command_may_go_on(void)
 {
     if (!kept.ranks.state)
-        return !interrupted;
-    return ranks_meet(&kept.ranks, interrupted || kept.ranks.is_broken ? -EINTR : 0, NULL) == 0;
+        return !flag_get(&stop_asked);
+    return ranks_meet(&kept.ranks, flag_get(&stop_asked) || kept.ranks.is_broken ? -EINTR : 0,
+                      NULL) == 0;
 }
 
 void command_part_ranks(bool failed)

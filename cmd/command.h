@@ -80,11 +80,10 @@ int command_misused(const struct invocation *invocation);
 /* The full command line, as typed. */
 void command_text(const struct invocation *invocation, char *text, size_t bytes);
 
-/* On SIGINT, SIGTERM and, unless ignored, SIGHUP: stop the children of child_run() and call handler
- * (may be NULL); a second signal ends the program. Uses its own signal stack: oneDNN's matrix
- * kernels point the stack register into a buffer with one page below it, and a signal frame with
- * vector registers is larger. */
-void command_on_interrupt(void (*handler)(int number));
+/* On SIGINT, SIGTERM and, unless ignored, SIGHUP: stop_ask(); a second signal ends the program.
+ * Uses its own signal stack: oneDNN's matrix kernels point the stack register into a buffer with
+ * one page below it, and a signal frame with vector registers is larger. */
+void command_on_interrupt(void);
 
 /* ranks_join(); rank 0 reports on stderr which ranks it is waiting for. */
 int command_join(struct ranks *ranks);

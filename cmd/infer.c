@@ -412,12 +412,6 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
     return code ? code : parse_batch_sizes(settings->batch_sizes, infer);
 }
 
-static void on_signal(int number)
-{
-    (void)number;
-    session_interrupt();
-}
-
 static int infer_command(const struct invocation *invocation)
 {
     struct infer_settings *settings = invocation->settings;
@@ -430,7 +424,7 @@ static int infer_command(const struct invocation *invocation)
     }
     char command[sizeof result.result.environment.command];
     command_text(invocation, command, sizeof command);
-    command_on_interrupt(on_signal);
+    command_on_interrupt();
     struct infer_show show = {.settings = settings,
                               .line = line_start(),
                               .table =

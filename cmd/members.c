@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "report/load.h"
 #include "report/report.h"
 
@@ -37,8 +38,8 @@ static int await(int socket, struct letter *letter)
     struct pollfd ready = {.fd = socket, .events = POLLIN};
 
     for (;;) {
-        if (child_is_interrupted())
-            return fail(EINTR, "interrupted");
+        if (flag_get(&stop_asked))
+            return stop_check();
         if (poll(&ready, 1, POLL_MS) <= 0)
             continue;
         const ssize_t count = recv(socket, letter, sizeof *letter, 0);

@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "base/stream.h"
 #include "base/terminal.h"
 #include "cmd/commands.h"
@@ -81,14 +82,7 @@ struct watch {
 
 /* ---- signals ---- */
 
-static struct flag interrupted;
 static volatile sig_atomic_t pending[NSIG]; /* to forward to the command */
-
-static void on_signal(int number)
-{
-    (void)number;
-    flag_set(&interrupted);
-}
 
 /* Signals from the kernel (Ctrl-C in a terminal) already reach the command. */
 static void on_signal_for_command(int number, siginfo_t *info, void *context)
@@ -276,7 +270,7 @@ static bool can_go_on(const struct watch *watch)
 {
     const struct monitor_settings *settings = watch->settings;
 
-    return watch->code == 0 && !flag_get(&interrupted) &&
+    return watch->code == 0 && !flag_get(&stop_asked) &&
            !ferror(watch->json ? watch->json : stdout) &&
            !(settings->count && watch->lines == settings->count);
 }
@@ -289,7 +283,7 @@ static void watch_until_end(struct watch *watch, struct child *child)
 
     while (!ended && (child || can_go_on(watch))) {
         deadline_ns += watch->settings->interval_ns;
-        while (!ended && clock_now_ns() < deadline_ns && (child || !flag_get(&interrupted))) {
+        while (!ended && clock_now_ns() < deadline_ns && (child || !flag_get(&stop_asked))) {
             clock_sleep_ns(nap_ns);
             if (child)
                 pass_signals_on(child);
@@ -415,8 +409,8 @@ static int run_monitor(const struct invocation *invocation)
     if (wraps) {
         take_signals_for_command();
     } else {
-        signal(SIGINT, on_signal);
-        signal(SIGTERM, on_signal);
+        signal(SIGINT, stop_ask);
+        signal(SIGTERM, stop_ask);
     }
     int code = check_paths(&site.probes);
     if (code)

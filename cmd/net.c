@@ -99,12 +99,6 @@ static const struct option_spec net_options[] = {
 };
 /* clang-format on */
 
-static void on_signal(int number)
-{
-    (void)number;
-    survey_interrupt();
-}
-
 struct shown {
     struct line line;
     const struct ranks *ranks;
@@ -271,7 +265,7 @@ static int net_command(const struct invocation *invocation)
         return status;
     }
     code = command_join(&ranks);
-    command_on_interrupt(on_signal); /* after MPI has installed its handlers */
+    command_on_interrupt(); /* after MPI has installed its handlers */
     ranks.silence_ns = settings->silence_ns;
     if (code == 0)
         code = measure(invocation, &transport, &ranks, settings->beside ? &beside : NULL);

@@ -6,6 +6,7 @@
 #include "base/gradients.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/run_member.h"
@@ -175,14 +176,14 @@ static bool has_passed(void *context)
 {
     const struct stage_work *work = context;
 
-    return clock_now_ns() >= work->end_ns || survey_is_interrupted();
+    return clock_now_ns() >= work->end_ns || flag_get(&stop_asked);
 }
 
 static bool have_read(void *context)
 {
     struct stage_work *work = context;
 
-    return members_have_ended(&work->beside->members, work->bits) || survey_is_interrupted();
+    return members_have_ended(&work->beside->members, work->bits) || flag_get(&stop_asked);
 }
 
 /* Collective. */
@@ -215,8 +216,8 @@ static int carry_out(struct stage_work *work, enum net_stage stage, struct net_r
         code = exchange(work, stage, round);
     if (code == 0 && reads)
         code = ranks_do(work->ranks, "read", await, work);
-    if (code == 0 && survey_is_interrupted())
-        code = fail(EINTR, "interrupted");
+    if (code == 0)
+        code = stop_check();
     code = ranks_meet(work->ranks, code, NULL);
     meter_add(recorder_meter(recorder), METER_GRADIENT_BYTES,
               (uint64_t)gradients_sent_bytes((double)work->beside->rhythm.bytes *

@@ -20,13 +20,6 @@
 #include <string.h>
 
 /* The first signal stops cleanly, the second at once. */
-static void on_signal(int signal)
-{
-    (void)signal;
-    pack_interrupt();
-    verify_interrupt(); /* of --entry-points */
-}
-
 static void show(void *context, const struct pack_progress *now)
 {
     struct line *line = context;
@@ -162,7 +155,7 @@ static int pack_command(const struct invocation *invocation)
         return ranks_speaks() ? command_failed(invocation) : command_fails_last();
     command_text(invocation, command, sizeof command);
     job->command = strlen(command) < sizeof command - 1 ? command : NULL;
-    command_on_interrupt(on_signal);
+    command_on_interrupt();
     int code = pack_run(job, &observer, &figures);
     line_clear(&line);
     if (code)

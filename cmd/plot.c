@@ -224,7 +224,7 @@ static int run_plot(const struct invocation *invocation)
                                                      settings->script ? "gnuplot" : "svg");
     int status;
 
-    command_on_interrupt(NULL);
+    command_on_interrupt();
     if (!page || !path) {
         fail(ENOMEM, "out of memory");
         status = command_failed(invocation);

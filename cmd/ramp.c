@@ -238,12 +238,6 @@ static int prepare(const struct invocation *invocation, struct ramp_settings *se
     return code;
 }
 
-static void on_signal(int number)
-{
-    (void)number;
-    session_interrupt();
-}
-
 /* Returns enum command_exit. */
 static int carry_out(const struct invocation *invocation, struct ramp *ramp)
 {
@@ -280,7 +274,7 @@ static int ramp_run(const struct invocation *invocation)
         int code = command_join(&ranks);
         if (code == 0)
             code = ranks_meet(&ranks, job_share(&settings->job, &ranks.place), NULL);
-        command_on_interrupt(on_signal); /* after MPI has installed its handlers */
+        command_on_interrupt(); /* after MPI has installed its handlers */
         status = code ? command_failed(invocation) : carry_out(invocation, &ramp);
         ranks_leave(&ranks, status != COMMAND_OK);
     }

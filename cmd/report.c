@@ -488,7 +488,7 @@ static int run_report(const struct invocation *invocation)
                                   : file_format_path("%s.html", invocation->operands[0]);
     int status;
 
-    command_on_interrupt(NULL);
+    command_on_interrupt();
     if (!path) {
         fail(ENOMEM, "out of memory");
         status = command_failed(invocation);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/beside.h"
@@ -247,15 +248,6 @@ static int check_jobs(struct jobs *jobs)
 
 /* ---- carrying them out ---- */
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-    stopped = number;
-    pack_interrupt(); /* it may be generating the data */
-    session_interrupt();
-}
-
 static bool takes_stdout(const struct job *job)
 {
     return job_stdout_count(job) > 0;
@@ -366,7 +358,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
 {
     const bool synthetic = !job->read.data;
     struct progress progress = progress_start();
-    struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks, .stopped = &stopped};
+    struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks};
     const struct run_observer observer = {
         .progress = speaks(jobs) ? progress_show : NULL,
         .context = &progress,
@@ -537,7 +529,7 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
     bool has_table = jobs->count > 1 && speaks(jobs) && !jobs->jobs[0].dry_run;
 
     for (size_t i = 0; rates && i < jobs->count; i++) {
-        if (i && ranks_meet(&jobs->ranks, stopped ? -EINTR : 0, NULL))
+        if (i && ranks_meet(&jobs->ranks, stop_check(), NULL))
             break;
         if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
@@ -545,7 +537,7 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
         status = job_status ? job_status : status;
         has_table = has_table && !takes_stdout(&jobs->jobs[i]);
     }
-    if (rates && has_table && !stopped)
+    if (rates && has_table && !flag_get(&stop_asked))
         print_rates(jobs, rates);
     free(rates);
     return status;
@@ -576,7 +568,7 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
     } else if (check_jobs(jobs)) {
         status = command_misused(invocation);
     } else {
-        command_on_interrupt(on_signal); /* after MPI's own */
+        command_on_interrupt(); /* after MPI's own */
         status = carry_out_all(invocation, jobs);
     }
     command_leave(&jobs->ranks, status != COMMAND_OK);

@@ -478,12 +478,6 @@ static int save(const struct storage_survey *survey)
     return outputs_write(path, &stream);
 }
 
-static void on_signal(int number)
-{
-    (void)number;
-    service_interrupt();
-}
-
 int size_measure(const struct invocation *invocation)
 {
     struct storage_survey *survey = memory_zeroed(sizeof *survey);
@@ -495,7 +489,7 @@ int size_measure(const struct invocation *invocation)
     survey->settings = invocation->settings;
     survey->command = command;
     int code = command_join(&survey->ranks);
-    command_on_interrupt(on_signal); /* after MPI has installed its handlers */
+    command_on_interrupt(); /* after MPI has installed its handlers */
     const bool speaks = survey->ranks.place.rank == 0;
     if (code == 0 && speaks)
         code = outputs_check_path(survey->settings->save, report_profile_mark);

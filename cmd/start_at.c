@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,8 +67,8 @@ static int wait_until(const struct start_at *start, double unix_s)
         return fail(ETIME, "--start-at %s: the run was ready %.3f s too late: choose a later time",
                     start->text, -left);
     for (; left > 0; left = left_s(unix_s)) {
-        if (*start->stopped)
-            return fail(EINTR, "interrupted");
+        if (flag_get(&stop_asked))
+            return stop_check();
         if (ranks_called_off(start->ranks)) /* it is also the heartbeat */
             return fail(ECANCELED, "another rank failed");
         clock_sleep_ns((uint64_t)((left < nap_s ? left : nap_s) * 1e9));

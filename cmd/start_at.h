@@ -8,12 +8,9 @@
 
 #include "pipeline/jobs/run.h"
 
-#include <signal.h>
-
 struct start_at {
     const char *text; /* as given */
     struct ranks *ranks;
-    const volatile sig_atomic_t *stopped; /* a signal asks to end */
 };
 
 /* Check --start-at of a job. Returns 0 or -EINVAL with a reason. */

@@ -201,7 +201,7 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         char *needs = study_value(study, "study", "needs");
         const char *lack = study_lacks(needs, options);
         free(needs);
-        command_on_interrupt(NULL);
+        command_on_interrupt();
         code = lack ? fail(ENODEV, "%s: %s", study->name, lack) : study_carry_out(&plan);
         if (code == 0)
             code = show(settings, &plan);

@@ -426,7 +426,7 @@ static int finish(const struct sweep *sweep, int outcome)
 
 static int carry_out(struct sweep *sweep)
 {
-    command_on_interrupt(NULL);
+    command_on_interrupt();
     int code = sweep_folder_open(sweep);
     const bool is_open = code == 0;
 

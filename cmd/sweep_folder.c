@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "cmd/json_file.h"
 #include "report/load.h"
 
@@ -273,10 +274,8 @@ static int lock(struct sweep *sweep)
             fprintf(stderr, "iobench sweep: a measurement is still running there: %s\n",
                     escape_shown(fail_reason()));
         is_told = true;
-        if (child_is_interrupted()) {
-            code = fail(EINTR, "interrupted");
+        if ((code = stop_check()))
             break;
-        }
         clock_sleep_ns(POLL_NS);
     }
     free(path);

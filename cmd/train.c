@@ -228,12 +228,6 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
     return code ? code : arguments_check_data("eval-data", settings->evaluation_data);
 }
 
-static void on_signal(int number)
-{
-    (void)number;
-    session_interrupt();
-}
-
 /* Returns 0, 1 if the result is not good, or -errno. */
 static int learn(const struct invocation *invocation, struct train_job *job)
 {
@@ -264,7 +258,7 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
     int code = command_join(&ranks), status = COMMAND_OK;
     bool is_usage = false;
 
-    command_on_interrupt(on_signal); /* after MPI's own */
+    command_on_interrupt(); /* after MPI's own */
     job->ranks = &ranks;
     if (code == 0) { /* check before spending hours */
         code = ranks_meet(

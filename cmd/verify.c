@@ -27,12 +27,6 @@ struct watcher {
 };
 
 /* The first signal stops cleanly, the second at once. */
-static void on_signal(int signal)
-{
-    (void)signal;
-    verify_interrupt();
-}
-
 static void show(void *context, const struct verify_progress *now)
 {
     struct watcher *watcher = context;
@@ -114,7 +108,7 @@ static int verify_command(const struct invocation *invocation)
     struct verify_figures figures;
 
     job->path = invocation->operands[0];
-    command_on_interrupt(on_signal);
+    command_on_interrupt();
     int code = verify_run(job, &observer, &figures);
     line_clear(&watcher.line);
     if (code == 0 && job->json)

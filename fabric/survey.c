@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,18 +12,6 @@
 #include <string.h>
 
 static const uint64_t latency_bytes = 8;
-
-static struct flag interrupted;
-
-void survey_interrupt(void)
-{
-    flag_set(&interrupted);
-}
-
-bool survey_is_interrupted(void)
-{
-    return flag_get(&interrupted);
-}
 
 struct survey_work {
     const struct survey_settings *settings;
@@ -36,8 +25,8 @@ struct survey_work {
 /* Collective: end a step. */
 static int end_step(struct survey_work *work, int code)
 {
-    if (code == 0 && flag_get(&interrupted))
-        code = fail(EINTR, "interrupted");
+    if (code == 0)
+        code = stop_check();
     code = ranks_meet(work->ranks, code, NULL);
     work->done++;
     work->turn++;

@@ -62,9 +62,6 @@ struct fabric_survey {
 int survey_run(const struct survey_settings *settings, struct transport *transport,
                struct ranks *ranks, struct fabric_survey *survey);
 void survey_destroy(struct fabric_survey *survey);
-/* End after this step. Any thread, also from a signal handler. */
-void survey_interrupt(void);
-bool survey_is_interrupted(void);
 
 /* The partner of a rank in a round of [0, survey_rounds()): each pair of ranks meets once. Returns
  * `rank` itself if it has none. */

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "base/workers.h"
 #include "dataset/manifest.h"
@@ -61,13 +62,6 @@ const struct option_spec pack_options[] = {
      .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
     {0},
 };
-
-static struct flag interrupted;
-
-void pack_interrupt(void)
-{
-    flag_set(&interrupted);
-}
 
 struct pack {
     const struct pack_job *job;
@@ -372,7 +366,7 @@ static int watch(void *context)
 {
     struct pack *pack = context;
 
-    if (flag_get(&interrupted))
+    if (flag_get(&stop_asked))
         stop_writers(pack);
     report_write(pack, PACK_WRITE);
     return 0;

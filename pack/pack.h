@@ -71,12 +71,9 @@ struct pack_figures {
     char first_skipped[512], first_damaged[512]; /* why one of them is */
 };
 
-/* Returns 0 or a negative errno with a reason; -EINTR after pack_interrupt(); -EBUSY if another
+/* Returns 0 or a negative errno with a reason; -EINTR after stop_ask(); -EBUSY if another
  * process is making the target. */
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,
              struct pack_figures *figures);
-
-/* Stop the running pack, keeping what is finished. From signal handlers. */
-void pack_interrupt(void);
 
 #endif

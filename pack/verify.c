@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "base/workers.h"
 #include "dataset/hints_file.h"
@@ -47,13 +48,6 @@ const struct option_spec verify_options[] = {
      .summary = "write the findings as JSON to FILE, by default to standard output"},
     {0},
 };
-
-static struct flag interrupted;
-
-void verify_interrupt(void)
-{
-    flag_set(&interrupted);
-}
 
 struct verify_found {
     uint64_t record;
@@ -108,7 +102,7 @@ static void report_fault(struct verify *verify, const char *path, uint64_t offse
 static int index_fault(void *context, const struct catalog_fault *fault)
 {
     report_fault(context, fault->path, fault->offset, fault->what);
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    return stop_check();
 }
 
 /* Report the faults of all finished pieces without an unfinished one before them. */
@@ -225,8 +219,8 @@ static int check_piece(struct verify *verify, struct checker *checker, struct pi
         counter_add(&verify->bytes, extent->bytes);
         if (lost && compressed) /* nothing after it can be inflated */
             break;
-        if (flag_get(&interrupted))
-            return fail(EINTR, "interrupted");
+        if (flag_get(&stop_asked))
+            return stop_check();
     }
     return 0;
 }

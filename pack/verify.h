@@ -57,10 +57,8 @@ struct verify_figures {
 };
 
 /* Returns 0 if everything was checked, faults or not; a negative errno with a reason if not; -EINTR
- * after verify_interrupt(). */
+ * after stop_ask(). */
 int verify_run(const struct verify_job *job, const struct verify_observer *observer,
                struct verify_figures *figures);
-
-void verify_interrupt(void); /* from a signal handler */
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,8 +15,6 @@
 
 enum { REAP_MOST = 64 };
 static const uint64_t wait_ns = 100000000;
-
-static struct flag interrupted;
 
 struct serving {
     const struct service *service;
@@ -29,11 +28,6 @@ struct serving {
     uint64_t start_ns, reads, bytes;
     double latency_sum, latency_squares;
 };
-
-void service_interrupt(void)
-{
-    flag_set(&interrupted);
-}
 
 uint64_t service_places(const struct catalog *catalog, uint32_t read_bytes)
 {
@@ -133,7 +127,7 @@ static int serve(struct serving *serving, struct service_figures *figures)
         code = submit(serving, i);
     while (code == 0 && !is_over(serving)) {
         const int got = reader_reap(&serving->reader, done, REAP_MOST, wait_ns);
-        code = flag_get(&interrupted) ? fail(EINTR, "interrupted") : got < 0 ? got : 0;
+        code = flag_get(&stop_asked) ? fail(EINTR, "interrupted") : got < 0 ? got : 0;
         for (int i = 0; i < got && code == 0; i++) {
             code = done[i]->result < 0 ? done[i]->result : 0;
             if (code == 0)

@@ -34,7 +34,4 @@ uint64_t service_places(const struct catalog *catalog, uint32_t read_bytes);
  * reason. */
 int service_measure(const struct service *service, struct service_figures *figures);
 
-/* End a measurement with -EINTR. Safe in signal handlers. */
-void service_interrupt(void);
-
 #endif

@@ -6,23 +6,17 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/shortage.h"
+#include "base/stop.h"
 #include "pipeline/evidence/validity.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-static struct flag interrupted;
-
-void session_interrupt(void)
-{
-    flag_set(&interrupted);
-}
-
 int session_check(const struct session *session)
 {
     if (ranks_called_off(session->ranks))
         return fail(ECANCELED, "another rank failed");
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    return stop_check();
 }
 
 int session_tick(void *context)
@@ -112,8 +106,8 @@ void session_judge(struct session *session, const struct job_plugins *plugins,
 
 int session_before_epoch(struct session *session, struct result_epoch *epoch, int code)
 {
-    if (code == 0 && flag_get(&interrupted)) /* an epoch may be too short for a tick */
-        code = fail(EINTR, "interrupted");
+    if (code == 0) /* an epoch may be too short for a tick */
+        code = stop_check();
     code = ranks_meet(session->ranks, code, &epoch->start_barrier_ns);
     if (code == 0)
         witness_before(session->witness);

@@ -47,7 +47,7 @@ void session_judge(struct session *session, const struct job_plugins *plugins,
 int session_before_epoch(struct session *session, struct result_epoch *epoch, int code);
 int session_after_epoch(void *session, struct result_epoch *epoch, int code); /* a hook */
 
-/* Return 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank
+/* Return 0, or why to stop now: -EINTR after stop_ask(), -ECANCELED when another rank
  * failed. */
 int session_check(const struct session *session);
 int session_tick(void *session); /* the same, as a hook */
@@ -55,8 +55,5 @@ int session_tick(void *session); /* the same, as a hook */
 /* Collective check after what asks session_tick(): a rank that failed ends that on the others, too.
  * It waits for them a few seconds only, so not for where one may be saving something. */
 int session_meet(struct session *session, int code);
-
-/* Stop whatever is running after its current batch (from a signal handler). */
-void session_interrupt(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,7 +236,7 @@ static void an_interrupt_ends_it(void **unused)
     struct child_result result;
 
     (void)unused;
-    child_interrupt();
+    stop_ask(0);
     assert_int_equal(shell("sleep 600", 0, &result), -EINTR);
     assert_non_null(strstr(fail_reason(), "interrupted"));
 }

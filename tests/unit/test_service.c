@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "readers/service.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static int fake_reap(void *state, struct read_request **done, uint32_t max, uint
     (void)wait_ns;
     set_ns += set_ns ? 1000000 : 0;
     if (storage.done > 50 && storage.is_interrupted)
-        service_interrupt();
+        stop_ask(0);
     for (uint32_t i = 0; i < REAPED && i < storage.count; i++) {
         done[i] = storage.waiting[i];
         done[i]->data = done[i]->buffer;

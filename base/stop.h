@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stop: one flag that asks whatever this process does to end soon, with -EINTR. Set by signals,
+ * read by any thread, never cleared.
+ */
+#ifndef IOBENCH_BASE_STOP_H
+#define IOBENCH_BASE_STOP_H
+
+#include "base/atomic.h"
+
+extern struct flag stop_asked;
+
+/* Set the flag: a signal handler. */
+void stop_ask(int number);
+
+/* Returns 0, or -EINTR with a reason once asked. */
+int stop_check(void);
+
+#endif
