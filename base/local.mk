@@ -34,7 +34,6 @@ libiobench_a_SOURCES += \
 	base/option.c base/option.h \
 	base/pace.c base/pace.h \
 	base/paired.c base/paired.h \
-	base/pauses.c base/pauses.h \
 	base/plugin.c base/plugin.h \
 	base/bump.c base/bump.h base/bump_jpeg.c \
 	base/queue.c base/queue.h \

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "cachectl/evict.h"
 #include "cachectl/outside.h"
+#include "telemetry/guard.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -42,6 +43,8 @@ static int drop_system(const struct cold_request *request, const char **how)
         *how = "sudo cachectl drop";
         code = drop_caches_by_sudo(request->helpers, request->timeout_ns, request->observer);
     }
+    if (code == 0)
+        guard_note_drop();
     return code;
 }
 

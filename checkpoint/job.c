@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "checkpoint/shared.h"
 #include "dataset/store.h"
+#include "pipeline/evidence/validity.h"
 #include "pipeline/result/gather.h"
 
 #include <errno.h>
@@ -185,6 +186,10 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
     if (code == 0)
         code = reads_run(&shared);
     code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = gather_guard(ranks, &shared.guard);
+    if (code == 0)
+        validity_guard(&shared.guard, "checkpoints", &result->evidence);
     if (code == 0)
         code = gather_notices(ranks, &result->evidence);
     snprintf(reason, sizeof reason, "%s", fail_reason());

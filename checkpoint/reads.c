@@ -112,14 +112,17 @@ static int read_once(struct read_phase *reading)
                               .timeout_ns = job->io_timeout_ns,
                               .interrupted = shared->interrupted,
                               .figures = shared->figures};
+    struct guard_moment start;
 
     /* The ranks of a node share its counters: no rank reads before all have taken the first values,
      * and all have finished before any takes the last. */
     witness_before(reading->witness);
     int code = ranks_meet(shared->ranks, 0, NULL);
+    guard_begin(&start);
     if (code == 0)
         code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
     epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
+    guard_end(&start, &epoch->guard);
     code = ranks_meet(shared->ranks, code, NULL);
     witness_after(reading->witness, &epoch->device);
     for (uint32_t i = 0; i < shared->buffers.ranks; i++) {

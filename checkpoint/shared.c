@@ -53,6 +53,9 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     const uint32_t first = shared_first_rank(shared, ranks, process);
     const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
 
+    struct guard_moment start;
+    struct guard_counts counts;
+
     shared->first_rank = first;
     if (ranks < shared->ranks->place.ranks)
         return fail(EINVAL, "%u processes for a checkpoint of %u ranks: start at most one per rank",
@@ -72,8 +75,12 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
             content_fill(buffers->all[i].iov_base, chunk_bytes, shared->job->seed);
         else
             memcpy(buffers->all[i].iov_base, buffers->all[0].iov_base, chunk_bytes);
-    if (code == 0 && count && shared->result->ceiling.made_per_s <= 0)
+    if (code == 0 && count && shared->result->ceiling.made_per_s <= 0) {
+        guard_begin(&start);
         content_measure(buffers->all[0].iov_base, chunk_bytes, &shared->result->ceiling);
+        guard_end(&start, &counts);
+        guard_add(&shared->guard, &counts);
+    }
     return code;
 }
 

@@ -230,9 +230,12 @@ static int train(struct write_phase *writing, bool only_pending)
 static int write_all(struct write_phase *writing)
 {
     struct checkpoint_shared *shared = writing->shared;
-    const uint64_t start_ns = clock_now_ns();
+    struct guard_moment start;
+    struct guard_counts counts;
     int code = 0;
 
+    guard_begin(&start);
+    const uint64_t start_ns = clock_now_ns();
     for (uint64_t i = 0; i < shared->job->writes && code == 0; i++) {
         shared_show(shared, false, i, shared->job->writes);
         code = train(writing, false);
@@ -247,6 +250,8 @@ static int write_all(struct write_phase *writing)
     if (code == 0)
         code = train(writing, true);
     shared->result->loop_ns = clock_now_ns() - start_ns;
+    guard_end(&start, &counts);
+    guard_add(&shared->guard, &counts);
     return code;
 }
 

@@ -517,20 +517,6 @@ static json_t *json_ranks(const struct checkpoint_result *result)
     return list;
 }
 
-static void put_verdict(json_t *document, const struct result *evidence)
-{
-    json_t *notices = json_array();
-
-    json_object_set_new(document, "valid", json_boolean(evidence->valid));
-    json_put_text(document, "invalid_reason", evidence->valid ? NULL : evidence->invalid_reason);
-    json_object_set_new(document, "degraded", json_boolean(evidence->degraded_reason[0]));
-    json_put_text(document, "degraded_reason",
-                  evidence->degraded_reason[0] ? evidence->degraded_reason : NULL);
-    for (uint32_t i = 0; i < evidence->notice_count; i++)
-        json_array_append_new(notices, json_text(evidence->notices[i]));
-    json_object_set_new(document, "notices", notices);
-}
-
 static json_t *json_place(const struct checkpoint_result *result)
 {
     const struct environment *place = &result->evidence.environment;
@@ -561,7 +547,7 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_put_text(document, "iobench_version", PACKAGE_VERSION);
     json_put_text(document, "command", asked->command);
     json_put_text(document, "started", result->evidence.environment.started);
-    put_verdict(document, &result->evidence);
+    report_verdict(document, &result->evidence);
     json_object_set_new(document, "place", json_place(result));
     json_object_set_new(document, "model", json_model(asked, result));
     json_object_set_new(document, "settings", json_settings(asked, result));

@@ -4,7 +4,6 @@
 #include "base/child.h"
 #include "base/escape.h"
 #include "base/fail.h"
-#include "base/pauses.h"
 #include "base/stop.h"
 #include "ranks/ranks.h"
 
@@ -90,7 +89,24 @@ void command_on_interrupt(void)
         sigaction(SIGHUP, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    pauses_watch();
+}
+
+static void tell_guard(void *context, enum guard_grade grade, const char *text)
+{
+    enum guard_grade *worst = context;
+
+    *worst = grade > *worst ? grade : *worst;
+    if (grade != GUARD_NOTICE)
+        fprintf(stderr, "iobench: %s: %s\n", grade == GUARD_INVALID ? "INVALID" : "DEGRADED",
+                escape_shown(text));
+}
+
+enum guard_grade command_guard(const struct guard_counts *counts)
+{
+    enum guard_grade worst = GUARD_NOTICE;
+
+    guard_judge(counts, tell_guard, &worst);
+    return worst;
 }
 
 static void show_waiting(void *context, const char *text)

@@ -11,6 +11,7 @@
 
 #include "base/option.h"
 #include "ranks/ranks.h"
+#include "telemetry/guard.h"
 
 enum command_exit {
     COMMAND_OK = 0,
@@ -84,6 +85,9 @@ void command_text(const struct invocation *invocation, char *text, size_t bytes)
  * Uses its own signal stack: oneDNN's matrix kernels point the stack register into a buffer with
  * one page below it, and a signal frame with vector registers is larger. */
 void command_on_interrupt(void);
+
+/* Say on standard error what makes rates worthless. Returns how bad it is; notices are not said. */
+enum guard_grade command_guard(const struct guard_counts *counts);
 
 /* ranks_join(); rank 0 reports on stderr which ranks it is waiting for. */
 int command_join(struct ranks *ranks);

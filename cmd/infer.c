@@ -204,17 +204,6 @@ static uint64_t skipped_count(const struct infer_result *result)
     return skipped;
 }
 
-static bool is_degraded(const struct infer_result *result)
-{
-    return skipped_count(result) > 0 || result->result.degraded_reason[0];
-}
-
-static const char *degraded_reason(const struct infer_result *result)
-{
-    return result->result.degraded_reason[0] ? result->result.degraded_reason
-                                             : "records were skipped";
-}
-
 /* Caches are used as they are found: tell where the bytes came from. */
 static void print_source(const struct infer_result *result)
 {
@@ -245,8 +234,10 @@ static void print_end(const struct infer_result *result)
         printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
     for (uint32_t i = 0; i < result->result.notice_count; i++)
         printf("note: %s\n", escape_shown(result->result.notices[i]));
-    if (is_degraded(result))
-        printf("DEGRADED: %s\n", degraded_reason(result));
+    if (*result->result.degraded_reason)
+        printf("DEGRADED: %s\n", escape_shown(result->result.degraded_reason));
+    if (!result->result.valid)
+        printf("INVALID: %s\n", escape_shown(result->result.invalid_reason));
 }
 
 /* ---- JSON ---- */
@@ -304,7 +295,7 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
                        const struct infer_result *result, const char *command)
 {
-    json_t *document = json_object(), *notices = json_array(), *rows = json_array();
+    json_t *document = json_object(), *rows = json_array();
 
     json_put_text(document, "schema", "iobench-infer");
     json_put_count(document, "schema_version", 1);
@@ -314,12 +305,7 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
     json_object_set_new(document, "place", report_environment(&result->result.environment));
     json_put_text(document, "network", job->training.network->name);
     json_put_text(document, "backend", result->backend);
-    json_object_set_new(document, "degraded", json_boolean(is_degraded(result)));
-    json_put_text(document, "degraded_reason",
-                  is_degraded(result) ? degraded_reason(result) : NULL);
-    for (uint32_t i = 0; i < result->result.notice_count; i++)
-        json_array_append_new(notices, json_text(result->result.notices[i]));
-    json_object_set_new(document, "notices", notices);
+    report_verdict(document, &result->result);
     json_put_count(document, "calibrated", result->calibrated);
     json_put_text(document, "calibrated_by", quantise_methods[settings->calibrate_by]);
     json_put_count(document, "side", job->training.side);
@@ -432,7 +418,9 @@ static int infer_command(const struct invocation *invocation)
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = infer_run(&job, &observer, &result);
-    const bool degraded = code == 0 && is_degraded(&result);
+    if (skipped_count(&result))
+        result_degraded(&result.result, "records were skipped");
+    const bool good = result.result.valid && !*result.result.degraded_reason;
     line_clear(&show.line);
     if (code == 0 && show.table)
         print_end(&result);
@@ -440,7 +428,7 @@ static int infer_command(const struct invocation *invocation)
         code = json_file_write(job.job.output.json, json_of(settings, &job, &result, command));
     infer_destroy(&result);
     option_release(job_options, &settings->network.job);
-    return code ? command_failed(invocation) : degraded ? COMMAND_FAILED : COMMAND_OK;
+    return code ? command_failed(invocation) : good ? COMMAND_OK : COMMAND_FAILED;
 }
 
 const struct command command_infer = {

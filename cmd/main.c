@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "base/pauses.h"
 #include "base/shortage.h"
 #include "base/startup.h"
 #include "cmd/arguments.h"
@@ -168,9 +167,6 @@ int main(int argc, char **argv)
         status = complain_of_command(argv[1]);
     else
         status = call(command_registry[0], false, argc - 1, argv + 1);
-    if (pauses_count())
-        fprintf(stderr, "iobench: was stopped and continued (SIGCONT): what was measured then "
-                        "includes the pause\n");
     status = end_short(status);
     /* Data that was not written is a failure: "> file" on a full disk. */
     if (fflush(stdout) || ferror(stdout)) {

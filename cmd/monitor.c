@@ -405,6 +405,8 @@ static int run_monitor(const struct invocation *invocation)
         .when_full = SERIES_RECENT};
     struct watch watch = {.settings = settings};
     struct child child = {0};
+    struct guard_moment start;
+    struct guard_counts guard;
 
     if (wraps) {
         take_signals_for_command();
@@ -431,7 +433,9 @@ static int run_monitor(const struct invocation *invocation)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
         if (!wraps && watch.json != stdout)
             fit_columns(&watch);
+        guard_begin(&start);
         watch_until_end(&watch, wraps ? &child : NULL);
+        guard_end(&start, &guard);
         code = watch.code;
         if (wraps)
             print_summary(&watch, &child, command[0]);
@@ -440,8 +444,9 @@ static int run_monitor(const struct invocation *invocation)
     int closed = close_json(&watch);
     if (code || closed)
         return command_failed(invocation);
+    const bool is_invalid = command_guard(&guard) == GUARD_INVALID;
     if (!wraps)
-        return COMMAND_OK;
+        return is_invalid ? COMMAND_FAILED : COMMAND_OK;
     int status = child_status(&child, command[0]);
     return status < 0 ? command_failed(invocation) : status;
 }

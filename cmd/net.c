@@ -11,6 +11,8 @@
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
 #include "pipeline/evidence/machine.h"
+#include "pipeline/evidence/validity.h"
+#include "pipeline/result/gather.h"
 #include "pipeline/result/recorder.h"
 
 #include <errno.h>
@@ -131,7 +133,7 @@ static int report(const struct net_settings *settings, const struct net_asked *a
     if (code == 0)
         code = command_reach("require-all-reduce", net_report_all_reduce(survey),
                              (double)settings->require_all_reduce, "bytes/s");
-    return code ? code : asked->beside && *asked->beside->degraded;
+    return code ? code : !asked->verdict.valid || *asked->verdict.degraded_reason;
 }
 
 static int measure(const struct invocation *invocation, struct transport *transport,
@@ -161,10 +163,13 @@ static int measure(const struct invocation *invocation, struct transport *transp
                               .ranks = ranks,
                               .transport = settings->transport,
                               .command = command,
+                              .verdict.valid = true,
                               .beside = beside};
+    struct guard_moment start;
+    struct guard_counts guard;
     struct fabric_survey survey;
 
-    machine_describe(&asked.place, "/proc", "/sys");
+    machine_describe(&asked.verdict.environment, "/proc", "/sys");
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
     if (code == 0 && ranks->place.nodes < settings->require_nodes)
@@ -174,10 +179,20 @@ static int measure(const struct invocation *invocation, struct transport *transp
     if (code)
         return code;
     struct recorder *recorder = recorder_start("/", &sampled, ranks);
+    guard_begin(&start);
     code = survey_run(&wanted, transport, ranks, &survey);
+    guard_end(&start, &guard);
     line_clear(&shown.line);
     if (code == 0 && beside)
         code = net_beside_run(beside, settings->transport, ranks, recorder);
+    if (code == 0 && beside) {
+        guard_add(&guard, &beside->guard);
+        if (*beside->degraded)
+            result_degraded(&asked.verdict, "%s", beside->degraded);
+    }
+    code = code ? code : gather_guard(ranks, &guard);
+    if (code == 0)
+        validity_guard(&guard, "the ranks", &asked.verdict);
     if (code == 0 && beside)
         survey.verified_bytes += net_beside_verified(beside);
     asked.timeline = recorder_finish(recorder, code);

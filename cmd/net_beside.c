@@ -191,9 +191,16 @@ static int exchange(struct stage_work *work, enum net_stage stage, struct net_ro
 {
     struct rhythm *rhythm = &work->beside->rhythm;
 
+    struct guard_moment start;
+    struct guard_counts counts;
+
+    guard_begin(&start);
     work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
-    return rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
-                      &round->exchange[stage]);
+    const int code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
+                                &round->exchange[stage]);
+    guard_end(&start, &counts);
+    guard_add(&work->beside->guard, &counts);
+    return code;
 }
 
 static int carry_out(struct stage_work *work, enum net_stage stage, struct net_round *round,

@@ -43,8 +43,9 @@ struct net_beside {
     struct rhythm rhythm;
     struct net_round *rounds;
     uint32_t ranks;
-    char degraded[320]; /* of the reads, alone or beside; "": not degraded */
-    char cache[40];     /* of this rank before its reads; "mixed", "": unknown */
+    struct guard_counts guard; /* of the exchanges; the reads have their own */
+    char degraded[320];        /* of the reads, alone or beside; "": not degraded */
+    char cache[40];            /* of this rank before its reads; "mixed", "": unknown */
 };
 
 /* Parse and check the reads, and fork. Before the ranks join. Returns 0 or a negative errno with a

@@ -206,8 +206,6 @@ void net_beside_text(const struct net_beside *beside, const struct timeline *tim
     words_print(stdout, "  Storage", 11, storage_text(beside, timeline, text));
     if (doubt_text(beside, text))
         words_print(stdout, "  Doubt", 11, text);
-    if (*beside->degraded)
-        words_print(stdout, "  DEGRADED", 11, escape_shown(beside->degraded));
 }
 
 /* ---- JSON ---- */

@@ -201,8 +201,17 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
     char bytes[32];
 
     printf("iobench " PACKAGE_VERSION " net: %s, %u ranks on %u node%s\n\n",
-           asked->settings->verify ? "valid" : "NOT VERIFIED", survey->matrix.ranks,
-           survey->matrix.nodes, survey->matrix.nodes == 1 ? "" : "s");
+           !asked->verdict.valid             ? "INVALID"
+           : *asked->verdict.degraded_reason ? "DEGRADED"
+           : asked->settings->verify         ? "valid"
+                                             : "NOT VERIFIED",
+           survey->matrix.ranks, survey->matrix.nodes, survey->matrix.nodes == 1 ? "" : "s");
+    if (!asked->verdict.valid)
+        words_print(stdout, "  INVALID", 11, escape_shown(asked->verdict.invalid_reason));
+    if (*asked->verdict.degraded_reason)
+        words_print(stdout, "  DEGRADED", 11, escape_shown(asked->verdict.degraded_reason));
+    for (uint32_t i = 0; i < asked->verdict.notice_count; i++)
+        words_print(stdout, "  Note", 11, escape_shown(asked->verdict.notices[i]));
     words_print(stdout, "  Fabric", 11, escape_shown(survey->transport));
     printf("  Figures  medians of %u; %%: half of the 95%% interval\n", asked->settings->repeats);
     if (asked->settings->verify)
@@ -357,12 +366,9 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_put_count(document, "schema_version", 1);
     json_put_text(document, "iobench_version", PACKAGE_VERSION);
     json_put_text(document, "command", asked->command);
-    json_put_text(document, "started", asked->place.started);
-    json_object_set_new(document, "place", report_machine(&asked->place));
-    json_object_set_new(document, "degraded",
-                        json_boolean(asked->beside && *asked->beside->degraded));
-    json_put_text(document, "degraded_reason",
-                  asked->beside && *asked->beside->degraded ? asked->beside->degraded : NULL);
+    json_put_text(document, "started", asked->verdict.environment.started);
+    json_object_set_new(document, "place", report_machine(&asked->verdict.environment));
+    report_verdict(document, &asked->verdict);
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", survey->matrix.nodes);
     json_object_set_new(document, "ranks", json_ranks(asked));

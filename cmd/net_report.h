@@ -15,7 +15,7 @@ struct net_asked {
     const struct ranks *ranks;
     const char *transport;           /* as chosen */
     const char *command;             /* the command line */
-    struct environment place;        /* of rank 0, its machine only */
+    struct result verdict;           /* of all ranks; besides, the machine of rank 0 */
     const struct net_beside *beside; /* NULL: not asked for */
     struct timeline *timeline;       /* of the machines meanwhile; NULL: unknown */
 };

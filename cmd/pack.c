@@ -144,6 +144,8 @@ static int pack_command(const struct invocation *invocation)
     const struct pack_observer observer = {.progress = show, .context = &line};
     struct plugin_choice format;
     struct pack_figures figures;
+    struct guard_moment start;
+    struct guard_counts guard;
     char command[4096];
 
     job->source = invocation->operands[0];
@@ -156,7 +158,9 @@ static int pack_command(const struct invocation *invocation)
     command_text(invocation, command, sizeof command);
     job->command = strlen(command) < sizeof command - 1 ? command : NULL;
     command_on_interrupt();
+    guard_begin(&start);
     int code = pack_run(job, &observer, &figures);
+    guard_end(&start, &guard);
     line_clear(&line);
     if (code)
         return command_failed(invocation);
@@ -164,6 +168,7 @@ static int pack_command(const struct invocation *invocation)
         print_plan(job, &figures);
     else
         print_figures(job, &figures);
+    command_guard(&guard); /* of the rate: what was written is as it is */
     if (job->entry_points && !job->dry_run && note_entry_points(job))
         return command_failed(invocation);
     return COMMAND_OK;

@@ -13,6 +13,7 @@
 #include "cmd/line.h"
 #include "cmd/outputs.h"
 #include "cmd/size.h"
+#include "pipeline/result/gather.h"
 #include "readers/service.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -51,6 +52,7 @@ struct storage_survey {
     bool is_local;    /* disks of the nodes; else one storage serves all */
     uint32_t sharing; /* ranks that share a storage: those of a node, or all */
     struct storage *storage;
+    struct guard_counts guard;
     uint64_t bytes;      /* read by this rank */
     double left_percent; /* of the bytes of all ranks, that left storage; NAN: unknown */
     bool others_read;    /* it is unknown, as more was counted than these ranks read */
@@ -352,12 +354,17 @@ static int ask_witness(struct storage_survey *survey, const struct storage_bytes
 static int measure_and_ask(struct storage_survey *survey)
 {
     struct storage_bytes before;
+    struct guard_moment start;
     int code = ranks_meet(&survey->ranks, open_witness(survey), NULL);
 
     if (code)
         return code;
     storage_read(survey->storage, &before);
+    guard_begin(&start);
     code = measure_all(survey);
+    guard_end(&start, &survey->guard);
+    if (code == 0)
+        code = gather_guard(&survey->ranks, &survey->guard);
     return code ? code : ask_witness(survey, &before);
 }
 
@@ -465,11 +472,14 @@ static void print_table(const struct storage_survey *survey)
 
 static int save(const struct storage_survey *survey)
 {
-    const char *path = survey->settings->save;
+    const bool is_good = command_guard(&survey->guard) == GUARD_NOTICE;
+    const char *path = is_good ? survey->settings->save : NULL;
     struct text_stream stream;
 
     if (!path || strcmp(path, "-") != 0)
         print_table(survey);
+    if (!is_good)
+        return fail(EPROTO, "not of the storage%s", survey->settings->save ? ": no profile" : "");
     if (!path)
         return 0;
     if (text_stream_open(&stream))

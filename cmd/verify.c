@@ -106,10 +106,14 @@ static int verify_command(const struct invocation *invocation)
     const struct verify_observer observer = {
         .progress = show, .fault = take_fault, .context = &watcher};
     struct verify_figures figures;
+    struct guard_moment start;
+    struct guard_counts guard;
 
     job->path = invocation->operands[0];
     command_on_interrupt();
+    guard_begin(&start);
     int code = verify_run(job, &observer, &figures);
+    guard_end(&start, &guard);
     line_clear(&watcher.line);
     if (code == 0 && job->json)
         code = write_json(job, &figures, watcher.faults);
@@ -119,6 +123,7 @@ static int verify_command(const struct invocation *invocation)
     free(figures.hints_path);
     if (code)
         return command_failed(invocation);
+    command_guard(&guard); /* of the rate: what was found is as it is */
     return figures.faults ? COMMAND_FAILED : COMMAND_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "report/words.h"
 
 #include <inttypes.h>
@@ -57,4 +58,18 @@ const char *report_hints_memory(const struct result *result, char *text)
         snprintf(text, REPORT_HEADLINE_BYTES, "; %s at most for entry points",
                  bytes_text(result->hints.memory_bytes, bytes, sizeof bytes));
     return text;
+}
+
+void report_verdict(json_t *document, const struct result *evidence)
+{
+    json_t *notices = json_array();
+
+    json_object_set_new(document, "valid", json_boolean(evidence->valid));
+    json_put_text(document, "invalid_reason", evidence->valid ? NULL : evidence->invalid_reason);
+    json_object_set_new(document, "degraded", json_boolean(evidence->degraded_reason[0]));
+    json_put_text(document, "degraded_reason",
+                  evidence->degraded_reason[0] ? evidence->degraded_reason : NULL);
+    for (uint32_t i = 0; i < evidence->notice_count; i++)
+        json_array_append_new(notices, json_text(evidence->notices[i]));
+    json_object_set_new(document, "notices", notices);
 }

@@ -39,6 +39,8 @@ json_t *report_json_document(json_t *jobs, json_t *members);
 /* The "place" of a document: the machine; the same and its storage. */
 json_t *report_machine(const struct environment *environment);
 json_t *report_environment(const struct environment *environment);
+/* Put whether a result is valid or degraded, why, and its notices. */
+void report_verdict(json_t *document, const struct result *result);
 /* The "dataset" of a document, as described by result_describe(). */
 json_t *report_dataset(const struct result *result);
 

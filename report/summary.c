@@ -20,11 +20,17 @@ static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5, CPU_
 const char *summary_limit_name(enum result_limit limit)
 {
     static const char *const names[] = {
-        [RESULT_LIMIT_STORAGE] = "storage",       [RESULT_LIMIT_DECODE] = "decode",
-        [RESULT_LIMIT_UPLOAD] = "upload",         [RESULT_LIMIT_TRAINER] = "trainer",
-        [RESULT_LIMIT_EXCHANGE] = "exchange",     [RESULT_LIMIT_ORDER] = "order",
-        [RESULT_LIMIT_PAGE_CACHE] = "page_cache", [RESULT_LIMIT_RATE] = "rate",
+        [RESULT_LIMIT_STORAGE] = "storage",
+        [RESULT_LIMIT_DECODE] = "decode",
+        [RESULT_LIMIT_UPLOAD] = "upload",
+        [RESULT_LIMIT_TRAINER] = "trainer",
+        [RESULT_LIMIT_EXCHANGE] = "exchange",
+        [RESULT_LIMIT_ORDER] = "order",
+        [RESULT_LIMIT_PAGE_CACHE] = "page_cache",
+        [RESULT_LIMIT_RATE] = "rate",
         [RESULT_LIMIT_HARNESS] = "harness",
+        [RESULT_LIMIT_QUOTA] = "cpu_quota",
+        [RESULT_LIMIT_CPU] = "cpu",
     };
 
     return names[limit];
@@ -251,6 +257,18 @@ static void make_limit(const struct result *result, const struct totals *totals,
     case RESULT_LIMIT_EXCHANGE:
         snprintf(text, size, "gradient exchange between ranks: %.0f%% of the time, compute %.0f%%",
                  shares->trainer_exchange, shares->trainer_compute);
+        break;
+    case RESULT_LIMIT_QUOTA:
+        snprintf(text, size,
+                 "CPU quota: throttled %.0f%% of the time; what storage gives is unknown",
+                 summary->all.guard.throttled_percent);
+        break;
+    case RESULT_LIMIT_CPU:
+        snprintf(
+            text, size,
+            "CPUs, not storage: a thread waited for one %.0f%% of the time, the hypervisor had "
+            "them %.0f%%",
+            summary->all.guard.delayed_percent, summary->all.guard.stolen_percent);
         break;
     case RESULT_LIMIT_ORDER:
         snprintf(

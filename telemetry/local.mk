@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	telemetry/devices.c telemetry/devices.h \
 	telemetry/disk.c telemetry/disk.h \
 	telemetry/gpu.c \
+	telemetry/guard.c telemetry/guard.h \
 	telemetry/infiniband.c telemetry/infiniband.h \
 	telemetry/lustre.c telemetry/lustre.h \
 	telemetry/meminfo.c telemetry/meminfo.h \

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/engine/account.h"
 
-#include "base/fail.h"
-#include "base/pauses.h"
-
-#include <errno.h>
-
 static double cpu_seconds(const struct timeval *time)
 {
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
@@ -20,10 +15,8 @@ void account_begin(struct account *account, struct result_epoch *epoch)
 {
     account->epoch = epoch;
     getrusage(RUSAGE_SELF, &account->usage);
-    clock_moment(&account->start);
     epoch->start_ns = account->idle_ns = clock_now_ns();
     account->waited_ns = account->order_ns = 0;
-    account->pauses = pauses_count();
     account->taken = (struct pace){0};
     pace_add(&account->taken, epoch->start_ns, 0);
     account->waits = loader_waits(account->loader);
@@ -47,25 +40,9 @@ void account_stop(struct account *account)
         .trainer_input_ns = epoch->wait_ns,
     };
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-    epoch->pauses = pauses_count() - account->pauses;
     /* A decode thread either waits, or makes hints, or decodes. */
     waits->decode_busy_ns = account->workers * epoch->wall_ns - waits->decode_input_ns -
                             waits->decode_slot_ns - waits->decode_hints_ns;
-}
-
-int account_check_clock(const struct account *account)
-{
-    struct clock_moment end;
-    int64_t passed_ns, other_ns;
-
-    clock_moment(&end);
-    if (clock_agrees(&account->start, &end, &passed_ns, &other_ns))
-        return 0;
-    return fail(EPROTO,
-                "epoch %llu: the clock is unreliable: %.3f s passed on CLOCK_MONOTONIC and "
-                "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
-                (unsigned long long)account->epoch->epoch + 1, (double)passed_ns * 1e-9,
-                (double)other_ns * 1e-9);
 }
 
 void account_reads(struct account *account, const struct loader_figures *loader)

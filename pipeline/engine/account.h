@@ -30,11 +30,9 @@ struct account {
     struct histogram *late_ns; /* over the run: how late batches were ready */
     /* of the current epoch */
     struct result_epoch *epoch;
-    struct clock_moment start;
     struct rusage usage;
     struct loader_waits waits;       /* of earlier epochs */
     uint64_t open_wait_ns, hints_ns; /* likewise */
-    uint64_t pauses;                 /* of the process, before */
     struct pace taken;               /* samples taken by the trainer over time */
     uint64_t idle_ns;                /* the trainer is idle since, as far as it is on the meter */
     uint64_t waited_ns;              /* idle before the step to come */
@@ -66,8 +64,6 @@ void account_step(struct account *account, const struct trainer_times *times);
 void account_step_end(struct account *account, uint64_t now_ns);
 /* Stop the epoch's clock. */
 void account_stop(struct account *account);
-/* Returns 0, or -EPROTO if the clock was set or the machine slept, which makes every rate wrong. */
-int account_check_clock(const struct account *account);
 /* Wait until the reads have ended, and add figures known only then. */
 void account_end(struct account *account);
 /* Its part for the steady state, in which samples are taken as fast as they are read, so the amount

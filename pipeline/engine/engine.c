@@ -418,12 +418,14 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
     struct ticking ticking = {.hooks = hooks, .account = &engine->account, .epoch = epoch};
+    struct guard_moment start;
 
     /* Sample while no rank of the node reads: before all ranks start and after all have ended. */
     recorder_sample(engine->config.recorder);
     int code = begin(hooks, epoch, 0);
     if (code)
         return code;
+    guard_begin(&start);
     account_begin(&engine->account, epoch);
     begin_reads(engine, epoch, last);
     ticking.next_ns = epoch->start_ns + tick_ns;
@@ -431,8 +433,10 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (code == 0)
         code = take_batches(engine, &ticking);
     account_stop(&engine->account);
-    if (code == 0)
-        code = account_check_clock(&engine->account);
+    guard_end(&start, &epoch->guard);
+    if (code == 0 && guard_check_clock(&epoch->guard))
+        code =
+            fail(EPROTO, "epoch %llu: %.200s", (unsigned long long)epoch->epoch + 1, fail_reason());
     if (code == 0)
         code =
             invariants_epoch(epoch, ticking.draws, engine->config.job->batch_size, engine->workers);

@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/shortage.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/evidence/invariants.h"
 #include "readers/reader.h"
@@ -199,43 +198,41 @@ static void check_cold(const struct job *job, struct result_run *run)
     run->valid = false;
 }
 
-static void check_pauses(struct result_run *run)
+struct guarded {
+    const char *where;
+    struct result_run *run; /* NULL: of no run */
+    struct result *result;
+};
+
+static void take_guard(void *context, enum guard_grade grade, const char *text)
 {
-    for (uint32_t i = 0; i < run->epoch_count; i++) {
-        if (run->epochs[i].pauses == 0)
-            continue;
-        run->valid = false;
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "epoch %llu: the process was stopped and continued (SIGSTOP, Ctrl-Z, or a batch "
-                 "system's suspend): its time includes the pause",
-                 (unsigned long long)run->epochs[i].epoch + 1);
-        return;
-    }
+    const struct guarded *guarded = context;
+
+    if (grade == GUARD_NOTICE)
+        result_notice(guarded->result, "%s: %s", guarded->where, text);
+    else if (grade == GUARD_DEGRADED)
+        result_degraded(guarded->result, "%s: %s", guarded->where, text);
+    else if (!guarded->run)
+        result_invalid(guarded->result, "%s: %s", guarded->where, text);
+    else if (guarded->run->valid)
+        snprintf(guarded->run->invalid_reason, sizeof guarded->run->invalid_reason, "%s", text);
+    if (grade == GUARD_INVALID && guarded->run)
+        guarded->run->valid = false;
 }
 
-/* Counters and limits that could not be opened look like missing ones. Those of other ranks have
- * named theirs. */
-static void check_shortages(struct result_run *run)
+void validity_guard(const struct guard_counts *counts, const char *where, struct result *result)
 {
-    const struct result_epoch total = result_run_total(run);
+    struct guarded guarded = {.where = where, .result = result};
 
-    if (total.shortages == 0)
-        return;
-    run->valid = false;
-    if (shortage_code())
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "%s: figures may be missing or wrong: %.160s", fail_errno_text(shortage_code()),
-                 shortage_what());
-    else
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "too many open files on another rank, which names one: figures may be missing or "
-                 "wrong");
+    guard_judge(counts, take_guard, &guarded);
 }
 
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
+    const struct result_epoch total = result_run_total(run);
     char where[32];
+    struct guarded guarded = {.where = where, .run = run, .result = result};
 
     prove(plugins, run, &run->cold);
     for (uint32_t i = 0; i < run->node_count; i++) {
@@ -246,9 +243,8 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
     compare_witnesses(run, result);
     check_overrun(job, run, result);
     check_cold(job, run);
-    check_pauses(run);
-    check_shortages(run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
+    guard_judge(&total.guard, take_guard, &guarded);
     findings_tell(&run->findings, where, result);
 }
 

@@ -21,6 +21,10 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result);
 
+/* Say in a result what a guard found of a measurement that is no run. where: text such as "save 1".
+ */
+void validity_guard(const struct guard_counts *counts, const char *where, struct result *result);
+
 /* Mark a run invalid if its figures contradict each other; the reason names both figures. */
 void validity_account(const struct result *result, struct result_run *run);
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
+#include "pipeline/evidence/validity.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/session.h"
 
@@ -167,6 +168,7 @@ static int measure(struct inference *inference, struct infer_row *row)
     snprintf(where, sizeof where, "%s, batch size %u", row->precision, row->batch_size);
     findings_tell(&input->run.findings, where, &inference->result->result);
     row->io = input->run.epochs[0];
+    validity_guard(&row->io.guard, where, &inference->result->result);
     row->counted = input->counted;
     if (input->counted && inference->result->weights[0]) {
         row->loss = input->loss / (double)input->counted;

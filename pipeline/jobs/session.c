@@ -125,6 +125,6 @@ int session_after_epoch(void *context, struct result_epoch *epoch, int code)
     witness_after(session->witness, &epoch->device);
     if (session->result->memory_during_bytes == 0)
         session->result->memory_during_bytes = memory_resident_bytes();
-    epoch->shortages = shortage_code() != 0;
+    epoch->guard.shortages = shortage_code() != 0;
     return code;
 }

@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
+#include "pipeline/evidence/validity.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/resumed.h"
@@ -90,8 +91,11 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
                    engine_run(input->engine, 1, &hooks, &input->run, &training->evaluation), NULL);
     double sums[] = {input->loss, (double)input->counted, (double)input->correct,
                      (double)input->correct_top5};
+    struct guard_counts guard = input->run.epochs[0].guard;
     if (code == 0)
         code = ranks_sum(training->job->ranks, sums, 4);
+    if (code == 0)
+        code = gather_guard(training->job->ranks, &guard);
     if (code)
         return code;
     if (sums[1] < 1)
@@ -101,6 +105,7 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
     snprintf(where, sizeof where, "evaluation of epoch %llu",
              (unsigned long long)row->io.epoch + 1);
     findings_tell(&input->run.findings, where, &training->result->result);
+    validity_guard(&guard, where, &training->result->result);
     row->evaluated = true;
     row->evaluation_loss = sums[0] / sums[1];
     row->top1 = sums[2] / sums[1];

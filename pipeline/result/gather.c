@@ -341,6 +341,20 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
     return code;
 }
 
+int gather_guard(struct ranks *ranks, struct guard_counts *counts)
+{
+    struct guard_counts *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(ranks, counts, sizeof *counts, all);
+    *counts = (struct guard_counts){0};
+    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
+        guard_add(counts, &all[i]);
+    free(all);
+    return code;
+}
+
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch)
 {
     struct result_rank mine = describe(ranks);

@@ -111,7 +111,9 @@ static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32
         return RESULT_LIMIT_HARNESS;
     if (epoch->order_ns * 2 > epoch->wait_ns)
         return RESULT_LIMIT_ORDER;
-    return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
+    if (busy_ns * 2 > epoch->wall_ns * workers)
+        return RESULT_LIMIT_DECODE;
+    return guard_is_starved(&epoch->guard) ? RESULT_LIMIT_CPU : RESULT_LIMIT_STORAGE;
 }
 
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
@@ -121,6 +123,8 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
     const uint64_t late_ns = input_is_late ? epoch->wait_ns : epoch->upload_ns;
     const bool keeps_up = late_ns * 20 < epoch->wall_ns;
 
+    if (guard_is_throttled(&epoch->guard))
+        return RESULT_LIMIT_QUOTA;
     if (epoch->exchange_ns > compute_ns && (keeps_up || epoch->exchange_ns > late_ns))
         return RESULT_LIMIT_EXCHANGE;
     if (keeps_up && compute_ns)
@@ -161,12 +165,11 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
 
 /* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */
 #define FIELD(name) offsetof(struct result_epoch, name)
-static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIELD(batches),
-                                FIELD(record_bytes), FIELD(request_bytes),  FIELD(requests),
-                                FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
-                                FIELD(digest_sum),   FIELD(met_ns),         FIELD(pauses),
-                                FIELD(shortages),    FIELD(paced_samples),  FIELD(paced_bytes),
-                                FIELD(paced_ns),     FIELD(read_samples),   FIELD(read_ns)};
+static const size_t counts[] = {
+    FIELD(samples),        FIELD(skipped),    FIELD(batches),      FIELD(record_bytes),
+    FIELD(request_bytes),  FIELD(requests),   FIELD(wall_ns),      FIELD(first_batch_ns),
+    FIELD(steady_samples), FIELD(digest_sum), FIELD(met_ns),       FIELD(paced_samples),
+    FIELD(paced_bytes),    FIELD(paced_ns),   FIELD(read_samples), FIELD(read_ns)};
 static const size_t times[] = {FIELD(shuffle_ns),
                                FIELD(order_ns),
                                FIELD(read_head_ns),
@@ -214,6 +217,7 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
     sum->cpu_user_s += epoch->cpu_user_s;
     sum->cpu_system_s += epoch->cpu_system_s;
     sum->digest_xor ^= epoch->digest_xor;
+    guard_add(&sum->guard, &epoch->guard);
 }
 
 void result_epoch_average(struct result_epoch *sum, uint32_t ranks)

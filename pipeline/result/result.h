@@ -16,6 +16,7 @@
 #include "pipeline/result/timeline.h"
 #include "ranks/ranks.h"
 #include "shuffle/coalesce.h"
+#include "telemetry/guard.h"
 #include "trainer/accelerator.h"
 #include "trainer/trainer.h"
 
@@ -79,6 +80,8 @@ enum result_limit {
     RESULT_LIMIT_TRAINER, /* compute on a CPU or GPU */
     RESULT_LIMIT_EXCHANGE,
     RESULT_LIMIT_ORDER,   /* making the sample order */
+    RESULT_LIMIT_QUOTA,   /* the control group's CPU time, whatever else would be */
+    RESULT_LIMIT_CPU,     /* not storage: a thread waited for a CPU */
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
@@ -114,9 +117,8 @@ struct result_epoch {
         first_compute_ns; /* from the epoch's start to the end of its first step; compute in it */
     uint64_t copy_ns;     /* all uploads, overlapped or not */
     uint64_t start_barrier_ns, stop_barrier_ns; /* waiting for the other ranks, not in wall_ns */
-    uint64_t pauses;                            /* the rank's process was stopped and continued */
-    uint64_t shortages; /* 1: until now, the rank had no descriptor left for something */
-    uint64_t met_ns;    /* from the epoch's start until all ranks knew that all had ended it */
+    struct guard_counts guard;                  /* of the rank's process */
+    uint64_t met_ns; /* from the epoch's start until all ranks knew that all had ended it */
     struct result_waits waits;
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */
@@ -311,7 +313,8 @@ double result_epoch_head_ratio(const struct result_epoch *epoch);
  * up costs nothing; the exchange counts only if longer than compute, which hides it. Otherwise
  * compute is the bottleneck, if there is any. A wait for batches is a wait for the sample order if
  * more than half of it was, for decoding if the decode threads were busy more than half of the
- * time, else for storage, or for the program itself if nothing is read. */
+ * time, else for storage, or for the program itself if nothing is read. No storage is the
+ * bottleneck of a process that lacked CPU time, and nothing else is under a quota. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
 /* Replace a storage bottleneck by the page cache or --limit-rate where that is the cause. Call once

@@ -5,6 +5,8 @@
  *
  *   clock-ahead   CLOCK_MONOTONIC goes 3 s forward      clock-back   3 s back
  *   clock-slow    ... passes at half its speed
+ *   clock-half    ... from the start, with all that waits by it
+ *   clock-double  ... at twice its speed
  *   day-ahead     CLOCK_REALTIME goes 1 h forward    day-jumps    ... at its 30th reading
  *   sleep-late    each sleep takes three times as long
  *   io-stuck      read_bytes of /proc/self/io stays     io-double    ... grows by twice as much
@@ -97,6 +99,28 @@ static unsigned reads_of_day(void)
     return count;
 }
 
+/* The whole program lives by a clock of another speed: what it waits for is told in true time. */
+static long long start_ns;
+
+__attribute__((constructor)) static void start(void)
+{
+    start_ns = now_ns(CLOCK_MONOTONIC);
+}
+
+static long long told_ns(long long ns)
+{
+    const long long since = ns - start_ns;
+
+    return start_ns + (tells("clock-half") ? since / 2 : tells("clock-double") ? since * 2 : since);
+}
+
+static long long true_ns(long long ns)
+{
+    const long long since = ns - start_ns;
+
+    return start_ns + (tells("clock-half") ? since * 2 : tells("clock-double") ? since / 2 : since);
+}
+
 int clock_gettime(clockid_t id, struct timespec *time)
 {
     const long long since = middle();
@@ -105,6 +129,8 @@ int clock_gettime(clockid_t id, struct timespec *time)
     if (id == CLOCK_REALTIME &&
         ((tells("day-ahead") && since) || (tells("day-jumps") && reads_of_day() > MANY_DAYS)))
         ns += 3600LL * SECOND_NS;
+    if (id == CLOCK_MONOTONIC)
+        ns = told_ns(ns);
     if (id == CLOCK_MONOTONIC && since) {
         if (tells("clock-ahead"))
             ns += 3LL * SECOND_NS;
@@ -121,10 +147,24 @@ int clock_nanosleep(clockid_t id, int flags, const struct timespec *until, struc
 {
     long long ns = (long long)until->tv_sec * SECOND_NS + until->tv_nsec;
 
+    if (id == CLOCK_MONOTONIC && (flags & TIMER_ABSTIME))
+        ns = true_ns(ns);
     if (tells("sleep-late") && (flags & TIMER_ABSTIME) && ns > now_ns(id))
         ns += 2 * (ns - now_ns(id));
     const struct timespec late = time_of(ns);
     return syscall(SYS_clock_nanosleep, id, flags, &late, left) ? -1 : 0;
+}
+
+/* Conditions of this program are of CLOCK_MONOTONIC. */
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                           const struct timespec *until)
+{
+    const struct timespec then =
+        until->tv_sec > INT32_MAX
+            ? *until
+            : time_of(true_ns((long long)until->tv_sec * SECOND_NS + until->tv_nsec));
+
+    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &then);
 }
 
 /* ---- counters of the kernel ---- */

@@ -22,3 +22,7 @@ tests_unit_mock_nvml_so_LDFLAGS = $(AM_LDFLAGS) -shared
 UNIT_TESTS += tests/unit/test_beneath
 tests_unit_test_beneath_SOURCES = tests/unit/test_beneath.c tests/unit/machine.h tests/unit/unit.h tests/unit/folder.h
 tests_unit_test_beneath_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_guard
+tests_unit_test_guard_SOURCES = tests/unit/test_guard.c tests/unit/unit.h tests/unit/folder.h
+tests_unit_test_guard_LDADD = $(UNIT_LIBS)

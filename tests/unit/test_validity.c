@@ -245,7 +245,7 @@ static void steps_that_end_late(void **unused)
 /* Other ranks are known by their epochs only. */
 static void a_rank_without_descriptors_makes_a_run_invalid(void **unused)
 {
-    struct result_epoch epochs[2] = {{.shortages = 0}, {.shortages = 1}};
+    struct result_epoch epochs[2] = {{.guard.shortages = 0}, {.guard.shortages = 1}};
     struct result_run run = {.valid = true, .epoch_count = 1, .epochs = epochs};
     struct result result = {.valid = true};
 
@@ -260,6 +260,7 @@ static void a_rank_without_descriptors_makes_a_run_invalid(void **unused)
     fail(-EMFILE, "few: cannot open");
     shortage_note(-ENFILE, "/proc/self/io");
     assert_int_equal(shortage_code(), EMFILE);
+    run.valid = true;
     validity_check(&(struct job){0}, &uring, &run, &result);
     assert_non_null(strstr(run.invalid_reason, "may be missing or wrong: few: cannot open"));
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/guard.h"
+
+#include "base/atomic.h"
+#include "base/control_group.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/shortage.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { SLOTS = 1 << 14, PATH_BYTES = CONTROL_GROUP_BYTES + 32 };
+
+static const uint64_t NAP_NS = 1000000, TURN_NS = 100000000, LATE_NS = 600000000;
+/* From here on a rate is not that of what was measured. */
+static const double THROTTLED_MOST = 10, DELAYED_MOST = 25, STOLEN_MOST = 10;
+static const double OWN_LOAD = 75; /* from here on its threads wait for each other */
+
+/* ---- counters of the kernel ---- */
+
+/* Of the first line that begins with a word, the number at a place after it; else 0. */
+static uint64_t number_of(const char *path, const char *word, int place)
+{
+    FILE *file = file_stream_kernel(path);
+    const size_t length = strlen(word);
+    char line[512], *at = line + length;
+    bool found = false;
+
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strncmp(line, word, length) == 0;
+    if (file)
+        fclose(file);
+    while (found && place-- > 0)
+        strtoull(at, &at, 10);
+    return found ? strtoull(at, NULL, 10) : 0;
+}
+
+static uint64_t throttled_ns(const char *proc, const char *sys)
+{
+    struct control_group group;
+    char path[PATH_BYTES];
+    uint64_t sum_ns = 0;
+
+    if (!control_group_find(&group, "cpu", proc, sys))
+        return 0;
+    do {
+        snprintf(path, sizeof path, "%s/cpu.stat", group.folder);
+        sum_ns +=
+            number_of(path, "throttled_time ", 0) + 1000 * number_of(path, "throttled_usec ", 0);
+    } while (control_group_up(&group));
+    return sum_ns;
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+static struct counter own_drops, pauses;
+
+/* A process cannot catch a stop, but its end. */
+static void on_continue(int number)
+{
+    (void)number;
+    counter_add(&pauses, 1);
+}
+
+void guard_note_drop(void)
+{
+    counter_add(&own_drops, 1);
+}
+
+void guard_read(struct guard_moment *moment, const char *proc, const char *sys)
+{
+    enum { STEAL = 7 }; /* "cpu  user nice system idle iowait irq softirq steal" */
+    struct rusage usage;
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/stat", proc);
+    moment->stolen_ns =
+        number_of(path, "cpu ", STEAL) * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    moment->throttled_ns = throttled_ns(proc, sys);
+    snprintf(path, sizeof path, "%s/vmstat", proc);
+    moment->drops = number_of(path, "drop_pagecache ", 0) - counter_get(&own_drops);
+    getrusage(RUSAGE_SELF, &usage);
+    moment->used_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+    moment->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    moment->pauses = counter_get(&pauses);
+}
+
+/* ---- while a measurement is open ---- */
+
+static struct {
+    pid_t process; /* that has a thread which looks: a fork has none */
+    unsigned open;
+    uint64_t looked_ns, still_ns, delayed_ns;
+    struct slot {
+        pid_t thread;
+        uint64_t waited_ns; /* for a CPU, at the last look */
+    } slots[SLOTS];         /* by number of the thread */
+    pthread_mutex_t lock;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct look {
+    uint64_t most_ns, own_ns; /* waited since the last one by any thread, by this one */
+};
+
+/* schedstat: ns on a CPU, ns ready and waiting for one. A kernel that does not count says 0 0. */
+static int look_at_thread(void *context, const char *name, unsigned char type)
+{
+    struct look *look = context;
+    const pid_t thread = atoi(name);
+    struct slot *slot = &watch.slots[thread % SLOTS];
+    char path[64];
+
+    (void)type;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
+    const uint64_t waited_ns = number_of(path, "", 1);
+    const uint64_t new_ns = waited_ns - (slot->thread == thread ? slot->waited_ns : 0);
+    *slot = (struct slot){thread, waited_ns};
+    look->most_ns = new_ns > look->most_ns ? new_ns : look->most_ns;
+    if (thread == gettid() && number_of(path, "", 0))
+        look->own_ns = new_ns;
+    return 0;
+}
+
+/* Who is late, and not for want of a CPU, stood still. */
+static void look_around(void)
+{
+    struct look look = {.own_ns = UINT64_MAX};
+    struct clock_moment now;
+    struct folder folder;
+
+    clock_moment(&now);
+    const uint64_t passed_ns = now.raw_ns - watch.looked_ns, late_ns = passed_ns - TURN_NS;
+    if (folder_open(&folder, "/proc/self/task") == 0)
+        folder_list(&folder, look_at_thread, &look);
+    folder_close(&folder);
+    watch.looked_ns = now.raw_ns;
+    watch.delayed_ns += look.most_ns < passed_ns ? look.most_ns : passed_ns;
+    if (passed_ns > LATE_NS && look.own_ns < late_ns / 2)
+        watch.still_ns += late_ns;
+}
+
+static void *watch_body(void *unused)
+{
+    pthread_mutex_lock(&watch.lock);
+    while (watch.open) {
+        pthread_mutex_unlock(&watch.lock);
+        clock_sleep_ns(TURN_NS);
+        pthread_mutex_lock(&watch.lock);
+        look_around();
+    }
+    watch.process = 0;
+    pthread_mutex_unlock(&watch.lock);
+    return unused;
+}
+
+/* Without a thread, for want of memory, only stops that end with a signal are seen. */
+static void start_thread(void)
+{
+    const struct sigaction action = {.sa_handler = on_continue,
+                                     .sa_flags = SA_RESTART | SA_ONSTACK};
+    pthread_t thread;
+
+    sigaction(SIGCONT, &action, NULL);
+    if (pthread_create(&thread, NULL, watch_body, NULL))
+        return;
+    pthread_setname_np(thread, "guard");
+    pthread_detach(thread);
+    watch.process = getpid();
+}
+
+static void take_watched(struct guard_moment *moment)
+{
+    look_around();
+    moment->still_ns = watch.still_ns;
+    moment->delayed_ns = watch.delayed_ns;
+}
+
+void guard_begin(struct guard_moment *from)
+{
+    pthread_mutex_lock(&watch.lock);
+    watch.open++;
+    if (watch.process != getpid())
+        start_thread();
+    take_watched(from);
+    pthread_mutex_unlock(&watch.lock);
+    guard_read(from, "/proc", "/sys");
+    clock_moment(&from->clock);
+}
+
+/* The thread is to look first: only one that runs knows how long it waited for a CPU. */
+void guard_end(const struct guard_moment *from, struct guard_counts *counts)
+{
+    struct guard_moment to;
+
+    clock_moment(&to.clock);
+    pthread_mutex_lock(&watch.lock);
+    while (watch.process && to.clock.raw_ns > watch.looked_ns + LATE_NS) {
+        pthread_mutex_unlock(&watch.lock);
+        clock_sleep_ns(NAP_NS);
+        pthread_mutex_lock(&watch.lock);
+    }
+    watch.open--;
+    take_watched(&to);
+    pthread_mutex_unlock(&watch.lock);
+    guard_read(&to, "/proc", "/sys");
+    guard_between(from, &to, counts);
+}
+
+/* ---- arithmetic ---- */
+
+static double percent_of(uint64_t from, uint64_t to, double whole)
+{
+    return to > from && whole > 0 ? fmin(100 * (double)(to - from) / whole, 100) : 0;
+}
+
+void guard_between(const struct guard_moment *from, const struct guard_moment *to,
+                   struct guard_counts *counts)
+{
+    const double wall = (double)(to->clock.raw_ns - from->clock.raw_ns), all = wall * to->cpus;
+
+    *counts = (struct guard_counts){
+        .pauses = to->pauses - from->pauses,
+        .still_ns = to->still_ns - from->still_ns,
+        .shortages = shortage_code() != 0,
+        .drops = to->drops > from->drops ? to->drops - from->drops : 0,
+        .throttled_percent = percent_of(from->throttled_ns, to->throttled_ns, all),
+        .delayed_percent = percent_of(from->delayed_ns, to->delayed_ns, wall),
+        .stolen_percent = percent_of(from->stolen_ns, to->stolen_ns, all),
+        .used_percent = percent_of(from->used_ns, to->used_ns, all)};
+    /* Throttled time is a sum over CPUs, at least its mean of one; what a thread waited is not, but
+     * may be for other reasons. */
+    if (percent_of(from->throttled_ns, to->throttled_ns, wall) > counts->delayed_percent / 2)
+        counts->throttled_percent = fmax(counts->throttled_percent, counts->delayed_percent);
+    if (clock_agrees(&from->clock, &to->clock, &counts->passed_ns, &counts->other_ns))
+        counts->passed_ns = counts->other_ns;
+}
+
+void guard_add(struct guard_counts *sum, const struct guard_counts *counts)
+{
+    if (counts->passed_ns != counts->other_ns) {
+        sum->passed_ns = counts->passed_ns;
+        sum->other_ns = counts->other_ns;
+    }
+    sum->pauses += counts->pauses;
+    sum->still_ns += counts->still_ns;
+    sum->shortages += counts->shortages;
+    sum->drops = counts->drops > sum->drops ? counts->drops : sum->drops;
+    if (counts->delayed_percent > sum->delayed_percent)
+        sum->used_percent = counts->used_percent;
+    sum->throttled_percent = fmax(sum->throttled_percent, counts->throttled_percent);
+    sum->delayed_percent = fmax(sum->delayed_percent, counts->delayed_percent);
+    sum->stolen_percent = fmax(sum->stolen_percent, counts->stolen_percent);
+}
+
+/* ---- the verdict ---- */
+
+bool guard_is_throttled(const struct guard_counts *counts)
+{
+    return counts->throttled_percent >= THROTTLED_MOST;
+}
+
+bool guard_is_starved(const struct guard_counts *counts)
+{
+    return counts->delayed_percent >= DELAYED_MOST || counts->stolen_percent >= STOLEN_MOST;
+}
+
+int guard_check_clock(const struct guard_counts *counts)
+{
+    if (counts->passed_ns == counts->other_ns)
+        return 0;
+    return fail(EPROTO,
+                "the clock is unreliable: %.3f s passed on CLOCK_MONOTONIC and %.3f s on another "
+                "clock of the kernel; it was set, slewed, or the machine slept",
+                (double)counts->passed_ns * 1e-9, (double)counts->other_ns * 1e-9);
+}
+
+void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context)
+{
+    char text[256];
+#define SAY(grade, ...) (snprintf(text, sizeof text, __VA_ARGS__), tell(context, grade, text))
+
+    if (guard_check_clock(counts))
+        SAY(GUARD_INVALID, "%.255s", fail_reason());
+    else if (counts->pauses || counts->still_ns)
+        SAY(GUARD_INVALID,
+            "the process was stopped and continued (SIGSTOP, Ctrl-Z, a debugger, a frozen control "
+            "group, or a batch system's suspend): its time includes the pause");
+    if (shortage_code())
+        SAY(GUARD_INVALID, "%s: figures may be missing or wrong: %.160s",
+            fail_errno_text(shortage_code()), shortage_what());
+    else if (counts->shortages)
+        SAY(GUARD_INVALID, "too many open files on another rank, which names one: figures may be "
+                           "missing or wrong");
+    if (guard_is_throttled(counts))
+        SAY(GUARD_DEGRADED,
+            "CPU quota: the control group was throttled %.0f%% of the time: rates are those of its "
+            "quota",
+            counts->throttled_percent);
+    else if (counts->delayed_percent >= DELAYED_MOST && counts->used_percent < OWN_LOAD)
+        SAY(GUARD_NOTICE, "others had the CPUs: a thread waited for one %.0f%% of the time",
+            counts->delayed_percent);
+    if (counts->stolen_percent >= STOLEN_MOST)
+        SAY(GUARD_NOTICE, "the hypervisor had the CPUs %.0f%% of the time (steal)",
+            counts->stolen_percent);
+    if (counts->drops)
+        SAY(GUARD_NOTICE,
+            "another process dropped the machine's page cache meanwhile (%" PRIu64 ")",
+            counts->drops);
+#undef SAY
+}

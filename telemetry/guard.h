@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guard: what befell this process while it measured, and is not of what it measured. Every
+ * measurement is between guard_begin() and guard_end(), as a lint checks, and guard_judge() says
+ * what its rates are worth. Meanwhile a thread looks ten times a second. One thread at a time
+ * begins and ends.
+ */
+#ifndef IOBENCH_TELEMETRY_GUARD_H
+#define IOBENCH_TELEMETRY_GUARD_H
+
+#include "base/clock.h"
+
+/* Counters that only grow; roots are those of guard_read(). */
+struct guard_moment {
+    struct clock_moment clock;
+    uint64_t pauses;       /* ended by SIGCONT */
+    uint64_t still_ns;     /* the guard's thread slept on, and not for want of a CPU */
+    uint64_t delayed_ns;   /* the thread that waited most for a CPU */
+    uint64_t throttled_ns; /* this control group and those above, summed over CPUs */
+    uint64_t stolen_ns;    /* by the hypervisor, likewise */
+    uint64_t used_ns;      /* by this process, likewise */
+    uint64_t drops;        /* of the page cache by others */
+    uint32_t cpus;
+};
+
+/* Of intervals and ranks: the worst of each, or the sum of what is counted. */
+struct guard_counts {
+    int64_t passed_ns, other_ns; /* on two clocks that disagree; equal: none do */
+    uint64_t pauses, still_ns, shortages, drops;
+    double throttled_percent, delayed_percent, stolen_percent; /* of the time */
+    double used_percent; /* of all CPUs, by this process, where it waited most */
+};
+
+void guard_begin(struct guard_moment *from);
+void guard_end(const struct guard_moment *from, struct guard_counts *counts);
+void guard_note_drop(void); /* this process's own */
+
+/* Parts of these two: roots are "/proc" and "/sys". */
+void guard_read(struct guard_moment *moment, const char *proc, const char *sys);
+void guard_between(const struct guard_moment *from, const struct guard_moment *to,
+                   struct guard_counts *counts);
+void guard_add(struct guard_counts *sum, const struct guard_counts *counts);
+
+/* Was the process so long without a CPU, by a quota or by others, that no rate is a storage's? */
+bool guard_is_throttled(const struct guard_counts *counts);
+bool guard_is_starved(const struct guard_counts *counts);
+/* Returns 0, or -EPROTO with a reason. */
+int guard_check_clock(const struct guard_counts *counts);
+
+enum guard_grade { GUARD_NOTICE, GUARD_DEGRADED, GUARD_INVALID };
+typedef void guard_tell(void *context, enum guard_grade grade, const char *text);
+void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context);
+
+#endif
