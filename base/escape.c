@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { UNIT_MAX = 4, ESCAPED = 4, CHUNK = 16384 };
+enum { UNIT_MAX = 4, ESCAPED = 4, CHUNK = 16384, WRITE = 4096 };
 
 /* ---- one character ---- */
 
@@ -113,6 +113,7 @@ const char *escape_shown(const char *text)
 
 /* A character or colour sequence may be split across writes; its first bytes wait here. */
 struct filter {
+    int error; /* of the first write that failed */
     int fd;
     bool colors;
     size_t held;
@@ -170,20 +171,22 @@ static size_t put_next(const struct filter *filter, const unsigned char *at, siz
 static ssize_t filter_write(void *cookie, const char *bytes, size_t count)
 {
     struct filter *filter = cookie;
-    char put[CHUNK + UNIT_MAX * ESCAPED];
-    unsigned char text[CHUNK];
+    char put[WRITE + UNIT_MAX * ESCAPED];
+    unsigned char text[WRITE];
 
     for (size_t taken = 0; taken < count;) {
         size_t length = filter->held, used = 0, at = 0, done;
         memcpy(text, filter->bytes, length);
         const size_t more =
-            count - taken < CHUNK / ESCAPED - length ? count - taken : CHUNK / ESCAPED - length;
+            count - taken < WRITE / ESCAPED - length ? count - taken : WRITE / ESCAPED - length;
         memcpy(text + length, bytes + taken, more);
         length += more;
         while (at < length && (done = put_next(filter, text + at, length - at, put, &used)))
             at += done;
-        if (write_all(filter->fd, put, used))
+        if (write_all(filter->fd, put, used)) {
+            filter->error = filter->error ? filter->error : errno;
             return 0; /* an error in fopencookie()'s terms */
+        }
         filter->held = length - at;
         memcpy(filter->bytes, text + at, filter->held);
         taken += more;
@@ -197,9 +200,10 @@ static FILE *stream_to(int fd, struct filter *filter)
     return fopencookie(filter, "w", (cookie_io_functions_t){.write = filter_write});
 }
 
+static struct filter filters[2]; /* live as long as the process */
+
 int escape_streams(FILE **output, FILE **errors)
 {
-    static struct filter filters[2]; /* live as long as the process */
     FILE *first = stream_to(STDOUT_FILENO, &filters[0]);
     FILE *second = first ? stream_to(STDERR_FILENO, &filters[1]) : NULL;
 
@@ -214,4 +218,9 @@ int escape_streams(FILE **output, FILE **errors)
     *output = first;
     *errors = second;
     return 0;
+}
+
+int escape_output_error(void)
+{
+    return filters[0].error;
 }

@@ -26,6 +26,8 @@ const char *escape_shown(const char *text);
 /* Replace stdout and stderr of the process by streams that apply ESCAPE_INVALID | ESCAPE_CONTROL.
  * On a terminal the escape sequences below pass. Returns 0 or -ENOMEM. Call first in main(). */
 int escape_streams(FILE **output, FILE **errors);
+/* Return the errno of the first write to the output that failed, or 0. Flush it before. */
+int escape_output_error(void);
 
 #define ESCAPE_BOLD "\033[1m"
 #define ESCAPE_ALARM "\033[1;31m"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/paired.h"
 
+#include "base/memory.h"
 #include "base/stats.h"
 #include "base/student.h"
 
@@ -78,8 +79,11 @@ static double interquartile_mean(double *values, size_t count)
 
 struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until)
 {
-    double logs[PAIRED_MAX];
     struct paired paired = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .sign_flip_p = NAN};
+    double *logs = memory_array(count < PAIRED_MAX ? count + 1 : PAIRED_MAX, sizeof *logs);
+
+    if (!logs) /* nothing is known */
+        return paired;
 
     /* A pair's logarithm replaces those of its turns: never more pairs than turns so far. */
     for (size_t i = 0; i + turns <= count && i + turns <= PAIRED_MAX; i += turns) {
@@ -95,6 +99,7 @@ struct paired paired_test(const double *a, const double *b, size_t count, size_t
     }
     if (paired.pairs)
         test_logs(&paired, logs, until);
+    free(logs);
     return paired;
 }
 

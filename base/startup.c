@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ static void set_stacks(void)
     if (bytes < THREAD_BYTES && pthread_attr_setstacksize(&attributes, THREAD_BYTES) == 0)
         pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
+    unsetenv("OMP_STACKSIZE"); /* else of the threads that compute, whatever it says */
+    unsetenv("GOMP_STACKSIZE");
 }
 
 void startup_undo_inherited(void)

@@ -330,8 +330,9 @@ static int conclude(struct call *call, const struct cachectl_command *command, b
     } else if (call->count > 1 || call->settings.files) {
         print_row("total", &call->sum, true);
     }
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "cachectl: standard output: %s\n", fail_errno_text(errno));
+    fflush(stdout);
+    if (escape_output_error()) {
+        fprintf(stderr, "cachectl: standard output: %s\n", fail_errno_text(escape_output_error()));
         failed = true;
     }
     if (call->sum.unverified_count || (command->makes_cold && call->sum.state != RESIDENCY_COLD))

@@ -169,9 +169,11 @@ int main(int argc, char **argv)
         status = call(command_registry[0], false, argc - 1, argv + 1);
     status = end_short(status);
     /* Data that was not written is a failure: "> file" on a full disk. */
-    if (fflush(stdout) || ferror(stdout)) {
-        if (errno != EPIPE)
-            fprintf(stderr, "iobench: standard output: %s\n", fail_errno_text(errno));
+    fflush(stdout);
+    const int error = escape_output_error();
+    if (error) {
+        if (error != EPIPE)
+            fprintf(stderr, "iobench: standard output: %s\n", fail_errno_text(error));
         if (status == COMMAND_OK)
             status = COMMAND_FAILED;
     }

@@ -78,4 +78,5 @@ status 1 "$CACHECTL" evict --json "$FOLDER/set/a" "$FOLDER/none"
 if "$CACHECTL" status "$FOLDER/set/a" >/dev/full 2>"$FOLDER/out"; then
     die "a full disk behind its output is no failure"
 fi
+says "standard output: No space left on device"
 says 'standard output'

@@ -88,7 +88,10 @@ if [ -w /dev/full ]; then
     tried="iobench >/dev/full"
     "$IOBENCH" "$@" >/dev/full 2>"$tmp/err"
     [ $? -eq 1 ] || fault "the exit status is not 1"
-    err "standard output"
+    err "standard output: No space left on device"
+    # ... and its reason is that of the first write, whatever else was looked for after it.
+    "$IOBENCH" "$@" --json new.json >/dev/full 2>"$tmp/err"
+    err "standard output: No space left on device"
     try 1 "$@" --json /dev/full
     err "/dev/full"
 fi

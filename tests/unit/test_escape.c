@@ -125,6 +125,7 @@ static void a_full_disk_is_seen(void **unused)
     assert_int_equal(flushed, EOF);
     assert_int_equal(code, ENOSPC);
     assert_true(ferror(output));
+    assert_int_equal(escape_output_error(), ENOSPC);
     fclose(output);
     fclose(errors);
     close(full);
