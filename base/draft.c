@@ -20,9 +20,10 @@ enum { SUFFIX_LENGTH = FILE_DRAFT_SUFFIX_BYTES - 1, TRIES = 16 };
 
 static const char draft_end[] = ".partial";
 
+static const char letters[] = "0123456789abcdefghijklmnopqrstuv"; /* 32 characters */
+
 int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
 {
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuv"; /* 32 characters */
     uint8_t random[SUFFIX_LENGTH];
 
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -50,12 +51,20 @@ bool file_is_draft_name(const char *name)
     return name[0] == '.' && length > end && strcmp(name + length - end, draft_end) == 0;
 }
 
-/* Only a regular file may be replaced: fail before the work rather than after it. */
+/* Only a regular file may be replaced, and in a folder like /tmp only by its owner: fail before the
+ * work rather than after it. */
 static int check_target(const struct file_draft *draft, const char *name)
 {
-    struct stat status;
+    const uid_t user = geteuid();
+    struct stat status, folder;
 
-    if (fstatat(draft->folder.fd, name, &status, AT_SYMLINK_NOFOLLOW) || S_ISREG(status.st_mode))
+    if (fstatat(draft->folder.fd, name, &status, AT_SYMLINK_NOFOLLOW))
+        return 0;
+    if (user && status.st_uid != user && fstat(draft->folder.fd, &folder) == 0 &&
+        folder.st_mode & S_ISVTX && folder.st_uid != user)
+        return fail(EPERM, "%s: is another user's, and its folder is sticky: name another",
+                    draft->path);
+    if (S_ISREG(status.st_mode))
         return 0;
     return fail(S_ISDIR(status.st_mode) ? EISDIR : EEXIST,
                 "%s: is %s: only a regular file is replaced; name another", draft->path,
@@ -67,6 +76,23 @@ static const char *name_in(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
+}
+
+/* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
+static int create_locked(struct file_draft *draft)
+{
+    int fd = folder_create_file(&draft->folder, name_in(draft->draft_path));
+
+    if (fd < 0)
+        return fd;
+    const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
+        draft->fd = fd;
+        return 0;
+    }
+    draft->made = (struct stat){0};
+    close(fd);
+    return fail(EEXIST, "%s: somebody removed it", draft->draft_path);
 }
 
 static int create(struct file_draft *draft, const char *given)
@@ -81,17 +107,9 @@ static int create(struct file_draft *draft, const char *given)
         if (code)
             break;
         draft->draft_path = file_draft_path(draft->path, given ? given : suffix);
-        code = draft->draft_path ? folder_create_file(&draft->folder, name_in(draft->draft_path))
-                                 : -ENOMEM;
+        code = draft->draft_path ? create_locked(draft) : -ENOMEM;
     }
-    if (code < 0)
-        return code;
-    draft->fd = code;
-    if (given) /* without flock only file_draft_remove_stale() loses */
-        (void)flock(draft->fd, LOCK_EX | LOCK_NB);
-    return fstat(draft->fd, &draft->made)
-               ? fail(errno, "%s: %s", draft->draft_path, fail_errno_text(errno))
-               : 0;
+    return code;
 }
 
 int file_draft_open(struct file_draft *draft, const char *path,
@@ -136,16 +154,36 @@ static int remove_stale(const struct folder *folder, const char *name, const cha
     return code;
 }
 
+struct stale {
+    const struct folder *folder;
+    const char *like; /* the name of a draft with any suffix */
+};
+
+static int remove_if_stale(void *context, const char *name, unsigned char type)
+{
+    const struct stale *stale = context;
+    const size_t length = strlen(name), end = SUFFIX_LENGTH + sizeof draft_end - 1;
+
+    (void)type;
+    if (length == strlen(stale->like) && memcmp(name, stale->like, length - end) == 0 &&
+        strspn(name + length - end, letters) == SUFFIX_LENGTH && file_is_draft_name(name) &&
+        remove_stale(stale->folder, name, name))
+        fail_clear(); /* in use, or not ours */
+    return 0;
+}
+
 int file_draft_remove_stale(const char *path, const char *suffix)
 {
     struct folder folder = {.fd = -1};
     const char *name;
-    char *draft_path = file_draft_path(path, suffix);
+    char *draft_path = file_draft_path(path, suffix ? suffix : "01234567");
     int code = draft_path ? folder_open_parent(&folder, draft_path, &name)
                           : fail(ENOMEM, "out of memory for a path");
 
-    if (code == 0)
+    if (code == 0 && suffix)
         code = remove_stale(&folder, name, draft_path);
+    else if (code == 0)
+        code = folder_list(&folder, remove_if_stale, &(struct stale){&folder, name});
     folder_close(&folder);
     free(draft_path);
     return code;
@@ -162,6 +200,7 @@ static void release(struct file_draft *draft)
 int file_draft_commit(struct file_draft *draft)
 {
     const char *name = name_in(draft->draft_path);
+    const int held = fcntl(draft->fd, F_DUPFD_CLOEXEC, 0); /* its lock, until it has its name */
     struct stat now;
     int code = 0;
 
@@ -178,6 +217,8 @@ int file_draft_commit(struct file_draft *draft)
     if (code == 0)
         code = folder_rename(&draft->folder, name, &draft->folder, name_in(draft->path),
                              !draft->no_replace);
+    if (held >= 0)
+        close(held);
     if (code) {
         file_draft_abandon(draft);
         return code;

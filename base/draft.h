@@ -17,7 +17,7 @@
 enum { FILE_DRAFT_SUFFIX_BYTES = 9 }; /* including NUL */
 
 struct file_draft_options {
-    const char *suffix; /* letters and digits, locked by its writer; NULL: random */
+    const char *suffix; /* letters and digits; NULL: random */
     bool no_replace;    /* commit fails with -EEXIST if the path exists */
 };
 
@@ -45,8 +45,9 @@ int file_draft_check(const char *path);
  * descriptor or a negative errno. */
 int file_draft_open_empty(const char *path);
 
-/* Remove the draft with that suffix if a killed process of this user left it. Returns -EBUSY if it
- * is being written, -EPERM if it is not this user's. */
+/* Remove the draft with that suffix if a killed process of this user left it: its writer locks it.
+ * Returns -EBUSY if it is being written, -EPERM if it is not this user's. NULL: all with a random
+ * suffix, leaving those; walks the folder. */
 int file_draft_remove_stale(const char *path, const char *suffix);
 
 /* Return the malloc()ed path of the draft with that suffix, or NULL with a reason. */

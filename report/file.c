@@ -265,6 +265,8 @@ int report_write_file(const char *path, const char *text, size_t bytes)
 
     if (file_is_stream(path))
         return write_through(path, text, bytes);
+    file_draft_remove_stale(path, NULL);
+    fail_clear();
     int code = file_draft_open(&draft, path, NULL);
     if (code == 0)
         code = report_check_replaced(path, text, bytes);

@@ -83,6 +83,11 @@ err "sample-interval"
 try 2 "$@" --json - --series -
 err "standard output"
 
+# What a killed run left of its draft goes with the next result of that name.
+echo '{' >"$tmp/.drafted.json.0123abcd.partial"
+try 0 "$@" --runs 1 --json "$tmp/drafted.json"
+[ ! -e "$tmp/.drafted.json.0123abcd.partial" ] || fault "the draft of a killed run stays for ever"
+
 # An unwritable result is a failure.
 if [ -w /dev/full ]; then
     tried="iobench >/dev/full"

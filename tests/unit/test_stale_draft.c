@@ -4,10 +4,13 @@
 #include "tests/unit/folder.h"
 
 #include "base/draft.h"
+#include "base/fail.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 static void only_a_draft_without_a_writer_is_stale(void **unused)
 {
@@ -35,11 +38,98 @@ static void only_a_draft_without_a_writer_is_stale(void **unused)
     free(path);
 }
 
+static void those_with_any_suffix_go_but_the_one_being_written(void **unused)
+{
+    static const char *const others[] = {".r.0123456.partial", ".r.0123456w.partial",
+                                         ".r2.01234567.partial", ".r.01234567.partia_",
+                                         "r.01234567.partial"};
+    struct file_draft draft;
+
+    (void)unused;
+    char *path = strdup(folder_path("r"));
+    assert_int_equal(file_draft_open(&draft, path, NULL), 0);
+    folder_put(".r.01234567.partial", "left");
+    folder_put(".r.vvvvvvvv.partial", "left");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        folder_put(others[i], "of others");
+    assert_int_equal(file_draft_remove_stale(path, NULL), 0);
+    assert_false(is_there(".r.01234567.partial") || is_there(".r.vvvvvvvv.partial"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_true(is_there(others[i]));
+    assert_int_equal(file_write_at(draft.fd, "whole", 5, 0, path), 0);
+    assert_int_equal(file_draft_commit(&draft), 0);
+    assert_text("r", "whole");
+    free(path);
+}
+
+/* Between the last byte and its name a draft is still locked. */
+static const char *renaming;
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    if (renaming) {
+        assert_int_equal(file_draft_remove_stale(renaming, NULL), 0);
+        assert_int_equal(faccessat(from_fd, from, F_OK, 0), 0);
+    }
+    return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
+}
+
+static void a_draft_that_gets_its_name_is_not_stale(void **unused)
+{
+    struct file_draft draft;
+
+    (void)unused;
+    char *path = strdup(folder_path("r"));
+    assert_int_equal(file_draft_open(&draft, path, NULL), 0);
+    renaming = path;
+    assert_int_equal(file_draft_commit(&draft), 0);
+    renaming = NULL;
+    assert_true(is_there("r"));
+    free(path);
+}
+
+static int check_as_another(void)
+{
+    return seteuid(12345) == 0 && file_draft_check(folder_path("open/root")) == -EPERM &&
+                   strstr(fail_reason(), "sticky") &&
+                   file_draft_check(folder_path("open/mine")) == 0 &&
+                   file_draft_check(folder_path("open/new")) == 0 &&
+                   file_draft_check(folder_path("own/root")) == 0
+               ? 0
+               : 1;
+}
+
+/* /tmp lets nobody replace the file of another user: that is known before the work. */
+static void in_a_sticky_folder_files_belong_to_their_owners(void **unused)
+{
+    int status;
+
+    (void)unused;
+    if (geteuid() != 0)
+        skip();
+    folder_put("open/root", "");
+    folder_put("open/mine", "");
+    folder_put("own/root", "");
+    assert_int_equal(chmod(test_folder, 0755), 0);
+    assert_int_equal(chmod(folder_path("open"), 01777), 0);
+    assert_int_equal(chown(folder_path("open/mine"), 12345, 12345), 0);
+    assert_int_equal(chown(folder_path("own"), 12345, 12345), 0);
+    assert_int_equal(chmod(folder_path("own"), 01755), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(check_as_another());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(file_draft_check(folder_path("open/mine")), 0); /* root may */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_a_draft_without_a_writer_is_stale, folder_setup,
-                                        folder_teardown),
+        FOLDER_TEST(only_a_draft_without_a_writer_is_stale),
+        FOLDER_TEST(those_with_any_suffix_go_but_the_one_being_written),
+        FOLDER_TEST(a_draft_that_gets_its_name_is_not_stale),
+        FOLDER_TEST(in_a_sticky_folder_files_belong_to_their_owners),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
