@@ -117,3 +117,12 @@ char *json_to_text(const json_t *value, size_t flags)
     fail(ENOMEM, "out of memory for JSON");
     return NULL;
 }
+
+json_t *json_texts(uint32_t count, size_t stride, const char *texts)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(array, json_text(texts + i * stride));
+    return array;
+}

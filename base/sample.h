@@ -21,7 +21,8 @@ struct sample {
     size_t image_bytes;
     int32_t label; /* 0-based class; -1 if the record has none */
     bool has_odd_label;
-    double odd_label; /* a value that is not a class: 3.7, NaN; label is then -1 */
+    double odd_label;  /* a value that is not a class: 3.7, NaN; label is then -1 */
+    char odd_text[24]; /* if it is a word: its beginning; odd_label is then NaN */
     enum sample_encoding encoding;
     uint32_t width, height, channels; /* of raw images; 0: unknown */
     uint64_t id;                      /* RecordIO image id; 0 if the format has none */
@@ -31,6 +32,10 @@ struct sample {
 
 /* Set a label that is stored as a real number. Negative integers mean none. */
 void sample_set_label(struct sample *sample, double label);
+/* Set a label that is stored as text: a number, none if it is blank, or an odd one. */
+void sample_set_label_text(struct sample *sample, const char *text, size_t bytes);
+/* Returns -EBADMSG with the reason: the odd label. */
+int sample_refuse_label(const struct sample *sample);
 /* Round an odd label to the nearest class; one that has none (NaN, 1e12) stays odd. */
 void sample_round_label(struct sample *sample);
 

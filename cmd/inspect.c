@@ -112,9 +112,8 @@ static void print_left_out(const struct inspection *found)
     char count[WORDS_BYTES];
 
     if (found->unread_samples)
-        printf("SKIPPED    %s sample%s of unsupported kinds, the first: %s\n",
-               words_count(found->unread_samples, count), found->unread_samples == 1 ? "" : "s",
-               escape_shown(found->first_unread));
+        printf("SKIPPED    %s sample%s, the first: %s\n", words_count(found->unread_samples, count),
+               found->unread_samples == 1 ? "" : "s", escape_shown(found->first_unread));
     if (found->other_files)
         printf("other      %s file%s without samples\n", words_count(found->other_files, count),
                found->other_files == 1 ? "" : "s");
@@ -212,15 +211,16 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
         "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
         "labels", labels);
     return json_pack(
-        "{s:o, s:I, s:o, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
+        "{s:o, s:I, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
         json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "first_unread",
         found->unread_samples ? json_text(found->first_unread) : json_null(), "other_files",
-        (json_int_t)found->other_files, "format", found->format, "compression", found->compression,
-        "index", found->sidecar, "shards", (json_int_t)found->shards, "records",
-        (json_int_t)found->records, "data_bytes", (json_int_t)found->data_bytes,
-        "record_bytes_total", (json_int_t)found->record_bytes, "shard_bytes",
-        sizes_json(&found->shard_bytes), "record_bytes", sizes_json(&found->size_bytes),
-        "looked_at", looked, "first_records", first);
+        (json_int_t)found->other_files, "remarks",
+        json_texts(found->remark_count, REMARK_TEXT_BYTES, found->remarks[0]), "format",
+        found->format, "compression", found->compression, "index", found->sidecar, "shards",
+        (json_int_t)found->shards, "records", (json_int_t)found->records, "data_bytes",
+        (json_int_t)found->data_bytes, "record_bytes_total", (json_int_t)found->record_bytes,
+        "shard_bytes", sizes_json(&found->shard_bytes), "record_bytes",
+        sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first);
 }
 
 static int inspect_command(const struct invocation *invocation)

@@ -16,6 +16,8 @@
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
 #include "dataset/store.h"
+#include "formats/format.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -144,6 +146,21 @@ static int end_short(int status)
     return status == COMMAND_OK ? COMMAND_FAILED : status;
 }
 
+/* Once each, however often the command opens a data set, and by one rank. */
+static void say_remark(const char *text)
+{
+    static uint64_t said[64];
+    const uint64_t hash = random_hash_text(1, text);
+    size_t at = 0;
+
+    while (at < sizeof said / sizeof *said && said[at] && said[at] != hash)
+        at++;
+    if (at == sizeof said / sizeof *said || said[at] || !ranks_speaks())
+        return;
+    said[at] = hash;
+    fprintf(stderr, "iobench: %s\n", escape_shown(text));
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
@@ -160,6 +177,7 @@ int main(int argc, char **argv)
         fputs("iobench: must not be set-uid or set-gid, or have file capabilities\n", stderr);
         return COMMAND_USAGE;
     }
+    format_on_remark(say_remark);
     if (command)
         status = call(command, true, argc - 2, argv + 2);
     else if (argc > 1 && argv[1][0] && argv[1][0] != '-' && !file_exists(argv[1]) &&

@@ -70,7 +70,7 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
         printf("--quality %" PRIu64 " changed nothing: no image was encoded%s\n", job->quality,
                job->side || job->raw ? "" : "; with --side those that are larger are");
     if (figures->skipped)
-        printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
+        printf("%s sample%s left out: %s\n", words_count(figures->skipped, skipped),
                figures->skipped == 1 ? " was" : "s were; one of them",
                escape_shown(figures->first_skipped));
     if (figures->damaged)

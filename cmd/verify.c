@@ -66,14 +66,16 @@ static int write_json(const struct verify_job *job, const struct verify_figures 
                       json_t *faults)
 {
     return json_file_write(
-        job->json, json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:O}", "data",
-                             json_text(job->path), "format", figures->format, "shards",
-                             (json_int_t)figures->shards, "records", (json_int_t)figures->records,
-                             "record_bytes", (json_int_t)figures->bytes, "decoded",
-                             (int)job->decode, "entry_point_images", (json_int_t)figures->hints,
-                             "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
-                             (int)(figures->faults == 0), "fault_count",
-                             (json_int_t)figures->faults, "faults", faults));
+        job->json,
+        json_pack(
+            "{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
+            json_text(job->path), "format", figures->format, "shards", (json_int_t)figures->shards,
+            "records", (json_int_t)figures->records, "record_bytes", (json_int_t)figures->bytes,
+            "decoded", (int)job->decode, "entry_point_images", (json_int_t)figures->hints,
+            "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
+            (int)(figures->faults == 0), "fault_count", (json_int_t)figures->faults, "remarks",
+            json_texts(figures->remark_count, REMARK_TEXT_BYTES, figures->remarks[0]), "faults",
+            faults));
 }
 
 static void print_figures(const struct verify_job *job, const struct verify_figures *figures)

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,43 @@ int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offse
     return 0;
 }
 
+uint32_t catalog_remarks(const struct catalog *catalog, char texts[][REMARK_TEXT_BYTES])
+{
+    static const char *const words[REMARK_KINDS] = {
+        [REMARK_EMPTY_CLASS] = "folders without images, which get no class number",
+        [REMARK_UNUSED_IMAGES] = "samples with further images, which are not used",
+        [REMARK_SEVERAL_IMAGES] = "samples with several images, of which the first is used",
+        [REMARK_NO_IMAGE] = "samples without an image, which are left out",
+        [REMARK_EMPTY_SHARD] = "empty shards",
+        [REMARK_COMPANION] = "files of other tools beside shards, which are not read",
+        [REMARK_ODD_LABEL] = "labels that are not class numbers",
+        [REMARK_EMPTY_IMAGE] = "samples with an empty image",
+    };
+    uint32_t count = 0;
+
+    for (int i = 0; i < REMARK_KINDS; i++)
+        if (catalog->remarks[i].count)
+            snprintf(texts[count++], REMARK_TEXT_BYTES, "%s: %llu; the first: %s", words[i],
+                     (unsigned long long)catalog->remarks[i].count, catalog->remarks[i].first);
+    return count;
+}
+
+int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char *format, ...)
+{
+    struct remark *remark = &catalog->remarks[kind];
+    va_list arguments;
+
+    if (remark->count++ > 0)
+        return 0;
+    va_start(arguments, format);
+    int length = vasprintf(&remark->first, format, arguments);
+    va_end(arguments);
+    if (length >= 0)
+        return 0;
+    *remark = (struct remark){0};
+    return fail(ENOMEM, "out of memory for a remark");
+}
+
 void catalog_set_layout(struct catalog *catalog, uint64_t layout)
 {
     catalog->shards[catalog->shard_count - 1].layout = layout;
@@ -206,6 +244,14 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
     if (part->record_bytes_max > catalog->record_bytes_max)
         catalog->record_bytes_max = part->record_bytes_max;
     catalog->compressed |= part->compressed;
+    for (int i = 0; i < REMARK_KINDS; i++) {
+        struct remark *to = &catalog->remarks[i], *add = &part->remarks[i];
+        to->count += add->count;
+        if (!to->first) {
+            to->first = add->first;
+            add->first = NULL;
+        }
+    }
     catalog->left_out += part->left_out;
     catalog->unread_count += part->unread_count;
     for (uint32_t i = 0; i < part->unread_named; i++)
@@ -217,8 +263,15 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
 
 int catalog_seal(struct catalog *catalog)
 {
+    const struct remark *empty = &catalog->remarks[REMARK_EMPTY_SHARD];
+    const char *instead =
+        catalog->unread_named ? catalog->unread[0] : catalog->remarks[REMARK_NO_IMAGE].first;
+
+    if (catalog->record_count == 0 && empty->count == catalog->shard_count && empty->first)
+        return fail(ENODATA, "%s: the file is empty", empty->first);
     if (catalog->record_count == 0)
-        return fail(ENODATA, "%s: no %s record in it", catalog->root, catalog->format);
+        return fail(ENODATA, "%s: no %s record in it%s%s", catalog->root, catalog->format,
+                    instead ? "; instead: " : "", instead ? instead : "");
     const size_t bytes = catalog->record_count * sizeof(struct extent);
     struct extent *fitted = memory_pages(bytes); /* huge: a shuffled order looks up any record */
     if (fitted) {
@@ -250,6 +303,8 @@ void catalog_destroy(struct catalog *catalog)
         free(catalog->shards[i].path);
     for (uint32_t i = 0; i < catalog->unread_named; i++)
         free(catalog->unread[i]);
+    for (int i = 0; i < REMARK_KINDS; i++)
+        free(catalog->remarks[i].first);
     hints_destroy(catalog->hints);
     free(catalog->shards);
     free(catalog->root);

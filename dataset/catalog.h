@@ -58,6 +58,25 @@ struct catalog_fault {
 };
 typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *fault);
 
+/* What a user should know of a data set that is not damage; each kind is counted, and its first
+ * place named. */
+enum catalog_remark {
+    REMARK_EMPTY_CLASS,
+    REMARK_UNUSED_IMAGES,  /* beside the one whose extension is the plainest */
+    REMARK_SEVERAL_IMAGES, /* without a plainest: the first is used */
+    REMARK_NO_IMAGE,
+    REMARK_EMPTY_SHARD,
+    REMARK_COMPANION,
+    REMARK_ODD_LABEL,   /* found where records are read: by verify and inspect */
+    REMARK_EMPTY_IMAGE, /* the same */
+    REMARK_KINDS,
+};
+
+struct remark {
+    uint64_t count;
+    char *first; /* NULL: count is 0 */
+};
+
 struct catalog {
     char *root;
     char *format; /* name of the format plug-in that made it */
@@ -74,6 +93,7 @@ struct catalog {
     uint64_t unread_count;
     uint32_t unread_named;
     char *unread[CATALOG_UNREAD_NAMED];
+    struct remark remarks[REMARK_KINDS];
     struct hints *hints; /* for the decoder, if it uses any; else NULL */
 
     /* private, while building: observer of invalid records, or NULL */
@@ -103,6 +123,13 @@ void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
  */
 int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset,
                        const char *what);
+/* Count a remark; format: its place, of which the first is kept. */
+int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+enum { REMARK_TEXT_BYTES = 512 };
+/* Write what each kind says that there is, as "shards are empty: 2; the first: PLACE". Returns
+ * their number. */
+uint32_t catalog_remarks(const struct catalog *catalog, char texts[][REMARK_TEXT_BYTES]);
 /* Append the shards and records of part to catalog; part is left empty. For shards indexed in
  * parallel. */
 int catalog_append(struct catalog *catalog, struct catalog *part);

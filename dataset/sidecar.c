@@ -6,7 +6,8 @@
  *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
  *  56  u32 left out       60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
- *      u64 records, u32 flags, i32 label, u32 path length, u64 layout, path (relative to root)
+ *      u64 records, u32 flags, i32 label, u32 path length, u64 layout, path (relative to root);
+ *      then per kind of remark u64 count, u32 length, text of the first
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
  */
 #include "dataset/sidecar.h"
@@ -36,10 +37,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    /* Version 4 left GIF and BMP images out, 3 had no layouts, 2 neither samples left out nor
-       truncated ends. */
-    SIDECAR_VERSION = 5,
-    SHARD_BYTES = 52, /* without the path */
+    /* Version 5 had no remarks and numbered folders without images, 4 left GIF and BMP images out,
+       3 had no layouts, 2 neither samples left out nor truncated ends. */
+    SIDECAR_VERSION = 6,
+    SHARD_BYTES = 52,  /* without the path */
+    REMARK_BYTES = 12, /* without the text */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */
     FILES_A_THREAD = 256,
@@ -112,6 +114,9 @@ static int check_paths(const struct catalog *catalog, size_t *bytes)
                         catalog->root);
         *bytes += SHARD_BYTES + strlen(below);
     }
+    for (int i = 0; i < REMARK_KINDS; i++)
+        *bytes +=
+            REMARK_BYTES + (catalog->remarks[i].first ? strlen(catalog->remarks[i].first) : 0);
     return 0;
 }
 
@@ -143,6 +148,14 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
         bytes_put_le64(to + 44, shard->layout);
         memcpy(to + SHARD_BYTES, path, path_bytes);
         to += SHARD_BYTES + path_bytes;
+    }
+    for (int i = 0; i < REMARK_KINDS; i++) {
+        const struct remark *remark = &catalog->remarks[i];
+        const size_t text_bytes = remark->first ? strlen(remark->first) : 0;
+        bytes_put_le64(to, remark->count);
+        bytes_put_le32(to + 8, (uint32_t)text_bytes);
+        memcpy(to + REMARK_BYTES, remark->first ? remark->first : "", text_bytes);
+        to += REMARK_BYTES + text_bytes;
     }
     return 0;
 }
@@ -319,6 +332,22 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     return 0;
 }
 
+static int load_remarks(struct catalog *catalog, struct table_cursor *cursor, const char *path)
+{
+    for (int i = 0; i < REMARK_KINDS; i++) {
+        struct remark *remark = &catalog->remarks[i];
+        const uint8_t *row = cursor->at;
+        if (cursor->end - row < REMARK_BYTES)
+            return damaged(path, "truncated table");
+        cursor->at += REMARK_BYTES;
+        remark->count = bytes_le64(row);
+        remark->first = take_text(cursor, bytes_le32(row + 8));
+        if (!remark->first)
+            return damaged(path, "unreadable remark");
+    }
+    return 0;
+}
+
 /* Check that the shards are the indexed ones. Several threads ask, each for every n-th file: a
  * server takes as long for one answer as for several. */
 struct shard_check {
@@ -404,6 +433,8 @@ static int load_table(struct catalog *catalog, struct store_file *file, const st
             catalog->record_count += records;
         }
     }
+    if (code == 0)
+        code = load_remarks(catalog, &cursor, path);
     if (code == 0 && (cursor.at != cursor.end || catalog->record_count != header->record_count))
         code = damaged(path, "shards and records do not add up");
     free(table);

@@ -72,7 +72,7 @@ static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_
 
 static const char not_a_datum[] =
     "neither an image nor an intact Datum of Caffe; if another program "
-    "wrote it, pack the original images with 'iobench pack'";
+    "wrote it, choose images with lmdb:keys=PATTERN, as image-*, or pack the originals";
 
 static int parse_datum(const void *value, size_t bytes, struct sample *sample)
 {
@@ -92,7 +92,7 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
             sample->image_bytes = field.count;
         } else if (number == DATUM_LABEL && field.wire == PROTOBUF_VARINT) {
             if (!take_int32(field.value, &sample->label))
-                return malformed("the label of a Datum is not a 32-bit number");
+                sample_set_label(sample, (double)(int64_t)field.value);
         } else if (number == DATUM_ENCODED && field.wire == PROTOBUF_VARINT) {
             encoded = field.value != 0;
         } else if (number == DATUM_FLOATS) {
@@ -103,6 +103,8 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
     }
     if (got < 0)
         return malformed(not_a_datum);
+    if (sample->image_bytes == 0 && sample->image && !floats)
+        return 0;
     if (sample->image_bytes == 0)
         return floats ? fail(ENOTSUP, "a Datum of floating-point numbers is not an image")
                       : malformed("a Datum without an image");
@@ -199,7 +201,7 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
 {
     sample->image = tensor->bytes;
     sample->image_bytes = tensor->count;
-    if (tensor->count == 0)
+    if (!tensor->bytes)
         return malformed("TensorProtos whose first tensor has no image");
     if (tensor->type == TENSOR_STRING)
         return 0;
@@ -214,17 +216,20 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
 
 static int take_label(const struct tensor *tensor, struct sample *sample)
 {
-    if ((tensor->type == TENSOR_INT32 || tensor->type == TENSOR_INT64) && tensor->has_integer)
-        return take_int32(tensor->integer, &sample->label)
-                   ? 0
-                   : malformed("label tensor value exceeds 32 bits");
+    if ((tensor->type == TENSOR_INT32 || tensor->type == TENSOR_INT64) && tensor->has_integer) {
+        if (!take_int32(tensor->integer, &sample->label))
+            sample_set_label(sample, (double)(int64_t)tensor->integer);
+        return 0;
+    }
     if (tensor->type == TENSOR_FLOAT && tensor->has_float) {
-        if (!(tensor->real >= -2147483648.0f && tensor->real < 2147483648.0f))
-            return malformed("label tensor value is not a class");
         sample_set_label(sample, (double)tensor->real);
         return 0;
     }
-    return malformed("the second tensor is not a label: neither INT32, INT64 nor FLOAT");
+    if (tensor->type == TENSOR_STRING && tensor->bytes) {
+        sample_set_label_text(sample, (const char *)tensor->bytes, tensor->count);
+        return 0;
+    }
+    return malformed("the second tensor is not a label: neither a number nor STRING");
 }
 
 static int parse_tensors(const void *value, size_t bytes, struct sample *sample)

@@ -9,12 +9,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum feature_kind { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
 
 /* Field numbers at each nesting level, and of a Feature's value lists. */
-enum { FEATURES = 1, FEATURE = 1, MAP_KEY = 1, MAP_VALUE = 2, LIST_VALUE = 1 };
+enum { FEATURES = 1, FEATURE_LISTS = 2, FEATURE = 1, MAP_KEY = 1, MAP_VALUE = 2, LIST_VALUE = 1 };
 
 static const char image_key[] = "image/encoded", label_key[] = "image/class/label";
 
@@ -31,10 +32,28 @@ struct feature_match {
 
 static int damaged(void)
 {
-    return fail(EBADMSG, "the record's Example (a protocol-buffer message) is damaged");
+    return fail(EBADMSG,
+                "the record's Example (a protocol-buffer message) is damaged, or it is none; "
+                "--decode none reads records whole");
 }
 
-static int take_entry(struct feature_match *matches, const struct protobuf_field *entry)
+/* Features found, for a message. */
+struct feature_names {
+    char text[256];
+    size_t used;
+};
+
+static void add_name(struct feature_names *names, const struct protobuf_field *key)
+{
+    if (names->used < sizeof names->text)
+        names->used +=
+            (size_t)snprintf(names->text + names->used, sizeof names->text - names->used, "%s%.*s",
+                             names->used ? ", " : "", key->count < 64 ? (int)key->count : 64,
+                             (const char *)key->bytes);
+}
+
+static int take_entry(struct feature_match *matches, const struct protobuf_field *entry,
+                      struct feature_names *names)
 {
     struct protobuf_cursor cursor = protobuf_nested(entry);
     struct protobuf_field field, key = {.bytes = (const uint8_t *)""}, value = {0};
@@ -46,6 +65,8 @@ static int take_entry(struct feature_match *matches, const struct protobuf_field
         else if (field.wire == PROTOBUF_BYTES && field.number == MAP_VALUE)
             value = field;
     }
+    if (names)
+        add_name(names, &key);
     for (int i = 0; i < MATCHES && got == 0; i++)
         if (matches[i].key && matches[i].key_bytes == key.count &&
             memcmp(matches[i].key, key.bytes, key.count) == 0)
@@ -53,19 +74,22 @@ static int take_entry(struct feature_match *matches, const struct protobuf_field
     return got;
 }
 
-static int find_features(struct feature_match *matches, const void *message, size_t bytes)
+/* names: NULL, or to add the names found, those of a SequenceExample's lists too. */
+static int find_features(struct feature_match *matches, const void *message, size_t bytes,
+                         struct feature_names *names)
 {
     struct protobuf_cursor example = protobuf_start(message, bytes), features;
     struct protobuf_field field, entry;
     int got, inner = 0;
 
     while ((got = protobuf_next(&example, &field)) > 0) {
-        if (field.wire != PROTOBUF_BYTES || field.number != FEATURES)
+        if (field.wire != PROTOBUF_BYTES ||
+            (field.number != FEATURES && !(names && field.number == FEATURE_LISTS)))
             continue;
         features = protobuf_nested(&field);
         while ((inner = protobuf_next(&features, &entry)) > 0)
             if (entry.wire == PROTOBUF_BYTES && entry.number == FEATURE &&
-                take_entry(matches, &entry))
+                take_entry(matches, &entry, names))
                 return -EBADMSG;
         if (inner < 0)
             return inner;
@@ -90,14 +114,15 @@ static int feature_list(const struct protobuf_field *feature, struct protobuf_fi
     return got < 0 ? got : kind;
 }
 
-/* Get the first byte string of a Feature. Returns 1, 0 if there is none, or -EBADMSG. */
+/* Get the first byte string of a Feature. Returns 1, 0 if it is empty, -ENOENT if it has numbers,
+ * or -EBADMSG. */
 static int first_bytes(const struct protobuf_field *feature, struct protobuf_field *value)
 {
     struct protobuf_field list;
     int kind = feature_list(feature, &list);
 
     if (kind != BYTES_LIST)
-        return kind < 0 ? kind : 0;
+        return kind > 0 ? -ENOENT : kind;
     struct protobuf_cursor cursor = protobuf_nested(&list);
     int got;
     while ((got = protobuf_next(&cursor, value)) > 0)
@@ -107,7 +132,7 @@ static int first_bytes(const struct protobuf_field *feature, struct protobuf_fie
 }
 
 /* Get the first number of a Feature, packed or not. Returns 1, 0 if there is none, or -EBADMSG. */
-static int first_number(const struct protobuf_field *feature, int64_t *number)
+static int first_number(const struct protobuf_field *feature, double *number)
 {
     struct protobuf_field list, value;
     int kind = feature_list(feature, &list), got;
@@ -123,8 +148,7 @@ static int first_number(const struct protobuf_field *feature, int64_t *number)
             if (value.wire == PROTOBUF_BYTES ? value.count < 4 : value.wire != PROTOBUF_FIXED32)
                 return -EBADMSG;
             bytes_put_le32(fixed, (uint32_t)value.value);
-            float real = bytes_le_float(value.wire == PROTOBUF_BYTES ? value.bytes : fixed);
-            *number = real > -0x1p31f && real < 0x1p31f ? (int64_t)real : INT64_MAX;
+            *number = (double)bytes_le_float(value.wire == PROTOBUF_BYTES ? value.bytes : fixed);
             return 1;
         }
         struct protobuf_cursor packed = protobuf_nested(&value);
@@ -132,7 +156,7 @@ static int first_number(const struct protobuf_field *feature, int64_t *number)
             return -EBADMSG;
         if (value.wire != PROTOBUF_BYTES && value.wire != PROTOBUF_VARINT)
             return -EBADMSG;
-        *number = (int64_t)value.value;
+        *number = (double)(int64_t)value.value;
         return 1;
     }
     return got;
@@ -147,20 +171,15 @@ static int label_base(const struct example_keys *keys, const char *key)
 static int take_label(const struct example_keys *keys, const struct feature_match *match,
                       struct sample *sample)
 {
-    int64_t number = 0;
+    struct protobuf_field text;
+    double number = 0;
     int got = first_number(&match->feature, &number);
 
-    if (got < 0)
-        return damaged();
-    if (got == 0)
-        return fail(EBADMSG, "feature %s has no numeric label; choose another with label=KEY",
-                    match->key);
-    int base = label_base(keys, match->key);
-    if (number < base - 1 || number > INT32_MAX)
-        return fail(EBADMSG, "label %lld in feature %s is not a class number", (long long)number,
-                    match->key);
-    sample->label = (int32_t)(number - base);
-    return 0;
+    if (got > 0)
+        sample_set_label(sample, number - label_base(keys, match->key));
+    else if (got == 0 && (got = first_bytes(&match->feature, &text)) > 0)
+        sample_set_label_text(sample, (const char *)text.bytes, text.count);
+    return got == -EBADMSG ? damaged() : 0;
 }
 
 static const struct feature_match *found_of(const struct feature_match *matches, int first)
@@ -185,22 +204,32 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
 
     for (int i = 0; i < MATCHES; i++)
         matches[i].key_bytes = matches[i].key ? strlen(matches[i].key) : 0;
-    if (find_features(matches, message, bytes))
+    if (find_features(matches, message, bytes, NULL))
         return damaged();
     const struct feature_match *image = found_of(matches, IMAGE), *label = found_of(matches, LABEL),
                                *name = found_of(matches, NAME);
-    if (!image)
-        return fail(EBADMSG, "the record's Example has no feature %s%s; choose one with image=KEY",
-                    matches[IMAGE].key, keys->image ? "" : " or image");
+    if (!image) {
+        struct feature_names names = {0};
+        find_features(matches, message, bytes, &names);
+        return fail(EBADMSG,
+                    "the record's Example has no feature %s%s but: %s; choose one with image=KEY, "
+                    "or read records whole with --decode none",
+                    matches[IMAGE].key, keys->image ? "" : " or image",
+                    names.used ? names.text : "none");
+    }
     int got = first_bytes(&image->feature, &value);
-    if (got <= 0)
-        return got ? damaged() : fail(EBADMSG, "feature %s contains no image", image->key);
+    if (got < 0)
+        return got == -EBADMSG ? damaged()
+                               : fail(EBADMSG,
+                                      "feature %s holds numbers, not an image; --decode "
+                                      "none reads records whole",
+                                      image->key);
     sample->image = value.bytes;
-    sample->image_bytes = value.count;
+    sample->image_bytes = got ? value.count : 0;
     sample->encoding = SAMPLE_ENCODED;
-    if (name && (got = first_bytes(&name->feature, &value)) != 0) {
-        if (got < 0)
-            return damaged();
+    if (name && (got = first_bytes(&name->feature, &value)) == -EBADMSG)
+        return damaged();
+    if (name && got > 0) {
         sample->name = (const char *)value.bytes;
         sample->name_bytes = value.count;
     }

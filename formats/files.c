@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plain files: ROOT/CLASS/IMAGE, the layout of torchvision's ImageFolder and im2rec --recursive.
- * The folders in ROOT, sorted by name, are the classes 0, 1, ...; in a set written by pack their
- * names are the numbers of the classes. A class folder may hold images at
- * any depth. Images in ROOT itself have no class. Each file is a shard of one record.
+ * The folders in ROOT that hold images, sorted by name, are the classes 0, 1, ...; in a set written
+ * by pack their names are the numbers of the classes. A class folder may hold images at any depth.
+ * Images in ROOT itself have no class. Each file is a shard of one record.
  *
  * A class may be a link to a folder, and an image a link to a file; other links to folders are not
  * followed, so there is no loop. */
@@ -102,6 +102,7 @@ struct files_scan {
     const struct format_scan *scan;
     struct catalog *catalog;
     int32_t label;
+    uint64_t images; /* of any kind, met so far */
 };
 
 /* Report a fault whose reason is recorded. */
@@ -117,6 +118,7 @@ static int add_fault(const struct files_scan *files, int code, const char *path)
 
 static int add_file(struct files_scan *files, const char *path, const struct class_entry *name)
 {
+    files->images++;
     int code =
         catalog_begin_shard(files->catalog, path, name->status_known ? &name->status : NULL, 0);
 
@@ -140,6 +142,7 @@ static int leave_out(struct files_scan *files, const char *path, const struct cl
         files->catalog->left_out++;
         return 0;
     }
+    files->images++;
     char *file = file_join(path, name->text);
     int code = file ? catalog_add_unread(files->catalog, file, 0, why) : -ENOMEM;
     free(file);
@@ -201,6 +204,22 @@ static bool has_numbers(const char *root, const struct class_list *names)
     return are_numbers;
 }
 
+/* Add the images of a class. A folder without any is none: it gets no number. */
+static int add_class(struct files_scan *files, const char *root, const char *name, bool is_numbered,
+                     int32_t *classes)
+{
+    const uint64_t before = files->images;
+    char *folder = file_join(root, name);
+
+    files->label = is_numbered ? atoi(name) : *classes;
+    int code = folder ? add_folder(files, folder, 1) : -ENOMEM;
+    if (code == 0 && files->images == before)
+        code = catalog_remark(files->catalog, REMARK_EMPTY_CLASS, "%s", folder);
+    *classes += files->images > before;
+    free(folder);
+    return code;
+}
+
 static int files_index(const void *settings, const char *root, const struct format_scan *scan,
                        struct catalog *catalog)
 {
@@ -208,15 +227,13 @@ static int files_index(const void *settings, const char *root, const struct form
     struct class_list names;
     int code = class_list_read(&names, root, true, 0);
     const bool is_numbered = code == 0 && has_numbers(root, &names);
+    int32_t classes = 0;
 
     (void)settings;
     if (code == 0)
         code = add_files(&files, root, &names);
     for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
-        char *folder = file_join(root, names.list[i].text);
-        files.label = is_numbered ? atoi(names.list[i].text) : (int32_t)i; /* folders come first */
-        code = folder ? add_folder(&files, folder, 1) : -ENOMEM;
-        free(folder);
+        code = add_class(&files, root, names.list[i].text, is_numbered, &classes);
         if (scan->progress)
             scan->progress(scan->progress_context, i + 1, names.count);
     }

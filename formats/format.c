@@ -135,6 +135,22 @@ static uint64_t settings_key(const struct plugin_choice *format)
     return key;
 }
 
+static void (*say_remark)(const char *text);
+
+void format_on_remark(void (*say)(const char *text))
+{
+    say_remark = say;
+}
+
+void format_say_remarks(const struct catalog *catalog)
+{
+    char texts[REMARK_KINDS][REMARK_TEXT_BYTES];
+    const uint32_t count = say_remark ? catalog_remarks(catalog, texts) : 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        say_remark(texts[i]);
+}
+
 int format_catalog_kept(const struct plugin_choice *format, const char *root,
                         struct catalog **catalog)
 {
@@ -153,6 +169,8 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
         if (loaded == 0 || code == -ENOENT)
             code = loaded;
     }
+    if (code == 0)
+        format_say_remarks(*catalog);
     return code;
 }
 
@@ -228,6 +246,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     if (use_sidecar && !scan->fault && made->unread_count == 0)
         save_sidecar(made, key);
     *catalog = made;
+    format_say_remarks(made);
     return 0;
 }
 
@@ -250,7 +269,23 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
     if (code == 0 && sample->has_odd_label && flags & FORMAT_ROUND_LABELS)
         sample_round_label(sample);
     if (code == 0 && sample->has_odd_label && !(flags & FORMAT_ODD_LABELS))
-        return fail(EBADMSG, "label %g is not a class number", sample->odd_label);
+        return sample_refuse_label(sample);
+    return code;
+}
+
+int format_remark_sample(struct catalog *catalog, const struct extent *extent,
+                         const struct sample *sample)
+{
+    const char *path = catalog->shards[extent->shard].path;
+    int code = 0;
+
+    if (sample->has_odd_label && sample_refuse_label(sample))
+        code = catalog_remark(catalog, REMARK_ODD_LABEL, "%s: offset %llu: %s", path,
+                              (unsigned long long)extent->offset, fail_reason());
+    if (code == 0 && sample->image_bytes == 0)
+        code = catalog_remark(catalog, REMARK_EMPTY_IMAGE, "%s: offset %llu", path,
+                              (unsigned long long)extent->offset);
+    fail_clear();
     return code;
 }
 

@@ -37,6 +37,7 @@ enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
     FORMAT_ODD_LABELS = 2,   /* accept a label that is not a class: see has_odd_label */
     FORMAT_ROUND_LABELS = 4, /* round such a label to the nearest class, if there is one */
+    FORMAT_WHOLE = 8, /* take an intact record that holds no image as a whole: it is not decoded */
 };
 
 /* What --odd-labels does with labels that are not integers; names in enum order. */
@@ -55,7 +56,8 @@ struct format_ops {
     /* Would a new file of this name in the folder be part of it? NULL: none would. */
     bool (*takes)(const char *name);
     bool records_are_images; /* bare: parsing them finds no damage */
-    /* Returns -EBADMSG with a reason if the record is damaged. Never reads outside [record,
+    /* Returns -EBADMSG with a reason if the record is damaged. One of which the image or the label
+     * is empty is not: image_bytes is 0, label -1. Never reads outside [record,
      * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
@@ -103,6 +105,12 @@ int format_choose(const char *text, const char *path, struct plugin_choice *choi
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
+/* Call say() with each remark of every catalog that is opened from now on; NULL: none. Main thread.
+ */
+void format_on_remark(void (*say)(const char *text));
+/* The same for remarks made since the catalog was opened. */
+void format_say_remarks(const struct catalog *catalog);
+
 /* Load the catalog from a sidecar only. Returns -ENOENT if there is none, -ESTALE if the data set
  * changed, -EINVAL if damaged. */
 int format_catalog_kept(const struct plugin_choice *format, const char *root,
@@ -112,6 +120,10 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample);
+
+/* Make the remarks of a sample that was parsed: an odd label, an empty image. */
+int format_remark_sample(struct catalog *catalog, const struct extent *extent,
+                         const struct sample *sample);
 
 /* For formats: report a fault to the scan. Without a handler it becomes the reason and -code is
  * returned; else the handler decides: 0 continues, anything else ends the scan. */

@@ -39,16 +39,28 @@ static int make_room(struct key_set *set)
     return 0;
 }
 
+uint64_t key_set_hash(const char *key)
+{
+    const uint64_t hash = random_hash_text(1, key);
+
+    return hash ? hash : 1;
+}
+
+bool key_set_has(const struct key_set *set, uint64_t hash)
+{
+    return set->count && *slot_of(set, hash);
+}
+
 int key_set_add(struct key_set *set, const char *key)
 {
-    const uint64_t hash = random_hash_text(1, key), used = hash ? hash : 1;
+    const uint64_t hash = key_set_hash(key);
 
     if (make_room(set))
         return -ENOMEM;
-    uint64_t *slot = slot_of(set, used);
+    uint64_t *slot = slot_of(set, hash);
     if (*slot)
         return 0;
-    *slot = used;
+    *slot = hash;
     set->count++;
     return 1;
 }

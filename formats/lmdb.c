@@ -15,16 +15,24 @@
 #include "dataset/store.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct lmdb_format_settings {
+    char *keys;
     int flavour;
 };
 
 static const char *const flavours[] = {"auto", "datum", "tensors", "image", "tensors-int64", NULL};
 
 static const struct option_spec lmdb_options[] = {
+    {.name = "keys",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct lmdb_format_settings, keys),
+     .metavar = "PATTERN",
+     .summary = "only values whose keys match this shell pattern, as image-*"},
     {.name = "flavour",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct lmdb_format_settings, flavour),
@@ -61,19 +69,37 @@ static int lmdb_detect(const char *root)
     return sure;
 }
 
+struct adding {
+    struct catalog *catalog;
+    const char *keys; /* NULL: all */
+    uint64_t before;  /* left out before the first */
+};
+
 static int add_entry(void *context, const struct lmdb_entry *entry)
 {
-    return lmdb_key_is_sample(entry->key, entry->key_bytes)
-               ? catalog_add(context, entry->offset, entry->bytes)
-               : 0;
+    struct adding *adding = context;
+    char key[512];
+
+    if (!lmdb_key_is_sample(entry->key, entry->key_bytes))
+        return 0;
+    if (adding->keys) {
+        snprintf(key, sizeof key, "%.*s", (int)entry->key_bytes, (const char *)entry->key);
+        if (fnmatch(adding->keys, key, 0) != 0) {
+            adding->catalog->left_out++;
+            adding->before += adding->catalog->record_count == 0;
+            return 0;
+        }
+    }
+    return catalog_add(adding->catalog, entry->offset, entry->bytes);
 }
 
 static int lmdb_index(const void *settings, const char *root, const struct format_scan *scan,
                       struct catalog *catalog)
 {
+    const struct lmdb_format_settings *lmdb = settings;
+    struct adding adding = {.catalog = catalog, .keys = lmdb->keys};
     char *path = database_path(root);
 
-    (void)settings;
     if (!path)
         return -ENOMEM;
     struct store_file *file;
@@ -81,7 +107,9 @@ static int lmdb_index(const void *settings, const char *root, const struct forma
     if (code == 0)
         code = catalog_begin_shard(catalog, path, &file->status, 0);
     if (code == 0)
-        code = lmdb_walk(file, scan, add_entry, catalog);
+        code = lmdb_walk(file, scan, add_entry, &adding);
+    if (code == 0)
+        catalog_set_layout(catalog, adding.before);
     store_close(file, false);
     free(path);
     return code;
@@ -93,8 +121,13 @@ static int lmdb_parse(const void *settings, const struct shard *shard, const voi
 {
     const struct lmdb_format_settings *lmdb = settings;
 
-    (void)shard, (void)flags, (void)scratch;
-    return caffe_parse((enum caffe_flavour)lmdb->flavour, record, bytes, sample);
+    (void)shard, (void)scratch;
+    int code = caffe_parse((enum caffe_flavour)lmdb->flavour, record, bytes, sample);
+    if (code && flags & FORMAT_WHOLE) {
+        *sample = (struct sample){.image = record, .image_bytes = bytes, .label = -1};
+        return 0;
+    }
+    return code;
 }
 
 static int lmdb_shard_open(void *state, const void *settings, const char *path)

@@ -17,7 +17,8 @@ libiobench_a_SOURCES += \
 	formats/scan.c formats/scan.h \
 	formats/shard_list.c formats/shard_list.h \
 	formats/sink.c formats/sink.h \
-	formats/tar.c formats/tar_walk.c formats/tar_walk.h \
+	formats/tar.c formats/tar_members.c formats/tar_members.h \
+	formats/tar_walk.c formats/tar_walk.h \
 	formats/tar_write.c formats/tar_write.h \
 	formats/tfrecord.c formats/tfrecord_frame.h \
 	formats/tfrecord_write.c formats/tfrecord_write.h

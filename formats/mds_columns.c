@@ -24,7 +24,8 @@ enum mds_label {
     LABEL_I8,
     LABEL_I16,
     LABEL_I32,
-    LABEL_I64
+    LABEL_I64,
+    LABEL_TEXT
 };
 
 static const struct {
@@ -35,6 +36,7 @@ static const struct {
     {"int", LABEL_I64, 8},    {"int64", LABEL_I64, 8},  {"uint64", LABEL_I64, 8},
     {"int32", LABEL_I32, 4},  {"uint32", LABEL_U32, 4}, {"int16", LABEL_I16, 2},
     {"uint16", LABEL_U16, 2}, {"int8", LABEL_I8, 1},    {"uint8", LABEL_U8, 1},
+    {"str", LABEL_TEXT, 0},
 };
 
 static const char *const usual_labels[] = {"label", "class", "target", "y"};
@@ -99,7 +101,7 @@ static int take_column(struct mds_columns *columns, const char *path,
         return 0;
     enum mds_label kind = label_kind_of(encoding, bytes);
     if (choice->label && kind == LABEL_NONE)
-        return fail(ENOTSUP, "%s: column %s (%s) holds no integers", path, name, encoding);
+        return fail(ENOTSUP, "%s: column %s (%s) is no label", path, name, encoding);
     if (kind != LABEL_NONE)
         columns->label = here;
     columns->label_kind = kind;
@@ -189,6 +191,8 @@ static int take_pil(struct sample *sample)
 {
     const uint8_t *head = sample->image;
     const size_t bytes = sample->image_bytes;
+    if (bytes == 0)
+        return 0;
     const uint64_t mode_bytes = bytes >= PIL_HEAD ? bytes_le32(head + 8) : UINT64_MAX;
 
     if (bytes < PIL_HEAD || mode_bytes > bytes - PIL_HEAD)
@@ -223,19 +227,23 @@ int mds_columns_parse(uint64_t layout, const void *record, size_t bytes, struct 
     const enum mds_label kind = (enum mds_label)(layout >> 60);
     const uint8_t *from = record;
 
-    if (kind > LABEL_I64 || bytes < 4 * variable || image.variable >= variable ||
-        label.variable > variable)
+    if (kind > LABEL_TEXT || bytes < 4 * variable || image.variable >= variable ||
+        label.variable + (kind == LABEL_TEXT) > variable)
         return fail(EBADMSG, "a sample of %zu bytes is shorter than the sizes of its columns",
                     bytes);
     const uint64_t image_at = offset_of(image, variable, from);
     const uint64_t image_bytes = bytes_le32(from + 4 * image.variable);
     const uint64_t label_at = offset_of(label, variable, from);
-    if (image_at > bytes || image_bytes > bytes - image_at || label_bytes[kind] > bytes ||
-        label_at > bytes - label_bytes[kind])
+    const uint64_t label_count =
+        kind == LABEL_TEXT ? bytes_le32(from + 4 * label.variable) : label_bytes[kind];
+    if (image_at > bytes || image_bytes > bytes - image_at || label_count > bytes ||
+        label_at > bytes - label_count)
         return fail(EBADMSG, "the columns of a sample exceed its %zu bytes", bytes);
     sample->image = from + image_at;
     sample->image_bytes = (size_t)image_bytes;
-    if (kind != LABEL_NONE)
+    if (kind == LABEL_TEXT)
+        sample_set_label_text(sample, (const char *)from + label_at, (size_t)label_count);
+    else if (kind != LABEL_NONE)
         take_label(kind, from + label_at, sample);
     return (layout >> 56 & 0xf) == IMAGE_PIL ? take_pil(sample) : 0;
 }

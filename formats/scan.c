@@ -204,10 +204,10 @@ static int walk_shard(struct shard_scan *all, uint32_t number, const struct form
     scanner.file_bytes = code ? 0 : status->bytes;
     if (code == 0)
         code = catalog_begin_shard(catalog, path, status, 0);
-    if (code == 0 && scanner.file_bytes == 0)
-        code = scanner_fault(&scanner, ENODATA, 0, "the file is empty");
-    else if (code == 0)
+    if (code == 0)
         code = all->walk(all->settings, &scanner, catalog);
+    if (code == 0 && scanner.file_bytes == 0)
+        code = catalog_remark(catalog, REMARK_EMPTY_SHARD, "%s", path);
     if (code == 0)
         code = scanner_report(&scanner, scanner.file_bytes);
     store_close(scanner.file, false);
@@ -281,6 +281,9 @@ int scan_shards(const struct shard_list *list, scan_walk walk, const void *setti
 {
     struct shard_scan all = {.list = list, .walk = walk, .settings = settings, .scan = scan};
 
+    for (uint32_t i = 0; i < list->companion_count; i++)
+        if (catalog_remark(catalog, REMARK_COMPANION, "%s", list->companions[i]))
+            return -ENOMEM;
     for (uint32_t i = 0; i < list->count; i++) {
         struct store_status status;
         if (store_stat(list->paths[i], &status) == 0)

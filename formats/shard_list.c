@@ -102,6 +102,40 @@ static int add_entry(void *context, const struct store_entry *entry)
     return add_path(choosing->list, file_join(choosing->root, name));
 }
 
+/* Return whether another path, cut before one of the dots of this name, is in the list. */
+static bool is_companion(const struct shard_list *list, const char *path)
+{
+    char *cut = strdup(path), *base = cut ? strrchr(cut, '/') : NULL, *dot;
+    bool found = false;
+
+    while (base && !found && (dot = strrchr(base, '.'))) {
+        *dot = '\0';
+        found = bsearch(&cut, list->paths, list->count, sizeof *list->paths, compare_paths);
+    }
+    free(cut);
+    return found;
+}
+
+/* Move companions out of the sorted paths. */
+static int part_companions(struct shard_list *list)
+{
+    uint32_t kept = 0, next = 0;
+
+    list->companions = memory_array(list->count, sizeof *list->companions);
+    if (!list->companions)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (is_companion(list, list->paths[i]))
+            list->companions[list->companion_count++] = list->paths[i];
+    for (uint32_t i = 0; i < list->count; i++)
+        if (next < list->companion_count && list->companions[next] == list->paths[i])
+            next++;
+        else
+            list->paths[kept++] = list->paths[i];
+    list->count = kept;
+    return 0;
+}
+
 /* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set ascend if
  * written with leading zeros, as every tool does. */
 static int check_numbers(const struct shard_list *list, const char *root)
@@ -160,14 +194,18 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
         return match ? fail(ENOENT, "%s: no shard in it whose name matches '%s'", root, match)
                      : fail(ENOENT, "%s: no shard of this format in it", root);
     qsort(list->paths, list->count, sizeof list->paths[0], compare_paths);
-    return check_numbers(list, root);
+    code = part_companions(list);
+    return code ? code : check_numbers(list, root);
 }
 
 void shard_list_release(struct shard_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
         free(list->paths[i]);
+    for (uint32_t i = 0; i < list->companion_count; i++)
+        free(list->companions[i]);
     free(list->paths);
+    free(list->companions);
     *list = (struct shard_list){0};
 }
 

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * WebDataset shards: tar archives in which adjacent files with the same key form a sample. The key
- * is the path up to the first dot of its last component; the rest is the extension. A record
- * extends from the first header of a sample to the last byte of its last file. An extension of
- * formats/image_names.h is the image, else the first that ends so (.left.jpg); .cls is the class,
- * else a number in .json. Files without an extension or named like __this__ belong to no sample
- * (webdataset, tariterators.py). */
+ * WebDataset shards: tar archives in which adjacent files with the same key form a sample
+ * (formats/tar_members.h). A record extends from the first header of a sample to the last byte of
+ * its last file. */
 #include "formats/plugins.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "formats/image_names.h"
+#include "formats/key_set.h"
 #include "formats/scan.h"
+#include "formats/tar_members.h"
 #include "formats/tar_walk.h"
 #include "formats/tar_write.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +23,15 @@
 enum { EXTENSIONS_BYTES = 1024 };
 
 struct tar_settings {
-    char *match, *label;
+    char *match, *image, *label;
 };
+
+static struct tar_members members_of(const void *settings)
+{
+    const struct tar_settings *tar = settings;
+
+    return (struct tar_members){.image = tar->image, .label = tar->label};
+}
 
 static const struct option_spec tar_options[] = {
     {.name = "match",
@@ -36,6 +39,11 @@ static const struct option_spec tar_options[] = {
      .offset = offsetof(struct tar_settings, match),
      .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
+    {.name = "image",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tar_settings, image),
+     .metavar = "EXTENSION",
+     .summary = "files that are the image, as left.jpg or wav (default: those of image files)"},
     {.name = "label",
      .type = OPTION_TEXT,
      .offset = offsetof(struct tar_settings, label),
@@ -43,44 +51,6 @@ static const struct option_spec tar_options[] = {
      .summary = "member of .json files that is the label (default label, cls or class)"},
     {0},
 };
-
-/* ---- names ---- */
-
-/* Return whether the first component of name looks like "__this__". */
-static bool is_meta(const char *name)
-{
-    size_t length = strcspn(name, "/");
-
-    return length >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + length - 2, "__", 2) == 0;
-}
-
-/* Return the extension, and the length of the key before its dot. NULL if the file belongs to no
- * sample. */
-static const char *split_name(const char *name, size_t *key_bytes)
-{
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-    const char *dot = strchr(base, '.');
-
-    if (!dot || dot == base || is_meta(name))
-        return NULL;
-    *key_bytes = (size_t)(dot - name);
-    return dot + 1;
-}
-
-/* Classify an extension of several parts by its last one. */
-static enum image_name image_name_of_last(const char *extension)
-{
-    const char *dot = strrchr(extension, '.');
-
-    return image_name_of(dot ? dot + 1 : extension);
-}
-
-/* Return whether this extension marks its files as a sample, so one of them must be its image: the
- * last part names an image ("seg.avif"), or it is a class. */
-static bool tells_of_sample(const char *extension)
-{
-    return image_name_of_last(extension) != IMAGE_NAME_NONE || strcasecmp(extension, "cls") == 0;
-}
 
 static bool wanted(const char *name)
 {
@@ -110,37 +80,126 @@ static int tar_detect(const char *path)
 
 /* ---- index ---- */
 
+/* Files of one key without an image. */
+struct imageless {
+    char *what; /* "KEY (json, cls)" */
+    uint64_t key_hash, first;
+    uint32_t files;
+    bool is_sample;
+};
+
 /* The sample being collected. */
 struct gathering {
-    char key[TAR_NAME_BYTES];
+    struct tar_members members;
+    struct catalog *catalog;
+    char key[TAR_NAME_BYTES + 1];
     size_t key_bytes;
     char extensions[EXTENSIONS_BYTES]; /* each terminated by NUL */
     size_t extensions_bytes;
     uint64_t first, end;
     uint32_t files; /* 0: no sample is being collected */
-    bool is_sample, has_image, damaged;
+    uint32_t images[TAR_PLAIN_IMAGE + 1];
+    bool is_sample, damaged;
+    /* Of this shard, since the files of a sample may be apart. */
+    struct key_set with_image;
+    struct imageless *without;
+    size_t without_count;
 };
 
-static int add_unread(const struct gathering *sample, struct catalog *catalog)
+static const char *path_of(const struct gathering *sample)
 {
-    char what[320];
-
-    snprintf(what, sizeof what, "%.*s: no image of a supported kind",
-             sample->key_bytes < 256 ? (int)sample->key_bytes : 256, sample->key);
-    return catalog_add_unread(catalog, catalog->shards[catalog->shard_count - 1].path,
-                              sample->first, what);
+    return sample->catalog->shards[sample->catalog->shard_count - 1].path;
 }
 
-static int finish_sample(struct gathering *sample, struct catalog *catalog)
+/* Write "KEY (json, cls)" of the sample. */
+static const char *describe(const struct gathering *sample, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "%.128s (", sample->key);
+
+    for (size_t at = 0; at < sample->extensions_bytes && used < bytes;
+         at += strlen(sample->extensions + at) + 1)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", at ? ", " : "",
+                                 sample->extensions + at);
+    snprintf(text + (used < bytes ? used : bytes - 2), 2, ")");
+    return text;
+}
+
+/* Whether it is a sample is known at the end of the shard: its image may follow. */
+static int add_imageless(struct gathering *sample)
+{
+    char text[320];
+
+    if (memory_room(&sample->without, sample->without_count, sizeof *sample->without, "samples"))
+        return -ENOMEM;
+    sample->without[sample->without_count] =
+        (struct imageless){.what = strdup(describe(sample, text, sizeof text)),
+                           .key_hash = key_set_hash(sample->key),
+                           .first = sample->first,
+                           .files = sample->files,
+                           .is_sample = sample->is_sample};
+    return sample->without[sample->without_count++].what ? 0 : fail(ENOMEM, "out of memory");
+}
+
+static const char to_choose[] =
+    "; tar:image=EXTENSION chooses one, and --decode none reads what is none";
+
+static int finish_imageless(struct gathering *sample)
+{
+    struct catalog *catalog = sample->catalog;
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < sample->without_count; i++) {
+        const struct imageless *files = &sample->without[i];
+        const bool apart = key_set_has(&sample->with_image, files->key_hash);
+        char why[512];
+        if (!apart && !files->is_sample) {
+            catalog->left_out += files->files;
+            code = catalog_remark(catalog, REMARK_NO_IMAGE, "%s: offset %llu: %s: no image%s",
+                                  path_of(sample), (unsigned long long)files->first, files->what,
+                                  to_choose);
+            continue;
+        }
+        snprintf(why, sizeof why, "%s: %s%s", files->what,
+                 apart ? "apart from its image, so neither has the other; write shards with tar "
+                         "--sort=name"
+                       : "no image of a supported kind",
+                 apart ? "" : to_choose);
+        code = catalog_add_unread(catalog, path_of(sample), files->first, why);
+    }
+    return code;
+}
+
+/* The image is the first of the highest rank. What is beside a plain one, as a mask, has another
+ * use; among others the user has to choose. */
+static int remark_images(const struct gathering *sample)
+{
+    const uint32_t plain = sample->images[TAR_PLAIN_IMAGE];
+    const uint32_t of_parts = sample->images[TAR_IMAGE_OF_PARTS];
+    char text[320];
+
+    if (plain + of_parts < 2)
+        return 0;
+    return catalog_remark(sample->catalog,
+                          plain == 1 ? REMARK_UNUSED_IMAGES : REMARK_SEVERAL_IMAGES,
+                          "%s: offset %llu: %s; tar:image=EXTENSION chooses one", path_of(sample),
+                          (unsigned long long)sample->first, describe(sample, text, sizeof text));
+}
+
+static int finish_sample(struct gathering *sample)
 {
     int code = 0;
 
-    if (sample->files > 0 && sample->has_image && !sample->damaged)
-        code = catalog_add(catalog, sample->first, sample->end - sample->first);
-    else if (sample->files > 0 && sample->is_sample && !sample->damaged)
-        code = add_unread(sample, catalog);
-    else
-        catalog->left_out += sample->files;
+    if (sample->files == 0)
+        return 0;
+    if (sample->damaged)
+        sample->catalog->left_out += sample->files;
+    else if (sample->images[TAR_PLAIN_IMAGE] + sample->images[TAR_IMAGE_OF_PARTS] == 0)
+        code = add_imageless(sample);
+    else if ((code = catalog_add(sample->catalog, sample->first, sample->end - sample->first)) ==
+                 0 &&
+             (code = remark_images(sample)) == 0 &&
+             key_set_add(&sample->with_image, sample->key) < 0)
+        code = -ENOMEM;
     sample->files = 0;
     return code;
 }
@@ -160,32 +219,44 @@ static const char *note_extension(struct gathering *sample, const char *extensio
     return NULL;
 }
 
-static int gather(struct scanner *scanner, struct catalog *catalog, struct gathering *sample,
-                  const struct tar_entry *entry)
+/* Its contents are not there. */
+static int add_link(struct gathering *sample, const struct tar_entry *entry)
+{
+    char what[320];
+
+    snprintf(what, sizeof what, "%.256s: %s, which is not read", entry->name, entry->kind);
+    return catalog_add_unread(sample->catalog, path_of(sample), entry->header, what);
+}
+
+static int gather(struct scanner *scanner, struct gathering *sample, const struct tar_entry *entry)
 {
     size_t key_bytes;
-    const char *extension = split_name(entry->name, &key_bytes);
+    const char *extension = tar_members_split(entry->name, &key_bytes);
     int code = 0;
 
+    if (extension && entry->kind)
+        return add_link(sample, entry);
     if (!extension) {
-        catalog->left_out++;
+        sample->catalog->left_out++;
         return 0;
     }
     if (sample->files > 0 &&
         (sample->key_bytes != key_bytes || memcmp(sample->key, entry->name, key_bytes) != 0))
-        code = finish_sample(sample, catalog);
+        code = finish_sample(sample);
     if (code)
         return code;
     if (sample->files == 0) {
         memcpy(sample->key, entry->name, key_bytes);
+        sample->key[key_bytes] = '\0';
+        memset(sample->images, 0, sizeof sample->images);
         sample->key_bytes = key_bytes;
         sample->extensions_bytes = 0;
         sample->first = entry->header;
-        sample->is_sample = sample->has_image = sample->damaged = false;
+        sample->is_sample = sample->damaged = false;
     }
     sample->files++;
-    sample->has_image |= (image_name_of_last(extension) == IMAGE_NAME_READ);
-    sample->is_sample |= tells_of_sample(extension);
+    sample->images[tar_members_rank(&sample->members, extension)]++;
+    sample->is_sample |= tar_members_tell(extension);
     sample->end = entry->offset + entry->bytes;
     const char *wrong = note_extension(sample, extension);
     if (!wrong)
@@ -228,35 +299,46 @@ static int check_end(struct scanner *scanner, const struct tar_walk *walk)
                                        "truncated");
 }
 
+static int walk_entries(struct scanner *scanner, struct tar_walk *walk, struct gathering *sample)
+{
+    struct tar_entry entry;
+    int code = 1;
+
+    while (code == 1) {
+        code = tar_next(walk, &entry);
+        if (code == 0)
+            return check_end(scanner, walk);
+        if (code == -EBADMSG) {
+            code = finish_sample(sample);
+            code = code ? code : pass_fault(scanner, walk);
+        } else if (code == 1) {
+            code = gather(scanner, sample, &entry);
+            code = code ? code : 1;
+        }
+    }
+    return code;
+}
+
 static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
     struct tar_walk *walk = memory_zeroed(sizeof *walk);
     struct gathering *sample = memory_zeroed(sizeof *sample);
-    struct tar_entry entry;
-    int code = walk && sample ? 1 : -ENOMEM;
+    int code = -ENOMEM;
 
-    (void)settings;
-    if (code == 1) {
+    if (walk && sample) {
         walk->source = from_scanner;
         walk->context = scanner;
         walk->bytes = scanner->file_bytes;
+        sample->members = members_of(settings);
+        sample->catalog = catalog;
+        code = walk_entries(scanner, walk, sample);
+        code = code ? code : finish_sample(sample);
+        code = code ? code : finish_imageless(sample);
+        key_set_release(&sample->with_image);
+        for (size_t i = 0; i < sample->without_count; i++)
+            free(sample->without[i].what);
+        free(sample->without);
     }
-    while (code == 1) {
-        code = tar_next(walk, &entry);
-        if (code == 0) {
-            code = check_end(scanner, walk);
-            break;
-        }
-        if (code == -EBADMSG) {
-            code = finish_sample(sample, catalog);
-            code = code ? code : pass_fault(scanner, walk);
-        } else if (code == 1) {
-            code = gather(scanner, catalog, sample, &entry);
-            code = code ? code : 1;
-        }
-    }
-    if (code == 0)
-        code = finish_sample(sample, catalog);
     free(walk);
     free(sample);
     return code;
@@ -283,47 +365,6 @@ static const uint8_t *from_memory(void *context, uint64_t offset, size_t count, 
     return (const uint8_t *)context + offset;
 }
 
-/* Parse an integer surrounded by blanks. */
-static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
-{
-    uint64_t at = 0;
-    int64_t number = 0;
-
-    while (at < bytes && isspace(text[at]))
-        at++;
-    bool negative = at < bytes && text[at] == '-';
-    at += negative;
-    uint64_t first = at;
-    for (; at < bytes && isdigit(text[at]) && number <= INT32_MAX; at++)
-        number = number * 10 + (text[at] - '0');
-    bool some = at > first;
-    while (at < bytes && (isspace(text[at]) || text[at] == '\0'))
-        at++;
-    if (!some || at < bytes || number > INT32_MAX)
-        return fail(EBADMSG, "the class in a .cls file is not an integer");
-    *label = negative ? -1 : (int32_t)number; /* a negative number is not a class */
-    return 0;
-}
-
-/* Take the label of a .json file; none if it has no such number. */
-static int take_json(const struct tar_settings *tar, const char *text, size_t bytes,
-                     struct sample *sample)
-{
-    static const char *const usual[] = {"label", "cls", "class"};
-    json_error_t error;
-    json_t *document = json_loadb(text, bytes, 0, &error);
-    const json_t *value = tar->label ? json_object_get(document, tar->label) : NULL;
-
-    for (size_t i = 0; !tar->label && !json_is_number(value) && i < sizeof usual / sizeof *usual;
-         i++)
-        value = json_object_get(document, usual[i]);
-    if (json_is_number(value))
-        sample_set_label(sample, json_number_value(value));
-    int code = document ? 0 : fail(EBADMSG, "a .json file of a sample: %s", error.text);
-    json_decref(document);
-    return code;
-}
-
 static void take_image(const uint8_t *record, const struct tar_entry *entry,
                        struct format_scratch *scratch, struct sample *sample)
 {
@@ -342,11 +383,15 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
                      size_t bytes, unsigned flags, struct format_scratch *scratch,
                      struct sample *sample)
 {
+    const struct tar_members members = members_of(settings);
+    enum tar_member_rank best = TAR_NO_IMAGE;
     struct tar_walk walk;
     struct tar_entry entry;
-    size_t key_bytes, json_bytes = 0;
-    const char *json = NULL;
-    bool has_plain = false, has_class = false;
+    struct {
+        char extension[8];
+        uint64_t offset, bytes;
+    } label = {0};
+    size_t key_bytes;
     int code;
 
     (void)shard, (void)flags;
@@ -355,30 +400,27 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
     walk.context = (void *)(uintptr_t)record;
     walk.bytes = bytes;
     while ((code = tar_next(&walk, &entry)) == 1) {
-        const char *extension = split_name(entry.name, &key_bytes);
-        const char *text = (const char *)record + entry.offset;
+        const char *extension = entry.kind ? NULL : tar_members_split(entry.name, &key_bytes);
         if (!extension)
             continue;
-        const bool plain = image_name_of(extension) == IMAGE_NAME_READ;
-        if (plain ? !has_plain
-                  : !sample->image && image_name_of_last(extension) == IMAGE_NAME_READ) {
+        const enum tar_member_rank rank = tar_members_rank(&members, extension);
+        if (rank > best)
             take_image(record, &entry, scratch, sample);
-            has_plain = plain;
-        } else if (strcasecmp(extension, "cls") == 0) {
-            code = take_class((const uint8_t *)text, entry.bytes, &sample->label);
-            has_class = true;
-        } else if (strcasecmp(extension, "json") == 0) {
-            json = text;
-            json_bytes = (size_t)entry.bytes;
+        best = rank > best ? rank : best;
+        if (tar_members_may_label(extension) && strcasecmp(label.extension, "cls") != 0) {
+            snprintf(label.extension, sizeof label.extension, "%s", extension);
+            label.offset = entry.offset;
+            label.bytes = entry.bytes;
         }
-        if (code < 0)
-            return code;
     }
     if (code)
         return fail(EBADMSG, "at %llu: %s", (unsigned long long)walk.wrong_offset, walk.wrong);
-    if (json && !has_class && (code = take_json(settings, json, json_bytes, sample)))
-        return code;
-    return sample->image_bytes ? 0 : fail(EBADMSG, "a sample without an image");
+    if (best == TAR_NO_IMAGE)
+        return fail(EBADMSG, "a sample without an image");
+    return label.extension[0]
+               ? tar_members_label(&members, label.extension, (const char *)record + label.offset,
+                                   (size_t)label.bytes, sample)
+               : 0;
 }
 
 const struct format_ops format_tar = {

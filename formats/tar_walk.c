@@ -254,6 +254,16 @@ static uint64_t behind(const struct tar_walk *walk, uint64_t offset, uint64_t by
     return padded > walk->bytes - offset ? walk->bytes : offset + padded;
 }
 
+/* NULL for a plain file. */
+static const char *kind_of(uint8_t type, bool is_sparse)
+{
+    return type == '1'                                  ? "a hard link"
+           : type == '2'                                ? "a symbolic link"
+           : is_sparse || type == 'S'                   ? "a sparse file"
+           : type == '0' || type == '\0' || type == '7' ? NULL
+                                                        : "not a regular file";
+}
+
 int tar_next(struct tar_walk *walk, struct tar_entry *entry)
 {
     uint64_t first = walk->offset, offset = 0, bytes = 0;
@@ -273,9 +283,12 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
         walk->offset = behind(walk, offset, bytes);
         if (code == 0 || type == 'K')
             continue; /* it describes the header that follows */
-        if ((type == '0' || type == '\0' || type == '7') && !walk->is_sparse) {
-            *entry = (struct tar_entry){
-                .header = first, .offset = offset, .bytes = bytes, .name = walk->name};
+        if (type != '5' && type != 'g') {
+            *entry = (struct tar_entry){.header = first,
+                                        .offset = offset,
+                                        .bytes = bytes,
+                                        .kind = kind_of(type, walk->is_sparse),
+                                        .name = walk->name};
             return 1;
         }
         if (type != 'g')

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tar_walk: visit the regular files in a tar archive, header by header: POSIX ustar and pax, GNU
+ * tar_walk: visit the files in a tar archive, header by header: POSIX ustar and pax, GNU
  * long names, numbers in octal or base 256. Knows neither where the bytes come from nor what the
  * names mean. Indexing walks an archive in a file; parsing walks the headers within one record.
  * Allocates nothing. One thread per walk.
  *
  * Source: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Header Block"; GNU tar manual,
- * "Basic Tar Format". Skips folders, links, devices and sparse files. */
+ * "Basic Tar Format". Skips folders; links, devices and sparse
+ * files are visited without contents. */
 #ifndef IOBENCH_FORMATS_TAR_WALK_H
 #define IOBENCH_FORMATS_TAR_WALK_H
 
@@ -20,6 +21,7 @@ struct tar_entry {
     uint64_t header; /* of the first block that belongs to it, including long names */
     uint64_t offset; /* of its contents */
     uint64_t bytes;
+    const char *kind; /* of one that is no plain file: "a hard link"; else NULL */
     const char *name; /* in the walk, valid until the next call; NUL-terminated */
 };
 
@@ -42,7 +44,7 @@ struct tar_walk {
     uint64_t pax_bytes;
 };
 
-/* Returns 1 and the next regular file, 0 at the end, -EBADMSG with walk->wrong, or the source's
+/* Returns 1 and the next file, 0 at the end, -EBADMSG with walk->wrong, or the source's
  * error. */
 int tar_next(struct tar_walk *walk, struct tar_entry *entry);
 

@@ -78,7 +78,7 @@ static bool wanted(const char *name)
 {
     uint64_t number, of;
 
-    return strstr(name, ".tfrecord") ||
+    return strstr(name, ".tfrec") || shard_list_ends(name, ".record") ||
            (shard_list_numbered(name, &number, &of) >= 0 && !shard_list_ends(name, ".rec") &&
             !shard_list_ends(name, ".tar"));
 }
@@ -338,7 +338,12 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
         if (bytes_le32(payload + length) != tfrecord_mask(crc32c(0, payload, (size_t)length)))
             return fail(EBADMSG, "the CRC of the record is wrong");
     }
-    return example_parse(&keys, payload, (size_t)length, sample);
+    int code = example_parse(&keys, payload, (size_t)length, sample);
+    if (code == -EBADMSG && flags & FORMAT_WHOLE) { /* its CRC is right */
+        *sample = (struct sample){.image = payload, .image_bytes = (size_t)length, .label = -1};
+        return 0;
+    }
+    return code;
 }
 
 static int tfrecord_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)

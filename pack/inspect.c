@@ -112,14 +112,20 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     snprintf(seen->shard, sizeof seen->shard, "%s", slash ? slash + 1 : shard->path);
     int code = cursor_read(inspect->cursor, number, inspect->record);
     if (code == 0)
-        code = format_parse(&inspect->format, shard, inspect->record, extent->bytes, 0,
-                            &inspect->scratch, &sample);
+        code = format_parse(&inspect->format, shard, inspect->record, extent->bytes,
+                            FORMAT_ODD_LABELS, &inspect->scratch, &sample);
+    if (code == 0)
+        code = format_remark_sample(inspect->catalog, extent, &sample);
     if (code)
         return code;
     seen->label = sample.label;
     seen->id = sample.id;
     seen->image_bytes = sample.image_bytes;
     snprintf(seen->name, sizeof seen->name, "%.*s", (int)sample.name_bytes, sample.name);
+    if (sample.image_bytes == 0) {
+        seen->kind = "no image";
+        return 0;
+    }
     if (sample.encoding == SAMPLE_ENCODED) {
         code = image_check_headers(sample.image, sample.image_bytes, &header);
         count_image(inspection, &header);
@@ -234,6 +240,8 @@ int inspect_run(const struct inspect_job *job, const struct inspect_observer *ob
         snprintf(inspection->format, sizeof inspection->format, "%s", inspect.format.plugin->name);
         count_extents(inspect.catalog, inspection);
         code = count_records(&inspect);
+        format_say_remarks(inspect.catalog);
+        inspection->remark_count = catalog_remarks(inspect.catalog, inspection->remarks);
     }
     cursor_destroy(inspect.cursor);
     free(inspect.record);

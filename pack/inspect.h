@@ -9,6 +9,7 @@
 #include "base/histogram.h"
 #include "base/image_header.h"
 #include "base/option.h"
+#include "dataset/catalog.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,8 @@ struct inspection {
     uint64_t records, data_bytes, record_bytes;
     uint64_t unread_samples, other_files; /* left out: samples of unsupported kinds; others */
     char first_unread[384];
+    uint32_t remark_count;
+    char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the inspected records */
     uint64_t looked, damaged, raw, progressive, gray, four_components;

@@ -119,6 +119,9 @@ static int fill(struct shard_writer *writer, struct recoder *recoder, void *curs
     uint64_t number = common->order ? permutation_at(common->order, place) : place;
     int code = source_read(common->source, cursor, number, &slot->memory, sample);
 
+    if (code == 0 && sample->image_bytes == 0)
+        code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
+                    (int)sample->name_bytes, sample->name);
     if (code == 0 && (common->recode.side || common->recode.raw))
         code = recode(common, recoder, number, slot);
     if (code == 0 && sample->encoding != SAMPLE_ENCODED) {

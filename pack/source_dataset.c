@@ -75,6 +75,12 @@ static int dataset_open(void *state, const void *settings, const char *path,
     if (catalog->unread_count)
         return fail(ENOTSUP, "%s (%llu such samples in all); --on-error skip leaves them out",
                     catalog->unread[0], (unsigned long long)catalog->unread_count);
+    if (catalog->remarks[REMARK_SEVERAL_IMAGES].count && !config->skip)
+        return fail(ENOTSUP,
+                    "samples with several images (%llu in all), of which all but one would be "
+                    "lost: %s, --on-error skip takes the first",
+                    (unsigned long long)catalog->remarks[REMARK_SEVERAL_IMAGES].count,
+                    catalog->remarks[REMARK_SEVERAL_IMAGES].first);
     traits->count = catalog->record_count;
     traits->image_bytes = catalog->record_bytes_total;
     traits->in_order = catalog->compressed;
@@ -128,10 +134,14 @@ static int dataset_read(void *state, void *cursor, uint64_t number, struct sourc
     struct format_scratch scratch = {slot->scratch, slot->scratch_capacity};
     code = format_parse(&dataset->format, shard, slot->record, extent->bytes, dataset->parse_flags,
                         &scratch, sample);
+    if (code == 0 && sample->image_bytes == 0)
+        code = fail(ENODATA, "no image in it; --on-error skip leaves it out");
     if (code)
         return fail(code, "%s: offset %llu: %s%s", shard->path, (unsigned long long)extent->offset,
                     fail_reason(),
-                    sample->has_odd_label ? "; --odd-labels round takes the nearest" : "");
+                    !sample->has_odd_label ? ""
+                    : sample->odd_text[0]  ? "; --odd-labels none leaves them out"
+                                           : "; --odd-labels round takes the nearest");
     return 0;
 }
 

@@ -192,10 +192,15 @@ static int check_record(struct verify *verify, struct checker *checker, uint64_t
     const struct extent *extent = catalog_extent(verify->catalog, record);
     const struct shard *shard = &verify->catalog->shards[extent->shard];
     struct sample sample;
-    int code = format_parse(&verify->format, shard, checker->record, extent->bytes, 0,
-                            &checker->scratch, &sample);
+    int code = format_parse(&verify->format, shard, checker->record, extent->bytes,
+                            FORMAT_ODD_LABELS, &checker->scratch, &sample);
 
-    if (code == 0)
+    if (code == 0 && (sample.has_odd_label || sample.image_bytes == 0)) {
+        pthread_mutex_lock(&verify->lock);
+        code = format_remark_sample(verify->catalog, extent, &sample);
+        pthread_mutex_unlock(&verify->lock);
+    }
+    if (code == 0 && sample.image_bytes > 0)
         code = check_image(verify, &sample);
     return code ? code : keep_hint(verify, checker, record, &sample);
 }
@@ -370,6 +375,10 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
         code = check_all(verify);
     if (code == 0)
         code = save_hints(verify);
+    if (verify->catalog) {
+        format_say_remarks(verify->catalog);
+        figures->remark_count = catalog_remarks(verify->catalog, figures->remarks);
+    }
     figures->records = counter_get(&verify->records);
     figures->bytes = counter_get(&verify->bytes);
     figures->elapsed_ns = clock_now_ns() - verify->start_ns;

@@ -9,6 +9,7 @@
 
 #include "base/image_limits.h"
 #include "base/option.h"
+#include "dataset/catalog.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,8 @@ struct verify_figures {
     uint64_t hints;   /* images that have one, with entry_points */
     char *hints_path; /* where they are, to free(); NULL: nowhere */
     uint64_t elapsed_ns;
+    uint32_t remark_count;
+    char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
 };
 
 /* Returns 0 if everything was checked, faults or not; a negative errno with a reason if not; -EINTR

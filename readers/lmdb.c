@@ -78,7 +78,7 @@ static int open_unchanged(const struct shard *shard)
 }
 
 /* mdb_env_info() does not return the mapping's address. Derive it from the first value, which is
- * the shard's first record, whose offset the catalog knows. */
+ * the shard's first record, whose offset the catalog knows; layout counts those before it. */
 static int find_base(struct database *database, const struct shard *shard,
                      const struct extent *first)
 {
@@ -91,9 +91,10 @@ static int find_base(struct database *database, const struct shard *shard,
         code = mdb_cursor_open(database->transaction, main_database, &cursor);
     if (code)
         return fail_lmdb(shard, "cannot open the database", code);
-    do
+    for (uint64_t left = shard->layout + 1; code == 0 && left > 0;) {
         code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-    while (code == 0 && !lmdb_key_is_sample(key.mv_data, key.mv_size));
+        left -= code == 0 && lmdb_key_is_sample(key.mv_data, key.mv_size);
+    }
     mdb_cursor_close(cursor);
     if (code)
         return fail_lmdb(shard, "cannot find the first value", code);

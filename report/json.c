@@ -88,19 +88,6 @@ static void put_stats(json_t *object, const char *key, const struct stats_summar
     }
 }
 
-static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
-{
-    json_t *array = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        json_t *holder = json_object();
-        json_put_text(holder, "text", texts + i * stride);
-        json_array_append(array, json_object_get(holder, "text"));
-        json_decref(holder);
-    }
-    return array;
-}
-
 /* ---- parts of a job ---- */
 
 /* Add the options, keyed by their first name with _ for - and the unit appended. */
@@ -217,8 +204,10 @@ json_t *report_dataset(const struct result *result)
     json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
     json_put_count(object, "unread_samples", result->unread_samples);
     json_object_set_new(object, "first_unread",
-                        texts_of(result->unread_named, FINDING_BYTES, result->unread[0]));
+                        json_texts(result->unread_named, FINDING_BYTES, result->unread[0]));
     json_put_count(object, "other_files", result->other_files);
+    json_object_set_new(object, "remarks",
+                        json_texts(result->remark_count, REMARK_TEXT_BYTES, result->remarks[0]));
     snprintf(identity, sizeof identity, "%016" PRIx64, result->data_identity);
     json_put_text(object, "identity", identity);
     return object;
@@ -452,7 +441,7 @@ static json_t *findings_of(const struct findings *findings)
         const struct findings_kind *kind = &findings->kinds[i];
         json_t *one = json_object();
         json_put_count(one, "count", kind->count);
-        json_object_set_new(one, "first", texts_of(kind->named, FINDING_BYTES, kind->texts[0]));
+        json_object_set_new(one, "first", json_texts(kind->named, FINDING_BYTES, kind->texts[0]));
         json_object_set_new(object, finding_keys[i], one);
     }
     return object;
@@ -660,9 +649,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     else
         put_null(object, "series", result->timeline_reason);
     json_object_set_new(object, "notices",
-                        texts_of(result->notice_count, RESULT_NOTICE_BYTES, result->notices[0]));
-    json_object_set_new(object, "advice",
-                        texts_of(summary->advice_count, SUMMARY_ADVICE_BYTES, summary->advice[0]));
+                        json_texts(result->notice_count, RESULT_NOTICE_BYTES, result->notices[0]));
+    json_object_set_new(
+        object, "advice",
+        json_texts(summary->advice_count, SUMMARY_ADVICE_BYTES, summary->advice[0]));
     if (!object)
         fail(ENOMEM, "out of memory");
     return object;

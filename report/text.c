@@ -427,7 +427,8 @@ static void print_findings(const struct text_page *page)
 {
     static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
                                                      [FINDING_IMAGE] = "damaged, but decoded",
-                                                     [FINDING_LABEL] = "without a class"};
+                                                     [FINDING_LABEL] = "without a class",
+                                                     [FINDING_EMPTY] = "without an image"};
     struct findings sum = {0};
 
     for (uint32_t i = 0; i < page->result->run_count; i++)

@@ -137,7 +137,8 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     const struct shard *shard = &config->catalog->shards[fetch->shard];
     int code = format_parse(&config->plugins->format, shard, fetch->bytes, fetch->length,
                             format_odd_labels_flags(config->job->read.odd_labels) |
-                                (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC),
+                                (config->job->decode.check_crc ? 0 : FORMAT_SKIP_CRC) |
+                                (config->plugins->decoder.plugin->idle ? FORMAT_WHOLE : 0),
                             &worker->scratch, &sample);
     if (code)
         return code;
@@ -146,7 +147,10 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     add_hint(worker, fetch, &sample, &source);
     struct view view = view_of_record(config->job->order.seed, fetch->epoch, fetch->record);
     const uint64_t stale = worker->decoder.figures.stale;
-    code = decoder_begin(&worker->decoder, &source, &view, row);
+    if (sample.image_bytes > 0)
+        code = decoder_begin(&worker->decoder, &source, &view, row);
+    else if (row)
+        memset(row, 0, worker->decoder.traits.row_bytes);
     if (code >= 0 && config->job->decode.digest)
         add_digest(account, &sample);
     if (code == DECODE_DAMAGED || code < 0)
@@ -207,11 +211,15 @@ static void note(struct worker *worker, const struct fetch *fetch, enum finding 
 static void note_oddities(struct worker *worker, const struct fetch *fetch,
                           const struct sample *sample, int code)
 {
+    if (worker->parses && sample->image_bytes == 0) {
+        fail(EBADMSG, "no image in it");
+        note(worker, fetch, FINDING_EMPTY);
+    }
     if (code == DECODE_DAMAGED)
         note(worker, fetch, FINDING_IMAGE);
     if (!sample->has_odd_label)
         return;
-    fail(EBADMSG, "label %g is not a class number", sample->odd_label);
+    sample_refuse_label(sample);
     note(worker, fetch, FINDING_LABEL);
 }
 

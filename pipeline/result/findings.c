@@ -8,7 +8,8 @@
 
 const char *const finding_keys[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped_records",
                                                  [FINDING_IMAGE] = "damaged_images",
-                                                 [FINDING_LABEL] = "odd_labels"};
+                                                 [FINDING_LABEL] = "odd_labels",
+                                                 [FINDING_EMPTY] = "without_image"};
 
 /* Keep the text if the record is among the first, sorted by record. */
 static void name(struct findings_kind *kind, uint64_t record, const char *text)
@@ -71,6 +72,7 @@ void findings_tell(const struct findings *findings, const char *where, struct re
                            "labels are not class numbers: their samples have none (see "
                            "--odd-labels)",
                            false},
+        [FINDING_EMPTY] = {"sample has no image", "samples have no image", false},
     };
 
     for (int i = 0; i < FINDING_KINDS; i++) {

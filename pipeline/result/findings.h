@@ -15,6 +15,7 @@ enum finding {
     FINDING_SKIPPED, /* left out because of --on-error skip */
     FINDING_IMAGE,   /* decoded up to the damage because of jpeg:damaged=decode */
     FINDING_LABEL,   /* not a class number; delivered without a class */
+    FINDING_EMPTY,   /* has no image; delivered with pixels of zero */
     FINDING_KINDS,
 };
 

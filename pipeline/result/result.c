@@ -402,6 +402,7 @@ void result_describe(struct result *result, const char *data, const char *format
     result->record_bytes_total = catalog->record_bytes_total;
     result->data_was_made = manifest_is_synthetic(data);
     result->other_files = catalog->left_out;
+    result->remark_count = catalog_remarks(catalog, result->remarks);
 }
 
 void result_note_unread(struct result *result, const struct catalog *catalog)
@@ -412,7 +413,7 @@ void result_note_unread(struct result *result, const struct catalog *catalog)
     result->unread_named = catalog->unread_named;
     for (uint32_t i = 0; i < catalog->unread_named; i++)
         snprintf(result->unread[i], FINDING_BYTES, "%s", catalog->unread[i]);
-    result_degraded(result, "%llu sample%s left out, of unsupported kinds, the first: %.160s",
+    result_degraded(result, "%llu sample%s left out, the first: %.240s",
                     (unsigned long long)catalog->unread_count,
                     catalog->unread_count == 1 ? " is" : "s are", catalog->unread[0]);
 }

@@ -69,13 +69,14 @@ static void folders_are_classes(void **unused)
     make("set/empty", ".hidden.jpg");
     make("set", "README");
     struct catalog *catalog = index_of("set");
-    /* "empty" is class 0. */
+    assert_int_equal(catalog->remarks[REMARK_EMPTY_CLASS].count, 1); /* no class */
+    assert_non_null(strstr(catalog->remarks[REMARK_EMPTY_CLASS].first, "set/empty"));
     assert_int_equal(catalog->record_count, 4);
     assert_int_equal(catalog->left_out, 2);
-    expect(catalog, 0, "n01/z.png", 1);
-    expect(catalog, 1, "still/y.jpeg", 1);
-    expect(catalog, 2, "n02/a.jpg", 2);
-    expect(catalog, 3, "n02/b.JPEG", 2);
+    expect(catalog, 0, "n01/z.png", 0);
+    expect(catalog, 1, "still/y.jpeg", 0);
+    expect(catalog, 2, "n02/a.jpg", 1);
+    expect(catalog, 3, "n02/b.JPEG", 1);
     catalog_destroy(catalog);
     assert_ptr_equal(format_detect(folder_path("set")), files.plugin);
 }
