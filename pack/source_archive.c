@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"
+#include "formats/tar_members.h"
 
 static const struct module module_archive = {
     .file = "iobench-archive.so",
@@ -25,9 +26,17 @@ static const struct module module_archive = {
  * links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
-    (any_function)fail,           (any_function)file_join,    (any_function)image_name_is_read,
-    (any_function)memory_room,    (any_function)names_number, (any_function)random_hash,
-    (any_function)source_reserve, (any_function)store_open,
+    (any_function)fail,
+    (any_function)file_join,
+    (any_function)image_name_is_read,
+    (any_function)memory_room,
+    (any_function)names_number,
+    (any_function)random_hash,
+    (any_function)source_reserve,
+    (any_function)store_open,
+    (any_function)source_buffer_release,
+    (any_function)sample_round_label,
+    (any_function)tar_members_rank,
 };
 
 /* A tar is opened, by the module, to see what is in it. */

@@ -3,9 +3,10 @@
  * An archive of images as a source: tar or zip, compressed in any way libarchive supports, read
  * twice from front to back: once to number the images and their classes, once for the images.
  *
- * Labels come from .cls files (WebDataset) if there are any. Otherwise the class is the folder of
- * an image, numbered in sorted order; a tar inside the archive counts as a folder of its name
- * (ImageNet's training set is a tar of a thousand tars). Images without a folder have no label.
+ * With labels in .cls or .json files, or without folders, it is a shard of WebDataset: adjacent
+ * files of a key are a sample with one image (formats/tar_members.h). Otherwise each image is a
+ * sample, and its class is its folder, numbered in sorted order; a tar inside the archive counts as
+ * a folder of its name (ImageNet's training set is a tar of a thousand tars).
  */
 #include "pack/source.h"
 
@@ -15,7 +16,9 @@
 #include "base/names.h"
 #include "base/random.h"
 #include "dataset/store.h"
+#include "formats/format.h"
 #include "formats/image_names.h"
+#include "formats/tar_members.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -30,6 +33,7 @@ enum {
     BLOCK_BYTES = 64 * 1024,
     FILE_BLOCK_BYTES = 1 << 20,
     IMAGE_LIMIT = 512 << 20,
+    LABEL_LIMIT = 1 << 20,
     READ_BYTES = 256 * 1024,
     DETECT_ENTRIES = 64
 };
@@ -41,7 +45,9 @@ struct archive_walk {
     struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
     char *inner_name;                     /* "n01440764" for n01440764.tar */
     char *name;                           /* of the current file, prefixed by inner_name */
-    uint64_t bytes;                       /* of the current file, according to its header */
+    uint64_t links;                       /* images and labels whose contents are elsewhere */
+    char first_link[256];
+    uint64_t bytes; /* of the current file, according to its header */
     struct store_file *file;
     uint64_t at; /* for the outer archive's next read */
     char block[BLOCK_BYTES];
@@ -185,6 +191,19 @@ static int open_inner(struct archive_walk *walk, const char *name)
     return 0;
 }
 
+static bool is_image(const char *name)
+{
+    return base_of(name)[0] != '.' && image_name_is_read(name);
+}
+
+static bool is_of_sample(const char *name)
+{
+    size_t key_bytes;
+    const char *extension = tar_members_split(name, &key_bytes);
+
+    return is_image(name) || (extension && tar_members_may_label(extension));
+}
+
 /* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
 static int walk_next(struct archive_walk *walk)
 {
@@ -202,8 +221,13 @@ static int walk_next(struct archive_walk *walk)
         if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
             return walk_failed(walk, from);
         const char *name = archive_entry_pathname(entry);
-        if (archive_entry_filetype(entry) != AE_IFREG || !name)
+        if (!name || archive_entry_filetype(entry) == AE_IFDIR)
             continue;
+        if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) {
+            if (is_of_sample(name) && walk->links++ == 0)
+                snprintf(walk->first_link, sizeof walk->first_link, "%s", name);
+            continue;
+        }
         while (strncmp(name, "./", 2) == 0)
             name += 2;
         if (!walk->inner && image_name_ends(name, ".tar")) {
@@ -238,28 +262,64 @@ static int64_t walk_read(struct archive_walk *walk, void *bytes, size_t capacity
     return (int64_t)used;
 }
 
-static bool is_image(const char *name)
+/* Read the current file into the buffer. Memory grows with the data actually read: a header alone
+ * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
+ * errno. */
+static int64_t read_whole(struct archive_walk *walk, struct source_buffer *slot)
 {
-    return base_of(name)[0] != '.' && image_name_is_read(name);
+    size_t used = 0;
+
+    for (;;) {
+        if (used == slot->record_capacity) {
+            const size_t larger = used ? used * 2 : READ_BYTES;
+            void *moved = used < IMAGE_LIMIT ? realloc(slot->record, larger) : NULL;
+            if (!moved && used >= IMAGE_LIMIT)
+                return fail(EBADMSG, "%s: %s is larger than %d bytes, too large", walk->path,
+                            walk->name, IMAGE_LIMIT);
+            if (!moved)
+                return fail(ENOMEM, "out of memory for a sample of %zu bytes", larger);
+            slot->record = moved;
+            slot->record_capacity = larger;
+        }
+        const size_t room = slot->record_capacity - used;
+        int64_t got = walk_read(walk, (char *)slot->record + used, room);
+        if (got < 0)
+            return got;
+        used += (size_t)got;
+        if ((size_t)got < room)
+            return (int64_t)used;
+    }
 }
 
 /* ---- the first pass: numbers and labels ---- */
 
+struct archive_image {
+    int32_t class; /* at first in order of appearance */
+    int32_t label; /* from the files of its key, -1 if none */
+    uint8_t rank;
+    bool is_spare; /* beside another of its key */
+    bool is_left_out;
+};
+
 struct archive_source {
     char *path;
-    uint64_t count;
-    int32_t *labels; /* at first the class number in order of appearance */
+    uint64_t image_count;
+    struct archive_image *images;
     struct names classes;
 };
 
-/* State of the first pass: the sample it is in (WebDataset: files with one key). */
+/* State of the first pass, and the files of one key. */
 struct archive_listing {
+    const struct source_config *config;
+    struct source_traits *traits;
+    struct source_buffer buffer;
+    uint64_t labelled, several; /* keys with a label, keys with several images */
+    char first_several[256];
     char *key;
-    uint64_t image; /* its number + 1 */
-    int32_t label;
-    bool labelled;
-    int32_t *given; /* labels from .cls files, -1 if none */
-    uint64_t given_count;
+    uint64_t first_image;
+    struct sample sample; /* its label */
+    bool has_label, has_class;
+    char damage[FAIL_REASON_BYTES]; /* of the label */
 };
 
 /* Find the class of an image by its folder. */
@@ -275,76 +335,155 @@ static int class_of(struct archive_source *source, const char *name)
     return number < 0 ? INT32_MIN : (int)number;
 }
 
-static int add_image(struct archive_source *source, struct archive_listing *listing,
-                     const char *name)
+static int add_image(struct archive_source *source, const char *name)
 {
-    if (memory_room(&source->labels, source->count, sizeof *source->labels, "images") ||
-        memory_room(&listing->given, source->count, sizeof *listing->given, "images"))
+    static const struct tar_members usual = {0};
+    size_t key_bytes;
+    const char *extension = tar_members_split(name, &key_bytes);
+
+    if (memory_room(&source->images, source->image_count, sizeof *source->images, "images"))
         return -ENOMEM;
     int class = class_of(source, name);
     if (class == INT32_MIN)
         return -ENOMEM;
-    listing->given[source->count] = listing->labelled ? listing->label : -1;
-    source->labels[source->count++] = class;
-    listing->image = source->count;
+    source->images[source->image_count++] = (struct archive_image){
+        .class = class,
+        .label = -1,
+        .rank = extension ? (uint8_t)tar_members_rank(&usual, extension) : TAR_IMAGE_OF_PARTS};
     return 0;
 }
 
-static int read_label(struct archive_walk *walk, struct archive_listing *listing)
+static int read_label(struct archive_walk *walk, struct archive_listing *listing,
+                      const char *extension)
 {
-    char text[32], *end;
-    int64_t got = walk_read(walk, text, sizeof text - 1);
+    static const struct tar_members usual = {0};
+    const bool is_class = strcasecmp(extension, "cls") == 0;
+    int64_t got =
+        listing->has_class || walk->bytes > LABEL_LIMIT ? 0 : read_whole(walk, &listing->buffer);
 
-    if (got < 0)
+    if (got <= 0)
         return (int)got;
-    text[got] = '\0';
-    long label = strtol(text, &end, 10);
-    if (end == text || label < 0 || label > INT32_MAX || (*end != '\0' && *end != '\n'))
-        return fail(EBADMSG, "%s: %s: '%.20s' is not a label", walk->path, walk->name, text);
-    listing->label = (int32_t)label;
-    listing->labelled = true;
-    listing->given_count++;
-    if (listing->image)
-        listing->given[listing->image - 1] = listing->label;
+    listing->sample = (struct sample){.label = -1};
+    listing->damage[0] = '\0';
+    if (tar_members_label(&usual, extension, listing->buffer.record, (size_t)got, &listing->sample))
+        snprintf(listing->damage, sizeof listing->damage, "%s", fail_reason());
+    listing->has_class = is_class;
+    listing->has_label = listing->sample.label >= 0 || listing->sample.has_odd_label;
     return 0;
+}
+
+/* A sample cannot be packed as it is, for the last reason. */
+static int leave_out(struct archive_source *source, struct archive_listing *listing,
+                     const char *what, const char *advice)
+{
+    struct source_traits *traits = listing->traits;
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (!listing->config->skip)
+        return fail(EBADMSG, "%s: %s: %s%s; --on-error skip leaves it out", source->path, what,
+                    reason, advice);
+    if (traits->skipped++ == 0)
+        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s", what,
+                 reason);
+    for (uint64_t i = listing->first_image; i < source->image_count; i++)
+        source->images[i].is_left_out = true;
+    return 0;
+}
+
+/* The image is the first of the highest rank (formats/tar.c). */
+static void choose_image(struct archive_source *source, struct archive_listing *listing)
+{
+    struct archive_image *image = &source->images[listing->first_image], *best = image;
+    const struct archive_image *end = &source->images[source->image_count];
+    uint64_t plain = 0, count = (uint64_t)(end - image);
+
+    for (; image < end; image++) {
+        plain += image->rank == TAR_PLAIN_IMAGE;
+        image->is_spare = image != best && image->rank <= best->rank;
+        if (image->rank > best->rank) {
+            best->is_spare = true;
+            best = image;
+        }
+    }
+    if (count > 1 && plain != 1 && listing->several++ == 0)
+        snprintf(listing->first_several, sizeof listing->first_several, "%s", listing->key);
+}
+
+static int end_key(struct archive_source *source, struct archive_listing *listing)
+{
+    struct sample *sample = &listing->sample;
+    int code = 0;
+
+    if (source->image_count > listing->first_image) {
+        choose_image(source, listing);
+        if (sample->has_odd_label && listing->config->odd_labels == FORMAT_ODD_ROUND)
+            sample_round_label(sample);
+        if (listing->damage[0]) {
+            fail(EBADMSG, "%s", listing->damage);
+            code = leave_out(source, listing, listing->key, "");
+        } else if (sample->has_odd_label && listing->config->odd_labels != FORMAT_ODD_NONE) {
+            sample_refuse_label(sample);
+            code = leave_out(source, listing, listing->key, "; --odd-labels none drops it");
+        }
+        listing->labelled += listing->has_label;
+    }
+    for (uint64_t i = listing->first_image; i < source->image_count; i++)
+        source->images[i].label = sample->label;
+    listing->first_image = source->image_count;
+    listing->has_label = listing->has_class = false;
+    listing->damage[0] = '\0';
+    *sample = (struct sample){.label = -1};
+    return code;
 }
 
 /* A new key begins a new sample: the name up to the first dot of its last component. */
-static int turn_key(struct archive_listing *listing, const char *name)
+static int turn_key(struct archive_source *source, struct archive_listing *listing,
+                    const char *name)
 {
     const char *base = base_of(name);
     size_t length = (size_t)(base - name) + strcspn(base, ".");
 
     if (listing->key && strncmp(listing->key, name, length) == 0 && !listing->key[length])
         return 0;
+    int code = end_key(source, listing);
     free(listing->key);
     listing->key = strndup(name, length);
-    listing->image = 0;
-    listing->labelled = false;
-    return listing->key ? 0 : fail(ENOMEM, "out of memory for a name");
+    return listing->key ? code : fail(ENOMEM, "out of memory for a name");
 }
 
+/* List at most `most` files. */
 static int list_files(struct archive_source *source, struct archive_walk *walk,
-                      struct archive_listing *listing, const struct source_config *config,
-                      uint64_t file_bytes, struct source_traits *traits)
+                      struct archive_listing *listing, uint64_t most)
 {
+    const struct source_config *config = listing->config;
+    size_t key_bytes;
     int code;
 
-    while ((code = walk_next(walk)) > 0) {
-        code = turn_key(listing, walk->name);
+    listing->sample.label = -1;
+    for (uint64_t files = 0; files < most && (code = walk_next(walk)) > 0; files++) {
+        const char *extension = tar_members_split(walk->name, &key_bytes);
+        code = turn_key(source, listing, walk->name);
         if (code == 0 && is_image(walk->name)) {
-            code = add_image(source, listing, walk->name);
-            traits->image_bytes += walk->bytes;
-        } else if (code == 0 && image_name_ends(walk->name, ".cls")) {
-            code = read_label(walk, listing);
+            code = add_image(source, walk->name);
+            listing->traits->image_bytes += walk->bytes;
+        } else if (code == 0 && extension && tar_members_may_label(extension)) {
+            code = read_label(walk, listing, extension);
         }
         if (code)
             return code;
-        if (config->progress && source->count % 256 == 0)
+        if (config->progress && source->image_count % 256 == 0)
             config->progress(config->progress_context,
-                             (uint64_t)archive_filter_bytes(walk->outer, -1), file_bytes);
+                             (uint64_t)archive_filter_bytes(walk->outer, -1),
+                             walk->file->status.bytes);
     }
-    return code;
+    return code < 0 ? code : end_key(source, listing);
+}
+
+static void listing_release(struct archive_listing *listing)
+{
+    source_buffer_release(&listing->buffer);
+    free(listing->key);
 }
 
 static int compare_classes(const void *a, const void *b)
@@ -369,19 +508,48 @@ static int number_classes(struct archive_source *source)
     qsort(sorted, classes->count, sizeof *sorted, compare_classes);
     for (uint32_t i = 0; i < classes->count; i++)
         label[sorted[i] - classes->texts] = (int32_t)i;
-    for (uint64_t i = 0; i < source->count; i++)
-        if (source->labels[i] >= 0)
-            source->labels[i] = label[source->labels[i]];
+    for (uint64_t i = 0; i < source->image_count; i++)
+        if (source->images[i].class >= 0)
+            source->images[i].label = label[source->images[i].class];
     free(sorted);
     free(label);
     return 0;
+}
+
+/* After the first pass: settle which images are samples, and their labels. */
+static int settle(struct archive_source *source, struct archive_listing *listing, bool has_keys,
+                  const struct archive_walk *walk)
+{
+    struct source_traits *traits = listing->traits;
+    int code = 0;
+
+    listing->first_image = source->image_count;
+    if (walk->links) {
+        fail(ENOTSUP, "a link or special file, as are %llu in all, which are not read",
+             (unsigned long long)walk->links);
+        code = leave_out(source, listing, walk->first_link, "");
+    }
+    if (code == 0 && has_keys && listing->several && !listing->config->skip)
+        code = fail(
+            ENOTSUP,
+            "%s: %s: several images in a sample, as in %llu in all, of which all but one would "
+            "be lost; unpack it and choose with -f tar:image=EXTENSION, --on-error skip takes "
+            "the first",
+            source->path, listing->first_several, (unsigned long long)listing->several);
+    if (code == 0 && !has_keys)
+        code = number_classes(source);
+    for (uint64_t i = 0; code == 0 && i < source->image_count; i++) {
+        source->images[i].is_left_out |= has_keys && source->images[i].is_spare;
+        traits->count += !source->images[i].is_left_out;
+    }
+    return code;
 }
 
 static int archive_open(void *state, const void *settings, const char *path,
                         const struct source_config *config, struct source_traits *traits)
 {
     struct archive_source *source = state;
-    struct archive_listing listing = {0};
+    struct archive_listing listing = {.config = config, .traits = traits};
     struct store_status status;
 
     (void)settings;
@@ -392,24 +560,18 @@ static int archive_open(void *state, const void *settings, const char *path,
     struct archive_walk *walk = source->path ? walk_open(source->path) : NULL;
     if (!walk)
         return -EBADMSG;
-    code = list_files(source, walk, &listing, config, status.bytes, traits);
+    code = list_files(source, walk, &listing, UINT64_MAX);
+    const bool has_keys = listing.labelled || source->classes.count == 0;
+    if (code == 0)
+        code = settle(source, &listing, has_keys, walk);
     walk_close(walk);
-    if (code == 0 && listing.given_count) { /* keep those and drop the folders */
-        int32_t *folders = source->labels;
-        source->labels = listing.given;
-        listing.given = folders;
-    } else if (code == 0) {
-        code = number_classes(source);
-    }
-    free(listing.given);
-    free(listing.key);
-    traits->count = source->count;
+    listing_release(&listing);
     traits->in_order = true;
     traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
     snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
-             listing.given_count     ? ".cls files"
-             : source->classes.count ? "folders"
-                                     : "nowhere");
+             listing.labelled ? ".cls or .json files"
+             : has_keys       ? "nowhere"
+                              : "folders");
     return code;
 }
 
@@ -418,7 +580,7 @@ static void archive_close(void *state)
     struct archive_source *source = state;
 
     names_release(&source->classes);
-    free(source->labels);
+    free(source->images);
     free(source->path);
 }
 
@@ -426,7 +588,7 @@ static void archive_close(void *state)
 
 struct archive_cursor {
     struct archive_walk *walk;
-    uint64_t next;
+    uint64_t next, next_image;
 };
 
 static int archive_cursor_open(void *state, void **made)
@@ -450,35 +612,6 @@ static void archive_cursor_close(void *state, void *made)
     free(cursor);
 }
 
-/* Read the current file into the buffer. Memory grows with the data actually read: a header alone
- * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
- * errno. */
-static int64_t read_image(struct archive_walk *walk, struct source_buffer *slot)
-{
-    size_t used = 0;
-
-    for (;;) {
-        if (used == slot->record_capacity) {
-            const size_t larger = used ? used * 2 : READ_BYTES;
-            void *moved = used < IMAGE_LIMIT ? realloc(slot->record, larger) : NULL;
-            if (!moved && used >= IMAGE_LIMIT)
-                return fail(EBADMSG, "%s: %s is larger than %d bytes, too large for an image",
-                            walk->path, walk->name, IMAGE_LIMIT);
-            if (!moved)
-                return fail(ENOMEM, "out of memory for a sample of %zu bytes", larger);
-            slot->record = moved;
-            slot->record_capacity = larger;
-        }
-        const size_t room = slot->record_capacity - used;
-        int64_t got = walk_read(walk, (char *)slot->record + used, room);
-        if (got < 0)
-            return got;
-        used += (size_t)got;
-        if ((size_t)got < room)
-            return (int64_t)used;
-    }
-}
-
 static int archive_read(void *state, void *made, uint64_t number, struct source_buffer *slot,
                         struct sample *sample)
 {
@@ -491,14 +624,18 @@ static int archive_read(void *state, void *made, uint64_t number, struct source_
         int code = walk_next(walk);
         if (code <= 0)
             return code ? code : fail(ESTALE, "%s: has fewer images than before", source->path);
-        cursor->next += is_image(walk->name);
+        if (!is_image(walk->name))
+            continue;
+        if (cursor->next_image == source->image_count)
+            return fail(ESTALE, "%s: has more images than before", source->path);
+        cursor->next += !source->images[cursor->next_image++].is_left_out;
     }
-    int64_t got = read_image(walk, slot);
+    int64_t got = read_whole(walk, slot);
     if (got < 0)
         return (int)got;
     sample->image = slot->record;
     sample->image_bytes = (size_t)got;
-    sample->label = source->labels[number];
+    sample->label = source->images[cursor->next_image - 1].label;
     sample->id = number;
     sample->name_bytes = strlen(walk->name);
     int code = source_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
@@ -509,18 +646,23 @@ static int archive_read(void *state, void *made, uint64_t number, struct source_
     return 0;
 }
 
-/* A plain tar with .cls files is better read as a data set: in any order, by many threads. */
+/* A plain tar with labels is better read as a data set: in any order, by many threads. */
 static int archive_detect(const char *path)
 {
-    bool labels = false, images = false;
+    const struct source_config config = {.skip = true};
+    struct source_traits traits = {0};
+    struct archive_source source = {0};
+    struct archive_listing listing = {.config = &config, .traits = &traits};
     struct archive_walk *walk = walk_open(path);
 
-    for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {
-        labels |= image_name_ends(walk->name, ".cls");
-        images |= is_image(walk->name);
-    }
+    if (walk)
+        list_files(&source, walk, &listing, DETECT_ENTRIES);
+    const bool is_archive = source.image_count > 0 && listing.labelled == 0;
     walk_close(walk);
-    return images && !labels ? 100 : 0;
+    listing_release(&listing);
+    names_release(&source.classes);
+    free(source.images);
+    return is_archive ? 100 : 0;
 }
 
 extern const struct source_ops iobench_source_archive;
