@@ -252,7 +252,7 @@ const struct command command_inspect = {
     .operands_maximum = 1,
     .description = "Describes DATA: format, shards, records and their sizes, and from a sample of "
                    "records the kinds and sizes of images and the labels. Changes nothing. Exits "
-                   "with 1 if a sampled record is damaged or samples are of unsupported kinds. "
+                   "with 1 if a sampled record is damaged or samples are left out. "
                    "iobench verify checks every record.",
     .examples = "iobench inspect /mnt/imagenet/train\ta summary\n"
                 "iobench inspect --json /mnt/set | jq .record_bytes.median\tfor scripts\n",

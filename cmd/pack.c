@@ -70,8 +70,8 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
         printf("--quality %" PRIu64 " changed nothing: no image was encoded%s\n", job->quality,
                job->side || job->raw ? "" : "; with --side those that are larger are");
     if (figures->skipped)
-        printf("%s sample%s left out: %s\n", words_count(figures->skipped, skipped),
-               figures->skipped == 1 ? " was" : "s were; one of them",
+        printf("%s sample%s: %s\n", words_count(figures->skipped, skipped),
+               figures->skipped == 1 ? " was left out" : "s were left out; one of them",
                escape_shown(figures->first_skipped));
     if (figures->damaged)
         printf("%s damaged image%s copied as %s: %s\n", words_count(figures->damaged, skipped),

@@ -99,7 +99,7 @@ struct gathering {
     uint64_t first, end;
     uint32_t files; /* 0: no sample is being collected */
     uint32_t images[TAR_PLAIN_IMAGE + 1];
-    bool is_sample, damaged;
+    bool is_sample, is_linked, damaged; /* is_linked: some of it is, which is reported */
     /* Of this shard, since the files of a sample may be apart. */
     struct key_set with_image;
     struct imageless *without;
@@ -191,10 +191,11 @@ static int finish_sample(struct gathering *sample)
 
     if (sample->files == 0)
         return 0;
+    const uint32_t images = sample->images[TAR_PLAIN_IMAGE] + sample->images[TAR_IMAGE_OF_PARTS];
     if (sample->damaged)
         sample->catalog->left_out += sample->files;
-    else if (sample->images[TAR_PLAIN_IMAGE] + sample->images[TAR_IMAGE_OF_PARTS] == 0)
-        code = add_imageless(sample);
+    else if (images == 0)
+        code = sample->is_linked ? 0 : add_imageless(sample);
     else if ((code = catalog_add(sample->catalog, sample->first, sample->end - sample->first)) ==
                  0 &&
              (code = remark_images(sample)) == 0 &&
@@ -234,8 +235,6 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
     const char *extension = tar_members_split(entry->name, &key_bytes);
     int code = 0;
 
-    if (extension && entry->kind)
-        return add_link(sample, entry);
     if (!extension) {
         sample->catalog->left_out++;
         return 0;
@@ -252,12 +251,16 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
         sample->key_bytes = key_bytes;
         sample->extensions_bytes = 0;
         sample->first = entry->header;
-        sample->is_sample = sample->damaged = false;
+        sample->is_sample = sample->is_linked = sample->damaged = false;
     }
     sample->files++;
+    sample->end = entry->offset + entry->bytes;
+    if (entry->kind) {
+        sample->is_linked = true;
+        return add_link(sample, entry);
+    }
     sample->images[tar_members_rank(&sample->members, extension)]++;
     sample->is_sample |= tar_members_tell(extension);
-    sample->end = entry->offset + entry->bytes;
     const char *wrong = note_extension(sample, extension);
     if (!wrong)
         return 0;

@@ -22,4 +22,4 @@ says "DEGRADED: 1 record was skipped" "the index omits damaged samples"
 expect 1 "$IOBENCH" verify set
 says "$first: offset 0: a record of 0 bytes" "1 fault"
 expect 0 "$IOBENCH" pack set without -f shards --on-error skip
-says "1 damaged sample was left out"
+says "1 sample was left out"

@@ -3,6 +3,7 @@
 CLI_TESTS = \
 	tests/cli/accounts.sh \
 	tests/cli/against.sh \
+	tests/cli/as_found.sh \
 	tests/cli/beside.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/checkpoint.sh \
@@ -69,7 +70,7 @@ tests_cli_signal_at_so_LDFLAGS = -shared
 endif
 TESTS += $(CROSS_TESTS) $(CLI_TESTS)
 EXTRA_DIST += tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
-EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
+EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/as_found.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
 	tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \

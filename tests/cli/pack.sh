@@ -78,7 +78,7 @@ if [ -e "$1" ]; then
     expect 1 "$IOBENCH" pack tree/train pixels-of-folder --raw
     says "cut short"
     expect 0 "$IOBENCH" pack tree/train pixels-of-folder --raw --on-error skip
-    says "11 samples" "1 damaged sample was left out"
+    says "11 samples" "1 sample was left out"
     expect 1 "$IOBENCH" inspect from-folder # truncated.jpg is one of them
     says "labels     0 .. 1" "1 of 12 sampled records" # ant is 0
     if built_with ARCHIVE; then
@@ -157,7 +157,7 @@ printf 'X' | dd of=hurt/train-00001-of-00003 bs=1 seek=2000 conv=notrunc 2>/dev/
 expect 1 "$IOBENCH" pack hurt mended
 says "hurt/train-00001-of-00003: offset 0:"
 expect 0 "$IOBENCH" pack hurt mended --on-error skip
-says "59 samples" "1 damaged sample was left out: hurt/train-00001"
+says "59 samples" "1 sample was left out: hurt/train-00001"
 expect 0 "$IOBENCH" pack made records -f recordio
 offset=$("$IOBENCH" inspect records | sed -n 's/^record 2 .* at \([0-9]*\):.*/\1/p')
 printf 'XXXX' | dd of=records/train.rec bs=1 seek="$offset" conv=notrunc 2>/dev/null

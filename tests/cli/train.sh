@@ -131,7 +131,7 @@ says "Order    shuffle epoch"
 expect 0 "$IOBENCH" pack unseen unsupported -f files
 for folder in unsupported/0*; do echo text >"$folder/odd.avif"; done
 expect 1 train --epochs 1 --eval-data unsupported --json unsupported.json --csv unsupported.csv
-says "DEGRADED: --eval-data: 3 samples are left out, of unsupported kinds"
+says "DEGRADED: --eval-data: 3 samples are left out"
 head -n 1 unsupported.csv | grep -q ',elapsed_s,cache_before,degraded,job_valid,synthetic,reason$' || die "the curve has no marks"
 grep -q ',1,1,1,"--eval-data: 3 samples are left out' unsupported.csv || die "the curve drops it: $(cat unsupported.csv)"
 grep -q '"unread_samples": 0' unsupported.json || die "samples of the evaluation set are counted in the training set"

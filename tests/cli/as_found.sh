@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Data as people have it: samples and labels come out right, or what is lost is said.
+. "$(dirname "$0")/cli.sh"
+command -v python3 >/dev/null || skip "no python3"
+
+expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4000 plain -f files
+[ "$(find plain -name '*.jpg' | wc -l)" = 12 ] && [ -d plain/00002 ] || die "other images: $(find plain)"
+expect 0 "$IOBENCH" pack plain records -f shards --shards 2
+python3 "$SRCDIR/tests/cli/as_found.py" plain || die "the sets cannot be made"
+
+# opens SET SAMPLES [LABELS]: every command reads as many samples, with these labels, and no fault. Keeps
+# what inspect and run say.
+opens() {
+    set=$1 samples=$2
+    [ $# -lt 3 ] || labels=$3
+    expect 0 "$IOBENCH" inspect "$set"
+    all=$out
+    says "records    $samples," "labels     $labels"
+    expect 0 "$IOBENCH" verify "$set"
+    says "$samples records" "no faults"
+    expect 0 "$IOBENCH" run --data "$set" -n 1 --no-calibrate --batch-size 2 --memory 16m --json run.json
+    all="$all $out"
+    expect 0 grep -q "\"samples\": $samples," run.json
+    out=$all
+}
+
+# packs SET SAMPLES [OPTION]...: so does a copy in every format.
+packs() {
+    from=$1 samples=$2
+    shift 2
+    for format in $(formats); do
+        rm -rf copy
+        expect 0 "$IOBENCH" pack "$from" copy -f "$format" "$@"
+        expect 0 "$IOBENCH" inspect copy
+        says "records    $samples,"
+        [ "$labels" = none ] || [ "$format" = files ] || says "labels     $labels"
+    done
+}
+
+# refuses SET WORDS...: pack does, and loses nothing.
+refuses() {
+    from=$1
+    shift
+    expect 1 "$IOBENCH" pack "$from" copy.no -f shards
+    says "$@"
+    [ ! -e copy.no ] || die "$from: something was packed"
+}
+
+# ---- labels ----
+labels="0 .. 2, 3 different"
+opens tar/numbers 12
+packs tar/numbers 12
+packs tar/numbers.tar.gz 12
+packs tar/numbers/a.tar 12
+opens tar/json 12
+packs tar/json 12
+packs tar/json.tar.gz 12
+opens tar/text-number 12
+packs tar/text-number 12
+opens tar/blank 12 none
+packs tar/blank 12
+for set in tar/words tar/json-words; do
+    opens $set 12 none
+    says "12 labels are not class numbers" "label 'cat' is not a class number"
+    refuses $set "label 'cat' is not a class number" "--odd-labels none"
+    refuses $set.tar.gz "label 'cat' is not a class number" "--odd-labels none"
+    packs $set 12 --odd-labels none
+    packs $set.tar.gz 12 --odd-labels none
+done
+
+# ---- what is in a sample of a tar ----
+labels="0 .. 2, 3 different"
+for set in tar/masks tar/masks/a.tar; do
+    opens $set 12
+    packs $set 12
+done
+packs tar/masks.tar.gz 12
+opens tar/views 12
+says "samples with several images, of which the first is used: 12; the first: tar/views/a.tar: offset 0: s00 (left.jpg, right.jpg, cls)"
+refuses tar/views "several images (12 in all)" "s00 (left.jpg, right.jpg, cls)" "tar:image=EXTENSION"
+refuses tar/views/a.tar "several images"
+refuses tar/views.tar.gz "s00: several images" "tar:image=EXTENSION"
+packs tar/views 12 --from tar:image=right.jpg
+packs tar/views 12 --on-error skip
+expect 1 "$IOBENCH" inspect tar/links
+says "SKIPPED    2 samples, the first: tar/links/a.tar: offset " ": s01.jpg: a hard link"
+expect 1 "$IOBENCH" verify tar/links
+says "s01.jpg: a hard link" "s02.cls: a symbolic link" "2 faults"
+expect 1 "$IOBENCH" run --data tar/links -n 1 --no-calibrate
+says "DEGRADED: 2 samples are left out"
+refuses tar/links "s01.jpg: a hard link" "2 such samples"
+refuses tar/links.tar.gz "s01.jpg: a link or special file" "2 in all"
+for set in tar/json-last tar/cls-first; do
+    expect 1 "$IOBENCH" run --data $set -n 1 --no-calibrate
+    says "DEGRADED: 12 samples are left out" "s00 (" "apart from its image" "--sort=name"
+    refuses $set "apart from its image" "12 such samples"
+done
+for command in inspect "run --data" verify; do
+    # shellcheck disable=SC2086 # it has words
+    expect 1 "$IOBENCH" $command tar/sounds
+    says "no tar record in it; instead: tar/sounds/a.tar: offset 0: s00 (wav, json): no image" "tar:image=EXTENSION" \
+        "--decode none"
+done
+expect 0 "$IOBENCH" run --data tar/sounds -f tar:image=wav --decode none -n 1 --no-calibrate
+says "12 samples"
+
+# ---- folders ----
+opens folder 12
+says "folders without images, which get no class number: 1; the first: folder/__MACOSX"
+packs folder 12
+packs folder.zip 12
+
+# ---- TFRecord ----
+for set in $(find records-* -maxdepth 0); do
+    opens "$set" 12
+    packs "$set" 12
+done
+opens records-empty 12
+says "empty shards: 1; the first: records-empty/train-00002-of-00003"
+opens records-index 12
+says "files of other tools beside shards, which are not read: 2; the first: records-index/train-00000-of-00002.index"
+for set in other/texts other/sequence other/nothing; do
+    expect 1 "$IOBENCH" run --data $set -n 1 --no-calibrate
+    says "--decode none"
+    expect 0 "$IOBENCH" run --data $set --decode none -n 1 --no-calibrate
+    says "4 samples"
+    printf 'x' | dd of=$set/train-00000-of-00001 bs=1 seek=20 conv=notrunc 2>log || die "$(cat log)"
+    expect 1 "$IOBENCH" run --data $set --decode none -n 1 --no-calibrate
+    says "the CRC of the record is wrong"
+done
+expect 1 "$IOBENCH" run --data other/key -n 1 --no-calibrate
+says "no feature image/encoded or image but: image_raw, label; choose one with image=KEY"
+expect 0 "$IOBENCH" run --data other/key -f shards:image=image_raw -n 1 --no-calibrate
+
+# ---- samples without an image ----
+for set in empty/record.rec empty/train-00000-of-00001; do
+    opens $set 4 "0 .. 0, 1 different"
+    says "1 sample has no image, the first: $set: offset "
+    refuses $set "no image in it; --on-error skip"
+    packs $set 3 --on-error skip
+done
+
+# ---- LMDB with keys that are no images ----
+if built_with LMDB; then
+    expect 0 "$IOBENCH" pack plain many -f lmdb
+    for reader in auto pread lmdb; do
+        expect 0 "$IOBENCH" run --data many -f 'lmdb:keys=0000000[3-6]*' -n 1 --no-calibrate --reader $reader --json run.json
+        expect 0 grep -q '"samples": 4,' run.json
+        expect 0 grep -q '"other_files": 8,' run.json
+    done
+    labels="0 .. "
+    packs many 4 --from 'lmdb:keys=0000000[3-6]*'
+    expect 1 "$IOBENCH" run --data many -f 'lmdb:keys=none' -n 1 --no-calibrate
+fi
+echo ok
