@@ -11,6 +11,7 @@ libiobench_a_SOURCES += \
 	base/draft.c base/draft.h \
 	base/escape.c base/escape.h \
 	base/fail.c base/fail.h \
+	base/trace.c base/trace.h \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h base/folder_match.c base/folder_tree.c \
 	base/fault_guard.c base/fault_guard.h \

@@ -112,8 +112,10 @@ static int check(const struct job *jobs)
     if (jobs[0].runs == 0 || jobs[1].runs != jobs[0].runs)
         return fail(EINVAL, "--beside needs one fixed number of --runs for both jobs");
     for (int i = 0; i < BESIDE_JOBS; i++)
-        if (jobs[i].output.csv || jobs[i].output.series || jobs[i].output.profile)
-            return fail(EINVAL, "--beside writes --json only, no --csv, --series or --profile");
+        if (jobs[i].output.csv || jobs[i].output.series || jobs[i].output.profile ||
+            jobs[i].output.trace)
+            return fail(EINVAL, "--beside writes --json only, no --csv, --series, --profile or "
+                                "--trace");
     if (jobs[1].output.json &&
         (!jobs[0].output.json || strcmp(jobs[0].output.json, jobs[1].output.json) != 0))
         return fail(EINVAL, "--beside '--json %s': both jobs share one --json",

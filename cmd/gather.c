@@ -127,9 +127,9 @@ static int load_one(struct gathered_run *member, const char *path)
 static bool is_own(const char *key)
 {
     static const char *const own[] = {
-        "data",         "rank",    "reader", "iodepth",   "loaders",
-        "threads",      "profile", "json",   "csv",       "limit_rate_bytes",
-        "memory_bytes", "series",  "label",  "calibrate", "start_at",
+        "data",     "rank",  "reader",           "iodepth",      "loaders", "threads", "profile",
+        "json",     "csv",   "limit_rate_bytes", "memory_bytes", "series",  "label",   "calibrate",
+        "start_at", "trace",
     };
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)

@@ -57,7 +57,8 @@ static int check_reads(struct net_beside *beside)
                     "beside gradients");
     if (job->order.ranks > 1)
         return fail(EINVAL, "--ranks is that of the launcher");
-    if (job->output.json || job->output.csv || job->output.series || job->output.profile)
+    if (job->output.json || job->output.csv || job->output.series || job->output.profile ||
+        job->output.trace)
         return fail(EINVAL, "outputs are those of iobench net: --json");
     job->runs = beside->settings.rounds;
     if (!job->output.label && !(job->output.label = strdup("reads")))

@@ -88,7 +88,7 @@ int outputs_check(const struct job *job, const char *json, const char *csv)
 {
     const char *set = job->read.data;
     const char *const all[] = {job->output.json, job->output.csv, job->output.profile,
-                               job->output.series};
+                               job->output.series, job->output.trace};
     int code = check_all_apart(all, sizeof all / sizeof all[0]);
 
     if (code == 0)
@@ -98,23 +98,30 @@ int outputs_check(const struct job *job, const char *json, const char *csv)
         code = check_path(job->output.csv, csv, set);
     if (code == 0)
         code = check_path(job->output.profile, report_profile_mark, set);
+    if (code == 0)
+        code = check_path(job->output.trace, "{\"otherData\": {\"iobench\":", set);
     return code ? code : check_path(job->output.series, "time_s,phases", set);
 }
 
-/* Jobs may add their results to one JSON, CSV or series, of one kind. A profile holds one. */
+/* Jobs may add their results to one JSON, CSV or series, of one kind. A profile or trace holds
+ * one. */
 static int check_two_jobs(const struct job *job, const struct job *other)
 {
     const char *const one[] = {job->output.json, job->output.csv, job->output.series,
-                               job->output.profile};
+                               job->output.profile, job->output.trace};
     const char *const two[] = {other->output.json, other->output.csv, other->output.series,
-                               other->output.profile};
+                               other->output.profile, other->output.trace};
+    const int count = sizeof one / sizeof one[0];
     int code = 0;
 
     if (check_apart(one[3], two[3]))
         return fail(EINVAL, "--profile %s: of two jobs, but a profile holds one; name two files",
                     one[3]);
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 4 && code == 0; k++)
+    if (check_apart(one[4], two[4]))
+        return fail(EINVAL, "--trace %s: of two jobs, but a trace holds one; name two files",
+                    one[4]);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count && code == 0; k++)
             code = i == k ? 0 : check_apart(one[i], two[k]);
     return code;
 }
@@ -271,6 +278,16 @@ static int add_series(struct outputs *outputs, const struct result *result)
     return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
 }
 
+static int write_trace(const struct result *result)
+{
+    struct text_stream stream;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    trace_print(result->trace, stream.stream);
+    return outputs_write(result->job->output.trace, &stream);
+}
+
 int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
 {
     int code = 0;
@@ -281,6 +298,8 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
         code = add_csv(outputs, result);
     if (code == 0 && result->job->output.series)
         code = add_series(outputs, result);
+    if (code == 0 && result->trace)
+        code = write_trace(result);
     return code;
 }
 

@@ -252,6 +252,7 @@ int batches_take(struct batches *batches, struct batch *batch)
         batch->rows = batches_row(batches, address);
         batch->labels = batches_label(batches, address);
         batch->count = rows_of(batches, number, batches->take_epoch);
+        batch->number = number;
         batch->epoch = batches->take_epoch;
         batch->step = number - range->first_batch;
         batch->ready_ns = buffer->ready_ns;

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/heap.h"
 #include "base/memory.h"
+#include "pipeline/engine/decoders.h"
 #include "pipeline/loader/loader.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ struct budget {
     const char *shuffle;
     bool direct;
     uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes, hints_bytes;
-    uint64_t held_bytes, available_bytes;
+    uint64_t held_bytes, available_bytes, trace_bytes;
 };
 
 uint64_t budget_available_bytes(const struct engine_config *config, uint64_t held_bytes,
@@ -195,6 +196,7 @@ static int divide(struct budget *budget, const char *cause, struct result *resul
         loader_reads(budget->catalog, budget->records_bytes, &job->read, job->order.window);
     note_window(budget, result);
     budget->tables_bytes =
+        budget->trace_bytes +
         loader_tables_bytes(&result->reads, budget->plan, budget->records_bytes,
                             budget->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
     note_limit(budget, result);
@@ -216,7 +218,8 @@ int budget_make(const struct engine_config *config, const struct plan_traits *pl
         .batches_bytes = batches_bytes,
         .decode_bytes = workers * (config->catalog->record_bytes_max + decoder_bytes),
         .hints_bytes = hinting_bytes(config->hinting, config->catalog->record_count),
-        .held_bytes = held_bytes};
+        .held_bytes = held_bytes,
+        .trace_bytes = config->job->output.trace ? trace_bytes(DECODERS_RING + workers) : 0};
 
     budget.available_bytes = budget_available_bytes(config, held_bytes, &headroom);
     result->hints.memory_bytes = budget.hints_bytes;

@@ -149,6 +149,8 @@ static int count_records(struct worker *worker, struct fetch *const *fetches, ui
         written.account.samples++;
         written.account.record_bytes += fetch->length;
     }
+    for (uint32_t i = 0; worker->trace && i < written.rows; i++)
+        worker_trace(worker, fetches[i], clock_now_ns());
     announce(worker, &written);
     return (int)written.rows;
 }
@@ -251,15 +253,18 @@ bool decoders_look(const struct job *job, const struct job_plugins *plugins)
            (job->decode.check_crc && format && !format_of(format)->records_are_images);
 }
 
-int decoders_start(struct decoders *decoders, struct loader *loader, bool no_bytes)
+int decoders_start(struct decoders *decoders, struct loader *loader, bool no_bytes,
+                   struct trace *trace)
 {
     const struct engine_config *config = decoders->config;
     const bool looks = decoders_look(config->job, config->plugins);
     const struct decoder_traits *traits = &decoders->threads[0].worker.decoder.traits;
 
     decoders->loader = loader;
-    decoders->loaders =
-        (struct worker){.config = config, .batches = decoders->batches, .decoder.traits = *traits};
+    decoders->loaders = (struct worker){.config = config,
+                                        .batches = decoders->batches,
+                                        .decoder.traits = *traits,
+                                        .trace = trace_ring(trace, LOADER_RING, "loader")};
     decoders->by_threads = config->by_threads || looks;
     for (uint32_t i = 0; i < decoders->count; i++) {
         struct decode_thread *thread = &decoders->threads[i];
@@ -267,6 +272,7 @@ int decoders_start(struct decoders *decoders, struct loader *loader, bool no_byt
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
         worker->parses = looks && !no_bytes;
+        worker->trace = trace_ring(trace, DECODERS_RING + i, name);
         worker->findings = (struct findings){0};
         worker->decoder.figures = (struct decode_figures){0};
         thread->group = first_group(worker);

@@ -36,8 +36,11 @@ const char *decoders_notice(const struct decoders *decoders);
 /* Return what the loader delivers to. */
 struct loader_sink decoders_sink(struct decoders *decoders);
 
-int decoders_start(struct decoders *decoders, struct loader *loader,
-                   bool no_bytes); /* no_bytes: the reader delivers no bytes */
+/* no_bytes: the reader delivers no bytes. trace: NULL, or with a ring for each decode thread from
+ * DECODERS_RING on, behind the loader's. */
+enum { LOADER_RING, TRAINER_RING, DECODERS_RING };
+int decoders_start(struct decoders *decoders, struct loader *loader, bool no_bytes,
+                   struct trace *trace);
 /* Returns 0 or the first failure of a decode thread. */
 int decoders_join(struct decoders *decoders);
 

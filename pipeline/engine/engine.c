@@ -34,7 +34,8 @@ struct engine {
     uint32_t workers;
     struct resume_point resume;
     struct account account;
-    uint64_t held_bytes; /* part of --memory-limit that a network already uses */
+    struct trace_ring *trace; /* of the main thread, in a run that is traced */
+    uint64_t held_bytes;      /* part of --memory-limit that a network already uses */
 };
 
 static uint64_t available_bytes(const struct engine *engine)
@@ -324,6 +325,10 @@ static int tick(void *context)
     return hooks->tick ? hooks->tick(hooks->context, ticking->epoch, ticking->draws) : 0;
 }
 
+/* A batch waits for the trainer, from its last row on; a step is what the trainer does. */
+static const struct trace_kind traced_batch = {"batch", true, {"epoch", "batch", "samples"}};
+static const struct trace_kind traced_step = {"step", false, {"epoch", "batch", "samples"}};
+
 /* Run one step, or wait for its batch for a limited time. */
 static int take_and_train(struct engine *engine, struct ticking *ticking, uint64_t batches)
 {
@@ -349,7 +354,17 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
                                   .tick = tick,
                                   .tick_context = ticking};
     code = trainer_step(&engine->trainer, &given, &times);
-    account_step_end(account, engine->trainer.ops->step ? clock_now_ns() : taken_ns);
+    const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
+    account_step_end(account, end_ns);
+    struct trace_span span = {&traced_batch,
+                              batch.ready_ns,
+                              taken_ns,
+                              {(int64_t)epoch->epoch, (int64_t)batch.number, batch.count}};
+    trace_add(engine->trace, span);
+    span.kind = &traced_step;
+    span.from_ns = taken_ns;
+    span.to_ns = end_ns;
+    trace_add(engine->trace, span);
     batches_give(engine->batches);
     account_batch(account, &batch, taken_ns);
     account_step(account, &times);
@@ -524,7 +539,16 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         engine->config.ranks->silence_ns = engine->config.job->silence_ns;
     batches_reset(engine->batches);
     engine->account.late_ns = &run->batch_late_ns;
-    int code = loader_start(engine->loader);
+    const bool traces = engine->config.job->output.trace && run->number == 0 &&
+                        !(engine->config.ranks && engine->config.ranks->place.rank);
+    struct trace *trace = traces ? trace_create(DECODERS_RING + engine->workers) : NULL;
+    int code = traces && !trace ? -ENOMEM : 0;
+    if (trace)
+        result->trace = trace;
+    engine->trace = trace_ring(trace, TRAINER_RING, "trainer");
+    loader_trace(engine->loader, trace_ring(trace, LOADER_RING, "loader"));
+    if (code == 0)
+        code = loader_start(engine->loader);
     if (code)
         return begin(hooks, &run->epochs[0], code);
     const struct reader_traits *traits = loader_traits(engine->loader);
@@ -540,9 +564,14 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         code = fail(EINVAL, "--entry-points: reader %s delivers no images",
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
-        code = decoders_start(engine->decoders, engine->loader, traits->no_bytes);
+        code = decoders_start(engine->decoders, engine->loader, traits->no_bytes, trace);
     code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
     code = join(engine, code);
+    if (trace && trace_lost(trace))
+        result_notice(result,
+                      "--trace: %llu spans are lost, the first of each thread, which keeps its "
+                      "last %d",
+                      (unsigned long long)trace_lost(trace), TRACE_SPANS);
 
     const struct loader_totals totals = loader_totals(engine->loader);
     run->read_latency_ns = totals.reader->latency_ns;

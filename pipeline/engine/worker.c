@@ -172,7 +172,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     const bool lost = !fault_guard_end(fetch->bytes, fetch->length);
     if (code == DECODE_PENDING)
         worker->unfinished[worker->unfinished_count++] =
-            (struct unfinished){fetch, *sample, own, lost};
+            (struct unfinished){fetch, *sample, own, lost, worker->begun_ns};
     else if (lost)
         return fail(ESTALE, "%s", fault_guard_reason);
     else if (code != DECODE_FULL)
@@ -247,6 +247,20 @@ int worker_settle(struct worker *worker, const struct fetch *fetch, const struct
     return 0;
 }
 
+void worker_trace(struct worker *worker, const struct fetch *fetch, uint64_t from_ns)
+{
+    static const struct trace_kind kind = {"decode", false, {"epoch", "record", "batch", "row"}};
+    const uint64_t batch_size = worker->config->job->batch_size;
+
+    if (worker->trace)
+        trace_add(worker->trace, (struct trace_span){&kind,
+                                                     from_ns,
+                                                     clock_now_ns(),
+                                                     {(int64_t)fetch->epoch, (int64_t)fetch->record,
+                                                      (int64_t)(fetch->address / batch_size),
+                                                      (int64_t)(fetch->address % batch_size)}});
+}
+
 static int finish_one(struct worker *worker, uint32_t index, struct batch_account *account)
 {
     const struct unfinished *one = &worker->unfinished[index];
@@ -258,7 +272,9 @@ static int finish_one(struct worker *worker, uint32_t index, struct batch_accoun
         fail_image(&one->sample, &worker->config->catalog->shards[one->fetch->shard], code);
     if (code >= 0)
         batch_account_add(account, &one->account);
-    return worker_settle(worker, one->fetch, &one->sample, code, account);
+    code = worker_settle(worker, one->fetch, &one->sample, code, account);
+    worker_trace(worker, one->fetch, one->begun_ns);
+    return code;
 }
 
 /* Returns 0, or the first failure that is to stop the run, with its reason. */
@@ -296,6 +312,7 @@ int worker_begin(struct worker *worker, const struct fetch *fetch, struct batch_
     struct sample sample = {.label = -1};
     int code = fetch->code;
 
+    worker->begun_ns = trace_now_ns(worker->trace);
     if (code == 0 && worker->parses)
         code = decode_row(worker, fetch, row, &sample, account);
     if (code == DECODE_FULL) {
@@ -304,5 +321,9 @@ int worker_begin(struct worker *worker, const struct fetch *fetch, struct batch_
             return code;
         code = decode_row(worker, fetch, row, &sample, account);
     }
-    return code == DECODE_PENDING ? 0 : worker_settle(worker, fetch, &sample, code, account);
+    if (code == DECODE_PENDING)
+        return 0;
+    code = worker_settle(worker, fetch, &sample, code, account);
+    worker_trace(worker, fetch, worker->begun_ns);
+    return code;
 }

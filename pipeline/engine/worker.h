@@ -23,6 +23,7 @@ struct unfinished {
     struct sample sample;
     struct batch_account account; /* if the image is good */
     bool lost;                    /* its bytes were, while they were read */
+    uint64_t begun_ns;            /* for the trace */
 };
 
 struct worker {
@@ -39,6 +40,8 @@ struct worker {
     bool has_hint;
     uint64_t hints_ns;        /* in the current group */
     struct findings findings; /* of this run */
+    struct trace_ring *trace; /* of its thread; NULL: none */
+    uint64_t begun_ns;        /* the current record, for the trace */
 };
 
 /* Open the decoder. Returns 0 or a negative errno with a reason; call worker_close() either way. */
@@ -52,6 +55,8 @@ int worker_begin(struct worker *worker, const struct fetch *fetch, struct batch_
 int worker_finish(struct worker *worker, struct batch_account *account);
 /* The same after a failure, if code is one, which remains. */
 int worker_end(struct worker *worker, int code, struct batch_account *account);
+/* Trace a record that is decoded since from_ns. */
+void worker_trace(struct worker *worker, const struct fetch *fetch, uint64_t from_ns);
 /* Account for a record that is decoded, or is not. Returns 0, or -errno to stop the run. */
 int worker_settle(struct worker *worker, const struct fetch *fetch, const struct sample *sample,
                   int code, struct batch_account *account);

@@ -236,6 +236,7 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     job.decode.decoder = (char *)(uintptr_t)plugin_idle(decoder_registry)->name;
     job.trainer = (char *)(uintptr_t)trainer;
     job.read.direct = job.decode.digest = job.decode.entry_points = false;
+    job.output.trace = NULL;
     job.order.limit_samples = 0;
     job.order.limit_samples_per_rank = samples;
     job.read.rate_limit_bytes = 0;

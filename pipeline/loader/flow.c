@@ -83,11 +83,32 @@ int flow_collect(struct flow *flow, bool wait)
     return count;
 }
 
+static const struct trace_kind traced_fetch = {
+    "fetch", true, {"epoch", "record", "shard", "offset"}};
+static const struct trace_kind traced_read = {
+    "read", true, {"epoch", "shard", "offset", "bytes", "result"}};
+
+/* The fetches of a run were planned with their window, and are submitted now. */
+static void trace_fetches(struct flow *flow, uint32_t count, uint64_t now_ns)
+{
+    const struct placed_fetch *fetches = window_fetches(&flow->window);
+
+    for (uint32_t i = 0; flow->trace && i < count; i++)
+        trace_add(flow->trace,
+                  (struct trace_span){&traced_fetch,
+                                      flow->planned_ns,
+                                      now_ns,
+                                      {(int64_t)fetches[i].fetch->epoch,
+                                       (int64_t)fetches[i].fetch->record, fetches[i].place.shard,
+                                       (int64_t)fetches[i].place.offset}});
+}
+
 /* Read the window's next run. If memory is fragmented and nothing will free more, one record at a
  * time may still fit. */
 static int submit_run(struct flow *flow)
 {
     struct window *window = &flow->window;
+    const uint64_t now_ns = trace_now_ns(flow->trace);
     struct coalesce_run run = window_next(window, false);
     int code = blocks_submit(&flow->blocks, &run, window_fetches(window));
 
@@ -95,8 +116,10 @@ static int submit_run(struct flow *flow)
         run = window_next(window, true);
         code = blocks_submit(&flow->blocks, &run, window_fetches(window));
     }
-    if (code > 0)
+    if (code > 0) {
+        trace_fetches(flow, run.count, now_ns);
         window_advance(window, run.count);
+    }
     return code;
 }
 
@@ -112,7 +135,11 @@ static int submit(struct flow *flow, bool *blocked)
     if (submitted < 0)
         return submitted;
     while (!blocks->refused && !blocks->starved && inflight_has_room(&flow->inflight)) {
-        int code = window_is_empty(window) ? window_fill(window, &flow->draws) : 0;
+        int code = 0;
+        if (window_is_empty(window)) {
+            flow->planned_ns = trace_now_ns(flow->trace);
+            code = window_fill(window, &flow->draws);
+        }
         if (code)
             return code;
         if (window_is_empty(window)) {
@@ -132,8 +159,8 @@ static int submit(struct flow *flow, bool *blocked)
 }
 
 /* Epochs that overlap are told apart by the fetches of the read, not by the time. */
-static void note_latency(struct flow *flow, const struct read_request *request,
-                         struct histogram_run *latencies)
+static void note_read(struct flow *flow, const struct read_request *request,
+                      struct histogram_run *latencies)
 {
     const struct block *block = request->owner;
     const enum result_epoch_kind kind = block->fetches->epoch == flow->config->resume_epoch
@@ -143,6 +170,13 @@ static void note_latency(struct flow *flow, const struct read_request *request,
     if (request->result >= 0)
         histogram_run_add(latencies, &flow->latency_ns[kind],
                           request->complete_ns - request->issue_ns);
+    if (flow->trace && request->result != -EAGAIN) /* else it is read later */
+        trace_add(flow->trace,
+                  (struct trace_span){&traced_read,
+                                      request->issue_ns,
+                                      request->complete_ns,
+                                      {(int64_t)block->fetches->epoch, request->shard,
+                                       (int64_t)request->offset, request->bytes, request->result}});
 }
 
 static int reap(struct flow *flow, uint64_t wait_ns)
@@ -153,7 +187,7 @@ static int reap(struct flow *flow, uint64_t wait_ns)
     int count = inflight_reap(&flow->inflight, done, wait_ns);
 
     for (int i = 0; i < count; i++)
-        note_latency(flow, done[i], &latencies);
+        note_read(flow, done[i], &latencies);
     histogram_run_end(&latencies);
     for (int i = 0; i < count; i++) {
         flow->blocks.saving = window_repeats(&flow->window);

@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/histogram.h"
 #include "base/queue.h"
+#include "base/trace.h"
 #include "pipeline/loader/arenas.h"
 #include "pipeline/loader/blocks.h"
 #include "pipeline/loader/config.h"
@@ -31,6 +32,8 @@ struct flow {
     struct queue *ready;                             /* fetches to workers, in draw order */
     struct queue *returned;                          /* and back */
     struct histogram latency_ns[RESULT_EPOCH_KINDS]; /* of reads, by the epoch that needs them */
+    struct trace_ring *trace;                        /* of the loader's thread; NULL: none */
+    uint64_t planned_ns;                             /* when the window was filled, for the trace */
     struct flag wants_returned; /* it waits for the reader, but could use a returned fetch */
 };
 

@@ -241,6 +241,11 @@ int loader_start(struct loader *loader)
     return code ? loader_join(loader) : 0;
 }
 
+void loader_trace(struct loader *loader, struct trace_ring *ring)
+{
+    loader->flow.trace = ring;
+}
+
 const struct reader_traits *loader_traits(const struct loader *loader)
 {
     return &loader->flow.inflight.reader.traits;

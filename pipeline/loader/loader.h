@@ -13,6 +13,7 @@
 #ifndef IOBENCH_PIPELINE_LOADER_LOADER_H
 #define IOBENCH_PIPELINE_LOADER_LOADER_H
 
+#include "base/trace.h"
 #include "pipeline/loader/config.h"
 #include "pipeline/loader/fetch.h"
 #include "readers/depth.h"
@@ -25,6 +26,8 @@ void loader_destroy(struct loader *loader);
 
 /* Start the thread and open the reader on it. Returns 0 or a negative errno with a reason. */
 int loader_start(struct loader *loader);
+/* Trace fetches and reads of the runs to come. ring: the loader's thread's; NULL: do not. */
+void loader_trace(struct loader *loader, struct trace_ring *ring);
 const struct reader_traits *loader_traits(const struct loader *loader);
 /* Begin these epochs once those begun before have ended. */
 void loader_begin(struct loader *loader, uint64_t first, uint64_t last);

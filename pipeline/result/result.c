@@ -466,7 +466,9 @@ void result_destroy(struct result *result)
     }
     free(result->runs);
     timeline_destroy(result->timeline);
+    trace_destroy(result->trace);
     result->timeline = NULL;
+    result->trace = NULL;
     result->runs = NULL;
     result->run_count = 0;
 }

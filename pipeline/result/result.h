@@ -7,6 +7,7 @@
 #define IOBENCH_PIPELINE_RESULT_RESULT_H
 
 #include "base/histogram.h"
+#include "base/trace.h"
 #include "cachectl/residency.h"
 #include "cachectl/server.h"
 #include "dataset/catalog.h"
@@ -257,6 +258,7 @@ struct result {
     struct result_run *runs;
     struct timeline *timeline; /* NULL: not recorded */
     char timeline_reason[160]; /* why it was not recorded */
+    struct trace *trace;       /* of the first run, on rank 0; NULL: not recorded */
     bool valid;
     char invalid_reason[256];
     char degraded_reason[256]; /* valid, but a figure may mislead; "": not degraded */

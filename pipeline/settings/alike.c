@@ -21,25 +21,11 @@ static bool is_among(const char *const *names, const char *option)
 /* 0 if it may differ. A path may, but not whether there is one. */
 static uint32_t value_of(const struct option_spec *row, const void *settings)
 {
-    static const char *const resources[] = {"data",
-                                            "json",
-                                            "csv",
-                                            "series",
-                                            "profile",
-                                            "label",
-                                            "ranks",
-                                            "rank",
-                                            "decode-threads",
-                                            "memory",
-                                            "limit-rate",
-                                            "reader",
-                                            "io-timeout",
-                                            "io-threads",
-                                            "iodepth",
-                                            "backend",
-                                            "compute-threads",
-                                            "export",
-                                            NULL};
+    static const char *const resources[] = {
+        "data",   "json",       "csv",        "series",         "profile", "trace",
+        "label",  "ranks",      "rank",       "decode-threads", "memory",  "limit-rate",
+        "reader", "io-timeout", "io-threads", "iodepth",        "backend", "compute-threads",
+        "export", NULL};
     static const char *const paths[] = {"eval-data", "checkpoint", "init", NULL};
     char text[4096];
 

@@ -96,6 +96,8 @@ const struct option_spec job_options[] = {
     JOB_SERIES_ROWS(0),
     {"profile", 0, OPTION_TEXT, FIELD(output.profile), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write storage, data and decoding as measured, as a profile for 'iobench size'"},
+    {"trace", 0, OPTION_TEXT, FIELD(output.trace), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write what rank 0 did when in the first run, as JSON for Perfetto (ui.perfetto.dev)"},
     {"digest", 0, OPTION_FLAG, FIELD(decode.digest), .fallback = "no",
      .summary = "print a checksum over all (label, image) pairs; independent of sample order"},
     {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",
@@ -225,7 +227,7 @@ static int check_limit(const struct order_settings *order)
 int job_stdout_count(const struct job *job)
 {
     const char *const files[] = {job->output.json, job->output.csv, job->output.series,
-                                 job->output.profile};
+                                 job->output.profile, job->output.trace};
     int count = 0;
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -248,8 +250,8 @@ static int check(const struct job *job)
     if (job->cold.server_drop_command && job->cold.drop_caches == JOB_DROP_NO)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
     if (job_stdout_count(job) > 1)
-        return fail(EINVAL, "only one of --json, --csv, --series and --profile can use standard "
-                            "output");
+        return fail(EINVAL, "only one of --json, --csv, --series, --profile and --trace can use "
+                            "standard output");
     if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
     int code = check_limit(&job->order);

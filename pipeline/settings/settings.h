@@ -71,7 +71,7 @@ struct cold_settings {
 
 struct output_settings {
     uint64_t sample_interval_ns; /* of the time series; 0: none */
-    char *json, *csv, *series, *profile;
+    char *json, *csv, *series, *profile, *trace;
     char *label; /* free text kept in the result */
 };
 

@@ -50,6 +50,7 @@ CLI_TESTS = \
 	tests/cli/sweep.sh tests/cli/sweep_kill.sh tests/cli/sweep_ranks.sh \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
+	tests/cli/trace.sh \
 	tests/cli/verify.sh \
 	tests/cli/claims.sh tests/cli/width.sh tests/cli/window.sh \
 	tests/cli/workload.sh
