@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants, under the lock:
+ * Invariants, under the lock, asserted by check():
  * 1. Each batch in [given, opened) owns a buffer: batch b owns buffer b % buffers.
  * 2. given <= taken <= given + 1, and taken <= opened <= known, the batches announced so far.
  * 3. `opened` is a gate, which workers read without the lock.
@@ -13,6 +13,7 @@
 #include "base/stall.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -120,6 +121,15 @@ static void open_batches(struct batches *batches)
         pthread_cond_broadcast(&batches->batch_opened);
 }
 
+static void check(const struct batches *batches)
+{
+    const uint64_t opened = gate_value(&batches->opened);
+
+    assert(batches->given <= batches->taken && batches->taken <= batches->given + 1);
+    assert(batches->taken <= opened && opened <= batches->known);
+    assert(opened - batches->given <= batches->config.buffers);
+}
+
 static uint64_t expect(void *state, uint64_t draws)
 {
     struct batches *batches = state;
@@ -131,6 +141,7 @@ static uint64_t expect(void *state, uint64_t draws)
         (struct epoch_range){.first_batch = first, .batches = count, .draws = draws};
     batches->known += count;
     open_batches(batches);
+    check(batches);
     pthread_cond_signal(&batches->batch_complete);
     pthread_mutex_unlock(&batches->lock);
     return first * size;
@@ -214,6 +225,7 @@ void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
 
     pthread_mutex_lock(&batches->lock);
     batch_account_add(&buffer->account, account);
+    assert(rows <= buffer->rows_left && !buffer->complete);
     buffer->rows_left -= rows;
     buffer->complete = buffer->rows_left == 0;
     buffer->ready_ns = buffer->complete ? clock_now_ns() : 0;
@@ -258,6 +270,7 @@ int batches_take(struct batches *batches, struct batch *batch)
         batch->ready_ns = buffer->ready_ns;
         batch->account = buffer->account;
         batches->taken++;
+        check(batches);
     }
     pthread_mutex_unlock(&batches->lock);
     return code;
@@ -268,6 +281,7 @@ void batches_give(struct batches *batches)
     pthread_mutex_lock(&batches->lock);
     batches->given++;
     open_batches(batches);
+    check(batches);
     pthread_mutex_unlock(&batches->lock);
 }
 

@@ -131,6 +131,15 @@ void arenas_release(struct arenas *arenas, void *memory)
     assert(false && "memory outside every arena");
 }
 
+uint64_t arenas_used_bytes(const struct arenas *arenas)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < arenas->count; i++)
+        bytes += heap_used_bytes(arenas->heaps[i]);
+    return bytes;
+}
+
 uint64_t arenas_peak_bytes(const struct arenas *arenas)
 {
     uint64_t bytes = 0;

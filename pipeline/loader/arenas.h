@@ -40,6 +40,7 @@ void *arenas_acquire(struct arenas *arenas, uint64_t source, uint64_t bytes, uin
 void *arenas_acquire_near(struct arenas *arenas, uint64_t source, uint64_t bytes, uint32_t *region);
 void arenas_release(struct arenas *arenas, void *memory);
 
+uint64_t arenas_used_bytes(const struct arenas *arenas);
 uint64_t arenas_peak_bytes(const struct arenas *arenas);
 
 #endif

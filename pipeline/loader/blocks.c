@@ -98,6 +98,7 @@ static int submit(struct blocks *blocks, struct block *block)
 {
     const bool was_idle = blocks->inflight->reader.in_flight == 0;
 
+    assert(!blocks->starved);
     block->releases = blocks->releases;
     int code = inflight_submit(blocks->inflight, &block->request);
     if (code == -EAGAIN && was_idle)
@@ -211,6 +212,7 @@ static void hold(struct block *block, const struct placed_fetch *fetches)
     block->fetches = NULL;
     for (uint32_t i = 0; i < block->fetch_count; i++) {
         struct fetch *fetch = fetches[i].fetch;
+        assert(fetch->state == FETCH_PENDING && !fetch->block);
         fetch->block = block;
         fetch->offset = (uint32_t)(fetches[i].place.offset - block->request.offset);
         fetch->state = FETCH_READING;
@@ -222,6 +224,7 @@ static void hold(struct block *block, const struct placed_fetch *fetches)
 int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
                   const struct placed_fetch *fetches)
 {
+    assert(!blocks->refused);
     if (blocks->free_count == 0)
         return 0;
     struct block *block = blocks->free[blocks->free_count - 1];
@@ -277,6 +280,7 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
     const uint32_t count = block->fetch_count;
     const bool failed = request->result < 0;
 
+    assert(block->holders == count);
     if (request->result == -EAGAIN) { /* the reader had no free file */
         block->next = blocks->refused;
         blocks->refused = block;
@@ -294,6 +298,7 @@ int blocks_complete(struct blocks *blocks, struct read_request *request, struct 
             return split(blocks, block, retry);
     }
     for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next_in_block) {
+        assert(fetch->state == FETCH_READING && fetch->block == block);
         fetch->state = FETCH_READY;
         fetch->code = failed ? request->result : 0;
         if (failed || !request->data)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ void flow_reset(struct flow *flow)
     inflight_reset(&flow->inflight, flow->config->read->rate_limit_bytes);
     blocks_reset(&flow->blocks);
     flow->draws = (struct draw_list){0};
-    flow->outstanding = 0;
+    flow->outstanding = flow->next_address = 0;
     memset(flow->latency_ns, 0, sizeof flow->latency_ns);
     queue_reset(flow->ready);
     queue_reset(flow->returned);
@@ -75,6 +76,7 @@ int flow_collect(struct flow *flow, bool wait)
 
     while ((count = queue_pop_within(flow->returned, group, FETCH_GROUP,
                                      wait ? METER_WAIT_NS : 0)) > 0) {
+        assert(flow->outstanding >= (uint32_t)count);
         flow->outstanding -= (uint32_t)count;
         for (int i = 0; i < count; i++)
             drop(flow, group[i]);
@@ -225,6 +227,8 @@ static int deliver(struct flow *flow)
         struct fetch *fetch;
         uint32_t count = 0;
         while (count < FETCH_GROUP && (fetch = flow->draws.first) && fetch->state == FETCH_READY) {
+            assert(fetch->address >= flow->next_address);
+            flow->next_address = fetch->address + 1;
             flow->draws.first = fetch->next_drawn;
             fetch->state = FETCH_DELIVERED;
             group[count++] = fetch;
@@ -260,6 +264,7 @@ int flow_turn(struct flow *flow, bool *blocked)
 static int wait_for_workers(struct flow *flow)
 {
     const uint64_t start_ns = clock_now_ns();
+    assert(flow->outstanding > 0);
     int code = flow_collect(flow, true);
 
     meter_add(flow->config->meter, METER_LOADER_MEMORY_NS, clock_now_ns() - start_ns);
@@ -344,6 +349,17 @@ bool flow_is_drained(const struct flow *flow)
 {
     return window_is_done(&flow->window) && flow->inflight.reader.in_flight == 0 &&
            !flow->blocks.refused && !flow->draws.first;
+}
+
+void flow_check_end(const struct flow *flow)
+{
+    const struct blocks *blocks = &flow->blocks;
+    const struct reader *reader = &flow->inflight.reader;
+
+    assert(flow_is_drained(flow) && flow->outstanding == 0);
+    assert(flow->window.free_count == flow->window.fetch_count);
+    assert(blocks->free_count == blocks->count);
+    assert(reader->held || arenas_used_bytes(&flow->arenas) == 0);
 }
 
 uint64_t flow_drop_slots(struct flow *flow)

@@ -28,6 +28,7 @@ struct flow {
     struct inflight inflight;
     struct blocks blocks;
     struct draw_list draws;                          /* not delivered yet */
+    uint64_t next_address;                           /* the least that may be delivered next */
     uint64_t outstanding;                            /* fetches delivered and not returned */
     struct queue *ready;                             /* fetches to workers, in draw order */
     struct queue *returned;                          /* and back */
@@ -56,6 +57,8 @@ bool flow_is_drained(const struct flow *flow);
 /* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
  */
 int flow_collect(struct flow *flow, bool wait);
+/* Assert that the run left nothing behind: all fetches are returned. */
+void flow_check_end(const struct flow *flow);
 /* Drop the records that the plan still holds in its slots. Returns their number. */
 uint64_t flow_drop_slots(struct flow *flow);
 

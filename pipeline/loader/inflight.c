@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 
+#include <assert.h>
 #include <errno.h>
 
 void inflight_create(struct inflight *inflight, uint32_t depth, bool find_depth, const char *name,
@@ -84,6 +85,7 @@ static int check_hung(const struct inflight *inflight)
 
 int inflight_reap(struct inflight *inflight, struct read_request **done, uint64_t wait_ns)
 {
+    assert(wait_ns == 0 || inflight->reader.in_flight > 0);
     const uint64_t start_ns = wait_ns ? note_wait(inflight, stall_begin) : 0;
     int count = reader_reap(&inflight->reader, done, INFLIGHT_GROUP, wait_ns);
     uint64_t bytes = 0;

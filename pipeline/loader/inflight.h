@@ -4,7 +4,7 @@
  *
  * Wraps the reader: how many reads to keep in flight (queue depth), the rate limit, the wait for
  * storage, the watchdog for a reader that hangs, and the figures. Knows neither records nor memory.
- * The loader's thread, except inflight_wait_ns() and inflight_wake().
+ * The loader's thread, except inflight_wait_ns().
  */
 #ifndef IOBENCH_PIPELINE_LOADER_INFLIGHT_H
 #define IOBENCH_PIPELINE_LOADER_INFLIGHT_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants:
+ * Invariants, each asserted where it could break, and those that count at the end of a run, in
+ * flow_check_end():
  *
  * 1. A fetch is in exactly one state (fetch.h), and only the loader's thread changes it.
  * 2. A request belongs to the reader from submit until it is reaped. Its block then belongs to its
  *    records: the last one to be copied out or dropped releases it, exactly once.
  * 3. Draws leave in plan order, whatever order the reads end in.
  * 4. Memory acquired = memory of blocks + records' own memory. What a timed-out read may still
- * write to is never reused or freed.
- * 5. A block that was refused is submitted again only after something was released.
+ *    write to is never reused or freed.
+ * 5. While the reader is starved nothing is submitted; while a block is refused, nothing new.
  * 6. The loop never waits for an event that cannot come. If no read is in flight, no fetch is with
  *    a worker and no rate limit holds, each turn submits a read, delivers a fetch or copies a
  *    record out of a mapping, or the run fails with a reason that names what is exhausted. With
@@ -179,6 +180,8 @@ static int loader_body(void *argument)
     queue_pop_many(loader->closing, &(int){0}, 1, true);
     if (code == 0)
         code = flow_collect(&loader->flow, false); /* releases the last mapped pages */
+    if (code == 0)
+        flow_check_end(&loader->flow);
     if (code == 0)
         code = reader_settle(&loader->flow.inflight.reader);
     reader_close(&loader->flow.inflight.reader);

@@ -45,8 +45,10 @@ void window_destroy(struct window *window)
 void window_reset(struct window *window)
 {
     window->free_count = 0;
-    for (uint32_t i = window->fetch_count; i-- > 0;)
+    for (uint32_t i = window->fetch_count; i-- > 0;) {
+        window->fetches[i].state = FETCH_FREE;
         window->free[window->free_count++] = &window->fetches[i];
+    }
     memset(window->slots, 0, window->slot_count * sizeof *window->slots);
     window->at = window->count = 0;
     window->cut = 0;
@@ -69,6 +71,7 @@ static struct placed_fetch start_fetch(struct window *window, const struct plan_
     struct fetch *fetch = window->free[--window->free_count];
     const struct extent *place = &window->places[op - window->ops];
 
+    assert(fetch->state == FETCH_FREE);
     /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
     fetch->record = op->record;
     fetch->address = FETCH_UNDRAWN;
@@ -235,6 +238,7 @@ void window_put_back(struct window *window, const struct placed_fetch *fetches, 
     window->at = 0;
     window->count = count + left;
     for (uint32_t i = 0; i < count; i++) {
+        assert(fetches[i].fetch->state == FETCH_READING);
         fetches[i].fetch->state = FETCH_PENDING;
         fetches[i].fetch->alone = true;
     }
@@ -245,6 +249,7 @@ void window_put_back(struct window *window, const struct placed_fetch *fetches, 
 
 void window_recycle(struct window *window, struct fetch *fetch)
 {
+    assert(fetch->state == FETCH_READY || fetch->state == FETCH_DELIVERED);
     fetch->state = FETCH_FREE;
     window->free[window->free_count++] = fetch;
 }
