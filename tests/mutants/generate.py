@@ -10,11 +10,13 @@ shortest first, until one fails or does not end. Tests that fail without a mutan
 Printed: each verdict, the score by folder, and at the end the survivors. equivalent.list names mutants that no test
 can kill, with the reason; they are not drawn.
 
-What is made in mutants.work/generated is kept: a second call compiles what differs, and asks the same tests.
+What is made in mutants.work/generated is kept: a second call compiles what differs, and runs with gcov only tests that
+changed. A dropped free() is not tried: leaks are found by builds with sanitizers.
 """
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -45,7 +47,7 @@ RULES = [
     ("extreme", r"\bfmin\b", "fmax"), ("extreme", r"\bfmax\b", "fmin"), ("extreme", r"\bMIN\b", "MAX"),
     ("extreme", r"\bMAX\b", "MIN"), ("extreme", r"\bmin_", "max_"), ("extreme", r"\bmax_", "min_"),
     ("first", r"\[0\]", "[1]"), ("first", r"\[(i|n|rank|row)\]", "[0]"), ("last", r"\[(\w+) - 1\]", r"[0]"),
-    ("call", r"^\s+(?!return|goto|break|continue)[a-z]\w*\([^=]*\);$", ";"),
+    ("call", r"^\s+(?!return|goto|break|continue|free\()[a-z]\w*\([^=]*\);$", ";"),
     ("return", r"(?<=\breturn )(?!0;|NULL;|-1;)[^;]+(?=;)", "0"),
     ("skip", r"^\s+(?:\w+(?:->|\.))*\w+(?:\[\w+\])? [-+|&]?= [^;{]*;$", ";"),
 ]
@@ -111,6 +113,10 @@ def run(command, folder, log, limit=None, env=None):
             child.wait()
 
 
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def need(command, folder, log):
     if run(command, folder, log):
         sys.exit(f"{' '.join(map(str, command))} failed: {log}")
@@ -149,13 +155,19 @@ class Coverage:
 
     def __init__(self, work, tests, limit):
         self.work, self.build, self.cache = work, work / "cover", {}
-        self.record = work / "tests.json"
-        self.seconds = json.loads(self.record.read_text()) if self.record.exists() else {}
-        missing = [test for test in tests.names if test not in self.seconds]
+        # Counts belong to the objects that made them: another library, all tests again.
+        record = work / "tests.json"
+        known = json.loads(record.read_text()) if record.exists() else {}
+        library = digest(self.build / "libiobench.a")
+        keys = {test: library + digest(tests.source / test if test.endswith(".sh") else self.build / test)
+                for test in tests.names}
+        known = {test: row for test, row in known.items() if keys.get(test) == row[1]}
+        missing = [test for test in tests.names if test not in known]
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
             for test, status, seconds in pool.map(lambda test: self.measure(test, tests, limit), missing):
-                self.seconds[test] = seconds if status == 0 else None
-        self.record.write_text(json.dumps(self.seconds, indent=1))
+                known[test] = seconds if status == 0 else None, keys[test]
+                record.write_text(json.dumps(known, indent=1))
+        self.seconds = {test: row[0] for test, row in known.items()}
 
     def measure(self, test, tests, limit):
         folder = self.work / "seen" / test.replace("/", "_")
