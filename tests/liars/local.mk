@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Falsehoods injected into real runs: tests/liars/liars.sh. tests/liars/all.sh runs all groups.
 LIAR_TESTS = tests/liars/cold.sh tests/liars/counters.sh tests/liars/data.sh \
-	tests/liars/plugins.sh tests/liars/compare.sh tests/liars/ranks.sh tests/liars/epochs.sh
+	tests/liars/plugins.sh tests/liars/compare.sh tests/liars/ranks.sh tests/liars/epochs.sh \
+	tests/liars/table.sh
 TESTS += $(LIAR_TESTS)
-EXTRA_DIST += $(LIAR_TESTS) tests/liars/liars.sh tests/liars/all.sh
+EXTRA_DIST += $(LIAR_TESTS) tests/liars/liars.sh tests/liars/groups.sh tests/liars/all.sh
 check_PROGRAMS += tests/liars/liar.so
 tests_liars_liar_so_SOURCES = tests/liars/liar.c
 tests_liars_liar_so_CFLAGS = $(WARNINGS) -pthread -fPIC

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A process under a CPU quota measures the quota: no storage is its limit, and no profile has a rate.
+ON_DISK=1
+. "$(dirname "$0")/cli.sh"
+# shellcheck source=tests/liars/groups.sh
+. "$SRCDIR/tests/liars/groups.sh"
+group cpu && quota "$GROUP" 5000 || skip "no control group with a CPU quota can be made here"
+expect 0 "$IOBENCH" pack synthetic:count=400,mean=20k set -f recordio
+
+starved() { # STATUS COMMAND...: under a quota of 5% of a CPU
+    wanted=$1
+    shift
+    # shellcheck disable=SC2016 # of the inner shell
+    expect "$wanted" timeout 300 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$GROUP" "$IOBENCH" "$@"
+}
+
+# Decoding is work for a CPU, reading alone too: nothing of it is storage.
+for decode in none checksum; do
+    starved 1 run --data set --decode $decode --runs 1 --epochs 60 --no-calibrate --memory 16m --bs 4k \
+        --profile "$decode.ini" --json "$decode.json"
+    says "DEGRADED: run 1: CPU quota: the control group was throttled" "Limit    CPU quota"
+    ! grep -q '"limit": "storage"' "$decode.json" || die "storage is the limit of an epoch"
+    grep -q '"limit": "cpu_quota"' "$decode.json" || die "no quota in the JSON: $(cat "$decode.json")"
+    ! grep -q "^read-bytes-per-s" "$decode.ini" || die "a profile of a storage: $(cat "$decode.ini")"
+done
+starved 1 checkpoint written --bytes 16m --ranks 2 --writes 2 --reads 2 --chunk 1m --json checkpoint.json
+says "checkpoint: DEGRADED" "CPU quota: the control group was throttled"
+grep -q '"degraded": true' checkpoint.json || die "the JSON of a checkpoint does not say it"
+starved 1 size --measure set --read-sizes 4k --depths 1,4 --measure-time 200ms --save measured.ini
+says "DEGRADED: CPU quota" "no profile"
+[ ! -e measured.ini ] || die "a profile of a storage: $(cat measured.ini)"
+starved 0 verify --decode set
+says "DEGRADED: CPU quota" "no faults"

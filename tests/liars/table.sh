@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The table of falsehoods that any measurement can meet, each told to every command that measures:
+# a clock of another speed, a process that stands still, a quota of CPU time, caches that others
+# drop. A cell whose command does not say it fails by name. CELLS="run:stop net:quota" tries these.
+# shellcheck disable=SC2086,SC2034 # words without blanks; what liars.sh shares
+# shellcheck source=tests/liars/liars.sh
+. "$(dirname "$0")/liars.sh"
+# shellcheck source=tests/liars/groups.sh
+. "$SRCDIR/tests/liars/groups.sh"
+with_mpi && HAS_MPI=1 || HAS_MPI=
+SECONDS_MOST=600 # of all cells; the rest is not tried: a machine may be busy
+BEGAN=$(date +%s)
+expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k,classes=3 set
+expect 0 "$IOBENCH" pack synthetic:count=1500,mean=20k,classes=3 big
+
+# start COMMAND: some seconds of it, in the background, in words that $PREFIX may begin.
+start() {
+    READ="--data set --reader pread --memory 16m --bs 32k"
+    LENET="--network lenet --size 28 --classes 3 --backend reference"
+    slow=
+    case $1 in
+    run) set -- run $READ --decode none --runs 1 --no-calibrate --limit-rate 2m ;;
+    train) set -- train $READ $LENET --batch-size 8 --epochs 1 --limit-rate 2m ;;
+    evaluate) set -- train $READ $LENET --eval-data set --batch-size 8 --epochs 1 --limit-samples 16 --limit-rate 2m ;;
+    infer) set -- infer $READ $LENET --batch-size 8 --limit-rate 2m ;;
+    net) set -- net --no-collectives --pairs none --to 8 --repeats 15 --repeat-time 50ms ;;
+    net_beside) set -- net --no-messages --no-collectives --pairs none --rounds 1 --exchange-time 2s --step-time 20ms \
+        --network lenet --beside "$READ --decode none --limit-rate 2m" ;;
+    size) set -- size --measure set --read-sizes 4k --depths 1,2 --measure-time 200ms ;;
+    ramp) set -- ramp $READ --decode none --from 2 --to 2 --runs 1 --duration 2s --batch-size 2 --trainer replay:rate=100 ;;
+    beside) set -- run $READ --decode none --runs 1 --no-calibrate --limit-rate 2m --beside "--batch-size 8" ;;
+    write) set -- checkpoint written --bytes 1m --ranks 2 --writes 30 --reads 0 --chunk 512k --step-time 100ms --interval 1 ;;
+    restore)
+        slow=read-slow # each read takes 20 ms longer
+        set -- checkpoint written --bytes 4m --ranks 1 --writes 1 --reads 1 --chunk 32k --iodepth 1 --reader pread
+        ;;
+    monitor) set -- monitor --interval 500ms --count 5 . ;;
+    verify) set -- verify --decode --threads 1 big ;;
+    pack) set -- pack synthetic:count=3000,mean=20k packed --force ;;
+    esac
+    tried="$*"
+    shim=$slow${LIE:+${slow:+,}$LIE}
+    case $1 in
+    net) set -- "$MPIRUN" -n 2 ${shim:+env LD_PRELOAD="$SHIM" LIAR="$shim"} "$IOBENCH" "$@" ;;
+    *) set -- ${shim:+env LD_PRELOAD="$SHIM" LIAR="$shim"} "$IOBENCH" "$@" ;;
+    esac
+    timeout -k 5 200 "$@" >out 2>&1 &
+    PROCESS=$!
+}
+
+# The processes of this test that measure: each has a thread which watches.
+measuring() {
+    grep -ls '^guard$' /proc/[0-9]*/task/[0-9]*/comm | sed 's|^/proc/\([0-9]*\)/.*|\1|' | sort -u | while read -r one; do
+        [ "$(readlink "/proc/$one/cwd")" != "$T" ] || echo "$one"
+    done
+}
+
+# Wait until one does for a while, which is longer than that thread outlives a short measurement; false if the
+# command ended before.
+await_measuring() {
+    WHO=
+    while kill -0 $PROCESS 2>/dev/null; do
+        before=$WHO WHO=$(measuring)
+        [ -z "$WHO" ] || [ "$WHO" != "$before" ] || return 0
+        sleep 0.2
+    done
+    return 1
+}
+
+move() { for one in $WHO; do put "$one" "$1/cgroup.procs"; done; }
+
+# What happens to it then.
+deed() {
+    case $1 in
+    stop)
+        kill -STOP $WHO
+        sleep 1.5
+        kill -CONT $WHO
+        ;;
+    freeze)
+        move "$FREEZER"
+        freeze "$FREEZER"
+        sleep 1.5
+        thaw "$FREEZER"
+        ;;
+    quota)
+        quota "$CPU" 1000
+        move "$CPU"
+        sleep 3
+        quota "$CPU" max
+        ;;
+    drop) put 1 /proc/sys/vm/drop_caches ;;
+    esac
+}
+
+cell() { # COMMAND LIE
+    case " ${CELLS-$1:$2} " in *" $1:$2 "*) ;; *) return ;; esac
+    lie "$1: $2"
+    [ $(($(date +%s) - BEGAN)) -lt $SECONDS_MOST ] || { cannot "no time is left" && return; }
+    case $1 in net | net_beside) [ "$HAS_MPI" ] || { cannot "no mpirun" && return; } ;; esac
+    case $1:$2 in
+    *:half | *:double | restore:*) can_lie || return ;;
+    *:freeze) [ "$FREEZER" ] || { cannot "no control group can be frozen" && return; } ;;
+    *:quota) [ "$CPU" ] || { cannot "no control group with a quota" && return; } ;;
+    *:drop) is_root || return ;;
+    esac
+    LIE=
+    case $2 in half | double) LIE=clock-$2 ;; esac
+    start "$1"
+    case $2 in
+    half | double) ;;
+    *) await_measuring && deed "$2" || missed="it ended before it measured" ;;
+    esac
+    wait $PROCESS
+    status=$? out=$(cat out)
+    case $2 in
+    half | double) caught "the clock is unreliable" ;;
+    stop | freeze) caught "the process was stopped and continued" ;;
+    quota) caught "CPU quota" ;;
+    drop) caught "dropped the machine's page cache" ;;
+    esac
+}
+
+group freezer && FREEZER=$GROUP || FREEZER=
+group cpu && CPU=$GROUP || CPU=
+for lie in half double stop freeze quota drop; do
+    for command in run train evaluate infer net net_beside size ramp beside write restore monitor verify pack; do
+        case $command:$lie in
+        size:drop | ramp:drop | monitor:drop | verify:drop | pack:drop) continue ;; # say nothing of caches
+        esac
+        cell $command $lie
+    done
+done
+finish
