@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static int fail_path(int code, const char *what, const char *path)
@@ -181,6 +183,27 @@ FILE *file_stream_kernel(const char *path)
     if (fd >= 0 && !stream)
         close(fd);
     return stream;
+}
+
+uint64_t read_ahead_bytes(const char *sys, int fd)
+{
+    static const char *const patterns[] = {"%s/class/bdi/%u:%u/read_ahead_kb",
+                                           "%s/dev/block/%u:%u/../bdi/read_ahead_kb"};
+    unsigned long long kib = 0;
+    struct stat status;
+
+    for (size_t i = 0; kib == 0 && i < sizeof patterns / sizeof *patterns; i++) {
+        char path[PATH_MAX];
+        if (fstat(fd, &status))
+            return 0;
+        snprintf(path, sizeof path, patterns[i], sys, major(status.st_dev), minor(status.st_dev));
+        FILE *file = file_stream_kernel(path);
+        if (file && fscanf(file, "%llu", &kib) != 1)
+            kib = 0;
+        if (file)
+            fclose(file);
+    }
+    return kib * 1024;
 }
 
 int file_trusted(const struct stat *file, const struct stat *root, const char *path)

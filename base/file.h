@@ -54,6 +54,10 @@ int file_open_quietly(const char *path, int flags);
 int file_set_flags(int fd, int flags);
 FILE *file_stream_kernel(const char *path);
 
+/* Return how far the kernel reads ahead of a file: of its file system's device, else of the disk
+ * that its partition is on; 0: unknown. sys: "/sys". */
+uint64_t read_ahead_bytes(const char *sys, int fd);
+
 /* Open the character device of this number, and nothing else, to read. Returns a descriptor or a
  * negative errno without a reason: -ENODEV if path leads to something else. */
 int file_open_device(const char *path, dev_t number);

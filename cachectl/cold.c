@@ -117,7 +117,9 @@ static void explain(const struct residency_total *total, struct cold_result *res
 static int look(const struct cold_request *request, struct residency_probe *probe,
                 struct residency_total *total, struct cold_result *result)
 {
-    int code = residency_files(probe, request->paths, request->count, request->timeout_ns,
+    const struct ranges *ranges = request->ranges;
+    int code = residency_parts(probe, ranges ? ranges->paths : request->paths,
+                               ranges ? ranges->count : request->count, ranges, request->timeout_ns,
                                request->observer, total);
 
     if (code)
@@ -125,7 +127,7 @@ static int look(const struct cold_request *request, struct residency_probe *prob
     result->label = total->state;
     result->residue_percent = total->percent;
     result->resident_bytes = total->resident_bytes;
-    result->total_bytes = total->total_bytes;
+    result->data_bytes = total->data_bytes;
     result->file_count = total->file_count;
     result->unverified_count = total->unverified_count;
     return 0;
@@ -140,7 +142,9 @@ static int look_hard(const struct cold_request *request, struct cold_result *res
     int code = probe ? look(request, probe, &total, result) : -ENOMEM;
 
     if (code == 0 && result->dropped && total.resident_bytes && !total.in_memory) {
-        code = evict_files(request->paths, request->count, true, request->timeout_ns,
+        const struct ranges *ranges = request->ranges;
+        code = evict_files(ranges ? ranges->paths : request->paths,
+                           ranges ? ranges->count : request->count, true, request->timeout_ns,
                            request->observer, &figures);
         if (code == 0)
             code = look(request, probe, &total, result);
@@ -157,22 +161,51 @@ static int look_hard(const struct cold_request *request, struct cold_result *res
 
 /* ---- */
 
-int cold_make(const struct cold_request *request, struct cold_result *result)
+static int conclude(int code, uint64_t start_ns, struct cold_result *result)
+{
+    result->total_ns += clock_now_ns() - start_ns;
+    if (code == 0)
+        return 0;
+    result->failed = true;
+    if (result->label != RESIDENCY_WARM)
+        result->label = RESIDENCY_UNVERIFIED;
+    snprintf(result->reason, sizeof result->reason, "%.399s", fail_reason());
+    return code == -ENOMEM ? code : 0;
+}
+
+int cold_drop(const struct cold_request *request, struct cold_result *result)
+{
+    const uint64_t start_ns = clock_now_ns();
+    int code = request->drop ? drop_or_evict(request, result) : 0;
+
+    result->label = RESIDENCY_UNVERIFIED;
+    result->drop_ns = clock_now_ns() - start_ns;
+    return conclude(code, start_ns, result);
+}
+
+int cold_look(const struct cold_request *request, struct cold_result *result)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    result->label = RESIDENCY_UNVERIFIED;
+    return result->failed ? 0 : conclude(look_hard(request, result), start_ns, result);
+}
+
+int cold_drop_again(const struct cold_request *request, struct cold_result *result)
 {
     const uint64_t start_ns = clock_now_ns();
     const char *how;
 
-    *result = (struct cold_result){.label = RESIDENCY_UNVERIFIED};
-    int code = request->drop ? drop_or_evict(request, result) : 0;
-    result->drop_ns = clock_now_ns() - start_ns;
+    return result->failed || !result->system_wide
+               ? 0
+               : conclude(drop_system(request, &how), start_ns, result);
+}
+
+int cold_make(const struct cold_request *request, struct cold_result *result)
+{
+    *result = (struct cold_result){0};
+    int code = cold_drop(request, result);
     if (code == 0)
-        code = look_hard(request, result);
-    if (code == 0 && result->system_wide)
-        code = drop_system(request, &how);
-    if (code && result->label != RESIDENCY_WARM)
-        result->label = RESIDENCY_UNVERIFIED;
-    if (code)
-        snprintf(result->reason, sizeof result->reason, "%.399s", fail_reason());
-    result->total_ns = clock_now_ns() - start_ns;
-    return code == -ENOMEM ? code : 0;
+        code = cold_look(request, result);
+    return code ? code : cold_drop_again(request, result);
 }

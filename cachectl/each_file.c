@@ -46,7 +46,7 @@ static int work(void *context, struct workers *workers, uint64_t number)
     (void)workers;
     for (size_t i = number; i < task->count && code >= 0 && !flag_get(&all->stop);
          i += all->worker_count) {
-        code = task->each(task->context, (unsigned)number, task->paths[i]);
+        code = task->each(task->context, (unsigned)number, i);
         counter_add(&all->done, 1);
     }
     return code < 0 ? code : 0;

@@ -27,11 +27,10 @@ enum { EACH_FILE_THREADS = 16 };
 
 struct each_file_task {
     const char *doing;
-    const char *const *paths;
-    size_t count;
+    size_t count; /* of files */
     /* worker: below EACH_FILE_THREADS, an index for what only this thread writes. The callee keeps
      * failures of single files itself; a negative code stops all workers. */
-    int (*each)(void *context, unsigned worker, const char *path);
+    int (*each)(void *context, unsigned worker, size_t file);
     void *context;
     uint64_t timeout_ns;                   /* 0: none */
     const struct cache_observer *observer; /* may be NULL */

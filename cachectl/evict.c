@@ -17,6 +17,7 @@
 enum { WARM_BYTES = 1 << 20, SYNCED_MOUNTS = 16 };
 
 struct file_work {
+    const char *const *paths;
     int (*handle)(struct file_work *work, unsigned worker, int fd, const char *path);
     bool sync_mounts;
     pthread_mutex_t lock;
@@ -75,9 +76,10 @@ static int warm_one(struct file_work *work, unsigned worker, int fd, const char 
     return 0;
 }
 
-static int each(void *context, unsigned worker, const char *path)
+static int each(void *context, unsigned worker, size_t file)
 {
     struct file_work *work = context;
+    const char *path = work->paths[file];
     struct evict_figures *figures = &work->figures[worker];
     uint64_t bytes = 0;
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
@@ -96,16 +98,17 @@ static int each(void *context, unsigned worker, const char *path)
     return code == -ENOMEM ? code : 0;
 }
 
-static int carry_out(struct file_work *work, struct each_file_task *task,
+/* Takes the work. */
+static int carry_out(struct file_work *work, struct each_file_task task,
                      struct evict_figures *figures)
 {
     *figures = (struct evict_figures){0};
     if (!work)
         return -ENOMEM;
     pthread_mutex_init(&work->lock, NULL);
-    task->each = each;
-    task->context = work;
-    int code = each_file_run(task);
+    task.each = each;
+    task.context = work;
+    int code = each_file_run(&task);
     for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
         const struct evict_figures *part = &work->figures[i];
         figures->file_count += part->file_count;
@@ -124,30 +127,28 @@ int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64
                 const struct cache_observer *observer, struct evict_figures *figures)
 {
     struct file_work *work = memory_zeroed(sizeof *work);
-    struct each_file_task task = {.doing = "evicting files",
-                                  .paths = paths,
-                                  .count = count,
-                                  .timeout_ns = timeout_ns,
-                                  .observer = observer};
 
-    if (work) {
-        work->handle = evict_one;
-        work->sync_mounts = sync_mounts;
-    }
-    return carry_out(work, &task, figures);
+    if (work)
+        *work = (struct file_work){.paths = paths, .handle = evict_one, .sync_mounts = sync_mounts};
+    return carry_out(work,
+                     (struct each_file_task){.doing = "evicting files",
+                                             .count = count,
+                                             .timeout_ns = timeout_ns,
+                                             .observer = observer},
+                     figures);
 }
 
 int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
                const struct cache_observer *observer, struct evict_figures *figures)
 {
     struct file_work *work = memory_zeroed(sizeof *work);
-    struct each_file_task task = {.doing = "reading files",
-                                  .paths = paths,
-                                  .count = count,
-                                  .timeout_ns = timeout_ns,
-                                  .observer = observer};
 
     if (work)
-        work->handle = warm_one;
-    return carry_out(work, &task, figures);
+        *work = (struct file_work){.paths = paths, .handle = warm_one};
+    return carry_out(work,
+                     (struct each_file_task){.doing = "reading files",
+                                             .count = count,
+                                             .timeout_ns = timeout_ns,
+                                             .observer = observer},
+                     figures);
 }

@@ -169,11 +169,12 @@ static void add_to_sum(struct residency_total *sum, const struct residency_total
     sum->resident_bytes += part->resident_bytes;
     sum->dirty_bytes += part->dirty_bytes;
     sum->total_bytes += part->total_bytes;
+    sum->data_bytes += part->data_bytes;
     sum->methods |= part->methods;
     if (part->state == RESIDENCY_WARM || sum->state != RESIDENCY_WARM)
         sum->state = part->state == RESIDENCY_COLD ? sum->state : part->state;
-    if (sum->total_bytes)
-        sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->total_bytes;
+    if (sum->data_bytes)
+        sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->data_bytes;
 }
 
 /* What is cold in the page cache may be warm beneath: looked at once, for all files of a PATH. */
@@ -182,13 +183,13 @@ static void look_beneath(struct call *call, struct residency_total *total)
     const struct listing *all = call->listing;
     struct stat status;
 
-    if (total->state != RESIDENCY_COLD || total->total_bytes == 0)
+    if (total->state != RESIDENCY_COLD || total->data_bytes == 0)
         return;
     if (!call->set_bytes) {
         for (size_t i = 0; i < all->count; i++)
-            call->set_bytes += stat(all->paths[i], &status) ? 0 : (uint64_t)status.st_size;
-        if (all->count == 1) /* the size of a block device is not in its status */
-            call->set_bytes = total->total_bytes;
+            call->set_bytes += stat(all->paths[i], &status) ? 0 : (uint64_t)status.st_blocks * 512;
+        if (call->set_bytes < total->data_bytes) /* a block device has none in its status */
+            call->set_bytes = total->data_bytes;
         beneath_look_at((const char *const *)all->paths, all->count, call->set_bytes,
                         &call->beneath);
     }
@@ -202,7 +203,7 @@ static void look_beneath(struct call *call, struct residency_total *total)
         return;
     }
     const double share = (double)call->beneath.resident_bytes / (double)call->set_bytes;
-    total->resident_bytes = (uint64_t)(share * (double)total->total_bytes);
+    total->resident_bytes = (uint64_t)(share * (double)total->data_bytes);
     total->percent = 100 * share;
 }
 
@@ -285,8 +286,8 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
 
     if (code)
         return code;
-    if (result.label == RESIDENCY_COLD && result.total_bytes) {
-        beneath_look_at(paths, listing->count, result.total_bytes, &beneath);
+    if (result.label == RESIDENCY_COLD && result.data_bytes) {
+        beneath_look_at(paths, listing->count, result.data_bytes, &beneath);
         result.label = beneath.state;
         snprintf(result.reason, sizeof result.reason, "%s", beneath.reason);
     }

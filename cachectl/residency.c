@@ -107,6 +107,8 @@ struct subject {
     uint64_t bytes;
     struct stat status;
     bool in_memory;
+    const struct range *ranges; /* what is looked at */
+    size_t range_count;
 };
 
 static int size_of(int fd, const struct stat *status, const char *path, uint64_t *bytes)
@@ -200,12 +202,54 @@ static void place_subject(struct residency_probe *probe, struct subject *subject
 
 /* ---- one file's pages ---- */
 
-static int ask_cachestat(int fd, uint64_t bytes, struct cachestat_answer *answer)
-{
-    struct cachestat_range range = {.offset = 0, .bytes = bytes};
+/* Find the next part of the ranges that has data: pages of a hole are never read from storage, and
+ * a hole may have 2^40 of them. at: where the last part ended; zeroed to begin. */
+struct range_place {
+    size_t range;
+    uint64_t offset;
+};
 
-    *answer = (struct cachestat_answer){0};
-    return syscall(SYS_cachestat, fd, &range, answer, 0) ? -errno : 0;
+static bool next_part(const struct subject *subject, struct range_place *at, struct range *part)
+{
+    const bool has_holes = S_ISREG(subject->status.st_mode) &&
+                           (uint64_t)subject->status.st_blocks * 512 < subject->bytes;
+
+    for (; at->range < subject->range_count; at->range++) {
+        const struct range *range = &subject->ranges[at->range];
+        uint64_t start = at->offset > range->offset ? at->offset : range->offset;
+        uint64_t end = range->offset + range->bytes;
+        if (has_holes && start < end) {
+            const off_t data = lseek(subject->fd, (off_t)start, SEEK_DATA);
+            if (data >= 0 || errno == ENXIO)
+                start = data < 0 ? end : (uint64_t)data;
+            const off_t hole = start < end ? lseek(subject->fd, (off_t)start, SEEK_HOLE) : -1;
+            if (hole > (off_t)start && (uint64_t)hole < end)
+                end = (uint64_t)hole;
+        }
+        if (start >= end)
+            continue;
+        *part = (struct range){start, end - start};
+        at->offset = end;
+        return true;
+    }
+    return false;
+}
+
+static int ask_cachestat(const struct subject *subject, struct cachestat_answer *sum)
+{
+    struct cachestat_answer answer;
+    struct range part;
+
+    *sum = (struct cachestat_answer){0};
+    for (struct range_place at = {0}; next_part(subject, &at, &part);) {
+        struct cachestat_range range = {.offset = part.offset, .bytes = part.bytes};
+        if (syscall(SYS_cachestat, subject->fd, &range, &answer, 0))
+            return -errno;
+        sum->cached += answer.cached;
+        sum->dirty += answer.dirty;
+        sum->writeback += answer.writeback;
+    }
+    return 0;
 }
 
 static int count_window(int fd, uint64_t offset, uint64_t pages, uint64_t page_bytes,
@@ -223,51 +267,43 @@ static int count_window(int fd, uint64_t offset, uint64_t pages, uint64_t page_b
     return code;
 }
 
-/* Return the first page at or after page that is not in a hole: pages of a hole are never read from
- * storage, and a hole may have 2^40 of them. */
-static uint64_t next_data_page(int fd, uint64_t page, uint64_t pages, uint64_t page_bytes)
+/* Count resident pages. Returns -EPERM if mincore reports every page. */
+static int ask_mincore(const struct subject *subject, uint64_t page_bytes, uint64_t *resident)
 {
-    off_t found = lseek(fd, (off_t)(page * page_bytes), SEEK_DATA);
-
-    if (found < 0)
-        return errno == ENXIO ? pages : page;
-    return (uint64_t)found / page_bytes;
-}
-
-/* Count resident pages of the first bytes. Returns -EPERM if mincore reports every page. */
-static int ask_mincore(int fd, uint64_t bytes, uint64_t file_bytes, uint64_t page_bytes,
-                       uint64_t *resident)
-{
-    const uint64_t pages = (bytes + page_bytes - 1) / page_bytes;
-    unsigned char *bitmap = malloc(pages < WINDOW_PAGES ? pages + 1 : WINDOW_PAGES);
+    const uint64_t pages = subject->bytes / page_bytes + 1;
+    unsigned char *bitmap = malloc(pages < WINDOW_PAGES ? pages : WINDOW_PAGES);
     uint64_t beyond = 0, asked = 0;
     int code = bitmap ? 0 : -ENOMEM;
+    struct range part;
 
     *resident = 0;
-    for (uint64_t at = 0; code == 0 && at < pages;
-         at = next_data_page(fd, at + WINDOW_PAGES, pages, page_bytes)) {
-        const uint64_t count = pages - at < WINDOW_PAGES ? pages - at : WINDOW_PAGES;
-        code = count_window(fd, at * page_bytes, count, page_bytes, bitmap, resident);
-        asked += count;
+    for (struct range_place at = {0}; code == 0 && next_part(subject, &at, &part);) {
+        const uint64_t end = part.offset + part.bytes;
+        for (uint64_t from = bytes_align_down(part.offset, page_bytes); code == 0 && from < end;
+             from += WINDOW_PAGES * page_bytes) {
+            const uint64_t left = (end - from + page_bytes - 1) / page_bytes;
+            const uint64_t count = left < WINDOW_PAGES ? left : WINDOW_PAGES;
+            code = count_window(subject->fd, from, count, page_bytes, bitmap, resident);
+            asked += count;
+        }
     }
     if (code == 0 && *resident == asked &&
-        count_window(fd, bytes_align_up(file_bytes + beyond_bytes, page_bytes), 1, page_bytes,
-                     bitmap, &beyond) == 0 &&
+        count_window(subject->fd, bytes_align_up(subject->bytes + beyond_bytes, page_bytes), 1,
+                     page_bytes, bitmap, &beyond) == 0 &&
         beyond)
         code = -EPERM;
     free(bitmap);
     return code;
 }
 
-static void ask(const struct residency_probe *probe, const struct subject *subject, uint64_t bytes,
+static void ask(const struct residency_probe *probe, const struct subject *subject,
                 struct answers *answers)
 {
     struct cachestat_answer answer;
 
-    answers->code[CACHESTAT] = ask_cachestat(subject->fd, bytes, &answer);
+    answers->code[CACHESTAT] = ask_cachestat(subject, &answer);
     answers->pages[CACHESTAT] = answer.cached;
-    answers->code[MINCORE] = ask_mincore(subject->fd, bytes, subject->bytes, probe->page_bytes,
-                                         &answers->pages[MINCORE]);
+    answers->code[MINCORE] = ask_mincore(subject, probe->page_bytes, &answers->pages[MINCORE]);
 }
 
 /* ---- the positive control ---- */
@@ -289,10 +325,15 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
                   struct mount_sight *mount)
 {
     const uint64_t page = probe->page_bytes;
+    struct range looked = {0, subject->bytes};
+    struct subject whole = *subject;
     struct answers answers;
     char byte;
 
-    ask(probe, subject, subject->bytes, &answers);
+    whole.ranges = &looked;
+    whole.range_count = 1;
+    ask(probe, &whole, &answers);
+    looked.bytes = subject->bytes < page ? subject->bytes : page;
     if (!any_pages(&answers)) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
         for (int turn = 0; turn < CONTROLS_MOST && !any_pages(&answers); turn++) {
@@ -300,7 +341,7 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
                 posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
             if (pread(subject->fd, &byte, 1, 0) != 1)
                 return;
-            ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);
+            ask(probe, &whole, &answers);
         }
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
@@ -331,10 +372,10 @@ static void conclude(struct residency *residency, uint64_t pages, uint64_t page_
     uint64_t bytes = pages * page_bytes;
 
     residency->method = method;
-    residency->resident_bytes = bytes < residency->total_bytes ? bytes : residency->total_bytes;
-    if (residency->total_bytes)
+    residency->resident_bytes = bytes < residency->data_bytes ? bytes : residency->data_bytes;
+    if (residency->data_bytes)
         residency->percent =
-            100.0 * (double)residency->resident_bytes / (double)residency->total_bytes;
+            100.0 * (double)residency->resident_bytes / (double)residency->data_bytes;
     residency->state =
         residency->percent > RESIDENCY_COLD_PERCENT ? RESIDENCY_WARM : RESIDENCY_COLD;
 }
@@ -360,19 +401,21 @@ static void look(struct residency_probe *probe, const struct subject *subject,
                  struct residency *residency)
 {
     struct cachestat_answer answer;
+    struct range part;
     uint64_t pages = 0;
 
     residency->total_bytes = subject->bytes;
-    if (subject->bytes == 0)
+    for (struct range_place at = {0}; next_part(subject, &at, &part);)
+        residency->data_bytes += part.bytes;
+    if (residency->data_bytes == 0)
         return;
-    int cachestat_code = ask_cachestat(subject->fd, subject->bytes, &answer);
+    int cachestat_code = ask_cachestat(subject, &answer);
     if (cachestat_code == 0 && sees(probe, subject, CACHESTAT)) {
         conclude(residency, answer.cached, probe->page_bytes, RESIDENCY_CACHESTAT);
         residency->dirty_bytes = (answer.dirty + answer.writeback) * probe->page_bytes;
         return;
     }
-    int mincore_code =
-        ask_mincore(subject->fd, subject->bytes, subject->bytes, probe->page_bytes, &pages);
+    int mincore_code = ask_mincore(subject, probe->page_bytes, &pages);
     if (mincore_code == 0 && sees(probe, subject, MINCORE))
         conclude(residency, pages, probe->page_bytes, RESIDENCY_MINCORE);
     else
@@ -391,15 +434,22 @@ static void look_at_subject(struct residency_probe *probe, const struct subject 
              "on an in-memory file system (tmpfs), which can never be cold");
 }
 
-static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
+/* ranges: of the file, or NULL for all of it. */
+static void look_at_path(struct residency_probe *probe, const char *path,
+                         const struct range *ranges, size_t range_count, struct subject *subject,
                          struct residency *residency)
 {
+    struct range whole = {0};
+
     if (open_subject(path, subject)) {
         *residency = (struct residency){.state = RESIDENCY_UNVERIFIED};
         snprintf(residency->reason, sizeof residency->reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
                  fail_reason());
         return;
     }
+    whole.bytes = subject->bytes;
+    subject->ranges = ranges ? ranges : &whole;
+    subject->range_count = ranges ? range_count : 1;
     place_subject(probe, subject);
     look_at_subject(probe, subject, residency);
     close(subject->fd);
@@ -409,13 +459,15 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
 {
     struct subject subject = {0};
 
-    look_at_path(probe, path, &subject, residency);
+    look_at_path(probe, path, NULL, 0, &subject, residency);
 }
 
 /* ---- many files ---- */
 
 struct residency_survey {
     struct residency_probe *probe;
+    const char *const *paths;
+    const struct ranges *ranges;
     struct residency_total totals[EACH_FILE_THREADS];
 };
 
@@ -449,9 +501,10 @@ static void count_file(struct residency_total *total, const char *path,
     total->methods |= residency->method;
     total->in_memory |= subject->in_memory;
     total->total_bytes += residency->total_bytes;
+    total->data_bytes += residency->data_bytes;
     if (residency->state == RESIDENCY_UNVERIFIED) {
         total->unverified_count++;
-        total->unverified_bytes += residency->total_bytes;
+        total->unverified_bytes += residency->data_bytes;
     } else {
         total->resident_bytes += residency->resident_bytes;
         total->dirty_bytes += residency->dirty_bytes;
@@ -472,14 +525,17 @@ static void count_file(struct residency_total *total, const char *path,
     }
 }
 
-static int survey_one(void *context, unsigned worker, const char *path)
+static int survey_one(void *context, unsigned worker, size_t file)
 {
     struct residency_survey *survey = context;
+    const struct ranges *ranges = survey->ranges;
+    const size_t first = ranges ? ranges->first[file] : 0;
     struct subject subject = {0};
     struct residency residency;
 
-    look_at_path(survey->probe, path, &subject, &residency);
-    count_file(&survey->totals[worker], path, &subject, &residency);
+    look_at_path(survey->probe, survey->paths[file], ranges ? ranges->list + first : NULL,
+                 ranges ? ranges->first[file + 1] - first : 0, &subject, &residency);
+    count_file(&survey->totals[worker], survey->paths[file], &subject, &residency);
     return 0;
 }
 
@@ -491,6 +547,7 @@ static void merge(struct residency_total *total, const struct residency_total *p
     total->resident_bytes += part->resident_bytes;
     total->dirty_bytes += part->dirty_bytes;
     total->total_bytes += part->total_bytes;
+    total->data_bytes += part->data_bytes;
     total->unverified_bytes += part->unverified_bytes;
     total->methods |= part->methods;
     total->in_memory |= part->in_memory;
@@ -503,20 +560,20 @@ static void merge(struct residency_total *total, const struct residency_total *p
 /* Warm outranks unverified; unverified outranks cold. */
 static void judge(struct residency_total *total)
 {
-    const uint64_t seen_bytes = total->total_bytes - total->unverified_bytes;
+    const uint64_t seen_bytes = total->data_bytes - total->unverified_bytes;
 
     if (seen_bytes)
         total->percent = 100.0 * (double)total->resident_bytes / (double)seen_bytes;
     if (total->in_memory ||
-        100.0 * (double)total->resident_bytes > RESIDENCY_COLD_PERCENT * (double)total->total_bytes)
+        100.0 * (double)total->resident_bytes > RESIDENCY_COLD_PERCENT * (double)total->data_bytes)
         total->state = RESIDENCY_WARM;
     else
         total->state = total->unverified_count ? RESIDENCY_UNVERIFIED : RESIDENCY_COLD;
 }
 
-int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
-                    uint64_t timeout_ns, const struct cache_observer *observer,
-                    struct residency_total *total)
+int residency_parts(struct residency_probe *probe, const char *const *paths, size_t count,
+                    const struct ranges *ranges, uint64_t timeout_ns,
+                    const struct cache_observer *observer, struct residency_total *total)
 {
     struct residency_survey *survey = memory_zeroed(sizeof *survey);
 
@@ -524,8 +581,9 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
     if (!survey)
         return -ENOMEM;
     survey->probe = probe;
+    survey->paths = paths;
+    survey->ranges = ranges;
     const struct each_file_task task = {.doing = "checking the page cache",
-                                        .paths = paths,
                                         .count = count,
                                         .each = survey_one,
                                         .context = survey,
@@ -538,4 +596,11 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
     if (code == 0)
         judge(total);
     return code;
+}
+
+int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
+                    uint64_t timeout_ns, const struct cache_observer *observer,
+                    struct residency_total *total)
+{
+    return residency_parts(probe, paths, count, NULL, timeout_ns, observer, total);
 }

@@ -15,6 +15,7 @@
 #define IOBENCH_CACHECTL_RESIDENCY_H
 
 #include "cachectl/each_file.h"
+#include "cachectl/ranges.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +34,9 @@ enum { RESIDENCY_REASON_BYTES = 256 };
 struct residency {
     enum residency_state state;
     uint64_t resident_bytes, dirty_bytes; /* dirty: from cachestat only */
-    uint64_t total_bytes;
-    double percent; /* resident / total; 0 for an empty file */
+    uint64_t total_bytes;                 /* size of the file */
+    uint64_t data_bytes;                  /* looked at: not in holes */
+    double percent;                       /* resident / data; 0 without data */
     enum residency_method method;
     char reason[RESIDENCY_REASON_BYTES]; /* why unverified or never cold; else "" */
 };
@@ -52,7 +54,8 @@ struct residency_total {
     enum residency_state state;
     uint64_t file_count, warm_count, unverified_count;
     uint64_t resident_bytes, dirty_bytes;
-    uint64_t total_bytes, unverified_bytes;
+    uint64_t total_bytes;                          /* sizes of the files */
+    uint64_t data_bytes, unverified_bytes;         /* looked at; of these, not verifiable */
     double percent;                                /* resident / verifiable bytes */
     unsigned methods;                              /* enum residency_method, or-ed */
     bool in_memory;                                /* some are on tmpfs or similar */
@@ -74,6 +77,11 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
 int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
                     uint64_t timeout_ns, const struct cache_observer *observer,
                     struct residency_total *total);
+
+/* The same for parts of files; ranges: of these files, or NULL for all of each. */
+int residency_parts(struct residency_probe *probe, const char *const *paths, size_t count,
+                    const struct ranges *ranges, uint64_t timeout_ns,
+                    const struct cache_observer *observer, struct residency_total *total);
 
 const char *residency_state_text(enum residency_state state); /* "cold", "warm", "unverified" */
 const char *

@@ -69,6 +69,7 @@ static int look(const struct server_request *request, struct server_result *resu
 static void judge(const struct server_request *request, struct server_result *result)
 {
     const struct server_look *now = &result->start;
+    const uint64_t read = request->read_bytes ? request->read_bytes : request->set_bytes;
     char resident[32], set[32];
 
     bytes_text(request->set_bytes, set, sizeof set);
@@ -79,8 +80,7 @@ static void judge(const struct server_request *request, struct server_result *re
     else if (!now->resident_known)
         settle(result, SERVER_UNVERIFIED, "the server does not report its resident bytes%s%s",
                now->reason[0] ? ": " : "", now->reason);
-    else if (100.0 * (double)now->resident_bytes >
-             RESIDENCY_COLD_PERCENT * (double)request->set_bytes)
+    else if (100.0 * (double)now->resident_bytes > RESIDENCY_COLD_PERCENT * (double)read)
         settle(result, SERVER_WARM, "%s of %s is in the server's memory before the run%s",
                bytes_text(now->resident_bytes, resident, sizeof resident), set,
                request->drop_command ? ", though its caches were dropped" : "");

@@ -51,6 +51,7 @@ struct server_request {
     const char *where; /* evidence of a server, "nfs4 at /mnt"; NULL: only the commands */
     const char *drop_command, *check_command; /* for /bin/sh; NULL: none */
     uint64_t set_bytes;                       /* of the data set */
+    uint64_t read_bytes;                      /* of these, what is read; 0: all */
     uint64_t timeout_ns;                      /* per command; 0: none */
     const struct cache_observer *observer;    /* may be NULL */
 };

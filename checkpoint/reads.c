@@ -154,7 +154,7 @@ static int measure(struct read_phase *reading)
     const uint64_t silence_ns = shared->ranks->silence_ns;
     if (code == 0)
         code = validity_make_cold(reading->witness, &reading->job.cold, &reading->plugins,
-                                  shared->ranks, NULL, reading->run);
+                                  shared->ranks, NULL, NULL, reading->run);
     shared->ranks->silence_ns = silence_ns;
     if (code == 0)
         code = read_once(reading);

@@ -62,6 +62,8 @@ libiobench_a_SOURCES += \
 	pipeline/evidence/machine.h \
 	pipeline/evidence/memory_limit.c \
 	pipeline/evidence/memory_limit.h \
+	pipeline/evidence/reach.c \
+	pipeline/evidence/reach.h \
 	pipeline/evidence/validity.c \
 	pipeline/evidence/validity.h \
 	pipeline/evidence/witness.c \

@@ -6,6 +6,7 @@
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
 
+#include "base/file.h"
 #include "readers/handles.h"
 #include "readers/reader.h"
 #include "readers/waker.h"
@@ -100,10 +101,6 @@ struct uring {
  * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
-
-/* Return how far the kernel reads ahead of a file: of its file system's device, else of the disk
- * that its partition is on; 0: unknown. sys: "/sys". */
-uint64_t read_ahead_bytes(const char *sys, int fd);
 
 /* Decide whether the kernel reads ahead, and how many reads of a file it is given meanwhile. */
 void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *settings);

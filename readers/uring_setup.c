@@ -2,17 +2,14 @@
 #include "readers/uring.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -155,27 +152,6 @@ static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
         note(traits, "uncached reads (RWF_DONTCACHE) are not supported here: using buffered reads");
     if (fd >= 0)
         close(fd);
-}
-
-uint64_t read_ahead_bytes(const char *sys, int fd)
-{
-    static const char *const patterns[] = {"%s/class/bdi/%u:%u/read_ahead_kb",
-                                           "%s/dev/block/%u:%u/../bdi/read_ahead_kb"};
-    unsigned long long kib = 0;
-    struct stat status;
-
-    for (size_t i = 0; kib == 0 && i < sizeof patterns / sizeof *patterns; i++) {
-        char path[PATH_MAX];
-        if (fstat(fd, &status))
-            return 0;
-        snprintf(path, sizeof path, patterns[i], sys, major(status.st_dev), minor(status.st_dev));
-        FILE *file = file_stream_kernel(path);
-        if (file && fscanf(file, "%llu", &kib) != 1)
-            kib = 0;
-        if (file)
-            fclose(file);
-    }
-    return kib * 1024;
 }
 
 /* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before

@@ -303,7 +303,7 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     json_object_set_new(object, "metadata_dropped", json_boolean(cold->metadata_dropped));
     put_real_if(object, "cold_residue_percent", verified, cold->residue_percent, cold->reason);
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
-    json_put_count(object, "total_bytes", cold->total_bytes);
+    json_put_count(object, "total_bytes", cold->read_bytes);
     put_seconds(object, "drop_s", cold->drop_ns);
     put_call(object, "server_drop", &cold->server.drop, "--server-drop-cmd");
     if (cold->server.state != SERVER_NONE)

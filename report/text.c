@@ -367,7 +367,7 @@ static void print_cold(const struct text_page *page)
     const bool why = cold->pages == RESIDENCY_WARM && cold->reason[0];
     char total[WORDS_BYTES];
 
-    bytes_text(cold->total_bytes, total, sizeof total);
+    bytes_text(cold->read_bytes, total, sizeof total);
     if (summary->cache == RESULT_CACHE_UNVERIFIED)
         print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
     else if (cold->pages == RESIDENCY_UNVERIFIED)

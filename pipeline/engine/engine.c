@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/bump.h"
@@ -18,9 +19,11 @@
 #include "trainer/trainer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct engine {
     struct engine_config config;
@@ -177,6 +180,20 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
     if (!engine->rows)
         return -ENOMEM;
     return touch_rows(engine, row_bytes, buffers);
+}
+
+int engine_reach(struct engine *engine, struct reach *reach)
+{
+    const struct engine_config *config = &engine->config;
+    const uint64_t ahead_least = 128 << 10; /* where it is unknown */
+    int fd = file_open_quietly(config->catalog->shards[0].path, O_RDONLY);
+    const uint64_t ahead = fd < 0 ? 0 : read_ahead_bytes("/sys", fd);
+
+    if (fd >= 0)
+        close(fd);
+    return reach_make(reach, &engine->plan, &engine->resume,
+                      order_rank_samples(&config->job->order),
+                      ahead > ahead_least ? ahead : ahead_least);
 }
 
 static void create_loader(struct engine *engine, uint64_t memory_bytes)

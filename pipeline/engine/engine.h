@@ -7,6 +7,7 @@
 #define IOBENCH_PIPELINE_ENGINE_ENGINE_H
 
 #include "pipeline/engine/config.h"
+#include "pipeline/evidence/reach.h"
 #include "pipeline/result/result.h"
 #include "shuffle/plan.h"
 
@@ -15,6 +16,9 @@ struct engine;
 /* The draws of this job's first epoch. */
 int engine_draws(const struct job *job, const struct job_plugins *plugins,
                  const struct catalog *catalog, uint64_t *draws);
+
+/* What this rank reads in the first epoch of a run. Between runs; clear it in either case. */
+int engine_reach(struct engine *engine, struct reach *reach);
 
 /* Called about ten times a second in the trainer's loop; a result other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);

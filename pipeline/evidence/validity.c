@@ -9,6 +9,7 @@
 #include "shuffle/plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,23 +32,26 @@ static int refuse(const struct cold_settings *settings, const struct job_plugins
 
 int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
-                       const struct cache_observer *observer, struct result_run *run)
+                       const struct reach *reach, const struct cache_observer *observer,
+                       struct result_run *run)
 {
-    const struct ranks_place *place = &ranks->place;
+    const bool leads = ranks->place.local_rank == 0;
     struct result_cold mine = {0};
     int code = 0;
 
     ranks->silence_ns = 0; /* dropping may take any time */
-    if (settings->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
-        code = witness_evict(witness);
-    if (code == 0 && place->local_rank == 0)
-        code = witness_make_cold(witness, observer, &mine);
+    if (settings->memory_limit_bytes && run->number == 0 && (leads || reach))
+        code = witness_evict(witness, leads ? NULL : reach);
     /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
      * server's own caches are dropped. */
     code = ranks_meet(ranks, code, NULL);
-    if (code == 0 && place->rank == 0)
-        witness_make_server_cold(witness, observer, &mine);
-    if (code == 0 && place->local_rank == 0)
+    for (enum witness_step step = WITNESS_DROP; code == 0 && step <= WITNESS_DROP_AGAIN; step++) {
+        code = witness_make_cold(witness, step, leads, reach, observer, &mine);
+        code = ranks_meet(ranks, code, NULL);
+    }
+    if (code == 0 && ranks->place.rank == 0)
+        witness_make_server_cold(witness, ranks->place.ranks, observer, &mine);
+    if (code == 0)
         code = refuse(settings, plugins, &mine);
     code = ranks_meet(ranks, code, NULL);
     witness_begin_run(witness);
@@ -56,8 +60,18 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
 }
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
-/* Reads by a server's disks above this also served other clients, whose share is unknown. */
+/* A count that is not of this job alone and larger than this includes reads of others, whose share
+ * is unknown: percent of what this job may have read with all that was read ahead. */
 static const double SHARE_MOST = 150;
+
+static double most_bytes(const struct result_run *run)
+{
+    const struct result_epoch *epoch = &run->epochs[0];
+    const double explained = (double)run->cold.explained_bytes;
+    const double asked = fmax((double)epoch->record_bytes, (double)epoch->request_bytes);
+
+    return SHARE_MOST / 100 * fmax(asked, explained);
+}
 
 /* The bytes of this run came from a cache that was thought to be cold. */
 static void condemn(const struct job *job, struct result_run *run, struct result *result,
@@ -101,17 +115,32 @@ static double least_percent(const struct job *job, uint32_t ranks, uint32_t cach
                                                                      : SHARE_LEAST;
 }
 
+/* Return the percentage of what the first epoch had to read that left storage; negative: unknown.
+ * Through the page cache a record takes whole pages, which stand for warm ones if only its bytes
+ * count; ranks of a node share them. */
+static double left_percent(const struct job_plugins *plugins, const struct result_run *run,
+                           const struct result *result)
+{
+    const double percent = result_run_device_percent(run);
+    const uint64_t delivered = run->epoch_count ? run->epochs[0].record_bytes : 0;
+
+    return percent > 0 && !plugins->direct && result->ranks <= result->nodes &&
+                   run->cold.read_bytes > delivered
+               ? percent * (double)delivered / (double)run->cold.read_bytes
+               : percent;
+}
+
 /* If the cache was cold, bytes that left storage must match bytes delivered: this checks the whole
  * chain, from eviction to counting. Another process that reads the files during the run warms the
  * cache, which inspecting it beforehand cannot show. */
-static void cross_check(const struct job *job, const struct plugin *reader, struct result_run *run,
-                        struct result *result)
+static void cross_check(const struct job *job, const struct job_plugins *plugins,
+                        struct result_run *run, struct result *result)
 {
-    const double percent = result_run_device_percent(run);
+    const double percent = left_percent(plugins, run, result);
     const double server = result_run_server_percent(run);
     char what[200];
 
-    if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped || reader->idle)
+    if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped || plugins->reader.plugin->idle)
         return;
     if (percent >= 0 && percent < least_percent(job, result->ranks, result->nodes)) {
         snprintf(what, sizeof what,
@@ -130,12 +159,22 @@ static void cross_check(const struct job *job, const struct plugin *reader, stru
     }
 }
 
-/* Verify what only the run can show: that direct reads bypassed the page cache, and that a server
- * that cannot inspect its memory did read its disks. */
+/* What only the run can show of a server: one that cannot inspect its memory did read its disks;
+ * one whose disks read far more served others, too. */
 static void prove_server(const struct result_run *run, struct server_result *server)
 {
     const double percent = result_run_server_percent(run);
+    const uint64_t epochs = run->epochs_run ? run->epochs_run : 1;
+    char read[32];
 
+    if (server->state == SERVER_COLD && percent >= 0 &&
+        (double)server->disk_read_bytes > (double)epochs * most_bytes(run)) {
+        server->state = SERVER_UNVERIFIED;
+        snprintf(server->reason, sizeof server->reason,
+                 "the server's disks read %s: more than this job and read-ahead explain, so others "
+                 "read, too",
+                 bytes_text(server->disk_read_bytes, read, sizeof read));
+    }
     if (server->state != SERVER_UNVERIFIED || !server->looked || server->start.resident_known ||
         percent < 0 || run->epoch_count != 1)
         return;
@@ -150,13 +189,26 @@ static void prove_server(const struct result_run *run, struct server_result *ser
     }
 }
 
-/* Commands to a disk need no proof by its counters: no cache of this machine is on their way. */
+/* Verify what only the run can show: that direct reads bypassed the page cache, and that nobody
+ * else read what was counted. Commands to a disk need no proof by its counters: no cache of this
+ * machine is on their way. */
 static void prove(const struct job_plugins *plugins, const struct result_run *run,
                   struct result_cold *cold)
 {
-    cold->bypassed = plugins->direct && cold->pages != RESIDENCY_COLD &&
+    const struct result_bytes *device = run->epoch_count ? &run->epochs[0].device : NULL;
+    const bool others_read =
+        device && device->known && device->of_node && (double)device->bytes > most_bytes(run);
+    char counted[32];
+
+    cold->bypassed = plugins->direct && cold->pages != RESIDENCY_COLD && !others_read &&
                      (reader_of(plugins->reader.plugin)->is_passthrough ||
                       result_run_request_percent(run) >= SHARE_LEAST);
+    if (others_read && cold->pages == RESIDENCY_COLD) {
+        cold->pages = RESIDENCY_UNVERIFIED;
+        snprintf(cold->reason, sizeof cold->reason,
+                 "%s by %s: more than this job and read-ahead explain, so others read, too",
+                 bytes_text(device->bytes, counted, sizeof counted), device->method);
+    }
     prove_server(run, &cold->server);
     result_cold_settle(cold);
 }
@@ -239,7 +291,7 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
         run->nodes[i].cold.server = run->cold.server;
         prove(plugins, run, &run->nodes[i].cold);
     }
-    cross_check(job, plugins->reader.plugin, run, result);
+    cross_check(job, plugins, run, result);
     compare_witnesses(run, result);
     check_overrun(job, run, result);
     check_cold(job, run);

@@ -26,6 +26,7 @@ struct witness {
     struct storage_bytes before;
     bool is_blind;  /* the kernel counts none of the reader's bytes */
     bool has_begun; /* `before` was read at the start of the run */
+    struct cold_result found;
 };
 
 struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog,
@@ -65,74 +66,91 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
 
     if (cold->pages != RESIDENCY_COLD)
         return;
-    beneath_look(storage_devices(witness->storage), cold->total_bytes, &found);
+    beneath_look(storage_devices(witness->storage), cold->read_bytes, &found);
     cold->pages = found.state;
     if (found.state == RESIDENCY_COLD)
         return;
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
-    if (found.state == RESIDENCY_WARM && cold->total_bytes)
-        cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->total_bytes;
+    if (found.state == RESIDENCY_WARM && cold->read_bytes) {
+        cold->resident_bytes = found.resident_bytes;
+        cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->read_bytes;
+    }
 }
 
-/* The server's files never enter this machine's page cache. */
-static void note_no_cache(const struct witness *witness, struct result_cold *cold)
+static void tell(const struct witness *witness, const struct reach *reach, struct result_cold *cold)
 {
-    *cold = (struct result_cold){.pages = RESIDENCY_COLD,
-                                 .metadata_dropped = true,
-                                 .total_bytes = catalog_data_bytes(witness->catalog)};
-    snprintf(cold->method, sizeof cold->method, "no page cache on this side");
-    result_cold_settle(cold);
+    const struct cold_result *found = &witness->found;
+
+    *cold = (struct result_cold){
+        .pages = found->label,
+        .metadata_dropped = found->system_wide,
+        .dropped = found->dropped,
+        .resident_bytes = found->resident_bytes,
+        .read_bytes = found->data_bytes,
+        .explained_bytes = reach ? reach->explained_bytes : found->data_bytes,
+        .total_bytes = catalog_data_bytes(witness->catalog),
+        .residue_percent = found->residue_percent,
+        .drop_ns = found->total_ns,
+    };
+    snprintf(cold->method, sizeof cold->method, "%.110s%s", found->method,
+             machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
+    snprintf(cold->reason, sizeof cold->reason, "%s", found->reason);
+    look_beneath(witness, cold);
 }
 
-int witness_make_cold(struct witness *witness, const struct cache_observer *observer,
+int witness_make_cold(struct witness *witness, enum witness_step step, bool leads,
+                      const struct reach *reach, const struct cache_observer *observer,
                       struct result_cold *cold)
 {
     const struct cold_settings *settings = witness->settings;
-    struct cold_result found = {0};
     const struct cold_request request = {
         .paths = witness->paths,
         .count = witness->catalog->shard_count,
+        .ranges = reach ? &reach->ranges : NULL,
         .drop = settings->drop_caches != JOB_DROP_NO,
         .timeout_ns = settings->drop_timeout_ns,
         .observer = observer,
     };
+    static int (*const steps[])(const struct cold_request *,
+                                struct cold_result *) = {[WITNESS_DROP] = cold_drop,
+                                                         [WITNESS_LOOK] = cold_look,
+                                                         [WITNESS_DROP_AGAIN] = cold_drop_again};
+    const bool is_local = store_is_local(witness->catalog->root);
 
-    if (!store_is_local(witness->catalog->root)) {
-        note_no_cache(witness, cold);
-        return 0;
+    if (step == WITNESS_DROP) /* another rank drops for those that do not lead */
+        witness->found = (struct cold_result){.dropped = !leads && request.drop};
+    int code = is_local && (leads || (step == WITNESS_LOOK && reach))
+                   ? steps[step](&request, &witness->found)
+                   : 0;
+    if (step != WITNESS_DROP_AGAIN)
+        return code;
+    tell(witness, reach, cold);
+    cold->metadata_dropped |= !leads || !is_local;
+    if (!is_local) { /* files that libnfs reads never enter this machine's page cache */
+        cold->read_bytes = cold->total_bytes;
+        snprintf(cold->method, sizeof cold->method, "no page cache on this side");
     }
-    int code = cold_make(&request, &found);
-    *cold = (struct result_cold){
-        .pages = found.label,
-        .metadata_dropped = found.system_wide,
-        .dropped = found.dropped,
-        .resident_bytes = found.resident_bytes,
-        .total_bytes = found.total_bytes,
-        .residue_percent = found.residue_percent,
-        .drop_ns = found.total_ns,
-    };
-    snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
-             machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
-    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
-    look_beneath(witness, cold);
     result_cold_settle(cold);
     return code;
 }
 
-static void call_server(struct witness *witness, const struct cache_observer *observer,
+static void call_server(struct witness *witness, uint64_t read_bytes,
+                        const struct cache_observer *observer,
                         void (*call)(const struct server_request *, struct server_result *),
                         struct server_result *server)
 {
     const struct cold_settings *settings = witness->settings;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
     const char *store = store_of(witness->catalog->root)->client;
+    const uint64_t set_bytes = catalog_data_bytes(witness->catalog);
     const struct server_request request = {
         .where = store          ? store
                  : elsewhere[0] ? elsewhere
                                 : NULL,
         .drop_command = settings->drop_caches == JOB_DROP_NO ? NULL : settings->server_drop_command,
         .check_command = settings->server_check_command,
-        .set_bytes = catalog_data_bytes(witness->catalog),
+        .set_bytes = set_bytes,
+        .read_bytes = read_bytes < set_bytes ? read_bytes : set_bytes,
         .timeout_ns = settings->drop_timeout_ns,
         .observer = observer,
     };
@@ -140,28 +158,30 @@ static void call_server(struct witness *witness, const struct cache_observer *ob
     call(&request, server);
 }
 
-void witness_make_server_cold(struct witness *witness, const struct cache_observer *observer,
-                              struct result_cold *cold)
+/* Each rank reads about as much. */
+void witness_make_server_cold(struct witness *witness, uint32_t ranks,
+                              const struct cache_observer *observer, struct result_cold *cold)
 {
-    call_server(witness, observer, server_make_cold, &cold->server);
+    call_server(witness, cold->read_bytes * ranks, observer, server_make_cold, &cold->server);
     cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
     result_cold_settle(cold);
 }
 
 void witness_ask_server(struct witness *witness, struct result_cold *cold)
 {
-    call_server(witness, NULL, server_look_after, &cold->server);
+    call_server(witness, 0, NULL, server_look_after, &cold->server);
     result_cold_settle(cold);
 }
 
-int witness_evict(struct witness *witness)
+int witness_evict(struct witness *witness, const struct reach *reach)
 {
+    const char *const *paths = reach ? reach->ranges.paths : witness->paths;
+    const size_t count = reach ? reach->ranges.count : witness->catalog->shard_count;
     struct evict_figures figures;
 
     if (!store_is_local(witness->catalog->root))
         return 0; /* not cached on this machine */
-    return evict_files(witness->paths, witness->catalog->shard_count, true,
-                       witness->settings->drop_timeout_ns, NULL, &figures);
+    return evict_files(paths, count, true, witness->settings->drop_timeout_ns, NULL, &figures);
 }
 
 void witness_begin_run(struct witness *witness)

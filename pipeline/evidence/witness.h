@@ -7,6 +7,7 @@
 #define IOBENCH_PIPELINE_EVIDENCE_WITNESS_H
 
 #include "dataset/catalog.h"
+#include "pipeline/evidence/reach.h"
 #include "pipeline/result/result.h"
 
 struct witness;
@@ -16,20 +17,24 @@ struct witness *witness_open(const struct cold_settings *settings, const struct 
                              const struct plugin *reader);
 void witness_close(struct witness *witness);
 
-/* Drop this machine's caches if the settings say so, and inspect them. Fills *cold except for its
- * server. Returns 0 or -ENOMEM. */
-int witness_make_cold(struct witness *witness, const struct cache_observer *observer,
+/* Drop this machine's caches if the settings say so, and inspect them. The first rank of a node
+ * leads: it drops before and after all ranks looked, each at what it reads; the last step fills
+ * *cold except for its server. reach: NULL: all files, by the rank that leads. Returns 0 or
+ * -ENOMEM. */
+enum witness_step { WITNESS_DROP, WITNESS_LOOK, WITNESS_DROP_AGAIN };
+int witness_make_cold(struct witness *witness, enum witness_step step, bool leads,
+                      const struct reach *reach, const struct cache_observer *observer,
                       struct result_cold *cold);
 
 /* Do the same with the commands of the server that holds the files: after all machines dropped
  * their caches, and again after the run, while no rank reads. One rank calls these. */
-void witness_make_server_cold(struct witness *witness, const struct cache_observer *observer,
-                              struct result_cold *cold);
+void witness_make_server_cold(struct witness *witness, uint32_t ranks,
+                              const struct cache_observer *observer, struct result_cold *cold);
 void witness_ask_server(struct witness *witness, struct result_cold *cold);
 
-/* Evict the files from the page cache, since pages charged to others would bypass the memory limit.
- * Returns 0 or -errno with a reason. */
-int witness_evict(struct witness *witness);
+/* Evict the files, or those that are read, from the page cache, since pages charged to others would
+ * bypass the memory limit. Returns 0 or -errno with a reason. */
+int witness_evict(struct witness *witness, const struct reach *reach);
 
 /* Count the bytes that leave storage between the two calls around an epoch. After
  * witness_begin_run() the first epoch counts from there, since opening files and read-ahead of maps

@@ -148,7 +148,8 @@ static int carry_out(struct measurement *measurement, struct result_run *run)
     enter(measurement, RUN_DROP);
     const struct cache_observer observer = {.progress = report_drop, .context = measurement};
     if (code == 0)
-        code = session_make_cold(&measurement->session, &measurement->plugins, &observer, run);
+        code = session_make_cold(&measurement->session, &measurement->plugins, &measurement->reach,
+                                 &observer, run);
     if (code == 0)
         code = wait_at(measurement, RUN_GATE_START);
     if (code == 0)
@@ -178,7 +179,10 @@ int measurement_make_engine(struct measurement *measurement)
 
     if (session->result->memory_before_bytes == 0 && !session->job->dry_run)
         session->result->memory_before_bytes = memory_resident_bytes();
-    return session_meet(session, engine_create(&config, session->result, &measurement->engine));
+    int code = engine_create(&config, session->result, &measurement->engine);
+    if (code == 0 && !session->job->dry_run && !measurement->reach.ranges.paths)
+        code = engine_reach(measurement->engine, &measurement->reach);
+    return session_meet(session, code);
 }
 
 int measurement_next(struct measurement *measurement, uint64_t turn)
@@ -317,6 +321,7 @@ int measurement_close(struct measurement *measurement, int code)
     if (code)
         result_invalid(session->result, "%s", fail_reason());
     engine_destroy(measurement->engine);
+    reach_clear(&measurement->reach);
     hinting_close(&measurement->hinting);
     session_close(session, code);
     catalog_destroy(measurement->catalog);

@@ -17,6 +17,7 @@ struct measurement {
     struct job_plugins plugins;
     struct catalog *catalog;
     struct engine *engine; /* NULL until a run needs it */
+    struct reach reach;    /* the same for each run */
     struct hinting hinting;
     uint64_t run;
     uint64_t phase_start_ns;

@@ -83,14 +83,15 @@ void session_close(struct session *session, int code)
 }
 
 int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      const struct cache_observer *observer, struct result_run *run)
+                      const struct reach *reach, const struct cache_observer *observer,
+                      struct result_run *run)
 {
     const uint64_t start_ns = clock_now_ns();
 
     run->valid = true;
     recorder_begin_run(session->recorder, run->number);
     int code = validity_make_cold(session->witness, &session->job->cold, plugins, session->ranks,
-                                  observer, run);
+                                  reach, observer, run);
     recorder_mark(session->recorder, "drop", 0, start_ns);
     return code;
 }

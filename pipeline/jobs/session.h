@@ -37,7 +37,8 @@ int session_enter_limit(struct session *session);
 
 /* Before a run: drop and inspect caches as the job asks, see validity_make_cold(). */
 int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      const struct cache_observer *observer, struct result_run *run);
+                      const struct reach *reach, const struct cache_observer *observer,
+                      struct result_run *run);
 /* After a run was gathered: mark it invalid if its evidence says so. */
 void session_judge(struct session *session, const struct job_plugins *plugins,
                    struct result_run *run);

@@ -490,8 +490,13 @@ static int learn(struct training_run *training)
     const uint64_t epochs = training->job->job.epochs - training->result->first_epoch;
     const struct cache_observer observer = {.progress = report_cold, .context = training};
     struct result_run *run = &training->learn.run;
-    int code = session_make_cold(&training->session, &training->learn.plugins, &observer, run);
+    struct reach reach;
+    int code = session_meet(&training->session, engine_reach(training->learn.engine, &reach));
 
+    if (code == 0)
+        code =
+            session_make_cold(&training->session, &training->learn.plugins, &reach, &observer, run);
+    reach_clear(&reach);
     if (code)
         return code;
     report_stage(training, "first step");

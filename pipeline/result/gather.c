@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,23 +55,25 @@ struct cold_report {
     struct result_cold cold;
 };
 
-static void add_cold(struct result_cold *sum, const struct result_node *node)
+/* whose: a node, or a rank of one. */
+static void add_cold(struct result_cold *sum, const struct result_cold *cold, const char *whose)
 {
-    const struct result_cold *cold = &node->cold;
     const struct result_cold before = *sum;
 
     if (cold->state > before.state) {
         *sum = *cold;
-        snprintf(sum->reason, sizeof sum->reason, "%.64s: %.300s", node->host, cold->reason);
+        snprintf(sum->reason, sizeof sum->reason, "%.64s%s%.300s", whose,
+                 cold->reason[0] ? ": " : "", cold->reason);
     }
     sum->resident_bytes = before.resident_bytes + cold->resident_bytes;
-    sum->total_bytes = cold->total_bytes; /* the files are the same on all nodes */
+    sum->read_bytes = before.read_bytes + cold->read_bytes;
+    sum->explained_bytes = before.explained_bytes + cold->explained_bytes;
+    sum->total_bytes = cold->total_bytes; /* the same for all */
     sum->dropped = before.dropped && cold->dropped;
     sum->drop_ns = cold->drop_ns > before.drop_ns ? cold->drop_ns : before.drop_ns;
-    if (before.residue_percent > cold->residue_percent)
-        sum->residue_percent = before.residue_percent;
-    else
-        sum->residue_percent = cold->residue_percent;
+    sum->residue_percent = sum->read_bytes
+                               ? 100 * (double)sum->resident_bytes / (double)sum->read_bytes
+                               : fmax(before.residue_percent, cold->residue_percent);
     sum->metadata_dropped = before.metadata_dropped && cold->metadata_dropped;
     result_cold_settle(sum);
 }
@@ -106,23 +109,31 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
                           memchr(cold->reason, 0, sizeof cold->reason));
 }
 
-/* Rank 0 asked the server; the server's answer holds for all nodes. */
+/* Rank 0 asked the server; the server's answer holds for all nodes. A node's first rank dropped its
+ * caches; each rank looked at what it reads. */
 static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         struct result_node *node = &run->nodes[reports[i].rank.node];
-        node->ranks++;
-        if (!reports[i].rank.leads)
+        struct result_cold cold = reports[i].cold;
+        char whose[32];
+        cold.server = reports[0].cold.server;
+        snprintf(whose, sizeof whose, "rank %u", i);
+        if (node->ranks++) {
+            cold.metadata_dropped = node->cold.metadata_dropped;
+            cold.dropped = node->cold.dropped;
+            result_cold_settle(&cold);
+            add_cold(&node->cold, &cold, whose);
             continue;
+        }
         memcpy(node->host, reports[i].rank.host, sizeof node->host);
-        node->cold = reports[i].cold;
-        node->cold.server = reports[0].cold.server;
+        node->cold = cold;
         result_cold_settle(&node->cold);
-        if (i == 0)
-            run->cold = node->cold;
-        else
-            add_cold(&run->cold, node);
     }
+    run->cold = run->nodes[reports[0].rank.node].cold;
+    for (uint32_t i = 0; i < run->node_count; i++)
+        if (i != reports[0].rank.node)
+            add_cold(&run->cold, &run->nodes[i].cold, run->nodes[i].host);
 }
 
 int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
@@ -175,6 +186,7 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
     }
     if (sum->known && (leads || !device->of_node))
         sum->bytes += device->bytes;
+    sum->of_node |= device->of_node;
     sum->beneath_known = sum->beneath_known && device->beneath_known;
     if (leads)
         sum->beneath_bytes += device->beneath_bytes;

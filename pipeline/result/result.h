@@ -54,11 +54,13 @@ struct result_cold {
     bool bypassed;               /* reads were direct, and all bytes left storage */
     struct server_result server; /* asked by rank 0 only */
     bool dropped;                /* a drop was requested and done */
-    uint64_t resident_bytes, total_bytes;
-    double residue_percent; /* of total_bytes; undefined if pages are unverified */
-    uint64_t drop_ns;       /* off the clock */
-    char method[160];       /* how it was dropped and measured */
-    char reason[400];       /* what is still cached, and where; or why it is unverified */
+    uint64_t total_bytes;        /* of the set */
+    uint64_t resident_bytes, read_bytes; /* of what the first epoch reads, each rank for itself */
+    uint64_t explained_bytes;            /* that with all that may be read ahead */
+    double residue_percent;              /* of read_bytes; undefined if pages are unverified */
+    uint64_t drop_ns;                    /* off the clock */
+    char method[160];                    /* how it was dropped and measured */
+    char reason[400]; /* what is still cached, and where; or why it is unverified */
 };
 
 /* How long each stage waited, and for what: sums over the threads of the stage. */

@@ -58,6 +58,57 @@ sys.stdin.read()' "$@" <>fifo >mapped &
     while [ ! -s mapped ] && kill -0 $holder; do sleep 0.05; done
 }
 
+# The disk's count is all there is, and most of it is of others.
+others_read() {
+    lie "the bytes of a strict run come from any process, which read many times as much"
+    can_lie && is_root || return 0
+    head -c 64M /dev/urandom >other
+    while :; do dd if=other of=/dev/null bs=1M iflag=direct 2>/dev/null || sleep 1; done &
+    reader=$!
+    LIE=io-none run 1 $READ --drop-caches=strict --limit-rate 3MiB
+    stop $reader
+    caught "so others read, too"
+}
+
+# again WORDS COMMAND...: until the words appear, as other tests drop the machine's caches.
+again() {
+    awaited=$1
+    shift
+    for _ in 1 2 3 4 5; do
+        missed=
+        "$@"
+        case $(flat) in *"$awaited"*) break ;; esac
+    done
+}
+
+# shellcheck disable=SC2317 # again() runs it
+sparse_warm() {
+    head -c 8M sparse-lmdb/data.mdb >/dev/null
+    run 0 --data sparse-lmdb --decode none
+}
+sparse_lmdb() {
+    lie "an LMDB of 1 TiB with little in it: its values are in memory, not 0.1% of the file"
+    built_with LMDB || { cannot "built without LMDB" && return 0; }
+    expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k sparse-lmdb -f lmdb
+    truncate -s 1T sparse-lmdb/data.mdb || { cannot "no file of 1 TiB here" && return 0; }
+    again "valid, warm" sparse_warm
+    caught "valid, warm"
+}
+
+# shellcheck disable=SC2317 # again() runs it
+small_warm() {
+    "${IOBENCH%/*}/cachectl/cachectl" evict large >/dev/null
+    run 0 --data large --decode none --shuffle none --limit-samples 1
+}
+small_part() {
+    lie "the small part of a large set that a run reads is in memory (to tell its format), not 0.1% of the set"
+    expect 0 "$IOBENCH" pack synthetic:count=3000,mean=8k large -f shards --shards 1
+    sync
+    run 0 --data large --decode none # makes the index
+    again "valid, warm" small_warm
+    caught "valid, warm"
+}
+
 held_map() {
     lie "a process holds the pages of the set mapped"
     is_root && hold set/train-* || return 0
@@ -198,6 +249,9 @@ warm_run
 drop_that_does_nothing
 blind_probe
 read_meanwhile
+others_read
+sparse_lmdb
+small_part
 held_map
 in_memory
 loop_device

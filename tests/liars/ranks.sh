@@ -55,6 +55,23 @@ other_set() {
     caught "the data set differs between nodes"
 }
 
+# Copies of one set, large beside what is read to tell its format: the second one is in memory, mapped,
+# so other tests cannot drop it.
+two_paths() {
+    lie "two ranks of a node read copies of a set, and that of the second one is in memory"
+    command -v python3 >/dev/null || { cannot "python3 is not installed" && return 0; }
+    expect 0 "$IOBENCH" pack synthetic:count=2500,mean=20k one -f shards --shards 2
+    expect 0 "$IOBENCH" run $READ --data one # makes the index
+    cp -a one two
+    sync
+    hold_mapped "two/train-*"
+    "${IOBENCH%/*}/cachectl/cachectl" evict one >/dev/null
+    pair 0 A=1 A=1 "--data one" "--data two"
+    release_held
+    case $(flat) in *"valid, warm"*"rank 1 "*) ;; *) missed=${missed:-rank 1 is not named} ;; esac
+    caught "valid, warm"
+}
+
 other_seed() {
     lie "a rank shuffles with another seed: samples come twice, others never"
     pair 1 A=1 A=1 "--data set" "--data set --seed 2"
@@ -78,6 +95,7 @@ swapped
 same_rank
 strangers
 other_set
+two_paths
 other_seed
 rank_clock
 finish

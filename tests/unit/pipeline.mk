@@ -12,6 +12,10 @@ UNIT_TESTS += tests/unit/test_parts
 tests_unit_test_parts_SOURCES = tests/unit/test_parts.c tests/unit/unit.h
 tests_unit_test_parts_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_reach
+tests_unit_test_reach_SOURCES = tests/unit/test_reach.c tests/unit/unit.h
+tests_unit_test_reach_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_window
 tests_unit_test_window_SOURCES = tests/unit/test_window.c tests/unit/unit.h
 tests_unit_test_window_LDADD = $(UNIT_LIBS)

@@ -238,6 +238,55 @@ static void odd_files(void **unused)
     assert_true(look("/dev/zero").state == RESIDENCY_UNVERIFIED);
 }
 
+/* Parts of files: what is warm beside them does not count, and holes are none. */
+static void parts_are_looked_at(void **unused)
+{
+    const char *paths[] = {make_file("parts", FILE_PAGES), make_file("other", FILE_PAGES)};
+    struct range list[] = {{0, 8 * PAGE}, {256 * PAGE, 4 * PAGE}, {16 * PAGE, 4 * PAGE}};
+    const struct ranges ranges = {
+        .paths = paths, .count = 2, .first = (size_t[]){0, 2, 3}, .list = list};
+    struct residency_total total;
+    struct attempt attempt = attempt_first();
+
+    (void)unused;
+    do {
+        evict(paths[0]);
+        evict(paths[1]);
+        read_page(paths[0], 100);
+        read_page(paths[0], 258);
+        read_page(paths[1], 99);
+        assert_int_equal(residency_parts(probe, paths, 2, &ranges, 0, NULL, &total), 0);
+    } while (attempt_again(&attempt, total.resident_bytes != PAGE));
+    assert_int_equal(total.resident_bytes, PAGE);
+    assert_int_equal(total.data_bytes, 16 * PAGE);
+    assert_true(total.percent == 100.0 / 16 && total.state == RESIDENCY_WARM);
+    list[1].bytes = 2 * PAGE;
+    assert_int_equal(residency_parts(probe, paths, 2, &ranges, 0, NULL, &total), 0);
+    assert_true(total.state == RESIDENCY_COLD && total.data_bytes == 14 * PAGE);
+}
+
+/* A large file with little in it is as warm as that. */
+static void holes_are_not_cold_data(void **unused)
+{
+    const char *path;
+    struct residency residency;
+    struct attempt attempt = attempt_first();
+
+    (void)unused;
+    do {
+        path = make_file("mostly holes", 8);
+        assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+        residency = look(path);
+    } while (attempt_again(&attempt, residency.resident_bytes != 8 * PAGE));
+    if (residency.data_bytes == UINT64_C(1) << 40)
+        skip(); /* the file system says nothing of holes */
+    assert_true(residency.state == RESIDENCY_WARM && residency.percent == 100);
+    assert_int_equal(residency.data_bytes, 8 * PAGE);
+    assert_int_equal(residency.total_bytes, UINT64_C(1) << 40);
+    evict(path);
+    assert_true(look(path).state == RESIDENCY_COLD);
+}
+
 /* ---- where cachestat is blind ---- */
 
 /* A warm file must be reported as warm, even by the first check on its mount, and must not be
@@ -616,6 +665,8 @@ int main(void)
         cmocka_unit_test(looking_leaves_no_trace),
         cmocka_unit_test(drops_by_others_do_not_blind),
         cmocka_unit_test(odd_files),
+        cmocka_unit_test(parts_are_looked_at),
+        cmocka_unit_test(holes_are_not_cold_data),
         cmocka_unit_test(overlay_is_looked_through),
         cmocka_unit_test(many_files_are_added_up),
         cmocka_unit_test(without_privilege),

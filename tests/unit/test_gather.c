@@ -273,6 +273,7 @@ static void gather_states(const enum residency_state *states, struct result_run 
                                    .metadata_dropped = rank != 1,
                                    .resident_bytes = 10 * (rank + 1),
                                    .total_bytes = 1000,
+                                   .read_bytes = 400,
                                    .residue_percent = rank + 1.0};
         snprintf(mine.reason, sizeof mine.reason, "reason %u", rank);
         result_cold_settle(&mine);
@@ -297,8 +298,11 @@ static void the_worst_node_counts(void **unused)
     assert_int_equal(run.node_count, 2);
     assert_int_equal(run.nodes[0].ranks, 2);
     assert_int_equal(run.nodes[1].ranks, 1);
-    assert_int_equal(run.cold.resident_bytes, 10 + 30); /* rank 1 is no node leader */
-    assert_true(run.cold.residue_percent == 3);
+    assert_int_equal(run.cold.resident_bytes, 10 + 20 + 30); /* each of what it reads */
+    assert_int_equal(run.cold.read_bytes, 3 * 400);
+    assert_int_equal(run.nodes[0].cold.read_bytes, 2 * 400);
+    assert_true(run.cold.residue_percent == 5);
+    assert_true(run.cold.metadata_dropped); /* of a node its first rank knows */
     assert_false(run.cold.dropped);
     clear(&run);
     gather_states((const enum residency_state[]){cold, cold, warm}, &run);
@@ -308,8 +312,12 @@ static void the_worst_node_counts(void **unused)
     gather_states((const enum residency_state[]){unverified, cold, cold}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_UNVERIFIED);
     clear(&run);
+    /* A rank may read other files than the first of its node. */
     gather_states((const enum residency_state[]){cold, warm, cold}, &run);
-    assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
+    assert_int_equal(run.cold.state, RESULT_CACHE_WARM);
+    assert_int_equal(run.nodes[0].cold.state, RESULT_CACHE_WARM);
+    assert_int_equal(run.nodes[1].cold.state, RESULT_CACHE_COLD);
+    assert_string_equal(run.cold.reason, "rank 1: reason 1");
     clear(&run);
 }
 

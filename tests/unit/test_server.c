@@ -122,6 +122,11 @@ static void only_an_answer_proves(void **unused)
     assert_true(result.looked && result.looked_before && result.start.disk_read_bytes == 5);
     result = ask(NULL, SAY("1000", "1000000", "null"), 0); /* 0.1% is allowed */
     assert_int_equal(result.state, SERVER_COLD);
+    server_make_cold(&(struct server_request){.check_command = SAY("101", "1000000", "5"),
+                                              .set_bytes = SET_BYTES,
+                                              .read_bytes = SET_BYTES / 10},
+                     &result); /* of what is read */
+    assert_int_equal(result.state, SERVER_WARM);
     result =
         ask("true", SAY("1001", "9000000", "5"), 0); /* of the set, not of the bytes examined */
     assert_int_equal(result.state, SERVER_WARM);

@@ -222,6 +222,56 @@ static void server_disks_are_a_witness(void **unused)
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
 }
 
+/* Counted for all processes, more than half as much again as was read and read ahead. */
+static void reads_of_others_prove_nothing(void **unused)
+{
+    struct result_epoch epoch = {
+        .record_bytes = 1000, .request_bytes = 1000, .device = {.known = true, .of_node = true}};
+    const struct result_cold cold = {.dropped = true, .metadata_dropped = true};
+    struct result_run run;
+    struct result result;
+
+    (void)unused;
+    for (int i = 0; i < 8; i++) {
+        const bool above = i & 1, ahead = i & 2, direct_reads = i & 4;
+        run = (struct result_run){.valid = true, .epoch_count = 1, .epochs = &epoch, .cold = cold};
+        result = (struct result){.valid = true};
+        run.cold.explained_bytes = ahead ? 2000 : 0;
+        run.cold.pages = direct_reads ? RESIDENCY_WARM : RESIDENCY_COLD;
+        epoch.device.bytes = (ahead ? UINT64_C(3000) : 1500) + above;
+        validity_check(&(struct job){.cold.drop_caches = JOB_DROP_STRICT},
+                       direct_reads ? &direct : &uring, &run, &result);
+        assert_int_equal(run.valid, !above);
+        assert_int_equal(run.cold.state, !above && !direct_reads ? RESULT_CACHE_COLD
+                                         : !above                ? RESULT_CACHE_BYPASSED
+                                         : direct_reads          ? RESULT_CACHE_WARM
+                                                                 : RESULT_CACHE_UNVERIFIED);
+        if (above && !direct_reads)
+            assert_non_null(strstr(run.invalid_reason, "others read, too"));
+    }
+    /* The process's own count is exact, however much it reads ahead. */
+    epoch.device = (struct result_bytes){.known = true, .bytes = 5000};
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 5000, true), RESULT_CACHE_COLD);
+    /* A server's disks serve others, too. */
+    struct result_cold served = {
+        .metadata_dropped = true,
+        .server = {.state = SERVER_COLD, .disk_known = true, .disk_read_bytes = 1500}};
+    assert_int_equal(label(served, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
+    served.server.disk_read_bytes = 1501;
+    assert_int_equal(label(served, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_CLIENT_COLD);
+}
+
+/* Records of 1,000 bytes in pages of 4,096: these leave storage, unless half of them were warm. */
+static void pages_leave_storage(void **unused)
+{
+    struct result_cold cold = {.metadata_dropped = true, .read_bytes = 4096};
+
+    (void)unused;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 4096, true), RESULT_CACHE_COLD);
+    label(cold, JOB_DROP_STRICT, &uring, 4014, false);
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_COLD);
+}
+
 static void steps_that_end_late(void **unused)
 {
     const struct job job = {0};
@@ -274,6 +324,8 @@ int main(void)
         cmocka_unit_test(nothing_unproven_is_called_cold),
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
         cmocka_unit_test(server_disks_are_a_witness),
+        cmocka_unit_test(reads_of_others_prove_nothing),
+        cmocka_unit_test(pages_leave_storage),
         cmocka_unit_test(steps_that_end_late),
         cmocka_unit_test(a_rank_without_descriptors_makes_a_run_invalid),
     };
