@@ -60,7 +60,7 @@ bool child_ended(struct child *child)
 {
     if (!child->pid)
         return true;
-    pid_t ended = wait4(child->pid, &child->status, WNOHANG, &child->usage);
+    pid_t ended = waitpid(child->pid, &child->status, WNOHANG);
     if (ended == 0 || (ended < 0 && errno == EINTR))
         return false;
     if (ended < 0)

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 /* ---- a helper: runs alone, within a time limit ---- */
@@ -49,7 +48,6 @@ int child_run(const struct child_task *task, struct child_result *result);
 struct child {
     pid_t pid; /* 0: ended or never ran */
     int status;
-    struct rusage usage; /* including children it waited for */
     struct sigaction former;
 };
 

@@ -29,6 +29,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -303,18 +306,24 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* ru_inblock counts blocks of 512 bytes, of the children that were waited for too. */
-static void print_summary(const struct watch *watch, const struct child *child, const char *command)
+/* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
+ * those that it left behind here. */
+static void print_summary(const struct watch *watch, const char *command)
 {
-    const struct rusage *usage = &child->usage;
+    struct rusage usage;
     char text[PATH_MAX + 256];
+    pid_t left;
 
+    while ((left = waitpid(-1, NULL, WNOHANG)) > 0)
+        ;
+    getrusage(RUSAGE_CHILDREN, &usage);
     snprintf(text, sizeof text,
-             "%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
-             "%.1f MB",
+             "%s: %.2f s, user %.2f s, system %.2f s; it read %s%.1f MB from storage and wrote "
+             "%.1f MB%s",
              escape_shown(command), (double)(watch->last_ns - watch->start_ns) / 1e9,
-             seconds_of(usage->ru_utime), seconds_of(usage->ru_stime),
-             (double)usage->ru_inblock * 512 / 1e6, (double)usage->ru_oublock * 512 / 1e6);
+             seconds_of(usage.ru_utime), seconds_of(usage.ru_stime), left == 0 ? "at least " : "",
+             (double)usage.ru_inblock * 512 / 1e6, (double)usage.ru_oublock * 512 / 1e6,
+             left == 0 ? "; not counted: processes that it left behind and that still run" : "");
     fputc('\n', stderr);
     words_print(stderr, "", 0, text);
     fprintf(stderr, "%-12s %5s %9s %14s\n", "this machine", "mean", "peak", "total");
@@ -425,6 +434,8 @@ static int run_monitor(const struct invocation *invocation)
     if (code == 0)
         code = sampler_start(watch.sampler); /* before the command: its first read counts */
     if (code == 0 && wraps)
+        prctl(PR_SET_CHILD_SUBREAPER, 1); /* who waits for a process learns what it read */
+    if (code == 0 && wraps)
         code = child_start(&child, (const char *const *)command);
     if (code == 0) {
         const struct series *series = sampler_series(watch.sampler);
@@ -438,7 +449,7 @@ static int run_monitor(const struct invocation *invocation)
         guard_end(&start, &guard);
         code = watch.code;
         if (wraps)
-            print_summary(&watch, &child, command[0]);
+            print_summary(&watch, command[0]);
     }
     sampler_close(watch.sampler);
     int closed = close_json(&watch);

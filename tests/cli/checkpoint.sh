@@ -133,7 +133,7 @@ rm -rf dir
 # ---- what was not synced is not durable ----
 checkpoint 0 dir --writes 1 --reads 0 --no-fsync --json unsynced.json
 says "not durable: files were not synced"
-[ "$(value unsynced.json write.durability)" = "not durable" ] && [ "$(value unsynced.json writes.0.durable_s)" = None ] ||
+[ "$(value unsynced.json write.durability) $(value unsynced.json writes.0.durable_s)" = "not durable None" ] ||
     die "durable without a sync: $(cat unsynced.json)"
 if memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null); then
     checkpoint 0 "$memory" --writes 1 --reads 0 --json memory.json

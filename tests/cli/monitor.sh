@@ -47,6 +47,18 @@ expect 0 "$IOBENCH" monitor --probes=cpu . -- python3 read.py "$T/read" 8388608 
 printf '%s\n' "${out-}" | awk '$1 == "mine" { mine = $2 / 1e6 } match($0, /it read [0-9.]* MB/) { said = substr($0, RSTART + 8) + 0 }
     END { exit said < mine - 0.06 || said > mine + 2 }' || die "the command's own reads: ${out-}"
 
+# Those that it leaves behind count as well, and are told while they run.
+# shellcheck disable=SC2016 # the command's shell expands it
+expect 0 "$IOBENCH" monitor --probes=cpu . -- sh -c '(sh -c "echo \$\$ >reader; python3 read.py \"$1\" 8388608 1; true" >/dev/null 2>&1 &)
+    for i in $(seq 1200); do [ -s reader ] && grep -q "^State:.Z" "/proc/$(cat reader)/status" && break; sleep 0.1; done' sh "$T/read"
+printf '%s\n' "${out-}" | awk 'match($0, /it read [0-9.]* MB/) { said = substr($0, RSTART + 8) + 0 } END { exit said < 8.3 }' ||
+    die "what an orphan read: ${out-}"
+# shellcheck disable=SC2016
+expect 0 "$IOBENCH" monitor --probes=cpu . -- sh -c '(sh -c "echo \$\$ >orphan; exec sleep 600" >/dev/null 2>&1 &)
+    for i in $(seq 1200); do [ -s orphan ] && break; sleep 0.1; done'
+kill "$(cat orphan)"
+says "it read at least 0.0 MB" "not counted: processes that it left behind and that still run"
+
 # Signals go to the command, which sends them to its parent. Some may be ignored here, as by nohup.
 printf '%s\n' 'import os, signal, sys' 'for name in "HUP", "INT", "QUIT":' \
     '    signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)' 'os.execv(sys.argv[1], sys.argv[1:])' >fresh.py
