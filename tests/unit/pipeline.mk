@@ -87,7 +87,7 @@ tests_unit_test_invariants_SOURCES = tests/unit/test_invariants.c tests/unit/uni
 tests_unit_test_invariants_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_gather
-tests_unit_test_gather_SOURCES = tests/unit/test_gather.c tests/unit/unit.h
+tests_unit_test_gather_SOURCES = tests/unit/test_gather.c tests/unit/wire.h tests/unit/unit.h
 tests_unit_test_gather_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_node_caches
