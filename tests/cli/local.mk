@@ -10,6 +10,7 @@ CLI_TESTS = \
 	tests/cli/compare.sh \
 	tests/cli/cut_loans.sh \
 	tests/cli/damage.sh \
+	tests/cli/examples.sh \
 	tests/cli/features.sh \
 	tests/cli/documents.sh \
 	tests/cli/entry_points.sh \

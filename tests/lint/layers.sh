@@ -18,7 +18,7 @@ allowed() {
     pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
     checkpoint) echo base dataset readers ranks telemetry cachectl pipeline ;;
     report) echo base pipeline profiles ;;
-    cmd | bench | tests) echo "$FOLDERS" ;;
+    cmd | bench | examples | tests) echo "$FOLDERS" ;;
     esac
 }
 

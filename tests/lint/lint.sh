@@ -10,7 +10,7 @@
 # A tree is a checkout or an unpacked tarball; git is not needed.
 set -u
 
-FOLDERS="base bench cachectl checkpoint cmd dataset decode fabric formats kernels pack pipeline profiles readers ranks report
+FOLDERS="base bench cachectl checkpoint cmd dataset decode examples fabric formats kernels pack pipeline profiles readers ranks report
     shuffle sizing telemetry tests trainer"
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)
