@@ -230,17 +230,15 @@ int file_draft_commit(struct file_draft *draft)
 
 void file_draft_abandon(struct file_draft *draft)
 {
-    char reason[FAIL_REASON_BYTES];
-
     if (!draft->path)
         return;
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     if (draft->fd >= 0)
         close(draft->fd);
     draft->fd = -1;
     if (draft->made.st_ino)
         folder_remove(&draft->folder, name_in(draft->draft_path), &draft->made);
-    fail(0, "%s", reason);
+    fail_release();
     release(draft);
 }
 

@@ -4,6 +4,7 @@
 #include "base/escape.h"
 #include "base/shortage.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 static _Thread_local char reason[FAIL_REASON_BYTES];
+static _Thread_local unsigned held;
 
 int fail(int code, const char *format, ...)
 {
@@ -22,8 +24,9 @@ int fail(int code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    escape_text(ESCAPE_ALL, text, strlen(text), reason, sizeof reason);
-    shortage_note(code, reason);
+    char shown[FAIL_REASON_BYTES], *to = held ? shown : reason;
+    escape_text(ESCAPE_ALL, text, strlen(text), to, FAIL_REASON_BYTES);
+    shortage_note(code, to);
     return -abs(code);
 }
 
@@ -34,7 +37,19 @@ const char *fail_reason(void)
 
 void fail_clear(void)
 {
-    reason[0] = '\0';
+    if (!held)
+        reason[0] = '\0';
+}
+
+void fail_hold(void)
+{
+    held++;
+}
+
+void fail_release(void)
+{
+    assert(held);
+    held--;
 }
 
 static bool is_confined; /* set before a second thread starts */

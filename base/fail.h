@@ -12,7 +12,7 @@
 enum { FAIL_REASON_BYTES = 1024 };
 
 /* Record the reason for this thread. code: an errno of either sign. Returns it negative. The reason
- * may quote anything: it is kept as one printable line (base/escape.h). */
+ * may quote anything, fail_reason() too: it is kept as one printable line (base/escape.h). */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return this thread's last reason, or "". Valid until its next fail(). */
@@ -20,6 +20,12 @@ const char *fail_reason(void);
 
 /* Clear this thread's reason. */
 void fail_clear(void);
+
+/* Keep this thread's reason, or that there is none, until the matching release: fail() then only
+ * returns its code. Around what cleans up after a failure, in pairs that may nest; not around what
+ * quotes or notes reasons of its own. */
+void fail_hold(void);
+void fail_release(void);
 
 /* Return a short text for an errno of either sign. Any thread. */
 const char *fail_errno_text(int code);

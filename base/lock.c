@@ -146,14 +146,12 @@ int file_lock_acquire(struct file_lock *lock, const char *path)
 
 void file_lock_release(struct file_lock *lock)
 {
-    char reason[FAIL_REASON_BYTES];
-
     if (lock->fd < 0)
         return;
     /* Remove while held: a process that opened it earlier finds the name gone. */
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     folder_remove(&lock->folder, lock->name, &lock->made);
-    fail(0, "%s", reason);
+    fail_release();
     close(lock->fd);
     lock->fd = -1;
     free(lock->name);

@@ -257,11 +257,9 @@ int option_set(const struct option_spec *table, void *settings, const char *name
         return fail_unknown(table, name, where);
     int code = set_row(row, settings, value);
     if (code) {
-        char reason[FAIL_REASON_BYTES];
-        snprintf(reason, sizeof reason, "%s", fail_reason());
         if (where[0] == '-') /* already names the option */
-            return fail(-code, "%s: %s", where, reason);
-        return fail(-code, "%s: %s: %s", where, name, reason);
+            return fail(-code, "%s: %s", where, fail_reason());
+        return fail(-code, "%s: %s: %s", where, name, fail_reason());
     }
     return 0;
 }

@@ -272,7 +272,6 @@ int writes_run(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
     struct write_phase writing = {.shared = shared};
-    char reason[FAIL_REASON_BYTES];
     int code =
         snapshot_plan(&writing.snapshot, &shared->result->files, job->chunk_bytes, job->is_single);
 
@@ -293,10 +292,10 @@ int writes_run(struct checkpoint_shared *shared)
                                  .figures = shared->figures};
     if (code == 0)
         code = write_all(&writing);
-    memcpy(reason, fail_reason(), sizeof reason);
     if (code) {
+        fail_hold();
         give_up(&writing);
-        fail(code, "%s", reason);
+        fail_release();
     }
     snapshot_release(&writing.snapshot);
     return code;

@@ -94,7 +94,7 @@ int net_beside_start(struct net_beside *beside, const struct net_beside_settings
                      const struct invocation *invocation)
 {
     static const char *const labels[MEMBERS] = {"alone", "beside gradients"};
-    char reason[FAIL_REASON_BYTES], *text = strdup(settings->reads);
+    char *text = strdup(settings->reads);
 
     *beside = (struct net_beside){.settings = *settings, .as_run = *invocation};
     beside->as_run.command = &command_run;
@@ -111,8 +111,7 @@ int net_beside_start(struct net_beside *beside, const struct net_beside_settings
         code = check_reads(beside);
     free(text);
     if (code) {
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        return fail(-code, "--beside '%s': %s", settings->reads, reason);
+        return fail(-code, "--beside '%s': %s", settings->reads, fail_reason());
     }
     code = divide_gradients(beside, 1); /* check before there are ranks */
     for (int i = 0; i < MEMBERS && code == 0; i++)

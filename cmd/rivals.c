@@ -55,7 +55,6 @@ static int parse(char *text, struct job *job)
 int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
 {
     char *options = line_of(against, line), *copy = options ? strdup(options) : NULL;
-    char reason[FAIL_REASON_BYTES];
 
     free(job->output.label);
     free(job->against);
@@ -63,8 +62,7 @@ int rivals_apply(const char *option, const char *against, size_t line, struct jo
     job->output.label = job->against = job->beside = NULL;
     int code = copy ? parse(copy, job) : fail(ENOMEM, "out of memory");
     if (code) {
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        code = fail(-code, "%s '%s': %s", option, options ? options : "", reason);
+        code = fail(-code, "%s '%s': %s", option, options ? options : "", fail_reason());
     } else if (!job->output.label) {
         code = option_set(job_options, job, "label", options, option);
     }

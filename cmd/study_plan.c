@@ -183,12 +183,9 @@ struct making {
 
 static int blame(const struct making *making, const char *section, int code)
 {
-    char reason[FAIL_REASON_BYTES];
-
     if (code == 0)
         return 0;
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    return fail(-code, "%s: [%s]: %s", making->plan->study->file.path, section, reason);
+    return fail(-code, "%s: [%s]: %s", making->plan->study->file.path, section, fail_reason());
 }
 
 /* [NAME word] -> word */

@@ -97,7 +97,7 @@ static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
 int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
-    char *path = sweep_folder_file(sweep, cell, round), reason[FAIL_REASON_BYTES];
+    char *path = sweep_folder_file(sweep, cell, round);
 
     *figures = (struct sweep_figures){0};
     if (!path || !file_exists(path)) {
@@ -111,8 +111,7 @@ int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
     if (code == 0)
         check_set(sweep, figures);
     if (code) {
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, reason);
+        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
     } else if (!figures->is_valid && strstr(figures->reason, "interrupted")) {
         code = -ENOENT;
     }

@@ -93,11 +93,9 @@ static int choose_count(const char *folder, uint64_t *count)
 /* Return whether there is a readable set of this name. Keeps the current failure reason. */
 static bool is_there(const char *path)
 {
-    char reason[FAIL_REASON_BYTES];
-
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     bool found = file_exists(path) && format_detect(path) != NULL;
-    fail(0, "%s", reason);
+    fail_release();
     return found;
 }
 

@@ -406,11 +406,9 @@ int store_draft_commit(struct store_draft *draft)
 
 void store_draft_abandon(struct store_draft *draft)
 {
-    char reason[FAIL_REASON_BYTES];
-
     if (!draft->file)
         return;
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     settle(draft, false);
-    fail(0, "%s", reason);
+    fail_release();
 }

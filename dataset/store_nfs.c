@@ -568,11 +568,10 @@ static int nfs_store_settle(struct store_file *file, bool commit)
             now.inode == file->status.inode)
             code = 0; /* done by a first attempt whose reply was lost */
     }
-    char reason[FAIL_REASON_BYTES];
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     if (check_draft(nfs) == 0)
         nfs_store_remove(nfs->draft_path);
-    fail(0, "%s", reason);
+    fail_release();
     free(nfs->draft_path);
     return code;
 }

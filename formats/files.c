@@ -386,15 +386,14 @@ static int sync_all(const char *path)
 static int files_shard_close(void *state, bool commit)
 {
     struct files_writer *writer = state;
-    char reason[FAIL_REASON_BYTES];
     int code = 0;
 
     if (commit && writer->open && store_is_local(writer->path))
         code = sync_all(writer->path);
     if (writer->open && (!commit || code)) {
-        memcpy(reason, fail_reason(), sizeof reason);
+        fail_hold();
         store_remove_tree(writer->path);
-        fail(0, "%s", reason);
+        fail_release();
     }
     free(writer->path);
     return code;

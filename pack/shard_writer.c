@@ -80,14 +80,12 @@ static void note(struct shard_writer_common *common, struct counter *counter, ch
  * no images. */
 static void look_at_image(struct shard_writer_common *common, const struct sample *sample)
 {
-    char reason[FAIL_REASON_BYTES];
     struct image_header header;
 
     if (common->source->ops->generates ||
         image_check_headers(sample->image, sample->image_bytes, &header) == 0)
         return;
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, reason);
+    fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
     note(common, &common->damaged, common->first_damaged);
     fail_clear();
 }
@@ -96,13 +94,10 @@ static int recode(struct shard_writer_common *common, struct recoder *recoder, u
                   struct pending_sample *slot)
 {
     const size_t bytes = slot->sample.image_bytes;
-    char reason[FAIL_REASON_BYTES];
     int code = recoder_apply(recoder, &slot->sample, &slot->encoded, &slot->encoded_capacity);
 
-    if (code < 0) {
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        return fail(code, "sample %llu: %s", (unsigned long long)number, reason);
-    }
+    if (code < 0)
+        return fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
     if (code == 1) {
         counter_add(&common->recoded, 1);
         counter_add(&common->unrecoded_bytes, bytes);

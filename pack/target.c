@@ -456,10 +456,9 @@ int target_finish(struct target *target)
 
 void target_leave(struct target *target)
 {
-    char reason[FAIL_REASON_BYTES];
     bool any = false;
 
-    memcpy(reason, fail_reason(), sizeof reason);
+    fail_hold();
     for (uint32_t shard = 0; shard < target->request.shards; shard++)
         any = any || target->finished[shard];
     if (target->is_begun && !any && remove_draft(target) == 0)
@@ -467,5 +466,5 @@ void target_leave(struct target *target)
     file_lock_release(&target->lock);
     if (target->is_made && target->is_open)
         place_remove_itself(&target->place);
-    fail(0, "%s", reason);
+    fail_release();
 }

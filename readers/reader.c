@@ -69,10 +69,9 @@ static int drain(struct reader *reader)
 {
     const uint64_t start_ns = clock_now_ns(), patience_ns = reader_patience_ns(reader);
     struct read_request *done[32];
-    char reason[FAIL_REASON_BYTES];
     int count = 0;
 
-    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail_hold();
 
     while (reader->in_flight) {
         count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
@@ -81,7 +80,7 @@ static int drain(struct reader *reader)
         for (int i = 0; i < count; i++)
             reader_release(reader, done[i]);
     }
-    fail(EIO, "%s", reason);
+    fail_release();
     return count < 0 ? count : 0;
 }
 

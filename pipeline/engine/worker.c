@@ -47,13 +47,11 @@ static void add_digest(struct batch_account *account, const struct sample *sampl
 static int fail_image(const struct sample *sample, const struct shard *shard, int code)
 {
     const size_t length = strlen(shard->path), bytes = sample->name_bytes;
-    char reason[FAIL_REASON_BYTES];
 
     if (bytes == 0 || bytes > 255 ||
         (bytes <= length && memcmp(shard->path + length - bytes, sample->name, bytes) == 0))
         return code;
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    fail(EBADMSG, "%.*s: %s", (int)bytes, sample->name, reason);
+    fail(EBADMSG, "%.*s: %s", (int)bytes, sample->name, fail_reason());
     return code;
 }
 
@@ -189,12 +187,10 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 static int fail_record(const struct engine_config *config, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(config->catalog, fetch->record);
-    char reason[FAIL_REASON_BYTES];
 
-    snprintf(reason, sizeof reason, "%s",
-             fetch->code == -EFAULT ? fault_guard_reason
-             : fetch->code          ? fail_errno_text(code)
-                                    : fail_reason());
+    const char *reason = fetch->code == -EFAULT ? fault_guard_reason
+                         : fetch->code          ? fail_errno_text(code)
+                                                : fail_reason();
     return fail(code, "%s: offset %llu: record %llu: %s",
                 config->catalog->shards[place->shard].path, (unsigned long long)place->offset,
                 (unsigned long long)fetch->record, reason);
@@ -280,7 +276,7 @@ static int finish_one(struct worker *worker, uint32_t index, struct batch_accoun
 /* Returns 0, or the first failure that is to stop the run, with its reason. */
 int worker_finish(struct worker *worker, struct batch_account *account)
 {
-    char reason[FAIL_REASON_BYTES];
+    char reason[FAIL_REASON_BYTES]; /* not held: reasons of later ones are noted */
     int first = 0;
 
     for (uint32_t i = 0; i < worker->unfinished_count; i++) {

@@ -316,7 +316,6 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
               struct infer_result *result)
 {
     struct inference *inference = memory_zeroed(sizeof *inference); /* larger than a small stack */
-    char reason[FAIL_REASON_BYTES];
 
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
     if (!inference)
@@ -328,12 +327,13 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
     inference->session =
         (struct session){.job = &job->job, .ranks = &inference->alone, .result = &result->result};
     int code = measure_all(inference);
-    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail_hold();
     witness_close(inference->session.witness);
     input_close(&inference->input);
     free(inference->ranges);
     free(inference);
-    return code ? fail(-code, "%s", reason) : 0;
+    fail_release();
+    return code;
 }
 
 void infer_destroy(struct infer_result *result)

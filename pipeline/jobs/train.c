@@ -585,7 +585,6 @@ int train_run(const struct train_job *job, const struct train_observer *observer
               struct train_result *result)
 {
     struct training_run *training = memory_zeroed(sizeof *training); /* larger than a small stack */
-    char reason[FAIL_REASON_BYTES];
 
     *result = (struct train_result){.job = job->job};
     result->job.runs = 1;
@@ -602,7 +601,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     training->result = result;
     training->lock.fd = -1;
     code = run_all(training);
-    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail_hold();
     input_close(&training->evaluate);
     input_close(&training->learn);
     hinting_close(&training->hinting);
@@ -612,7 +611,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     file_lock_release(&training->lock);
     free(training->checkpoint_path);
     free(training);
-    return code ? fail(-code, "%s", reason) : 0;
+    fail_release();
+    return code;
 }
 
 void train_destroy(struct train_result *result)

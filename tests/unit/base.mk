@@ -82,3 +82,7 @@ tests_unit_test_whole_registers_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_gid
 tests_unit_test_gid_SOURCES = tests/unit/test_gid.c tests/unit/unit.h
 tests_unit_test_gid_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_fail
+tests_unit_test_fail_SOURCES = tests/unit/test_fail.c tests/unit/unit.h
+tests_unit_test_fail_LDADD = $(UNIT_LIBS)
