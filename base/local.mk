@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	base/atomic.h \
+	base/replaced.c base/replaced.h \
 	base/stall.h \
 	base/stop.c base/stop.h \
 	base/bytes.c base/bytes.h \

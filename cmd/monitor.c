@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/replaced.h"
 #include "base/stop.h"
 #include "base/stream.h"
 #include "base/terminal.h"
@@ -356,8 +357,8 @@ static int open_json(struct watch *watch)
         watch->json = path ? stdout : NULL;
         return 0;
     }
-    int fd = file_is_stream(path) ? file_open_stream(path)
-                                  : report_check_replaced(path, begin, strlen(begin));
+    int fd =
+        file_is_stream(path) ? file_open_stream(path) : replaced_check(path, begin, strlen(begin));
     if (fd == 0)
         fd = file_draft_open_empty(path);
     if (fd < 0)

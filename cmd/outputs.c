@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/replaced.h"
 #include "base/stream.h"
 #include "formats/apart.h"
 
@@ -41,7 +42,7 @@ static int check_path(const char *path, const char *begin, const char *set)
     int code = file_draft_check(path);
     if (code == 0)
         code = format_check_apart(path, set);
-    return code || !begin ? code : report_check_replaced(path, begin, strlen(begin));
+    return code || !begin ? code : replaced_check(path, begin, strlen(begin));
 }
 
 int outputs_check_path(const char *path, const char *begin)

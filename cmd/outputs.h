@@ -26,7 +26,7 @@ struct outputs {
 };
 
 /* Check that these files can be written without destroying others. Call first, so that hours of
- * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
+ * work are not lost at the end. json, csv: how they begin, see replaced_check(). Returns 0
  * or -errno. */
 int outputs_check(const struct job *job, const char *json, const char *csv);
 /* The same for the files of jobs among each other. */

@@ -106,17 +106,8 @@ extern const char report_profile_mark[], report_acceptance_mark[];
 extern const char report_script_mark[];
 extern const char report_page_mark[];
 
-/* First bytes of a page of `iobench report`. */
-#define REPORT_PAGE_BEGIN "<!DOCTYPE html>\n<!-- iobench report"
-
-/* Check that a text with this beginning may replace the file at path: only an older one of its kind
- * (JSON of a schema of this program, or with the same first keys, CSV with the same first columns,
- * its own pictures, gnuplot scripts, reports and pages of studies) or an empty file, so that a
- * mistyped path destroys nothing. Returns 0, -EEXIST if not, or another negative errno. */
-int report_check_replaced(const char *path, const char *text, size_t bytes);
-
 /* Write text to path atomically: readers see the old file or the complete new one. Calls
- * report_check_replaced() first. */
+ * replaced_check() first. */
 int report_write_file(const char *path, const char *text, size_t bytes);
 
 #endif

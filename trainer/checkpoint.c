@@ -6,6 +6,7 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/replaced.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,19 +97,7 @@ static int write_all(int fd, const uint8_t head[HEAD_BYTES], const float *floats
 
 int checkpoint_check_replaced(const char *path)
 {
-    char head[sizeof magic];
-
-    if (!file_exists(path))
-        return 0;
-    int fd = file_open(path, O_RDONLY, NULL);
-    if (fd < 0)
-        return fd;
-    const ssize_t count = file_read_at(fd, head, sizeof head, 0, path);
-    close(fd);
-    if (count <= 0 || (count == sizeof head && memcmp(head, magic, sizeof magic) == 0))
-        return (int)count < 0 ? (int)count : 0;
-    return fail(EEXIST, "%s: not a checkpoint of a training: not replaced; name another folder",
-                path);
+    return replaced_check(path, magic, sizeof magic);
 }
 
 int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats)

@@ -103,7 +103,7 @@ rm other/.iobench-lock
 mkdir foreign
 echo "my notes" >foreign/last.checkpoint
 expect 1 train --epochs 1 --checkpoint foreign --restart
-says "not a checkpoint of a training: not replaced"
+says "does not begin like an older output of this kind: not replaced"
 [ "$(cat foreign/last.checkpoint)" = "my notes" ] || die "a foreign file was replaced"
 [ ! -e foreign/.iobench-lock ] || die "a lock stays"
 

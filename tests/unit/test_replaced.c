@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/file.h"
+#include "base/replaced.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool replaces(const char *text, const char *there)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, there, strlen(there)), strlen(there));
     close(fd);
-    const int code = report_check_replaced(path, text, strlen(text));
+    const int code = replaced_check(path, text, strlen(text));
     unlink(path);
     return code == 0;
 }
@@ -41,6 +42,10 @@ static void only_our_files_are_replaced(void **unused)
     assert_true(replaces("# Made by iobench plot\nset x\n", "# Made by iobench plot\nset y\n"));
     assert_false(replaces("label,valid", "label,name\n0,tench\n"));
     assert_true(replaces("label,valid", "label,valid,run\n"));
+    assert_false(replaces("label,valid", "label,validity\n"));
+    assert_false(replaces("IOBENCHK", "IOBENCH\n"));
+    assert_true(replaces("IOBENCHK", "IOBENCHK\1"));
+    assert_true(replaces("IOBENCHK", ""));
 }
 
 static void foreign_json_is_kept(void **unused)
@@ -67,10 +72,10 @@ static void files_appear_whole(void **unused)
     (void)unused;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.json", folder);
-    assert_int_equal(report_write_file(path, "one", 3), 0);
-    assert_int_equal(report_write_file(path, "two", 3), 0);
+    assert_int_equal(report_write_file(path, "[1]", 3), 0);
+    assert_int_equal(report_write_file(path, "[2]", 3), 0);
     assert_int_equal(file_load(path, 100, &text, &bytes), 0);
-    assert_string_equal(text, "two");
+    assert_string_equal(text, "[2]");
     free(text);
     unlink(path);
     rmdir(folder); /* succeeds only if no draft was left */
