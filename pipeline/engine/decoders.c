@@ -25,7 +25,6 @@ struct decoders {
     const struct engine_config *config;
     struct loader *loader;
     struct batches *batches;
-    struct loader_sink rows; /* of the batches */
     uint32_t count;
     bool by_threads; /* records go through the decode threads */
     struct decode_thread *threads;
@@ -112,20 +111,6 @@ static int thread_body(void *argument)
 
 /* ---- the loader's sink ---- */
 
-static uint64_t expect(void *state, uint64_t draws)
-{
-    const struct decoders *decoders = state;
-
-    return decoders->rows.expect(decoders->rows.state, draws);
-}
-
-static void cancel(void *state)
-{
-    const struct decoders *decoders = state;
-
-    decoders->rows.cancel(decoders->rows.state);
-}
-
 /* Records that are not parsed are only counted. Returns how many of one batch, or -errno. */
 static int count_records(struct worker *worker, struct fetch *const *fetches, uint32_t count)
 {
@@ -155,9 +140,9 @@ static int count_records(struct worker *worker, struct fetch *const *fetches, ui
     return (int)written.rows;
 }
 
-static int take(void *state, struct fetch *const *fetches, uint32_t count)
+static int take(void *taker, struct fetch *const *fetches, uint32_t count)
 {
-    struct decoders *decoders = state;
+    struct decoders *decoders = taker;
     uint32_t taken = 0;
     int code = 1;
 
@@ -170,8 +155,11 @@ static int take(void *state, struct fetch *const *fetches, uint32_t count)
 
 struct loader_sink decoders_sink(struct decoders *decoders)
 {
-    return (struct loader_sink){
-        .expect = expect, .cancel = cancel, .take = take, .state = decoders};
+    struct loader_sink sink = batches_sink(decoders->batches);
+
+    sink.take = take;
+    sink.taker = decoders;
+    return sink;
 }
 
 /* ---- life ---- */
@@ -183,8 +171,7 @@ struct decoders *decoders_create(const struct engine_config *config, uint32_t wo
 
     if (!decoders)
         return NULL;
-    *decoders = (struct decoders){
-        .config = config, .batches = batches, .rows = batches_sink(batches), .count = workers};
+    *decoders = (struct decoders){.config = config, .batches = batches, .count = workers};
     decoders->threads = memory_array(workers, sizeof *decoders->threads);
     int code = decoders->threads ? 0 : -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < workers; i++) {

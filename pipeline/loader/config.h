@@ -24,8 +24,8 @@ struct loader_sink {
     void (*cancel)(void *state); /* the loader failed: stop waiting for its records */
     /* Finish records that need no worker, without waiting. Returns how many of the first; the
      * workers get the others. Or a negative errno with a reason, which ends the run. NULL: none. */
-    int (*take)(void *state, struct fetch *const *fetches, uint32_t count);
-    void *state;
+    int (*take)(void *taker, struct fetch *const *fetches, uint32_t count);
+    void *state, *taker;
 };
 
 /* Alignment of memory for reads through the page cache; HEAP_ALIGNMENT for direct reads. Direct

@@ -207,7 +207,7 @@ static int reap(struct flow *flow, uint64_t wait_ns)
 static int deliver_group(struct flow *flow, struct fetch *const *group, uint32_t count)
 {
     const struct loader_sink *sink = &flow->config->sink;
-    const int taken = sink->take ? sink->take(sink->state, group, count) : 0;
+    const int taken = sink->take ? sink->take(sink->taker, group, count) : 0;
 
     for (int i = 0; i < taken; i++)
         drop(flow, group[i]);
