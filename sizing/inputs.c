@@ -43,6 +43,8 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_STORAGE_READS] = {"storage", "read-iops", 0, "reads/s, all nodes; 0: unlimited"},
     [SIZING_STORAGE_LATENCY_S] = {"storage", "latency-s", 0, "latency of a read without a queue"},
     [SIZING_STORAGE_LATENCY_CV] = {"storage", "latency-cv", 0, "deviation of that over its mean"},
+    [SIZING_STORAGE_CREDIT_S] = {"storage", "credit-s", 0,
+                                 "unused time that a throttle makes up; 0: not throttled"},
     [SIZING_STORAGE_CLIENT_RATE] = {"storage", "client-bytes-per-s", 0,
                                     "bytes/s of one node; 0: unlimited"},
     [SIZING_SERVER_CACHE_BYTES] = {"storage", "cache-bytes", 0,

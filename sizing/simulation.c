@@ -12,8 +12,9 @@ enum { RING_MOST = 1 << 14, EPOCHS_FOLLOWED = 4 };
 /* One node. Times are seconds since the start of the epoch. */
 struct followed_node {
     struct random random;
-    double read_free;       /* when storage can begin the next piece */
-    double decode_free;     /* when decode threads can */
+    double read_free;       /* when storage can begin the next read */
+    double io_free;         /* when the I/O thread can look after it */
+    double decode_free;     /* when decode threads can begin the next piece */
     double *rings;          /* memory of both rings: */
     double *read;           /* when each piece was in memory */
     double *decoded;        /* when its memory was released */
@@ -23,16 +24,19 @@ struct followed_node {
 struct simulation {
     const struct sizing_plant *plant;
     struct followed_node *nodes;
-    unsigned node_count, pieces; /* pieces: per batch */
-    unsigned ahead;              /* pieces between storage and decoding */
-    unsigned buffer, window;     /* of the shuffle, in pieces */
-    uint64_t last;               /* index of the epoch's last piece */
-    unsigned buffers;            /* batch buffers: those ready and the one in use */
-    double *given_back;          /* ring of buffers: when the step released each */
-    double batch;                /* samples per step of a node */
-    double piece_s, decode_s;    /* per piece: storage, decode threads */
-    double step_s, deviation;    /* deviation: of a piece's bytes, relative to the mean */
-    double hits_s;               /* per piece, from the page cache */
+    unsigned node_count, pieces;      /* pieces: per batch */
+    unsigned ahead;                   /* pieces between storage and decoding */
+    unsigned buffer, window;          /* of the shuffle, in pieces */
+    unsigned read;                    /* pieces that one read brings, at least one */
+    unsigned turn;                    /* reads that the I/O thread ends before it delivers any */
+    uint64_t last;                    /* index of the last piece that the epoch reads */
+    unsigned buffers;                 /* batch buffers: those ready and the one in use */
+    double *given_back;               /* ring of buffers: when the step released each */
+    double end;                       /* of the epoch before: its last step */
+    double batch;                     /* samples per step of a node */
+    double piece_s, load_s, decode_s; /* per piece: storage or cache, I/O thread, decode threads */
+    double step_s, deviation;         /* deviation: of a piece's bytes, relative to the mean */
+    double credit_s, owed_s;          /* of a throttle: owed for the last read, which has begun */
     double latency_s, latency_deviation;
 };
 
@@ -63,12 +67,15 @@ static void set_epoch(struct simulation *simulation, unsigned epoch, double fill
     const double samples = fill * simulation->batch / simulation->pieces;
     const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
     const double hits = sizing_hits(plant, epoch);
-    const double load = plant->of[SIZING_LOAD_S] * samples;
+    const double rate = sizing_node_bytes_per_s(plant, epoch);
 
-    simulation->hits_s = hits * bytes / plant->of[SIZING_CACHE_RATE];
-    simulation->piece_s = fmax((1 - hits) * bytes / sizing_node_bytes_per_s(plant, epoch), load);
+    simulation->piece_s = (1 - hits) * bytes / rate + hits * bytes / plant->of[SIZING_CACHE_RATE];
+    simulation->load_s = plant->of[SIZING_LOAD_S] * samples;
     simulation->decode_s = sizing_decode_s(plant) * samples;
     simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
+    simulation->turn = simulation->latency_s > 0 ? 1 : whole(plant->of[SIZING_DEPTH], 1, RING_MOST);
+    simulation->credit_s = plant->of[SIZING_STORAGE_CREDIT_S];
+    simulation->owed_s = simulation->credit_s > 0 ? plant->of[SIZING_READ_BYTES] / rate : 0;
 }
 
 /* Divide a batch into 16 to 64 pieces, or into its samples if fewer. */
@@ -86,9 +93,11 @@ static int start(struct simulation *simulation, uint64_t seed)
     const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES];
     simulation->buffer = whole(ceil(plant->of[SIZING_BUFFER] / samples), 0, RING_MOST / 2);
     simulation->window = whole(round(plant->of[SIZING_WINDOW] / samples), 0, RING_MOST / 4);
+    simulation->read = whole(round(plant->of[SIZING_READ_BYTES] / bytes), 1, RING_MOST / 8);
     /* A shuffle that needs more memory would not start; sizing does not check for that. */
-    simulation->ahead = whole(plant->of[SIZING_RECORD_BYTES] / bytes,
-                              simulation->buffer + simulation->window + 1, RING_MOST);
+    simulation->ahead =
+        whole(plant->of[SIZING_RECORD_BYTES] / bytes,
+              simulation->buffer + simulation->window + simulation->read, RING_MOST);
     simulation->deviation =
         grow * plant->of[SIZING_SAMPLE_SD_BYTES] / plant->of[SIZING_SAMPLE_BYTES] / sqrt(samples);
     /* The latencies of a piece's reads average out. */
@@ -121,27 +130,54 @@ static double vary(struct random *random, double deviation)
     return deviation > 0 ? fmax(0.05, 1 + deviation * random_normal(random)) : 1;
 }
 
-static void read_piece(const struct simulation *simulation, struct followed_node *node)
+/* Begin a read at `ask` or later. Returns the time when its bytes are there. A throttle makes up
+ * for the time in which it was not asked, up to its credit, and collects for a read that has begun.
+ */
+static double begin_read(const struct simulation *simulation, struct followed_node *node,
+                         double ask, double seconds)
 {
-    const uint64_t slot = node->reads++ % simulation->ahead;
-    const double size = vary(&node->random, simulation->deviation);
     const double latency =
         simulation->latency_s * vary(&node->random, simulation->latency_deviation);
 
-    /* This piece reuses the memory of the piece `ahead` pieces earlier. */
-    node->read_free = fmax(node->read_free, node->decoded[slot]) +
-                      (simulation->piece_s + simulation->hits_s) * size;
-    node->read[slot] = node->read_free + latency;
+    node->read_free = fmax(node->read_free, ask - simulation->credit_s) + seconds;
+    return fmax(ask, node->read_free - fmin(simulation->owed_s, seconds)) + latency;
 }
 
-/* Return the last piece that must be in memory before this one is drawn. */
+/* One turn of the I/O thread. Reads from memory end in the call that begins them, so it delivers
+ * none before it has begun all that depth, memory and a throttle allow. */
+static void read_turn(const struct simulation *simulation, struct followed_node *node)
+{
+    const uint64_t first = node->reads, memory = node->pieces + simulation->ahead;
+
+    for (unsigned reads = 0; reads < simulation->turn; reads++) {
+        const struct followed_node before = *node;
+        const uint64_t left = simulation->last + 1 - node->reads;
+        const uint64_t count = left < simulation->read ? left : simulation->read;
+        if (reads && (count == 0 || node->reads + count > memory))
+            break;
+        const double size = (double)count * vary(&node->random, simulation->deviation);
+        /* This piece reuses the memory of the piece `ahead` pieces earlier. */
+        const double ask = node->decoded[(node->reads + count - 1) % simulation->ahead];
+        const double ready = begin_read(simulation, node, ask, simulation->piece_s * size);
+        if (reads && ready > node->io_free) {
+            *node = before;
+            break;
+        }
+        node->io_free = fmax(node->io_free, ready) + simulation->load_s * size;
+        node->reads += count;
+    }
+    for (uint64_t piece = first; piece < node->reads; piece++)
+        node->read[piece % simulation->ahead] = node->io_free;
+}
+
+/* Return the last piece that must be in memory before this one is drawn: the end of the window of
+ * the one that refills its place in the buffer. */
 static uint64_t needed(const struct simulation *simulation, uint64_t piece)
 {
-    const uint64_t window = simulation->window;
-    const uint64_t end = window ? (piece / window + 1) * window - 1 : piece;
+    const uint64_t window = simulation->window, filled = piece + simulation->buffer;
+    const uint64_t end = window ? (filled / window + 1) * window - 1 : filled;
 
-    return end + simulation->buffer < simulation->last ? end + simulation->buffer
-                                                       : simulation->last;
+    return end < simulation->last ? end : simulation->last;
 }
 
 /* Read one piece and decode it at `open` or later. Returns the time when it is in its batch. */
@@ -151,7 +187,7 @@ static double carry_piece(const struct simulation *simulation, struct followed_n
     const uint64_t until = needed(simulation, node->pieces);
 
     while (node->reads <= until)
-        read_piece(simulation, node);
+        read_turn(simulation, node);
     const double ready = fmax(node->read[until % simulation->ahead], open);
     node->decode_free = fmax(node->decode_free, ready) + simulation->decode_s;
     node->decoded[node->pieces++ % simulation->ahead] = node->decode_free;
@@ -170,11 +206,17 @@ static double carry_batch(struct simulation *simulation, double open, double sha
     return ready;
 }
 
+/* What a throttle was not asked for until the epoch before ended it makes up, and what it is owed
+ * it still collects. */
 static void begin_epoch(struct simulation *simulation)
 {
+    const double start_s = simulation->plant->of[SIZING_START_S], credit_s = simulation->credit_s;
+
     for (unsigned i = 0; i < simulation->node_count; i++) {
         struct followed_node *node = &simulation->nodes[i];
-        node->read_free = simulation->plant->of[SIZING_START_S];
+        node->read_free =
+            credit_s > 0 ? fmax(node->read_free - simulation->end, start_s - credit_s) : start_s;
+        node->io_free = start_s;
         node->decode_free = 0;
         node->reads = node->pieces = 0;
         for (unsigned k = 0; k < simulation->ahead; k++)
@@ -201,7 +243,7 @@ static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoc
     /* Where a limit ends the epoch, the buffer has been filled from the rest of the order. */
     const double rest = simulation->plant->of[SIZING_UNDRAWN] /
                         (simulation->batch * simulation->plant->nodes) * simulation->pieces;
-    simulation->last = (uint64_t)(pieces + ceil(rest)) - 1;
+    simulation->last = (uint64_t)(pieces + fmin(ceil(rest), simulation->buffer)) - 1;
     for (unsigned step = 0; step < followed; step++) {
         double *buffer = &simulation->given_back[step % simulation->buffers];
         const double share = followed >= steps && step + 1 == followed ? steps - step : 1;
@@ -214,7 +256,7 @@ static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoc
         end = fmax(end, ready) + simulation->step_s * share;
         *buffer = end;
     }
-    times.seconds = end;
+    times.seconds = simulation->end = end;
     if (steps > followed) {
         const double scale = (steps - followed) / (followed - followed / 2);
         times.stalled_s += times.stalled_s * (steps - followed) / followed;

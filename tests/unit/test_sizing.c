@@ -75,6 +75,93 @@ static void a_limited_epoch_fills_the_buffer(void **unused)
     assert_share(simulate(&plant).samples_per_s, 1200 / 1.4, 0.01);
 }
 
+/* Batches of 4 samples of 1 MB, two in an epoch, at 100 MB/s: 10 ms a sample, 40 us a step. */
+static struct sizing_plant short_plant(void)
+{
+    struct sizing_plant plant = plain_plant();
+
+    plant.of[SIZING_BATCH] = 4;
+    plant.of[SIZING_SAMPLES] = 8;
+    plant.of[SIZING_READ_BYTES] = 1e6;
+    plant.of[SIZING_STORAGE_RATE] = 1e8;
+    return plant;
+}
+
+/* A link has carried 4 samples after 40 ms. A throttle lets reads begin at 0, 10, 20, 30 ms, and
+ * the last of 8 at 70 ms, for which the next epoch's first waits until 80 ms: 10 - 0.04 ms. If a
+ * step takes 0.5 s, the throttle is not asked from 80 ms until 1,030 ms; of that it makes up 250
+ * ms, in which it would have let 25 reads begin: the next epoch's 8 begin at once. With a credit of
+ * 15 ms: reads at 0, 0 (at -15 and -5 ms), 5 and 15 ms. */
+static void a_throttle_lets_reads_begin(void **unused)
+{
+    struct sizing_plant plant = short_plant();
+
+    (void)unused;
+    assert_near(simulate(&plant).first_batch_s, 0.04, 1e-9);
+    plant.of[SIZING_STORAGE_CREDIT_S] = 0.25;
+    assert_near(simulate(&plant).first_batch_s, 0.03, 1e-9);
+    assert_near(simulate(&plant).samples_per_s, 8 / 0.07004, 1e-9);
+    plant.of[SIZING_EPOCHS] = 2;
+    assert_near(simulate(&plant).samples_per_s, 16 / (0.07004 + 0.08), 1e-9);
+    plant.of[SIZING_GPU_RATE] = 8;
+    assert_near(simulate(&plant).samples_per_s, 16 / (1.03 + 1), 1e-9);
+    plant.of[SIZING_STORAGE_CREDIT_S] = 0.015;
+    assert_near(simulate(&plant).samples_per_s, 16 / (1.03 + 1.015), 1e-9);
+}
+
+/* Reads of 4 samples: a batch of 2 waits for the 4th sample, at 40 ms, and the last batch, of the
+ * 2nd read, is there at 80 ms; 20 us a step. */
+static void a_read_brings_all_its_samples_at_once(void **unused)
+{
+    struct sizing_plant plant = short_plant();
+
+    (void)unused;
+    plant.of[SIZING_BATCH] = 2;
+    assert_near(simulate(&plant).first_batch_s, 0.02, 1e-9);
+    plant.of[SIZING_READ_BYTES] = 4e6;
+    const struct sizing_outcome outcome = simulate(&plant);
+    assert_near(outcome.first_batch_s, 0.04, 1e-9);
+    assert_near(outcome.samples_per_s, 8 / 0.08004, 1e-9);
+}
+
+/* From memory, 1 ms of the I/O thread a sample: it looks after 6 reads before it delivers the
+ * first; with memory for 5 samples, after 5. A read that takes time is waited for alone: 1 + 3 ms.
+ */
+static void the_io_thread_begins_all_reads_first(void **unused)
+{
+    struct sizing_plant plant = short_plant();
+
+    (void)unused;
+    plant.of[SIZING_STORAGE_RATE] = 0;
+    plant.of[SIZING_LOAD_S] = 1e-3;
+    plant.of[SIZING_CORES] = 1e12; /* its core is not missed in decoding */
+    plant.of[SIZING_DEPTH] = 6;
+    assert_near(simulate(&plant).first_batch_s, 0.006, 1e-9);
+    plant.of[SIZING_RECORD_BYTES] = 5e6;
+    assert_near(simulate(&plant).first_batch_s, 0.005, 1e-9);
+    plant.of[SIZING_STORAGE_LATENCY_S] = 1e-6;
+    plant.of[SIZING_LOAD_S] = 1e-2;
+    assert_near(simulate(&plant).first_batch_s, 0.04, 1e-4);
+}
+
+/* Windows of 4, a buffer of 5: the first draw's place is refilled by sample 5, whose window ends
+ * with sample 7, 80 ms after the start; the last, sample 9, by 14, the last that is read: 150 ms.
+ */
+static void a_window_is_read_before_the_buffer_draws(void **unused)
+{
+    struct sizing_plant plant = short_plant();
+
+    (void)unused;
+    plant.of[SIZING_BATCH] = 1;
+    plant.of[SIZING_SAMPLES] = 10;
+    plant.of[SIZING_UNDRAWN] = 100;
+    plant.of[SIZING_BUFFER] = 5;
+    plant.of[SIZING_WINDOW] = 4;
+    const struct sizing_outcome outcome = simulate(&plant);
+    assert_near(outcome.first_batch_s, 0.08, 1e-9);
+    assert_near(outcome.samples_per_s, 10 / 0.15003, 1e-4);
+}
+
 /* Each part as the limit in turn, over many batches. */
 static void simulation_agrees_with_the_formula(void **unused)
 {
@@ -426,6 +513,10 @@ int main(void)
         cmocka_unit_test(one_slow_storage),
         cmocka_unit_test(an_epoch_smaller_than_a_batch),
         cmocka_unit_test(a_limited_epoch_fills_the_buffer),
+        cmocka_unit_test(a_throttle_lets_reads_begin),
+        cmocka_unit_test(a_read_brings_all_its_samples_at_once),
+        cmocka_unit_test(the_io_thread_begins_all_reads_first),
+        cmocka_unit_test(a_window_is_read_before_the_buffer_draws),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
         cmocka_unit_test(a_curve_by_hand),
