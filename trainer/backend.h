@@ -12,6 +12,7 @@
 
 #include "base/module.h"
 #include "base/plugin.h"
+#include "base/stop.h"
 #include "trainer/schedule.h"
 
 #include <stdbool.h>
@@ -27,9 +28,8 @@ struct backend_batch {
      * rows of them all. Needs config.accumulates. */
     bool continues;
     /* A backend that computes on the host asks between operations, since a batch may take seconds;
-     * nonzero ends run(), as its result. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+     * nonzero ends run(), as its result. */
+    struct tick tick;
 };
 
 /* Step times by the device's own clock; all 0 if it has none. */
@@ -90,9 +90,8 @@ struct backend_config {
      * as trainer/quantise.h describes. Must outlive the backend. */
     const float *ranges;
     /* Asked between the parts of open(), load() and prepare(), which may take minutes, on their
-     * thread; nonzero ends them, as their result. Outlives the backend. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+     * thread; nonzero ends them, as their result. Outlives the backend. */
+    struct tick tick;
 };
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };
@@ -227,16 +226,6 @@ void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
 const char *backend_notice(const struct backend *backend);
-/* For backends: ask whether to go on with this batch. */
-static inline int backend_tick(const struct backend_batch *batch)
-{
-    return batch->tick ? batch->tick(batch->tick_context) : 0;
-}
-/* The same with what is made before batches come. */
-static inline int backend_setup_tick(const struct backend_config *config)
-{
-    return config->tick ? config->tick(config->tick_context) : 0;
-}
 /* Lower bound of the host memory of a backend on the host: parameters and, for training, gradients,
  * momenta and what the backward pass reads of a batch, in values of value_bytes. Inference reuses
  * the memory of outputs that no later step reads: only its images are certain. */

@@ -67,7 +67,6 @@ static int network_open(void *state, const void *settings_given,
                    .momentum = 0.9,
                    .weight_decay = 1e-4},
         .tick = config->tick,
-        .tick_context = config->tick_context,
     };
     return training_open(state, &where);
 }

@@ -155,7 +155,7 @@ int reference_forward(struct reference *reference, const struct backend_batch *b
                      backend_deviation, reference->values[0]);
     schedule_lap(reference_timer(reference, 0), &since_ns);
     for (uint32_t i = 1; i < graph->node_count && code == 0; i++) {
-        code = backend_tick(batch);
+        code = tick_ask(batch->tick);
         if (code)
             return code;
         node_forward(&pass, i);
@@ -280,7 +280,7 @@ int reference_backward(struct reference *reference, const struct backend_batch *
     uint64_t since_ns = clock_now_ns();
 
     for (uint32_t i = graph->node_count; i-- > 1;) {
-        int code = backend_tick(batch);
+        int code = tick_ask(batch->tick);
         if (code)
             return code;
         zero_gradients(&pass, i);

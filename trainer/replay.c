@@ -165,8 +165,8 @@ static int wait_until(uint64_t deadline_ns, const struct trainer_batch *batch)
     for (uint64_t now = clock_now_ns(); code == 0 && now < deadline_ns; now = clock_now_ns()) {
         const bool is_last = deadline_ns - now <= tick_ns;
         clock_sleep_until_ns(is_last ? deadline_ns : now + tick_ns);
-        if (!is_last && batch->tick)
-            code = batch->tick(batch->tick_context);
+        if (!is_last)
+            code = tick_ask(batch->tick);
     }
     return code;
 }

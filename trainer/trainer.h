@@ -7,6 +7,7 @@
 #define IOBENCH_TRAINER_TRAINER_H
 
 #include "base/plugin.h"
+#include "base/stop.h"
 
 #include "ranks/ranks.h"
 
@@ -24,9 +25,8 @@ struct trainer_config {
      * fixed time whether or not it is ready; 0: closed loop, each step follows the one before. */
     double open_load;
     /* Asked while the trainer is made, which may take minutes; nonzero ends that, as its result.
-     * Outlives the trainer. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+     * Outlives the trainer. */
+    struct tick tick;
 };
 
 struct trainer_batch {
@@ -37,10 +37,8 @@ struct trainer_batch {
     bool last;          /* of the epoch */
     uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
     uint64_t ready_ns;  /* when it was complete */
-    /* A step that waits or computes on the host asks at least ten times a second; nonzero ends it,
-     * as its result. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+    /* A step that waits or computes on the host asks at least ten times a second. */
+    struct tick tick;
 };
 
 /* Breakdown of one step's time; 0 for phases a trainer does not have. */

@@ -59,14 +59,9 @@ static void stop_initialising(void *context)
     flag_set(&((struct first_weights *)context)->stopped);
 }
 
-static int setup_tick(const struct training_config *config)
-{
-    return config->tick ? config->tick(config->tick_context) : 0;
-}
-
 static int initialising_tick(void *context)
 {
-    return setup_tick(&((struct first_weights *)context)->training->config);
+    return tick_ask(((struct first_weights *)context)->training->config.tick);
 }
 
 static int load_first_weights(struct training *training)
@@ -129,8 +124,7 @@ static int open_backend(struct training *training)
                                    .late = config->late,
                                    .ranges = config->ranges,
                                    .calibration = config->calibration,
-                                   .tick = config->tick,
-                                   .tick_context = config->tick_context};
+                                   .tick = config->tick};
 
     if (learns_together(config)) {
         int code =
@@ -255,8 +249,7 @@ static struct backend_batch batch_of(const struct training *training,
                                   .count = batch->count,
                                   .step = training->given * per_update + training->begun,
                                   .waited_ns = batch->waited_ns,
-                                  .tick = batch->tick,
-                                  .tick_context = batch->tick_context};
+                                  .tick = batch->tick};
 }
 
 /* By the device's clock if it has one, else by the host's, which alone knows the host's own work.

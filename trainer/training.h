@@ -7,6 +7,7 @@
 #ifndef IOBENCH_TRAINER_TRAINING_H
 #define IOBENCH_TRAINER_TRAINING_H
 
+#include "base/stop.h"
 #include "trainer/backend.h"
 #include "trainer/checkpoint.h"
 #include "trainer/exchange.h"
@@ -35,9 +36,8 @@ struct training_config {
     uint64_t memory_bytes; /* limit beyond which this process would be killed; 0: unknown */
     bool late;             /* losses and times may be reported later, see training_step() */
     /* Asked while the network is made, which may take minutes; nonzero ends that, as its result.
-     * Outlives the training. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+     * Outlives the training. */
+    struct tick tick;
 };
 
 struct training {

@@ -5,6 +5,7 @@
 #ifndef IOBENCH_PIPELINE_ENGINE_CONFIG_H
 #define IOBENCH_PIPELINE_ENGINE_CONFIG_H
 
+#include "base/stop.h"
 #include "dataset/catalog.h"
 #include "pipeline/engine/hinting.h"
 #include "pipeline/result/recorder.h"
@@ -26,9 +27,8 @@ struct engine_config {
      * one does (decoders_look()). */
     bool by_threads;
     /* Asked while the engine is made, which may take minutes; nonzero ends that, as its result.
-     * Outlives the engine. May be NULL. */
-    int (*tick)(void *context);
-    void *tick_context;
+     * Outlives the engine. */
+    struct tick tick;
 };
 
 #endif

@@ -126,8 +126,7 @@ static int touch_rows(const struct engine *engine, size_t row_bytes, uint32_t bu
 
     for (uint32_t i = 0; i < buffers && code == 0; i++) {
         memset((char *)engine->rows + i * batch_size * row_bytes, 0, filled * row_bytes);
-        if (engine->config.tick)
-            code = engine->config.tick(engine->config.tick_context);
+        code = tick_ask(engine->config.tick);
     }
     return code;
 }
@@ -161,7 +160,6 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
         .open_load =
             job->open_load / (engine->config.ranks ? engine->config.ranks->place.ranks : 1),
         .tick = engine->config.tick,
-        .tick_context = engine->config.tick_context,
     };
     int code = 0;
 
@@ -368,8 +366,7 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
                                   .last = epoch->batches + 1 == batches,
                                   .waited_ns = account_step_begin(account, taken_ns),
                                   .ready_ns = batch.ready_ns,
-                                  .tick = tick,
-                                  .tick_context = ticking};
+                                  .tick = {tick, ticking}};
     code = trainer_step(&engine->trainer, &given, &times);
     const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
     account_step_end(account, end_ns);

@@ -88,8 +88,7 @@ static struct training_config config_of(struct inference *inference, uint32_t ba
     config.batch_size = batch_size;
     config.late = true;
     config.seed = job->job.order.seed;
-    config.tick = session_tick;
-    config.tick_context = &inference->session;
+    config.tick = (struct tick){session_tick, &inference->session};
     return config;
 }
 
@@ -116,8 +115,7 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
 {
     const size_t row_bytes =
         (size_t)inference->job->training.side * inference->job->training.side * 3;
-    struct trainer_batch batch = {
-        .count = batch_size, .tick = session_tick, .tick_context = &inference->session};
+    struct trainer_batch batch = {.count = batch_size, .tick = {session_tick, &inference->session}};
     struct trainer_times times;
     struct backend_loss loss;
     uint8_t *rows = memory_array(batch_size, row_bytes);

@@ -174,8 +174,7 @@ int measurement_make_engine(struct measurement *measurement)
         .meter = recorder_meter(session->recorder),
         .hinting = session->job->decode.entry_points ? &measurement->hinting : NULL,
         .recorder = session->recorder,
-        .tick = session_tick,
-        .tick_context = session};
+        .tick = {session_tick, session}};
 
     if (session->result->memory_before_bytes == 0 && !session->job->dry_run)
         session->result->memory_before_bytes = memory_resident_bytes();

@@ -154,8 +154,7 @@ int input_open(struct network_input *input, struct training *training, uint64_t 
                                          .meter = input->meter,
                                          .hinting = input->hinting,
                                          .recorder = input->recorder,
-                                         .tick = training->config.tick,
-                                         .tick_context = training->config.tick_context};
+                                         .tick = training->config.tick};
     return input->run.epochs ? engine_create(&config, result, &input->engine) : -ENOMEM;
 }
 

@@ -246,8 +246,7 @@ static int open_training(struct training_run *training)
     config.seed = job->job.order.seed;
     config.memory_bytes = job->job.cold.memory_limit_bytes;
     config.learns = config.late = true;
-    config.tick = session_tick;
-    config.tick_context = &training->session;
+    config.tick = (struct tick){session_tick, &training->session};
     config.recipe = result->recipe;
     report_stage(training, "preparing the network");
     code = training_open(&training->network, &config);

@@ -228,8 +228,7 @@ static void ended(const char *backend, struct graph *graph)
     training_batch(&other, 0);
     if (!backend_ops_of(training.choice.plugin)->on_device) {
         assert_int_equal(backend_infer(&other.backend, &other.batch, whole, NULL), 0);
-        training.batch.tick = count_down;
-        training.batch.tick_context = &left;
+        training.batch.tick = (struct tick){count_down, &left};
         for (; code == -EINTR; operations++) {
             left = operations;
             code = backend_infer(&training.backend, &training.batch, again, NULL);

@@ -155,7 +155,7 @@ static void a_long_step_can_be_stopped(double load)
     assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
     const uint64_t start_ns = clock_now_ns();
     struct trainer_batch batch = {
-        .count = 10, .ready_ns = start_ns, .tick = stop_at_third, .tick_context = &ticks};
+        .count = 10, .ready_ns = start_ns, .tick = {stop_at_third, &ticks}};
     assert_int_equal(trainer_step(&trainer, &batch, &times), -EINTR);
     assert_int_equal(clock_now_ns() - start_ns, 300000000);
     trainer_close(&trainer);

@@ -68,7 +68,7 @@ static int clear(const struct backend_config *config, void *memory, uint64_t byt
         const uint64_t left = bytes - first;
         cpu_share(left < CLEARED_BYTES ? left : CLEARED_BYTES, ZERO_UNIT, zero,
                   (char *)memory + first);
-        code = backend_setup_tick(config);
+        code = tick_ask(config->tick);
     }
     return code;
 }
@@ -271,7 +271,7 @@ static int translate(const struct cpu_model *model, const float *from, float *to
         code = cpu_reorder(&model->dnnl, home_first ? home : plain, from + offset,
                            home_first ? plain : home, to + offset);
         if (code == 0 && !home_first)
-            code = backend_setup_tick(model->config);
+            code = tick_ask(model->config->tick);
     }
     return code;
 }

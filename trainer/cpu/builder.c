@@ -148,7 +148,7 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
     struct cpu_step step = {.kind = CPU_PRIMITIVE, .node = node};
 
     if (program->code == 0) /* one may take oneDNN a second */
-        program->code = backend_setup_tick(program->model->config);
+        program->code = tick_ask(program->model->config->tick);
     if (program->code)
         return;
     keep(program, dnnl_primitive_create(&step.primitive, desc), node);

@@ -419,7 +419,7 @@ int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass
     uint64_t since_ns = program->took_ns ? clock_now_ns() : 0;
 
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
-        code = backend_tick(pass->batch);
+        code = tick_ask(pass->batch->tick);
         if (code == 0 && (parameters_changed || !program->steps[i].of_parameters))
             code = run_step(program, &program->steps[i], pass, loss);
         schedule_lap(program->took_ns ? &program->took_ns[i] : NULL, &since_ns);

@@ -99,7 +99,7 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step)
     int code = 0;
 
     if (builder->code == 0) /* finding the fastest engine takes time */
-        builder->code = backend_setup_tick(&builder->model->config);
+        builder->code = tick_ask(builder->model->config.tick);
     if (builder->code)
         return;
     const struct dnn_plan *plan =
