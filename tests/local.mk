@@ -3,8 +3,14 @@
 # fill the end.
 
 # One unit test program per module: tests/unit/test_MODULE.c, linked against libiobench.a and
-# cmocka. Each folder's programs are listed in tests/unit/FOLDER.mk.
+# cmocka. Each folder's programs are listed in tests/unit/FOLDER.mk, with their sources if these are others, and with what
+# else they are linked against.
 UNIT_LIBS = $(LIBIOBENCH_LIBS) $(CMOCKA_LIBS)
+LDADD = $(UNIT_LIBS)
+EXTRA_DIST += tests/unit/allocations.h tests/unit/backends.h tests/unit/decoding.h tests/unit/fault_fs.h \
+	tests/unit/fixture.h tests/unit/folder.h tests/unit/machine.h tests/unit/manual_clock.h \
+	tests/unit/memory_reader.h tests/unit/mounts.h tests/unit/nfs_stand_in.h tests/unit/pictures.h \
+	tests/unit/reader_set.h tests/unit/training.h tests/unit/unit.h tests/unit/wire.h tests/unit/worked.h
 if HAVE_CMOCKA
 UNIT_LONG =
 UNIT_TESTS =

@@ -64,9 +64,11 @@ CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh tests/cli/starved.sh
 CLI_TESTS += tests/cli/doctor.sh tests/cli/gather.sh tests/cli/packaging.sh tests/cli/generated.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
+tests_cli_refuse_LDADD =
 if HAVE_DNNL
 check_PROGRAMS += tests/cli/signal_at.so
 tests_cli_signal_at_so_SOURCES = tests/cli/signal_at.c
+tests_cli_signal_at_so_LDADD =
 tests_cli_signal_at_so_CFLAGS = $(WARNINGS) -fPIC
 tests_cli_signal_at_so_LDFLAGS = -shared
 endif

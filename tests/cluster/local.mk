@@ -20,6 +20,7 @@ endif
 if HAVE_VERBS
 check_PROGRAMS += tests/cluster/emulated_verbs.so
 tests_cluster_emulated_verbs_so_SOURCES = $(VERBS_SOURCES) tests/cluster/emulated_verbs.c
+tests_cluster_emulated_verbs_so_LDADD =
 tests_cluster_emulated_verbs_so_CPPFLAGS = $(iobench_verbs_so_CPPFLAGS)
 tests_cluster_emulated_verbs_so_CFLAGS = $(iobench_verbs_so_CFLAGS)
 # If the real libibverbs is installed, it is loaded first.

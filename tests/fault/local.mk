@@ -12,6 +12,7 @@ TESTS += tests/fault/sweep.sh
 EXTRA_DIST += tests/fault/sweep.sh
 check_PROGRAMS += tests/fault/faults.so tests/fault/sweep
 tests_fault_faults_so_SOURCES = tests/fault/faults.c
+tests_fault_faults_so_LDADD =
 tests_fault_faults_so_CFLAGS = $(WARNINGS) -pthread -fPIC
 tests_fault_faults_so_LDFLAGS = -shared
 tests_fault_sweep_SOURCES = tests/fault/sweep.c tests/hostile/hostile.h tests/hostile/command.c \

@@ -7,11 +7,13 @@ TESTS += $(LIAR_TESTS)
 EXTRA_DIST += $(LIAR_TESTS) tests/liars/liars.sh tests/liars/groups.sh tests/liars/all.sh
 check_PROGRAMS += tests/liars/liar.so
 tests_liars_liar_so_SOURCES = tests/liars/liar.c
+tests_liars_liar_so_LDADD =
 tests_liars_liar_so_CFLAGS = $(WARNINGS) -pthread -fPIC
 tests_liars_liar_so_LDFLAGS = -shared
 if HAVE_URING
 check_PROGRAMS += tests/liars/ring.so
 tests_liars_ring_so_SOURCES = tests/liars/ring.c
+tests_liars_ring_so_LDADD =
 tests_liars_ring_so_CFLAGS = $(WARNINGS) $(URING_CFLAGS) -fPIC
 tests_liars_ring_so_LDFLAGS = -shared
 endif

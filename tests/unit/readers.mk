@@ -3,44 +3,34 @@ READER_SET = tests/unit/reader_set.c tests/unit/reader_set.h tests/unit/unit.h
 
 UNIT_TESTS += tests/unit/test_readers
 tests_unit_test_readers_SOURCES = tests/unit/test_readers.c $(READER_SET)
-tests_unit_test_readers_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_wake
 tests_unit_test_wake_SOURCES = tests/unit/test_wake.c $(READER_SET)
-tests_unit_test_wake_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_fault_guard
 tests_unit_test_fault_guard_SOURCES = tests/unit/test_fault_guard.c $(READER_SET)
-tests_unit_test_fault_guard_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_reader_faults
 tests_unit_test_reader_faults_SOURCES = tests/unit/test_reader_faults.c $(READER_SET)
-tests_unit_test_reader_faults_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_io_pool
 tests_unit_test_io_pool_SOURCES = tests/unit/test_io_pool.c $(READER_SET)
-tests_unit_test_io_pool_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_inflate
-tests_unit_test_inflate_SOURCES = tests/unit/test_inflate.c tests/unit/folder.h tests/unit/unit.h
-tests_unit_test_inflate_LDADD = $(UNIT_LIBS)
 
 UNIT_LONG += tests/unit/test_depth
 tests_unit_test_depth_SOURCES = tests/unit/test_depth.c tests/unit/unit.h
-tests_unit_test_depth_LDADD = $(UNIT_LIBS)
 
 if HAVE_LMDB
 UNIT_TESTS += tests/unit/test_lmdb_reader
 tests_unit_test_lmdb_reader_SOURCES = tests/unit/test_lmdb_reader.c tests/unit/folder.h \
 	tests/unit/unit.h
 tests_unit_test_lmdb_reader_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
-tests_unit_test_lmdb_reader_LDADD = $(UNIT_LIBS)
 endif
 
 UNIT_TESTS += tests/unit/test_storage_faults
 tests_unit_test_storage_faults_SOURCES = tests/unit/test_storage_faults.c tests/unit/fault_fs.c tests/unit/mounts.h \
 	tests/unit/fault_fs.h $(READER_SET)
-tests_unit_test_storage_faults_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_image_faults
 tests_unit_test_image_faults_SOURCES = tests/unit/test_image_faults.c tests/unit/fault_fs.c tests/unit/mounts.h \
@@ -49,28 +39,20 @@ tests_unit_test_image_faults_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/
 tests_unit_test_image_faults_LDADD = $(UNIT_LIBS) -lz
 
 UNIT_TESTS += tests/unit/test_rate
-tests_unit_test_rate_SOURCES = tests/unit/test_rate.c tests/unit/unit.h
-tests_unit_test_rate_LDADD = $(UNIT_LIBS)
 
 if HAVE_URING
 UNIT_TESTS += tests/unit/test_ring_faults
 tests_unit_test_ring_faults_SOURCES = tests/unit/test_ring_faults.c $(READER_SET)
 tests_unit_test_ring_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uring_enter
-tests_unit_test_ring_faults_LDADD = $(UNIT_LIBS)
 endif
 
 UNIT_TESTS += tests/unit/test_service
-tests_unit_test_service_SOURCES = tests/unit/test_service.c tests/unit/unit.h
-tests_unit_test_service_LDADD = $(UNIT_LIBS)
 
 if HAVE_NVME
 UNIT_TESTS += tests/unit/test_nvme
-tests_unit_test_nvme_SOURCES = tests/unit/test_nvme.c tests/unit/folder.h tests/unit/unit.h
-tests_unit_test_nvme_LDADD = $(UNIT_LIBS)
 endif
 
 if HAVE_NFS
 UNIT_TESTS += tests/unit/test_nfs
 tests_unit_test_nfs_SOURCES = tests/unit/test_nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h tests/unit/unit.h
-tests_unit_test_nfs_LDADD = $(UNIT_LIBS)
 endif

@@ -3,29 +3,19 @@
 UNIT_TESTS += tests/unit/test_replay
 tests_unit_test_replay_SOURCES = tests/unit/test_replay.c tests/unit/manual_clock.c \
 	tests/unit/manual_clock.h tests/unit/unit.h
-tests_unit_test_replay_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_buckets
-tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
-tests_unit_test_buckets_LDADD = $(UNIT_LIBS)
-
 UNIT_TESTS += tests/unit/test_weights
-tests_unit_test_weights_SOURCES = tests/unit/test_weights.c tests/unit/unit.h
-tests_unit_test_weights_LDADD = $(UNIT_LIBS)
 
 UNIT_LONG += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
-tests_unit_test_networks_LDADD = $(UNIT_LIBS)
 
 # The kernels compiled in double; the library's own are not linked.
 UNIT_TESTS += tests/unit/test_kernels
 tests_unit_test_kernels_SOURCES = tests/unit/test_kernels.c tests/unit/unit.h $(KERNELS)
 tests_unit_test_kernels_CPPFLAGS = $(AM_CPPFLAGS) -DKERNELS_DOUBLE
-tests_unit_test_kernels_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_lifetimes
-tests_unit_test_lifetimes_SOURCES = tests/unit/test_lifetimes.c tests/unit/unit.h
-tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_quantise
 tests_unit_test_quantise_SOURCES = tests/unit/test_quantise.c tests/unit/training.h tests/unit/unit.h
@@ -64,5 +54,3 @@ tests_unit_test_overfit_SOURCES = tests/unit/test_overfit.c \
 tests_unit_test_overfit_LDADD = $(CPU_LIBS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 
 UNIT_TESTS += tests/unit/test_recipe
-tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c tests/unit/folder.h tests/unit/unit.h
-tests_unit_test_recipe_LDADD = $(UNIT_LIBS)
