@@ -36,7 +36,7 @@ int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
 
 char *file_draft_path(const char *path, const char *suffix)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = file_name(path);
     /* A name may have the maximum length; the draft's name then contains only its start. */
     size_t room = NAME_MAX - strlen("..") - strlen(suffix) - strlen(draft_end);
 
@@ -71,17 +71,10 @@ static int check_target(const struct file_draft *draft, const char *name)
                 file_kind_text(status.st_mode));
 }
 
-static const char *name_in(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
 static int create_locked(struct file_draft *draft)
 {
-    int fd = folder_create_file(&draft->folder, name_in(draft->draft_path));
+    int fd = folder_create_file(&draft->folder, file_name(draft->draft_path));
 
     if (fd < 0)
         return fd;
@@ -199,7 +192,7 @@ static void release(struct file_draft *draft)
 
 int file_draft_commit(struct file_draft *draft)
 {
-    const char *name = name_in(draft->draft_path);
+    const char *name = file_name(draft->draft_path);
     const int held = fcntl(draft->fd, F_DUPFD_CLOEXEC, 0); /* its lock, until it has its name */
     struct stat now;
     int code = 0;
@@ -215,7 +208,7 @@ int file_draft_commit(struct file_draft *draft)
         code = fail(ESTALE, "%s: somebody replaced it: %s is not written", draft->draft_path,
                     draft->path);
     if (code == 0)
-        code = folder_rename(&draft->folder, name, &draft->folder, name_in(draft->path),
+        code = folder_rename(&draft->folder, name, &draft->folder, file_name(draft->path),
                              !draft->no_replace);
     if (held >= 0)
         close(held);
@@ -237,7 +230,7 @@ void file_draft_abandon(struct file_draft *draft)
         close(draft->fd);
     draft->fd = -1;
     if (draft->made.st_ino)
-        folder_remove(&draft->folder, name_in(draft->draft_path), &draft->made);
+        folder_remove(&draft->folder, file_name(draft->draft_path), &draft->made);
     fail_release();
     release(draft);
 }

@@ -35,6 +35,13 @@ char *file_format_path(const char *format, ...)
     return path;
 }
 
+const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 char *file_join(const char *folder, const char *name)
 {
     size_t length = strlen(folder);

@@ -18,6 +18,8 @@
 /* Join with one slash. Returns a malloc()ed path, or NULL with a reason. */
 char *file_join(const char *folder, const char *name);
 char *file_format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Return the last component of a path. */
+const char *file_name(const char *path);
 
 /* Return the path of a file in the user's cache folder, $XDG_CACHE_HOME/iobench or
  * ~/.cache/iobench; "" is the folder itself. malloc()ed, or NULL with a reason: neither variable is

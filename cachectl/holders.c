@@ -12,13 +12,6 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-static const char *last_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* "start-end perms offset MAJOR:MINOR inode   path" (proc(5)). */
 int holder_line_matches(const char *line, const struct holder *holder)
 {
@@ -32,7 +25,7 @@ int holder_line_matches(const char *line, const struct holder *holder)
         return 0;
     if (makedev(device_major, device_minor) == holder->device)
         return 1;
-    const char *name = last_name(line + path_at), *wanted = last_name(holder->path);
+    const char *name = file_name(line + path_at), *wanted = file_name(holder->path);
     size_t length = strlen(wanted);
     return length > 0 && strncmp(name, wanted, length) == 0 &&
            !isgraph((unsigned char)name[length]);

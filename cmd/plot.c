@@ -102,12 +102,11 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
 /* The first bytes reveal the kind of file. */
 static struct timeline *load(const char *path, uint64_t job, struct page *page)
 {
-    const char *slash = strrchr(path, '/');
     struct timeline *timeline;
     char *text;
     size_t bytes;
 
-    snprintf(page->names[page->files], NAME_BYTES, "%s", slash ? slash + 1 : path);
+    snprintf(page->names[page->files], NAME_BYTES, "%s", file_name(path));
     if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
         return NULL;
     if (strncmp(text, "time_s,", 7) == 0)

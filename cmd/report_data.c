@@ -21,13 +21,6 @@ static const double alpha = 0.05;
 
 /* ---- loading ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static bool is_taken(const struct report_data *data, const char *name)
 {
     for (size_t i = 0; i < data->count; i++)
@@ -39,7 +32,7 @@ static bool is_taken(const struct report_data *data, const char *name)
 /* Name a run by its label, else its file, with more of the path only if two names are equal. */
 static int add_result(struct report_data *data, const char *path, const json_t *job)
 {
-    const char *label = load_text(job, "label"), *file = base_name(path);
+    const char *label = load_text(job, "label"), *file = file_name(path);
     char *name = data->names[data->count];
 
     if (data->count == REPORT_RESULTS)
@@ -86,7 +79,7 @@ static int add_other(struct report_data *data, const char *path, json_t *documen
 
     if (code == 0 && json_array_size(data->others) == REPORT_RESULTS)
         code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
-    json_put_text(other, "name", base_name(path));
+    json_put_text(other, "name", file_name(path));
     json_object_set(other, "document", document);
     if (code == 0)
         json_array_append(data->others, other);

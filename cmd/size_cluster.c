@@ -3,6 +3,7 @@
 
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/json_file.h"
@@ -172,11 +173,10 @@ static int describe(const struct size_settings *settings, const char *storage,
 {
     const char *network = settings->network ? settings->network : "resnet50";
     const char *gpu = settings->gpu ? settings->gpu : "h200";
-    const char *slash = strrchr(network, '/');
     char section[64];
 
     /* A GPU's section is named after the network, not after its file. */
-    snprintf(section, sizeof section, "%s", slash ? slash + 1 : network);
+    snprintf(section, sizeof section, "%s", file_name(network));
     if (strlen(section) > 4 && strcmp(section + strlen(section) - 4, ".ini") == 0)
         section[strlen(section) - 4] = '\0';
     sizing_inputs_start(&cluster->inputs);

@@ -42,7 +42,7 @@ const char *study_text_shipped(const char *name)
 int study_open(struct study *study, const char *name)
 {
     const struct study_shipped *shipped = find_shipped(name);
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *base = file_name(name);
     int code;
 
     *study = (struct study){.name = strndup(base, strcspn(base, "."))};

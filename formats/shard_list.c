@@ -19,13 +19,6 @@ bool shard_list_ends(const char *name, const char *end)
     return length >= end_length && strcmp(name + length - end_length, end) == 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 int shard_list_numbered(const char *name, uint64_t *number, uint64_t *of)
 {
     /* Find the last "-of-" with digits on both sides. */
@@ -145,7 +138,7 @@ static int check_numbers(const struct shard_list *list, const char *root)
     int prefix = 0;
 
     for (uint32_t i = 0; i < list->count; i++) {
-        const char *name = base_name(list->paths[i]);
+        const char *name = file_name(list->paths[i]);
         uint64_t number, of;
         int length = shard_list_numbered(name, &number, &of);
         if (length < 0)

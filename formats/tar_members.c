@@ -2,6 +2,7 @@
 #include "formats/tar_members.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "formats/image_names.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static bool is_meta(const char *name)
 
 const char *tar_members_split(const char *name, size_t *key_bytes)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *base = file_name(name);
     const char *dot = strchr(base, '.');
 
     if (!dot || dot == base || is_meta(name))

@@ -115,8 +115,7 @@ static int tfrecord_detect(const char *path)
 
     if (!first)
         return 0;
-    const char *slash = strrchr(first, '/');
-    bool named = wanted(slash ? slash + 1 : first);
+    bool named = wanted(file_name(first));
     size_t got = store_peek(first, head, sizeof head);
     if (got == TFRECORD_HEAD_BYTES && head_right(head))
         sure = 100;

@@ -2,6 +2,7 @@
 #include "pack/inspect.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "dataset/store.h"
 #include "formats/format.h"
@@ -104,12 +105,11 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     const struct extent *extent = catalog_extent(inspect->catalog, number);
     const struct shard *shard = &inspect->catalog->shards[extent->shard];
     struct inspection *inspection = inspect->inspection;
-    const char *slash = strrchr(shard->path, '/');
     struct image_header header = {0};
     struct sample sample;
 
     *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
-    snprintf(seen->shard, sizeof seen->shard, "%s", slash ? slash + 1 : shard->path);
+    snprintf(seen->shard, sizeof seen->shard, "%s", file_name(shard->path));
     int code = cursor_read(inspect->cursor, number, inspect->record);
     if (code == 0)
         code = format_parse(&inspect->format, shard, inspect->record, extent->bytes,
