@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += tests/unit/telemetry_worked
+tests_unit_telemetry_worked_SOURCES = tests/unit/telemetry_worked.c tests/unit/unit.h
+tests_unit_telemetry_worked_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_storage
 UNIT_TESTS += tests/unit/test_series
 
