@@ -20,8 +20,6 @@
 #include <string.h>
 #include <time.h>
 
-const char *const net_stage_names[NET_STAGES] = {"exchange", "reads", "both"};
-
 /* The members: their bits in a stage. */
 enum { ALONE = 1 << 0, BESIDE = 1 << 1, MEMBERS = 2 };
 

@@ -20,6 +20,8 @@ struct change {
     struct paired slow_down;
 };
 
+const char *const net_stage_names[NET_STAGES] = {"exchange", "reads", "both"};
+
 static double step_s(const struct net_round *round, enum net_stage stage)
 {
     return round->exchange[stage].time_s / (double)round->exchange[stage].steps;

@@ -8,9 +8,33 @@ uint64_t clock_now_ns(void)
     return manual_clock_ns;
 }
 
+uint64_t clock_coarse_ns(void)
+{
+    return manual_clock_ns;
+}
+
 uint64_t clock_cpu_ns(void)
 {
     return manual_clock_ns;
+}
+
+uint64_t clock_cpu_of_ns(pthread_t thread)
+{
+    (void)thread;
+    return manual_clock_ns;
+}
+
+void clock_moment(struct clock_moment *moment)
+{
+    *moment = (struct clock_moment){manual_clock_ns, manual_clock_ns, manual_clock_ns,
+                                    manual_clock_ns};
+}
+
+bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to,
+                  int64_t *passed_ns, int64_t *other_ns)
+{
+    *passed_ns = *other_ns = (int64_t)(to->raw_ns - from->raw_ns);
+    return true;
 }
 
 void clock_sleep_ns(uint64_t duration_ns)

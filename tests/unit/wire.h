@@ -12,7 +12,8 @@ enum { RANKS = 3, REPORT_MOST = 1 << 20 };
 
 /* Ranks 0 and 1 on node 0, rank 2 on node 1. */
 static struct wire {
-    uint8_t report[RANKS][REPORT_MOST];
+    uint8_t report[RANKS][REPORT_MOST]; /* the last of each */
+    uint64_t bytes[RANKS];
     bool is_kept; /* across all ranks */
     uint32_t rank;
 } wire;
@@ -23,11 +24,15 @@ static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 
     (void)state;
     assert_true(bytes <= REPORT_MOST);
-    if (!is_code)
+    if (!is_code) {
         memcpy(wire.report[wire.rank], mine, bytes);
+        wire.bytes[wire.rank] = bytes;
+    }
     for (uint32_t i = 0; i < RANKS; i++)
         memcpy((uint8_t *)all + i * bytes,
-               wire.is_kept && !is_code ? wire.report[i] : (const uint8_t *)mine, bytes);
+               wire.is_kept && !is_code && wire.bytes[i] == bytes ? wire.report[i]
+                                                                  : (const uint8_t *)mine,
+               bytes);
     return 0;
 }
 
@@ -44,8 +49,18 @@ static int fake_call(void *state, uint32_t to, uint64_t word)
     return 0;
 }
 
-static const struct ranks_ops fake = {
-    .plugin = {.name = "fake"}, .gather = fake_gather, .test = fake_test, .call = fake_call};
+static int fake_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
+{
+    (void)state, (void)from, (void)word;
+    *heard = false;
+    return 0;
+}
+
+static const struct ranks_ops fake = {.plugin = {.name = "fake"},
+                                      .gather = fake_gather,
+                                      .test = fake_test,
+                                      .call = fake_call,
+                                      .hear = fake_hear};
 
 static inline struct ranks as_rank(uint32_t rank)
 {
