@@ -40,7 +40,7 @@ CLI_TESTS = \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
-	tests/cli/size.sh \
+	tests/cli/size.sh tests/cli/size_worked.sh \
 	tests/cli/soak.sh \
 	tests/cli/schema.sh \
 	tests/cli/server.sh \
