@@ -90,3 +90,22 @@ fi
 # A shuffle that needs too much memory is skipped, with a note.
 expect 0 "$IOBENCH" shuffle none buffer:16 --data set --measure --runs 1 --batch-size 4 --memory 16k
 says "not read: shuffle buffer:16 holds"
+
+# ---- worked by hand: labels 000111222333, shards 000011112222, batches 0001 1122 2333 ----
+expect 0 "$IOBENCH" shuffle none --records 12 --shards 3 --classes 4 --batch-size 4 --sample-size 4096
+says "12 records in 3 shards, 48.00 KiB; 4 classes" "none 2.0 1.0 0.7273 1.00 0 0 16.0 1.00 4.00 KiB" \
+    "Random draw: 2.7 labels and 2.4 shards per batch" "probability 0.2500"
+"$IOBENCH" shuffle none --records 12 --shards 3 --classes 4 --batch-size 4 --sample-size 4096 --json=hand.json || die "no JSON"
+python3 - <<'CHECK' || die "other figures than by hand"
+import json, math
+row, = json.load(open("hand.json"))
+for key, value in {
+    "labels_per_batch": 2, "labels_per_batch_at_random": 4 * (1 - 0.75 ** 4), "shards_per_batch": 1,
+    "shards_per_batch_at_random": 3 * (1 - (2 / 3) ** 4), "same_label_probability": 8 / 11,
+    "same_label_probability_at_random": 0.25, "rank_retention": 1, "read_amplification": 1, "reads_per_epoch": 3,
+    "seeks_per_epoch": 3, "bytes_per_read": 16384, "distance_between_reads_bytes": 0, "window_records": 12,
+    "read_bytes_max": 1 << 20, "records_missing": 0, "draws_repeated": 0, "draws": 12, "draws_of_poorest_rank": 12,
+    "draws_of_richest_rank": 12, "buffer_bytes": 4096, "slots": 1,
+}.items():
+    assert math.isclose(row[key], value, rel_tol=1e-9), (key, row[key], value)
+CHECK

@@ -92,6 +92,105 @@ static void measures_are_those_of_a_known_order(void **unused)
     catalog_destroy(catalog);
 }
 
+/* ---- an order that was written down: two ranks, two epochs, 6 records of 1,000 bytes ---- */
+
+struct script {
+    const char *draws; /* the next record that is drawn */
+    uint32_t rank;
+    bool ahead; /* all are fetched before the first is drawn */
+};
+
+static int script_open(void *state, const void *settings, const struct plan_scope *scope,
+                       struct plan_traits *traits)
+{
+    (void)settings;
+    ((struct script *)state)->rank = scope->rank;
+    traits->slots = 2;
+    traits->state_bytes = 77;
+    return 0;
+}
+
+static void script_close(void *state)
+{
+    (void)state;
+}
+
+static int script_begin(void *state, uint64_t epoch)
+{
+    static const char *const draws[2][2] = {{"051", "034"}, {"24", "45"}};
+    struct script *script = state;
+
+    script->draws = draws[script->rank][epoch];
+    script->ahead = script->rank == 1 && epoch == 1;
+    return 0;
+}
+
+static int script_next(void *state, struct plan_op *ops, uint32_t max)
+{
+    struct script *script = state;
+    int count = 0;
+
+    (void)max;
+    if (script->ahead && *script->draws) {
+        for (uint32_t i = 0; i < 4; i++)
+            ops[count++] = (struct plan_op){(uint64_t)(script->draws[i % 2] - '0'), i % 2,
+                                            i < 2 ? PLAN_FETCH : PLAN_DRAW};
+        script->draws += 2;
+    }
+    for (; *script->draws; script->draws++) {
+        ops[count++] = (struct plan_op){(uint64_t)(*script->draws - '0'), 0, PLAN_FETCH};
+        ops[count++] = (struct plan_op){.kind = PLAN_DRAW};
+    }
+    return count;
+}
+
+/* Rank 0 draws 0 5 1 and then 0 3 4, rank 1 2 4 and then 4 5; labels 001122, shards 000111. */
+static void measures_are_those_of_a_written_order(void **unused)
+{
+    static const struct shuffle_ops ops = {
+        .plugin = {.name = "script", .state_size = sizeof(struct script)},
+        .open = script_open,
+        .close = script_close,
+        .begin = script_begin,
+        .next = script_next};
+    const struct plugin_choice choice = {.plugin = &ops.plugin};
+    struct catalog *catalog = outline_create(6, 2, 1000, 0);
+    struct quality_terms terms = usual(catalog, 2, PLAN_DISJOINT);
+    struct quality q;
+
+    (void)unused;
+    terms.shuffle = &choice;
+    terms.scope.batch_size = 2;
+    terms.classes = 3;
+    terms.reads.window = 2;
+    terms.reads.alignment = 1;
+    assert_int_equal(quality_measure(&terms, &q), 0);
+    assert_equal(q.labels_per_batch,
+                 7 / 4.0); /* of 05 03 24 45: 02 01 12 22; 1 and 4 are no batch */
+    assert_equal(q.shards_per_batch, 7 / 4.0); /* 01 01 01 11 */
+    assert_equal(q.labels_at_random, 5 / 3.0); /* 3 (1 - (2/3)^2) */
+    assert_equal(q.shards_at_random, 1.5);     /* 2 (1 - (1/2)^2) */
+    assert_equal(q.same_label, 1 / 6.0);       /* 05 51 03 34 24 45 */
+    assert_equal(q.same_label_at_random, 1 / 3.0);
+    assert_equal(q.retention, 2 / 5.0); /* 0, and rank 1's 4, of 0 3 4 and 4 5 */
+    assert_int_equal(q.missing, 2);     /* 1 and 2 in the second epoch; in the first only 3 */
+    assert_int_equal(q.repeated, 1);    /* 4 there */
+    assert_int_equal(q.draws, 5);
+    assert_int_equal(q.draws_least, 2);
+    assert_int_equal(q.draws_most, 3);
+    /* Two at a time: 0|5 1, 0|3 4, 2|4, 45: nine reads of ten records in two epochs. */
+    assert_equal(q.reads, 4.5);
+    assert_equal(q.bytes_per_read, 10000 / 9.0);
+    assert_equal(q.seeks, 4); /* all but the 4 that follows 3: three, two, two and one */
+    assert_equal(q.amplification, 9 * 4096 / 10000.0); /* a page each */
+    /* 1,000 to 5,000, 6,000 to 1,000; 1,000 to 3,000, 4,000 to 4,000; 3,000 to 4,000. */
+    assert_equal(q.distance_bytes, (4000 + 5000 + 2000 + 0 + 1000) / 5.0);
+    assert_int_equal(q.buffer_bytes, 2000);
+    assert_int_equal(q.slots, 2);
+    assert_int_equal(q.state_bytes, 77);
+    catalog_destroy(catalog);
+}
+
 static void reads_are_counted_as_the_loader_makes_them(void **unused)
 {
     struct catalog *catalog = outline_create(1000, 10, 1000, 0);
@@ -181,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures_are_those_of_a_known_order),
+        cmocka_unit_test(measures_are_those_of_a_written_order),
         cmocka_unit_test(reads_are_counted_as_the_loader_makes_them),
         cmocka_unit_test(windows_have_the_stated_limits),
         cmocka_unit_test(partitions_show_in_retention_and_coverage),
