@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+UNIT_TESTS += tests/unit/report_worked
+tests_unit_report_worked_SOURCES = tests/unit/report_worked.c tests/unit/worked.h tests/unit/unit.h
+tests_unit_report_worked_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_report
 UNIT_TESTS += tests/unit/test_summary
 UNIT_TESTS += tests/unit/test_replaced
