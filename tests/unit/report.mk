@@ -14,3 +14,9 @@ UNIT_TESTS += tests/unit/test_arguments
 UNIT_TESTS += tests/unit/test_sweep
 UNIT_TESTS += tests/unit/test_timeline_files
 UNIT_TESTS += tests/unit/test_figures
+
+# All of iobench but main().
+UNIT_TESTS += tests/unit/test_pages
+COMMANDS = $(filter-out cmd/main.$(OBJEXT),$(iobench_OBJECTS))
+tests_unit_test_pages_LDADD = $(COMMANDS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
+tests_unit_test_pages_DEPENDENCIES = $(COMMANDS) libiobench.a

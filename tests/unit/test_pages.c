@@ -1,0 +1,974 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What commands print and write of a result, whole: pages and documents of made-up results, whose
+ * figures all differ, equal those of tests/golden/pages. After a wanted change
+ *     tests/unit/test_pages ../tests/golden/pages
+ * writes them anew; check the difference by hand. */
+#include "tests/unit/unit.h"
+
+#include "base/json.h"
+#include "base/option.h"
+#include "cmd/beside.h"
+#include "cmd/checkpoint_report.h"
+#include "cmd/net_beside.h"
+#include "cmd/net_report.h"
+#include "cmd/ramp.h"
+#include "cmd/shuffle.h"
+#include "cmd/sweep.h"
+#include "cmd/train_report.h"
+#include "fabric/collective.h"
+#include "trainer/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MS(value) (UINT64_C(1000000) * (value))
+enum { PAGE_BYTES = 1 << 20 };
+static const uint64_t MIB = 1 << 20, GIB = 1 << 30;
+static const char *renew; /* folder to write to instead */
+
+/* ---- comparison ---- */
+
+static char *content(FILE *stream)
+{
+    char *text = calloc(1, PAGE_BYTES);
+
+    assert_non_null(text);
+    rewind(stream);
+    const size_t bytes = fread(text, 1, PAGE_BYTES - 1, stream);
+    assert_in_range(bytes, 1, PAGE_BYTES - 2);
+    return text;
+}
+
+/* Puts "VERSION" for this version. */
+static void mask_version(char *text)
+{
+    const size_t bytes = strlen(PACKAGE_VERSION);
+
+    for (char *at; (at = strstr(text, "iobench " PACKAGE_VERSION));) {
+        memmove(at + 15, at + 8 + bytes, strlen(at + 8 + bytes) + 1);
+        memcpy(at, "iobench_VERSION", 15);
+    }
+}
+
+static void assert_golden(const char *name, char *text)
+{
+    const char *source = getenv("srcdir");
+    char path[512];
+
+    mask_version(text);
+    snprintf(path, sizeof path, "%s/%s%s",
+             renew    ? renew
+             : source ? source
+                      : ".",
+             renew ? "" : "tests/golden/pages/", name);
+    FILE *file = fopen(path, renew ? "w" : "r");
+    if (!file)
+        fail_msg("%s is missing", path);
+    if (renew) {
+        fputs(text, file);
+    } else {
+        char *wanted = content(file);
+        const char *is = text, *was = wanted;
+        for (int line = 1; strcmp(is, was) != 0; line++) {
+            const size_t is_bytes = strcspn(is, "\n"), was_bytes = strcspn(was, "\n");
+            if (is_bytes != was_bytes || memcmp(is, was, is_bytes) != 0)
+                fail_msg("%s:%d\n- %.*s\n+ %.*s", path, line, (int)was_bytes, was, (int)is_bytes,
+                         is);
+            is += is_bytes + (is[is_bytes] != '\0');
+            was += was_bytes + (was[was_bytes] != '\0');
+        }
+        free(wanted);
+    }
+    fclose(file);
+    free(text);
+}
+
+/* Compares a document, which is freed; without what depends on the machine. */
+static void assert_document(const char *name, json_t *document)
+{
+    assert_non_null(document);
+    assert_true(json_is_string(json_object_get(document, "checksum")) ||
+                !json_object_get(document, "schema"));
+    if (json_array_size(json_object_get(document, "jobs")) > 0)
+        json_object_del(document, "jobs"); /* as of a run */
+    json_object_del(document, "checksum");
+    json_object_del(document, "iobench_version");
+    /* All options, by name. */
+    json_t *settings = json_object_get(json_object_get(document, "ramp"), "settings");
+    if (settings) {
+        size_t options = 0;
+        while (job_options[options].name)
+            options++;
+        assert_int_equal(json_object_size(settings), options);
+        assert_string_equal(json_string_value(json_object_get(settings, "trainer")), "replay:h200");
+        json_object_clear(settings);
+    }
+    json_object_del(json_object_get(document, "place"), "modules");
+    json_object_del(json_object_get(document, "environment"), "modules");
+    char *dump = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(9)), *text;
+    assert_non_null(dump);
+    text = calloc(1, strlen(dump) + 4096);
+    sprintf(text, "%s\n", dump);
+    free(dump);
+    json_decref(document);
+    assert_golden(name, text);
+}
+
+/* Standard output goes to a file until page_end(). */
+static int terminal;
+static FILE *page;
+
+static void page_begin(void)
+{
+    fflush(stdout);
+    page = tmpfile();
+    assert_non_null(page);
+    terminal = dup(STDOUT_FILENO);
+    assert_true(terminal >= 0 && dup2(fileno(page), STDOUT_FILENO) >= 0);
+}
+
+static char *page_text(void)
+{
+    fflush(stdout);
+    assert_true(dup2(terminal, STDOUT_FILENO) >= 0);
+    close(terminal);
+    char *text = content(page);
+    fclose(page);
+    return text;
+}
+
+static void page_end(const char *name)
+{
+    assert_golden(name, page_text());
+}
+
+/* The page ends with the report of a run, of which the first word is compared. */
+static void page_end_with_report(const char *name)
+{
+    char *text = page_text(), *report = strstr(text, "\niobench " PACKAGE_VERSION);
+
+    assert_non_null(report);
+    report[9] = '\0';
+    assert_golden(name, text);
+}
+
+/* The page ends with a document; name: of what is before it, NULL: nothing is. */
+static void page_end_with_document(const char *name, const char *document)
+{
+    char *text = page_text(), *begin = *text == '{' ? text : strstr(text, "\n{");
+
+    assert_non_null(begin);
+    assert_document(document, json_loads(begin, 0, NULL));
+    if (name) {
+        begin[1] = '\0';
+        assert_golden(name, text);
+    } else {
+        free(text);
+    }
+}
+
+/* ---- checkpoint ---- */
+
+static struct environment machine(void)
+{
+    return (struct environment){.host = "node7",
+                                .kernel = "Linux 6.8",
+                                .cpu = "EPYC 7763",
+                                .clock_source = "tsc",
+                                .cpu_count = 12,
+                                .memory_bytes = 24 * GIB,
+                                .file_system = "xfs",
+                                .mount_options = "rw,noatime",
+                                .mount_point = "/scratch",
+                                .devices = "nvme0n1 nvme1n1",
+                                .sandbox = "landlock ABI 4",
+                                .started = "2026-01-02T03:04:05Z",
+                                .command = "iobench"};
+}
+
+/* A checkpoint of 6 GiB in `seconds`; the other times follow from it. */
+static struct checkpoint_row row(uint32_t number, double seconds, bool is_read)
+{
+    const uint64_t ns = (uint64_t)(seconds * 1e9);
+    struct checkpoint_row row = {.number = number,
+                                 .bytes = 6 * GIB,
+                                 .wall_ns = ns,
+                                 .median_ns = ns / 2,
+                                 .fastest_ns = ns / 4,
+                                 .slowest = number + 1};
+
+    for (uint32_t i = 1; i <= 100; i++)
+        histogram_add(&row.latency_ns, (number + 1) * MS(i));
+    if (is_read) {
+        row.damaged = number;
+        return row;
+    }
+    row.sync_ns = ns / 5;
+    row.synced_bytes = row.bytes;
+    row.durable_ns = ns + MS(500);
+    row.stall_ns = ns / 10;
+    row.written = (struct storage_bytes){.process_known = true,
+                                         .device_known = true,
+                                         .process_write_bytes = row.bytes + GIB,
+                                         .device_write_bytes = row.bytes + 2 * GIB};
+    return row;
+}
+
+static struct result_epoch restore_epochs[2];
+static struct result_run restores[2];
+static struct checkpoint_rank each[2] = {
+    {.rank = 0,
+     .host = "node7",
+     .written = 100,
+     .write_ns = MS(1500),
+     .read = 300,
+     .read_ns = MS(250)},
+    {.rank = 1,
+     .host = "node8",
+     .written = 200,
+     .write_ns = MS(2500),
+     .read = 400,
+     .read_ns = MS(750)},
+};
+
+static struct checkpoint_result checkpoint_result(struct checkpoint_row *writes,
+                                                  struct checkpoint_row *reads)
+{
+    for (int i = 0; i < 2; i++) {
+        restore_epochs[i] = (struct result_epoch){
+            .device = {.known = i == 0, .bytes = 3 * GIB, .method = "disk counters"}};
+        strcpy(restore_epochs[i].device.reason, i ? "no counters" : "");
+        restores[i] = (struct result_run){.epoch_count = 1, .epochs = &restore_epochs[i]};
+        restores[i].cold.state = i ? RESULT_CACHE_DATA_COLD : RESULT_CACHE_COLD;
+        strcpy(restores[i].cold.method, "drop_caches");
+        strcpy(restores[i].cold.reason, i ? "inodes may be cached" : "");
+    }
+    writes[0] = row(0, 3, false);
+    writes[1] = row(1, 4, false);
+    writes[2] = row(2, 2, false);
+    reads[0] = row(1, 1.5, true);
+    reads[1] = row(2, 1, true);
+    return (struct checkpoint_result){
+        .files = {.count = 9,
+                  .ranks = 8,
+                  .bytes = 6 * GIB,
+                  .full_bytes = 60 * GIB,
+                  .is_published = true,
+                  .tensor = 2,
+                  .pipeline = 4,
+                  .data = 1,
+                  .zero = 3},
+        .ranks = 2,
+        .processes = 2,
+        .nodes = 1,
+        .write_count = 3,
+        .read_count = 2,
+        .writes = writes,
+        .reads = reads,
+        .each = each,
+        .writer_engine = "uring, O_DIRECT",
+        .ceiling = {.made_per_s = 5.5 * (double)GIB, .checked_per_s = 7.25 * (double)GIB},
+        .steps = 40,
+        .loop_ns = MS(29000),
+        .evidence = {.environment = machine(),
+                     .valid = true,
+                     .reader_engine = "pread",
+                     .run_count = 2,
+                     .runs = restores,
+                     .notice_count = 1,
+                     .notices = {"a notice"}}};
+}
+
+static void all_of_a_checkpoint(void **unused)
+{
+    const struct checkpoint_job job = {.path = "/scratch/c",
+                                       .model.model = {.name = "mine", .parameters = 1340000000},
+                                       .is_single = true,
+                                       .chunk_bytes = 4 * (uint32_t)MIB,
+                                       .depth = 16,
+                                       .direct = true,
+                                       .sync = true,
+                                       .verify = true,
+                                       .is_async = true,
+                                       .keep = 2,
+                                       .step_ns = MS(500),
+                                       .interval = 10,
+                                       .rank_shift = 1,
+                                       .seed = 77};
+    const struct checkpoint_asked asked = {&job, "iobench checkpoint", MS(3600000)};
+    struct checkpoint_row writes[3], reads[2];
+    struct checkpoint_result result = checkpoint_result(writes, reads);
+    double rate = 0;
+
+    (void)unused;
+    page_begin();
+    checkpoint_report_text(&asked, &result);
+    page_end("checkpoint.txt");
+    assert_document("checkpoint.json", checkpoint_report_json(&asked, &result));
+    assert_int_equal(checkpoint_report_rate(reads, 2, &rate), 0);
+    assert_equal(rate, 5 * (double)GIB); /* the median of 4 and 6 */
+}
+
+/* What was not done or is not known leaves no line, or says so. */
+static void all_of_a_poor_checkpoint(void **unused)
+{
+    const struct checkpoint_job job = {
+        .path = "/scratch/c", .chunk_bytes = (uint32_t)MIB, .depth = 1};
+    const struct checkpoint_asked asked = {&job, "iobench checkpoint", MS(3600000)};
+    struct checkpoint_row writes[3], reads[2];
+    struct checkpoint_result result = checkpoint_result(writes, reads);
+
+    (void)unused;
+    result.evidence.valid = false;
+    strcpy(result.evidence.invalid_reason, "a chunk is damaged");
+    result.evidence.notice_count = 0;
+    result.files.bytes = result.files.full_bytes;
+    result.files.is_published = false;
+    result.evidence.environment.devices[0] = '\0';
+    result.processes = result.nodes = result.ranks = 1;
+    result.write_count = 1;
+    result.read_count = result.evidence.run_count = 0;
+    writes[0].synced_bytes--;
+    writes[0].written = (struct storage_bytes){0};
+    page_begin();
+    checkpoint_report_text(&asked, &result);
+    page_end("checkpoint-unsynced.txt");
+    assert_document("checkpoint-unsynced.json", checkpoint_report_json(&asked, &result));
+
+    result = checkpoint_result(writes, reads);
+    strcpy(result.evidence.degraded_reason, "another process wrote");
+    restore_epochs[0].device.known = false;
+    strcpy(restore_epochs[0].device.reason, "loop device");
+    result.files.count = 0;
+    result.write_count = 0;
+    page_begin();
+    checkpoint_report_text(&asked, &result);
+    page_end("checkpoint-read.txt");
+    assert_document("checkpoint-read.json", checkpoint_report_json(&asked, &result));
+
+    result = checkpoint_result(writes, reads);
+    writes[1].written.device_write_bytes = writes[1].bytes - 1; /* the others are durable */
+    result.read_count = result.evidence.run_count = 0;
+    page_begin();
+    checkpoint_report_text(&asked, &result);
+    page_end("checkpoint-unverified.txt");
+}
+
+/* ---- net ---- */
+
+static struct stats_summary figure(double median)
+{
+    return (struct stats_summary){.count = 5,
+                                  .minimum = 0.5 * median,
+                                  .median = median,
+                                  .mean = median,
+                                  .maximum = 3 * median,
+                                  .low = 0.75 * median,
+                                  .high = 1.5 * median,
+                                  .coverage = 0.95};
+}
+
+/* Two nodes of two ranks; rank 3 sends slowly to rank 0. */
+static void survey_make(struct fabric_survey *survey, uint32_t *nodes, double *rates,
+                        double *latencies)
+{
+    *survey = (struct fabric_survey){.other = 2,
+                                     .size_count = 2,
+                                     .has_sizes = true,
+                                     .has_collectives = true,
+                                     .has_pairs = true,
+                                     .matrix = {.ranks = 4,
+                                                .nodes = 2,
+                                                .node_of = nodes,
+                                                .bytes_per_s = rates,
+                                                .latency_s = latencies},
+                                     .verified_bytes = 5 * GIB,
+                                     .transport = "verbs on mlx5_0"};
+    for (uint32_t from = 0; from < 4; from++) {
+        nodes[from] = from / 2;
+        for (uint32_t to = 0; to < 4; to++) {
+            const bool within = from / 2 == to / 2;
+            rates[from * 4 + to] = from == to ? NAN : within ? 40e9 : 11e9 + 1e8 * from + 1e7 * to;
+            latencies[from * 4 + to] = from == to ? NAN : within ? 1e-6 : 4e-6 + 1e-7 * from;
+        }
+    }
+    rates[3 * 4 + 0] = 2e9;
+    for (uint32_t i = 0; i < 2; i++) {
+        survey->sizes[i].bytes = 1024 << (10 * i);
+        survey->collectives[i].bytes = 4096 << (10 * i);
+        for (int kind = 0; kind < PAIR_KINDS; kind++)
+            survey->sizes[i].pair[kind] =
+                figure(kind == PAIR_LATENCY ? 2.5e-6 * (i + 1) : 1e9 * (kind + 1) + 1e6 * i);
+        for (int kind = 0; kind < COLLECTIVES; kind++)
+            survey->collectives[i].seconds[kind] = figure(1e-5 * (kind + 1) + 1e-3 * i);
+    }
+    survey->sizes[1].pair[PAIR_BACK].high = 9e9; /* wider than the figure */
+    survey->sizes[1].pair[PAIR_FORTH].low = survey->sizes[1].pair[PAIR_FORTH].high = NAN;
+}
+
+static const struct net_beside_settings together = {.reads = "--data set --reader pread",
+                                                    .network = "resnet50",
+                                                    .halves = true,
+                                                    .step_ns = MS(150),
+                                                    .rounds = 3};
+
+/* The exchange takes 1.25 of its time beside reads, and reads 1.5 of theirs. */
+static void rounds_make(struct net_round *rounds)
+{
+    for (uint64_t i = 0; i < 3; i++) {
+        rounds[i].exchange[NET_STAGE_EXCHANGE] =
+            (struct rhythm_figures){20, 4.0 + 0.1 * (double)i, 0.4, 3};
+        rounds[i].exchange[NET_STAGE_BOTH] =
+            (struct rhythm_figures){10 + i, (10.0 + (double)i) * 0.25, 0.625, 2};
+        rounds[i].wall_s[NET_STAGE_READS] = 2;
+        rounds[i].wall_s[NET_STAGE_BOTH] = 3 + 0.2 * (double)i;
+        rounds[i].samples[NET_STAGE_READS] = rounds[i].samples[NET_STAGE_BOTH] = 1000;
+        rounds[i].record_bytes[NET_STAGE_READS] = 1e8;
+        rounds[i].record_bytes[NET_STAGE_BOTH] = 1.5e8;
+        rounds[i].request_bytes[NET_STAGE_READS] = 1.25e8 + (double)i;
+        rounds[i].request_bytes[NET_STAGE_BOTH] = 2e8;
+    }
+}
+
+static struct timeline *ports_make(double share)
+{
+    struct timeline *timeline = timeline_blank(3, 2, 4);
+    static const char *const keys[] = {"cpu_percent", "fabric_receive_bytes_per_s",
+                                       "fabric_send_bytes_per_s"};
+
+    assert_non_null(timeline);
+    timeline->interval_s = 2;
+    timeline->column_count = timeline->figure_count = 3;
+    timeline->row_count = 2;
+    for (uint32_t i = 0; i < 3; i++)
+        strcpy(timeline->keys[i], keys[i]);
+    for (uint64_t i = 0; i < 2; i++) {
+        double *row = timeline_row(timeline, i);
+        row[0] = 2 * (double)(i + 1);
+        row[1] = 50;
+        row[2] = 3e9 + 1e9 * (double)i;
+        row[3] = 2e9;
+    }
+    timeline->phase_count = 4;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct timeline_phase *phase = &timeline->phases[i];
+        strcpy(phase->name, net_stage_names[i % NET_STAGES]);
+        phase->from_s = i;
+        phase->to_s = i + 1;
+        phase->provenance = (struct provenance){.received = 1e8 * (i + 1),
+                                                .sent = i == 1 ? 0 : 1.25e8,
+                                                .excess = i == 1   ? 3.75e8 * share
+                                                          : i == 2 ? 6e8 * share
+                                                                   : -2e7,
+                                                .gradients = 5e7 * (i + 1)};
+    }
+    return timeline;
+}
+
+static void all_of_a_fabric(void **unused)
+{
+    const struct survey_settings settings = {
+        .pair_bytes = 4 * MIB, .verify = true, .repeats = 5, .repeat_ns = MS(20), .seed = 9};
+    struct ranks_peer peers[4] = {
+        {"a", 0, true, 0, 0}, {"a", 0, false, 0, 0}, {"b", 1, true, 0, 0}, {"b", 1, false, 0, 0}};
+    const struct ranks ranks = {.place = {.ranks = 4, .nodes = 2}, .peers = peers};
+    static struct fabric_survey survey;
+    static struct net_beside beside;
+    struct net_round rounds[3] = {0};
+    uint32_t nodes[4];
+    double rates[16], latencies[16];
+    struct net_asked asked = {.settings = &settings,
+                              .ranks = &ranks,
+                              .transport = "auto",
+                              .command = "iobench net",
+                              .verdict = {.environment = machine(), .valid = true},
+                              .beside = &beside,
+                              .timeline = ports_make(0.9)};
+
+    (void)unused;
+    survey_make(&survey, nodes, rates, latencies);
+    rounds_make(rounds);
+    beside.settings = together;
+    beside.rounds = rounds;
+    beside.ranks = 4;
+    beside.rhythm.bytes = 51 * MIB;
+    beside.rhythm.count = 4;
+    strcpy(beside.cache, "cold");
+    page_begin();
+    net_report_text(&asked, &survey);
+    page_end("net.txt");
+    assert_document("net.json", net_report_json(&asked, &survey));
+    /* 4 MiB in 1.01 ms; in a ring of 4 each byte passes 2 * 3 / 4 times. */
+    assert_equal(net_report_all_reduce(&survey),
+                 4194304 / survey.collectives[1].seconds[COLLECTIVE_ALL_REDUCE].median * 1.5);
+    timeline_destroy(asked.timeline);
+
+    /* Without the rest: local disks, few steps, one node, nothing verified. */
+    const struct survey_settings plain = {.pair_bytes = 64, .repeats = 3};
+    struct timeline *local = ports_make(0.3);
+    asked.settings = &plain;
+    asked.verdict.notice_count = 1;
+    strcpy(asked.verdict.notices[0], "a notice");
+    strcpy(asked.verdict.degraded_reason, "another process");
+    asked.timeline = NULL;
+    survey.has_sizes = survey.has_collectives = false;
+    survey.is_alone = true;
+    survey.matrix.nodes = 1;
+    memset(nodes, 0, sizeof nodes);
+    beside.settings.halves = false;
+    beside.cache[0] = '\0';
+    beside.settings.rounds = 2;
+    rounds[1].exchange[NET_STAGE_BOTH].steps = 9;
+    page_begin();
+    net_report_text(&asked, &survey);
+    net_beside_text(&beside, local);
+    page_end("net-plain.txt");
+    assert_document("net-plain.json", net_report_json(&asked, &survey));
+    assert_document("net-local.json", net_beside_json(&beside, local));
+    assert_true(isnan(net_report_all_reduce(&survey)));
+    timeline_destroy(local);
+}
+
+/* ---- run --beside ---- */
+
+static json_t *member(const char *label, double first, double second, double third)
+{
+    return json_pack("{s:s, s:[{s:[{s:f, s:i}, {s:f, s:i}]}, {s:[{s:f, s:i}]}, {s:[{s:f, s:i}]}]}",
+                     "label", label, "runs", "epochs", "wall_s", first / 4, "samples", 300,
+                     "wall_s", first * 3 / 4, "samples", 700, "epochs", "wall_s", second, "samples",
+                     1000, "epochs", "wall_s", third, "samples", 1000);
+}
+
+static void all_of_two_jobs(void **unused)
+{
+    json_t *const members[BESIDE_MEMBERS] = {
+        member("first, of two, alone", 2, 2.5, 3), member("second, alone", 4, 4.5, 4),
+        member("first, beside", 3, 3.5, 4.5), member("second, beside", 5, 6, 5.5)};
+    json_t *beside = beside_json(members, true);
+
+    (void)unused;
+    assert_non_null(beside);
+    page_begin();
+    beside_text(stdout, beside);
+    page_end("beside.txt");
+    assert_document("beside.json", beside);
+    for (int i = 0; i < BESIDE_MEMBERS; i++) {
+        json_array_remove(json_object_get(members[i], "runs"), 2);
+        json_array_remove(json_object_get(members[i], "runs"), 1);
+    }
+    beside = beside_json(members, false);
+    assert_non_null(beside);
+    page_begin();
+    beside_text(stdout, beside);
+    page_end("beside-once.txt");
+    json_decref(beside);
+    json_array_clear(json_object_get(members[3], "runs"));
+    assert_null(beside_json(members, false));
+    assert_reason("the jobs did not make the same runs");
+    for (int i = 0; i < BESIDE_MEMBERS; i++)
+        json_decref(members[i]);
+}
+
+/* ---- ramp ---- */
+
+static struct ramp_point point(double load, double late_share, bool holds, bool preview)
+{
+    return (struct ramp_point){.load = load,
+                               .offered_samples_per_s = 1000 * load,
+                               .samples_per_s = 990 * load,
+                               .bytes_per_s = 123e6 * load,
+                               .read_samples_per_s = 1010 * load,
+                               .batches = preview ? 12 : (uint64_t)(50 + load),
+                               .late_p50_ns = MS(2),
+                               .late_p99_ns = (uint64_t)(late_share * 1e9),
+                               .late_max_ns = MS(700),
+                               .stall_percent = 100 * late_share,
+                               .holds = holds,
+                               .preview = preview,
+                               .cache = load < 3 ? RESULT_CACHE_COLD : RESULT_CACHE_WARM,
+                               .limit = holds ? RESULT_LIMIT_TRAINER : RESULT_LIMIT_STORAGE};
+}
+
+static void ramp_searched(struct ramp *ramp, struct ramp_point points[4], bool disagrees)
+{
+    ramp->search = (struct ramp_search){.from = 1, .to = 16, .precision = 0.02, .runs = 3};
+    ramp->count = 0;
+    points[0] = point(1, 0.01, true, false);
+    points[1] = point(4, 0.25, false, false);
+    points[2] = point(2, 0.02, true, false);
+    points[3] = point(3, 0.015, disagrees, true);
+    for (size_t i = 0; i < 4; i++) {
+        const struct ramp_step step = {points[i].load, points[i].preview};
+        ramp_search_add(&ramp->search, step, points[i].holds, 0.9 * points[i].load);
+    }
+    ramp->points = points;
+    ramp->count = 4;
+}
+
+static void all_of_a_ramp(void **unused)
+{
+    struct ramp_settings settings = {
+        .from = 1, .to = 16, .limit_percent = 5, .precision_percent = 2, .runs = 3};
+    struct ranks ranks = ranks_alone();
+    struct ramp_point points[4];
+    struct ramp ramp = {.settings = &settings,
+                        .ranks = &ranks,
+                        .step_ns = 250e6,
+                        .records = 12345,
+                        .data = "/data/set",
+                        .format = "tar",
+                        .storage = "xfs on nvme0n1",
+                        .dataset = json_pack("{s:b}", "synthetic", 1)};
+
+    (void)unused;
+    assert_int_equal(option_defaults(job_options, &settings.job), 0);
+    settings.job.trainer = strdup("replay:h200");
+    settings.job.output.json = strdup("-");
+    ramp_searched(&ramp, points, false);
+    page_begin();
+    ramp_print(&ramp);
+    assert_int_equal(ramp_write_files(&ramp), 0);
+    page_end_with_document("ramp.txt", "ramp.json");
+
+    /* The other answers, and caches that stayed warm although they were dropped. */
+    settings.job.cold.drop_caches = JOB_DROP_YES;
+    ramp.dataset = (json_decref(ramp.dataset), json_object());
+    strcpy(ramp.degraded, "another process read");
+    page_begin();
+    ramp.search = (struct ramp_search){.from = 1, .to = 16, .precision = 0.02, .runs = 3};
+    ramp_search_add(&ramp.search, (struct ramp_step){1, false}, false, 0.5);
+    ramp_print(&ramp);
+    ramp.search = (struct ramp_search){.from = 1, .to = 16, .precision = 0.02, .runs = 3};
+    ramp_search_add(&ramp.search, (struct ramp_step){16, false}, true, 16);
+    ramp_print(&ramp);
+    ramp.search = (struct ramp_search){.from = 1, .to = 16, .precision = 0.02, .runs = 3};
+    ramp_search_add(&ramp.search, (struct ramp_step){8, false}, true, 8);
+    for (int i = 0; i < 3; i++)
+        ramp_search_add(&ramp.search, (struct ramp_step){16, false}, i == 1, 12);
+    ramp_print(&ramp);
+    ramp.degraded[0] = '\0';
+    for (int i = 0; i < 4; i++)
+        points[i].batches += 100;
+    ramp.failed = true;
+    ramp_print(&ramp);
+    ramp.interrupted = true;
+    ramp_print(&ramp);
+    page_end("ramp-answers.txt");
+    json_decref(ramp.dataset);
+    option_release(job_options, &settings.job);
+}
+
+/* ---- train ---- */
+
+static void all_of_a_training(void **unused)
+{
+    struct ranks ranks = ranks_alone();
+    static struct train_job job;
+    static struct train_result result;
+    struct train_epoch epochs[2] = {{.io = {.epoch = 4,
+                                            .samples = 2000,
+                                            .batches = 20,
+                                            .record_bytes = 4000000,
+                                            .request_bytes = 4100000,
+                                            .requests = 41,
+                                            .wall_ns = MS(10000),
+                                            .wait_ns = MS(1000),
+                                            .upload_ns = MS(500),
+                                            .copy_ns = MS(600),
+                                            .compute_ns = MS(6000),
+                                            .exchange_ns = MS(2000),
+                                            .update_ns = MS(250),
+                                            .limit = RESULT_LIMIT_TRAINER},
+                                     .loss = 2.5,
+                                     .accuracy = 0.375,
+                                     .rate = 0.1,
+                                     .samples_per_s = 200,
+                                     .elapsed_ns = MS(10000),
+                                     .ranks = {.ranks = 1, .nodes = 1}},
+                                    {.io = {.epoch = 5,
+                                            .samples = 2100,
+                                            .batches = 21,
+                                            .record_bytes = 4200000,
+                                            .request_bytes = 4300000,
+                                            .requests = 43,
+                                            .wall_ns = MS(8000),
+                                            .wait_ns = MS(4000),
+                                            .compute_ns = MS(3000),
+                                            .limit = RESULT_LIMIT_STORAGE},
+                                     .loss = 1.25,
+                                     .accuracy = 0.5,
+                                     .rate = 0.05,
+                                     .evaluated = true,
+                                     .evaluation_loss = 1.5,
+                                     .top1 = 0.625,
+                                     .top5 = 0.875,
+                                     .evaluation_ns = MS(1500),
+                                     .samples_per_s = 262.5,
+                                     .elapsed_ns = MS(19500),
+                                     .ranks = {.ranks = 1, .nodes = 1}}};
+    struct result_run run = {.valid = true, .epochs_run = 2, .epoch_count = 2};
+    struct result_epoch rows[2] = {epochs[0].io, epochs[1].io};
+
+    (void)unused;
+    run.epochs = rows;
+    assert_int_equal(option_defaults(job_options, &job.job), 0);
+    job.job.batch_size = 100;
+    job.job.epochs = 2;
+    job.training.network = network_find("resnet50");
+    job.training.side = 224;
+    job.training.classes = 1000;
+    job.target = 0.6;
+    job.ranks = &ranks;
+    job.initial_weights = "in.safetensors";
+    result = (struct train_result){
+        .recipe = {.kind = BACKEND_LARS,
+                   .rate = 3.2,
+                   .steps = 5000,
+                   .warmup_steps = 500,
+                   .momentum = 0.9,
+                   .weight_decay = 1e-4,
+                   .label_smoothing = 0.1,
+                   .clip_norm = 2,
+                   .decays_fc_bias = true},
+        .accumulate = 4,
+        .zero_gammas = 16,
+        .cost = {.parameters = 25557032, .forward_macs = 4089184256},
+        .records = 2050,
+        .evaluation_records = 500,
+        .epoch_count = 1,
+        .epochs = epochs,
+        .backend = "cpu",
+        .precision = "bf16",
+        .exchange = "mpi",
+        .wire = "fp16",
+        .number_bytes = 2,
+        .activation_bytes = 85 * MIB,
+        .result = {.job = &job.job,
+                   .environment = machine(),
+                   .data = "/data/set",
+                   .format = "tar",
+                   .shards = 3,
+                   .records = 2050,
+                   .data_bytes = 4200000,
+                   .record_bytes_total = 4100000,
+                   .reader_engine = "pread",
+                   .decoder_engine = "jpeg",
+                   .shuffle = "full",
+                   .iodepth = 8,
+                   .threads = 2,
+                   .ranks = 1,
+                   .nodes = 1,
+                   .memory_bytes = 64 * MIB,
+                   .memory_before_bytes = 10 * MIB,
+                   .memory_during_bytes = 90 * MIB,
+                   .trainer_memory = {.device_bytes = 7, .batch_bytes = 3, .pinned_bytes = 2},
+                   .timeline_reason = "--sample-interval 0",
+                   .run_count = 1,
+                   .runs = &run,
+                   .valid = true}};
+    page_begin();
+    train_report_epoch("resnet50", &result, &epochs[0]);
+    result.epoch_count = 2;
+    train_report_epoch("resnet50", &result, &epochs[1]);
+    result.reached = true;
+    result.reached_ns = MS(19000);
+    assert_int_equal(train_report_end(&job, &result), 0);
+    page_end_with_report("train.txt");
+
+    job.job.output.csv = strdup("-");
+    page_begin();
+    assert_int_equal(train_report_end(&job, &result), 0);
+    page_end("train.csv");
+    free(job.job.output.csv);
+    job.job.output.csv = NULL;
+    job.job.output.json = strdup("-");
+    page_begin();
+    assert_int_equal(train_report_end(&job, &result), 0);
+    page_end_with_document(NULL, "train.json");
+    free(job.job.output.json);
+    job.job.output.json = NULL;
+    job.job.output.profile = strdup("-");
+    page_begin();
+    assert_int_equal(train_report_end(&job, &result), 0);
+    page_end("train.ini");
+
+    /* One rank, plain SGD, the target missed; not complete. */
+    free(job.job.output.profile);
+    job.job.output.profile = NULL;
+    result.exchange[0] = '\0';
+    result.accumulate = 1;
+    result.reached = false;
+    result.epoch_count = 1;
+    strcpy(result.result.degraded_reason, "another process");
+    page_begin();
+    train_report_epoch("resnet50", &result, &epochs[1]);
+    assert_int_equal(train_report_end(&job, &result), 1);
+    page_end_with_report("train-missed.txt");
+    job.job.output.series = strdup("-");
+    assert_int_not_equal(train_report_end(&job, &result), 0);
+    assert_reason("--series -: no samples: --sample-interval 0");
+    option_release(job_options, &job.job);
+}
+
+/* ---- shuffle ---- */
+
+static void all_of_orders(void **unused)
+{
+    struct shuffle_settings settings = {.batch_size = 32, .measure = true, .runs = 3};
+    struct catalog catalog = {
+        .record_count = 12000, .shard_count = 24, .record_bytes_total = 5 * GIB};
+    struct shuffle_row rows[4] = {
+        {.order = "none", .ranks = 1, .reads = {.window = 4, .read_bytes = MIB}},
+        {.order = "buffer:64", .ranks = 1, .reads = {.window = 4, .read_bytes = MIB}},
+        {.order = "full", .ranks = 1, .reads = {.window = 4, .read_bytes = MIB}},
+        {.order = "shards", .ranks = 2, .partition = PLAN_SHARDS, .refused = "too few shards"}};
+    const struct survey survey = {
+        .settings = &settings, .catalog = &catalog, .classes = 10, .rows = rows, .row_count = 4};
+    char csv[64], *text, standard_output[] = "-";
+
+    (void)unused;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct quality *quality = &rows[i].quality;
+        struct shuffle_speed *speed = &rows[i].speed;
+        *quality = (struct quality){.labels_per_batch = 3 + 3 * i,
+                                    .labels_at_random = 8,
+                                    .shards_per_batch = 2 + i,
+                                    .shards_at_random = 17.5,
+                                    .same_label = 0.5 - 0.125 * i,
+                                    .same_label_at_random = 0.1,
+                                    .retention = i ? 0.25 * i : NAN,
+                                    .missing = 1000 * i,
+                                    .repeated = 2000 * i,
+                                    .draws = 12000 + i,
+                                    .draws_least = 11 + i,
+                                    .draws_most = 21 + i,
+                                    .reads = 31 + i,
+                                    .seeks = 41 + i,
+                                    .amplification = 1.25 + i,
+                                    .bytes_per_read = 2048 * (i + 1),
+                                    .distance_bytes = 51 + i,
+                                    .buffer_bytes = MIB * (i + 1),
+                                    .slots = 61 + i,
+                                    .state_bytes = 71 + i,
+                                    .begin_ns = 81 + i};
+        speed->runs = 3;
+        speed->cold_runs = 3 - i % 2;
+        for (uint32_t k = 0; k < 3; k++) {
+            speed->bytes_per_s[k] = (double)MIB * (100 - 20 * i + 5 * k);
+            speed->samples_per_s[k] = 1000 - 200 * i + 50 * k;
+        }
+        speed->bytes = stats_summarise(speed->bytes_per_s, 3);
+        speed->samples = stats_summarise(speed->samples_per_s, 3);
+        speed->on_front = i != 1;
+        strcpy(speed->warm_reason, i == 1 ? "5% were resident" : "");
+    }
+    page_begin();
+    shuffle_print_set(&survey);
+    for (int i = 0; i < 4; i++) {
+        if (i == 0 || i == 3)
+            shuffle_print_heading(&rows[i]);
+        shuffle_print_row(&rows[i]);
+    }
+    shuffle_print_legend(&survey);
+    shuffle_print_speeds(&survey);
+    settings.runs = 1;
+    strcpy(rows[2].speed.refused, "no memory");
+    shuffle_print_speeds(&survey);
+    settings.json = standard_output;
+    assert_int_equal(shuffle_write_files(&survey), 0);
+    page_end("shuffle.txt");
+
+    snprintf(csv, sizeof csv, "/tmp/pages-%d.csv", (int)getpid());
+    settings.json = NULL;
+    settings.csv = csv;
+    assert_int_equal(shuffle_write_files(&survey), 0);
+    FILE *file = fopen(csv, "r");
+    assert_non_null(file);
+    text = content(file);
+    fclose(file);
+    remove(csv);
+    assert_golden("shuffle.csv", text);
+}
+
+/* ---- sweep ---- */
+
+static void all_of_a_sweep(void **unused)
+{
+    enum { CELLS = 6, ROUNDS = 3 };
+    static const struct option_spec options[] = {
+        {"threads", 0, OPTION_COUNT, 0, .summary = ""},
+        {"bs", 0, OPTION_SIZE, 0, .summary = ""},
+        {0},
+    };
+    char standard_output[] = "-", folder[] = "/out";
+    struct sweep_settings settings = {.json = standard_output, .order_seed = 11};
+    const struct command command = {.name = "run"};
+    const struct invocation invocation = {.command = &command};
+    const struct sweep_target target = {.command = &command};
+    static struct sweep_figures figures[CELLS * ROUNDS];
+    struct sweep sweep = {.invocation = &invocation,
+                          .settings = &settings,
+                          .target = &target,
+                          .folder.path = folder,
+                          .fingerprint = 0xabc};
+
+    (void)unused;
+    assert_int_equal(sweep_add(&sweep.plan, "threads", &options[0], NULL, "1,8"), 0);
+    assert_int_equal(sweep_add(&sweep.plan, "ranks", NULL, NULL, "1,2,4"), 0);
+    assert_int_equal(sweep_add(&sweep.plan, "bs", &options[1], NULL, "64k"), 0);
+    assert_int_equal(sweep_count(&sweep.plan), 0);
+    assert_int_equal(sweep.plan.cells, CELLS);
+    sweep.table = (struct sweep_table){&sweep.plan, ROUNDS, figures};
+    for (uint32_t i = 0; i < CELLS * ROUNDS; i++) {
+        const uint32_t cell = i % CELLS, round = i / CELLS;
+        struct sweep_figures *at = &figures[i];
+        *at = (struct sweep_figures){
+            .is_measured = true, .is_valid = true, .wall_s = 20, .ranks = 1, .nodes = 1};
+        strcpy(at->limit, cell ? "page cache" : "storage");
+        strcpy(at->cache, round == 1 && cell == 2 ? "warm" : "cold");
+        at->samples_per_s = 1000 * (1 + (double)sweep_digit(&sweep.plan, cell, 0)) *
+                            (1 + 0.75 * (double)sweep_digit(&sweep.plan, cell, 1)) *
+                            (1 + 0.02 * ((cell * 7 + round * 5) % 4));
+        for (int part = 0; part < SWEEP_PARTS; part++)
+            at->parts_s[part] = part == SWEEP_UPLOAD ? (double)NAN : part + 1;
+    }
+    figures[CELLS + 5].is_valid = false;
+    strcpy(figures[CELLS + 5].reason, "caches were not cold");
+    figures[2 * CELLS + 3] = (struct sweep_figures){0};
+    page_begin();
+    sweep_print(stdout, &sweep, "--time-budget");
+    sweep_print_cells(stdout, &sweep, 1, 2);
+    assert_int_equal(sweep_write_files(&sweep, "--time-budget"), 0);
+    page_end_with_document("sweep.txt", "sweep.json");
+    settings.json = NULL;
+    settings.csv = standard_output;
+    page_begin();
+    assert_int_equal(sweep_write_files(&sweep, NULL), 0);
+    page_end("sweep.csv");
+
+    /* A survey of orders has no rates; two runs have a range. */
+    for (uint32_t i = 0; i < CELLS * ROUNDS; i++) {
+        figures[i].samples_per_s = NAN;
+        figures[i].randomness = figures[i].is_measured ? 0.125 * (1 + i % CELLS) : 0;
+    }
+    sweep.table.rounds = 2;
+    page_begin();
+    sweep_print(stdout, &sweep, NULL);
+    page_end("sweep-orders.txt");
+    sweep_release(&sweep.plan);
+}
+
+int main(int argument_count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_of_a_checkpoint), cmocka_unit_test(all_of_a_poor_checkpoint),
+        cmocka_unit_test(all_of_a_fabric),     cmocka_unit_test(all_of_two_jobs),
+        cmocka_unit_test(all_of_a_ramp),       cmocka_unit_test(all_of_a_training),
+        cmocka_unit_test(all_of_orders),       cmocka_unit_test(all_of_a_sweep),
+    };
+
+    setenv("COLUMNS", "80", 1);
+    renew = argument_count > 1 ? arguments[1] : NULL;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
