@@ -29,7 +29,7 @@ CLI_TESTS = \
 	tests/cli/monitor.sh \
 	tests/cli/network_start.sh \
 	tests/cli/options.sh \
-	tests/cli/outside_sets.sh \
+	tests/cli/outside_sets.sh tests/cli/pages.sh \
 	tests/cli/pack.sh \
 	tests/cli/pack_crash.sh tests/cli/pack_safety.sh \
 	tests/cli/place.sh \
@@ -78,6 +78,9 @@ EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.
 	tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
+	tests/cli/saved/pages-compare.txt tests/cli/saved/pages-data.txt tests/cli/saved/pages-gather.txt \
+	tests/cli/saved/pages-orders.txt tests/cli/saved/pages-plans.txt tests/cli/saved/pages-results.txt \
+	tests/cli/saved/pages-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt
 
 check_PROGRAMS += tests/cli/metrics_check

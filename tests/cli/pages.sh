@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Commands that measure nothing print the same on every machine: all of it is compared, text and JSON.
+# UPDATE=1 rewrites tests/cli/saved/pages-*.txt; check the difference by hand.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+COLUMNS=80
+export COLUMNS
+cp -R "$SRCDIR/tests/golden/tar" "$SRCDIR/tests/golden/recordio" "$SRCDIR/tests/golden/mds" "$SRCDIR/tests/golden/tfrecord" . &&
+    chmod -R u+w .
+
+# page STATUS ARGUMENT...: add what it prints to the file pages
+page() {
+    try "$@"
+    shift
+    { echo "\$ iobench $*" && cat out && sed 's/^/! /' err && echo; } >>pages
+}
+
+# same NAME: the pages so far equal tests/cli/saved/pages-NAME.txt
+same() {
+    tried="all of pages-$1.txt"
+    sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
+        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/" \
+        -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' pages >out
+    rm pages
+    saved "pages-$1.txt"
+}
+
+# ---- what a data set holds ----
+page 0 inspect mds/plain
+page 1 inspect tar/gnu.tar --show 2
+page 0 inspect tar/webdataset --samples 3 --show 5 --json
+page 1 inspect recordio/shards --json
+page 0 inspect tfrecord/imagenet --show 0
+page 0 verify mds/plain
+page 0 verify tar/webdataset --json --threads 1
+page 1 verify recordio/shards --decode --threads 1
+page 0 show tar/webdataset --record 1
+page 0 show tar/webdataset --batch 1 --batch-size 2 --seed 3 --epoch 2 --shuffle epoch --json
+page 0 show mds/plain --shuffle none --batch-size 3 --decode jpeg:size=64
+same data
+
+# ---- the orders of a hypothetical set ----
+page 0 shuffle none buffer:50 epoch corgipile --records 1000 --shards 7 --sample-size 3k --classes 10 --batch-size 20
+page 0 shuffle epoch buffer:50 --records 1000 --shards 7 --batch-size 20 --classes 4 --partition sticky,shards --ranks 1,3 \
+    --remainder pad --epochs 3 --seed 5 --bs 64k --window 9
+page 0 shuffle epoch --records 1001 --shards 7 --batch-size 16 --classes 4 --ranks 2 --remainder drop --json
+page 0 shuffle buffer epoch --records 500 --shards 3 --batch-size 10 --partition elastic,replicated --ranks 2
+page 0 shuffle --as mxnet --records 1000 --shards 7 --batch-size 20
+same orders
+
+# ---- what a cluster needs ----
+page 0 size --gpus 8,64
+page 0 size --gpus 100 --gpu h100 --busy 90 --sample-size 50k
+page 0 size --gpus 3 --rate 500 --json
+page 0 size --simulate --draws 20 --gpus 64
+page 0 size --simulate --draws 20 --gpus 1024 --network llama3.1-70b --rate 1
+page 0 size --simulate --draws 20 --gpus 8,64 --network unet3d --storage nfs-100g,object-100g
+page 0 size --simulate --draws 20 --gpus 13 --seed 3 --storage nfs-100g
+page 0 size --simulate --draws 20 --gpus 16 --acceptance
+same size
+
+# ---- the steps of a network ----
+page 0 plan lenet --backend reference --batch-size 2
+page 0 plan lenet --backend reference --infer --classes 5 --tflops 2 --bandwidth 100
+page 0 plan alexnet --backend reference --batch-size 8 --gpu h100 --buckets 2
+page 0 plan lenet --backend reference --batch-size 3 --json
+same plans
+
+# ---- results: made ones ----
+# result FILE HOST FROM TO RATES...: one job, whose epochs ran FROM .. TO seconds after another moment
+result() {
+    file=$1 host=$2 from=$3 to=$4 runs=''
+    shift 4
+    for rate in "$@"; do
+        runs="$runs${runs:+,}{\"run\": 0, \"valid\": true, \"samples_per_s\": $rate, \"record_bytes_per_s\": ${rate}00000,
+            \"read_latency\": {\"requests\": 900, \"p50_s\": 0.001, \"p99_s\": 0.00$((rate / 10 % 9 + 1)), \"max_s\": 0.02},
+            \"epochs\": [{\"epoch\": 1, \"samples\": 5000, \"samples_per_s\": $rate, \"wall_s\": 4, \"wait_s\": 1, \"compute_s\": 2}]}"
+    done
+    cat >"$file" <<END
+{"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "${LABEL:-job}", "valid": ${VALID:-true},
+ "headline": "valid, cold", "entries": [{"name": "Data", "text": "a <set> of $host"}],
+ "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1, "turns": 1}, "started": "2026-01-02T00:00:0${to}Z",
+ "degraded": $([ "${WHY-}" ] && echo true || echo false), "degraded_reason": ${WHY:-null}, "invalid_reason": null, "settings": {"reader": "$file", "runs": $#,
+ "ranks": ${RANKS:-2}, "rank": $from, "epochs": 1, "shuffle": "${SHUFFLE:-epoch}", "label": "$file"},
+ "dataset": {"path": "/data", "format": "tar", "mean_record_bytes": 100000, "samples": ${SAMPLES:-10000},
+ "record_bytes": 1000000000, "identity": "${IDENTITY:-1}", "synthetic": ${SYNTHETIC:-false}},
+ "engine": {"ranks": 1, "nodes": 1, "decode_threads": 4}, "place": {"host": "$host", "cpu_count": $to},
+ "summary": {"complete_runs": ${COMPLETE:-1}, "samples_per_s": $1, "record_bytes_per_s": ${1}00000,
+ "limit": "${LIMIT:-storage}", "cache_before": "${CACHE:-cold}", "samples": 5000, "skipped_samples": $from,
+ "record_bytes": 500000000, "request_bytes": 600000000, "requests": 700},
+ "series": {"start_unix_s": 1000, "start_monotonic_s": 0, "clock_step_s": ${STEP:-0.1}, "interval_s": 1, "samples": 2,
+ "late_samples": 0, "sampler_cpu_percent": 1, "absent": [], "phases": [{"phase": "index", "run": 0, "epoch": 0, "from_s": 0,
+ "to_s": 9}, {"phase": "epoch", "run": 0, "epoch": 0, "from_s": $from, "to_s": $to}], "lost_phases": 0,
+ "columns": ["time_s", "storage_read_bytes_per_s", "cpu_percent"], "rows": [[1, 1e8, 50], [2, 3e8, 70]]}, "runs": [$runs]}]}
+END
+}
+result a.json node1 0 5 1000
+LIMIT=decode CACHE=warm SYNTHETIC=true result b.json node2 1 6 1010
+page 0 gather a.json b.json
+page 0 gather b.json a.json -o -
+result late.json node1 1 5 900
+IDENTITY=2 WHY='"much was cached"' result poor.json node1 0 5 900
+page 0 gather a.json late.json
+page 0 gather late.json poor.json -o -
+RANKS=1 result alone.json node1 0 10 900
+RANKS=1 result again.json node2 1 10 900
+page 0 gather alone.json again.json
+# What does not belong together, and the last that does.
+refuse() { # FILE VARIABLE=VALUE...: is refused beside late.json
+    name=$1
+    shift
+    (export "$@" && result "$name" node3 0 5 900)
+    page 1 gather late.json "$name"
+}
+refuse valid.json VALID=false
+refuse runs.json COMPLETE=2
+refuse step.json STEP=-0.11
+refuse set.json SAMPLES=10001
+refuse shuffle.json SHUFFLE=none
+page 1 gather a.json poor.json
+result other.json node3 5 6 900
+page 1 gather a.json other.json
+page 1 gather a.json late.json other.json
+same gather
+
+COMPLETE=5 result five.json node1 0 5 1000 1010 1020 990 1005
+COMPLETE=5 WHY='"much was cached"' SYNTHETIC=true result slow.json node2 0 6 900 930 910 890 905
+VALID=false result bad.json node2 0 6 900
+for pair in 1 2; do
+    for rate in 0 100; do
+        SITTING=pair$pair COMPLETE=6 result pair$pair-$rate.json node1 0 $pair $((1000 + rate)) $((1110 + rate)) $((1021 + rate)) \
+            $((1032 + rate)) $((1009 + rate)) $((1022 + rate))
+    done
+done
+LABEL=else result else.json node1 0 5 1000
+page 1 compare five.json slow.json
+page 1 compare five.json slow.json --json
+page 1 compare a.json bad.json
+page 0 compare pair1-0.json pair1-100.json pair2-100.json
+page 0 compare pair1-0.json pair2-0.json : pair1-100.json pair2-100.json --json --alpha 0.2
+page 1 compare pair1-100.json pair1-0.json --fail-if-slower 8
+page 0 compare pair1-100.json pair1-0.json --fail-if-slower 9
+page 1 compare pair1-0.json
+page 1 compare pair1-0.json pair2-0.json :
+same compare
+
+page 0 size five.json --gpus 8,64 --gpu h200
+page 0 size slow.json --gpus 10 --json
+page 0 plot a.json --script -o -
+page 0 plot a.json b.json --script -o - --title 'two runs'
+same results
+finish
