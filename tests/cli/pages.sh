@@ -110,6 +110,7 @@ page 0 gather alone.json again.json
 refuse() { # FILE VARIABLE=VALUE...: is refused beside late.json
     name=$1
     shift
+    # shellcheck disable=SC2163 # names with values
     (export "$@" && result "$name" node3 0 5 900)
     page 1 gather late.json "$name"
 }
