@@ -78,7 +78,7 @@ result() {
             \"epochs\": [{\"epoch\": 1, \"samples\": 5000, \"samples_per_s\": $rate, \"wall_s\": 4, \"wait_s\": 1, \"compute_s\": 2}]}"
     done
     cat >"$file" <<END
-{"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "${LABEL:-job}", "valid": ${VALID:-true},
+{"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "${LABEL-job}", "valid": ${VALID:-true},
  "headline": "valid, cold", "entries": [{"name": "Data", "text": "a <set> of $host"}],
  "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1, "turns": 1}, "started": "2026-01-02T00:00:0${to}Z",
  "degraded": $([ "${WHY-}" ] && echo true || echo false), "degraded_reason": ${WHY:-null}, "invalid_reason": null, "settings": {"reader": "$file", "runs": $#,
@@ -151,4 +151,16 @@ page 0 size slow.json --gpus 10 --json
 page 0 plot a.json --script -o -
 page 0 plot a.json b.json --script -o - --title 'two runs'
 same results
+
+# ---- a page for a browser: its words and what its scripts show; without gnuplot's pictures ----
+cp "$SRCDIR/tests/golden/pages/checkpoint.json" "$SRCDIR/tests/golden/pages/net.json" .
+tried="iobench report"
+LABEL='' result unlabelled.json node3 1 6 1000
+for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json"; do
+    # shellcheck disable=SC2086 # a list
+    (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
+    { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html &&
+        sed -n 's|.* id="data">\(.*\)</script>.*|\1|p' report.html | sed 's/,"/,\n"/g' && echo; } >>pages
+done
+same report
 finish

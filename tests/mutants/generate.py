@@ -11,7 +11,7 @@ Printed: each verdict, the score by folder, and at the end the survivors. equiva
 can kill, with the reason; they are not drawn.
 
 What is made in mutants.work/generated is kept: a second call compiles what differs, and runs with gcov only tests that
-changed. A dropped free() is not tried: leaks are found by builds with sanitizers.
+changed. A dropped call that only frees is not tried: leaks are found by builds with sanitizers.
 """
 import argparse
 import collections
@@ -47,7 +47,7 @@ RULES = [
     ("extreme", r"\bfmin\b", "fmax"), ("extreme", r"\bfmax\b", "fmin"), ("extreme", r"\bMIN\b", "MAX"),
     ("extreme", r"\bMAX\b", "MIN"), ("extreme", r"\bmin_", "max_"), ("extreme", r"\bmax_", "min_"),
     ("first", r"\[0\]", "[1]"), ("first", r"\[(i|n|rank|row)\]", "[0]"), ("last", r"\[(\w+) - 1\]", r"[0]"),
-    ("call", r"^\s+(?!return|goto|break|continue|free\()[a-z]\w*\([^=]*\);$", ";"),
+    ("call", r"^\s+(?!return|goto|break|continue|(?:free|json_decref|\w+_(?:release|destroy))\()[a-z]\w*\([^=]*\);$", ";"),
     ("return", r"(?<=\breturn )(?!0;|NULL;|-1;)[^;]+(?=;)", "0"),
     ("skip", r"^\s+(?:\w+(?:->|\.))*\w+(?:\[\w+\])? [-+|&]?= [^;{]*;$", ";"),
 ]
