@@ -126,7 +126,7 @@ static void look_pcie(const struct port_view *view, struct doctor_finding *findi
     const bool tight = carries > 0 && carries < view->port->gbit_per_s;
     const bool narrow = atoi(width) < atoi(most);
     finding_say(finding, tight || narrow ? DOCTOR_WARN : DOCTOR_OK,
-                "%.12s x%.4s, %.4g Gbit/s%s%.4s", speed, width, carries,
+                "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width, carries,
                 atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
     if (narrow)
         finding_advise(finding, "the adapter can use x%.4s: move it to a wider slot", most);

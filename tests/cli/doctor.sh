@@ -60,8 +60,10 @@ bridge() { # CONTROL
     } >sys/bus/pci/devices/0000:16:00.0/config
 }
 
+# All that it says is compared at the end.
 doctor() {
-    expect 0 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root sys
+    expect 0 env COLUMNS=80 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root sys
+    printf '%s\n' "$out" >>pages
 }
 
 # A fault: the file as it is then, the state, and words of finding and remedy.
@@ -143,6 +145,8 @@ put $ib/ports/1/rate "2.5 Gb/sec (1X SDR)"
 put sys/class/net/eth1/statistics/rx_bytes 5
 doctor
 says "software RDMA over eth1, ACTIVE" "those of eth1, with all its other traffic"
+[ "${UPDATE:-0}" = 0 ] || cp pages "$SRCDIR/tests/cli/saved/doctor.txt"
+diff -u "$SRCDIR/tests/cli/saved/doctor.txt" pages || die "the pages differ from tests/cli/saved/doctor.txt"
 
 expect 0 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root sys --json=fabric.json
 python3 -c 'import json; rows = json.load(open("fabric.json"))
