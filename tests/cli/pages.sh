@@ -20,7 +20,7 @@ page() {
 same() {
     tried="all of pages-$1.txt"
     sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
-        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/" \
+        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|" \
         -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' pages >out
     rm pages
     saved "pages-$1.txt"
@@ -66,6 +66,24 @@ page 0 plan lenet --backend reference --infer --classes 5 --tflops 2 --bandwidth
 page 0 plan alexnet --backend reference --batch-size 8 --gpu h100 --buckets 2
 page 0 plan lenet --backend reference --batch-size 3 --json
 same plans
+
+# ---- commands that others make, and tables of the program ----
+page 0 sweep run --data tar/webdataset --threads 1,2 --shuffle none,epoch,buffer:7 --batch-size 4:8:x2 --dry-run -o swept
+page 0 sweep run --data tar/webdataset --reader pread,mmap --batch-size 8 --budget 1m --order-seed 2 --dry-run -o swept
+page 0 sweep infer --data tar/webdataset --network lenet --batch-size 1,2 --dry-run -o swept
+page 0 sweep --data tar/webdataset --ranks 1,2 --limit-samples 8 --launch 'srun -n {ranks}' --dry-run -o swept
+page 0 sweep --data tar/webdataset --nodes 1,2 --limit-samples 8 --limit-samples-per-rank 4 --scaling strong,weak \
+    --launch 'srun -N {nodes}' --dry-run -o swept
+page 2 sweep --data tar/webdataset --ranks 1,2 --scaling weak --dry-run -o swept
+page 0 list networks
+page 0 help replay
+same commands
+if command -v jq >/dev/null; then
+    page 0 study formats --dry-run --budget 1m
+    page 0 study lmdb --dry-run --data tar/webdataset --budget 10m
+    page 0 study sizing --dry-run
+    same studies
+fi
 
 # ---- results: made ones ----
 # result FILE HOST FROM TO RATES...: one job, whose epochs ran FROM .. TO seconds after another moment
