@@ -54,7 +54,6 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
 
     struct guard_moment start;
-    struct guard_counts counts;
 
     shared->first_rank = first;
     if (ranks < shared->ranks->place.ranks)
@@ -78,8 +77,7 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     if (code == 0 && count && shared->result->ceiling.made_per_s <= 0) {
         guard_begin(&start);
         content_measure(buffers->all[0].iov_base, chunk_bytes, &shared->result->ceiling);
-        guard_end(&start, &counts);
-        guard_add(&shared->guard, &counts);
+        guard_end(&start, &shared->guard);
     }
     return code;
 }

@@ -231,7 +231,6 @@ static int write_all(struct write_phase *writing)
 {
     struct checkpoint_shared *shared = writing->shared;
     struct guard_moment start;
-    struct guard_counts counts;
     int code = 0;
 
     guard_begin(&start);
@@ -250,8 +249,7 @@ static int write_all(struct write_phase *writing)
     if (code == 0)
         code = train(writing, true);
     shared->result->loop_ns = clock_now_ns() - start_ns;
-    guard_end(&start, &counts);
-    guard_add(&shared->guard, &counts);
+    guard_end(&start, &shared->guard);
     return code;
 }
 

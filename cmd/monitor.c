@@ -416,7 +416,7 @@ static int run_monitor(const struct invocation *invocation)
     struct watch watch = {.settings = settings};
     struct child child = {0};
     struct guard_moment start;
-    struct guard_counts guard;
+    struct guard_counts guard = {0};
 
     if (wraps) {
         take_signals_for_command();

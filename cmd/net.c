@@ -166,7 +166,7 @@ static int measure(const struct invocation *invocation, struct transport *transp
                               .verdict.valid = true,
                               .beside = beside};
     struct guard_moment start;
-    struct guard_counts guard;
+    struct guard_counts guard = {0};
     struct fabric_survey survey;
 
     machine_describe(&asked.verdict.environment, "/proc", "/sys");

@@ -190,14 +190,12 @@ static int exchange(struct stage_work *work, enum net_stage stage, struct net_ro
     struct rhythm *rhythm = &work->beside->rhythm;
 
     struct guard_moment start;
-    struct guard_counts counts;
 
     guard_begin(&start);
     work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
     const int code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
                                 &round->exchange[stage]);
-    guard_end(&start, &counts);
-    guard_add(&work->beside->guard, &counts);
+    guard_end(&start, &work->beside->guard);
     return code;
 }
 

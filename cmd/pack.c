@@ -145,7 +145,7 @@ static int pack_command(const struct invocation *invocation)
     struct plugin_choice format;
     struct pack_figures figures;
     struct guard_moment start;
-    struct guard_counts guard;
+    struct guard_counts guard = {0};
     char command[4096];
 
     job->source = invocation->operands[0];

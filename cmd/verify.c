@@ -109,7 +109,7 @@ static int verify_command(const struct invocation *invocation)
         .progress = show, .fault = take_fault, .context = &watcher};
     struct verify_figures figures;
     struct guard_moment start;
-    struct guard_counts guard;
+    struct guard_counts guard = {0};
 
     job->path = invocation->operands[0];
     command_on_interrupt();

@@ -259,16 +259,10 @@ static void make_limit(const struct result *result, const struct totals *totals,
                  shares->trainer_exchange, shares->trainer_compute);
         break;
     case RESULT_LIMIT_QUOTA:
-        snprintf(text, size,
-                 "CPU quota: throttled %.0f%% of the time; what storage gives is unknown",
-                 summary->all.guard.throttled_percent);
-        break;
     case RESULT_LIMIT_CPU:
-        snprintf(
-            text, size,
-            "CPUs, not storage: a thread waited for one %.0f%% of the time, the hypervisor had "
-            "them %.0f%%",
-            summary->all.guard.delayed_percent, summary->all.guard.stolen_percent);
+        snprintf(text, size, "%s, not storage: a thread waited for a CPU %.0f%% of the time",
+                 summary->limit == RESULT_LIMIT_QUOTA ? "CPU quota" : "CPUs",
+                 fmax(summary->all.guard.throttled_percent, summary->all.guard.delayed_percent));
         break;
     case RESULT_LIMIT_ORDER:
         snprintf(

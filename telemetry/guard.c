@@ -7,20 +7,18 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/shortage.h"
-#include "base/thread.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 1 << 14, PATH_BYTES = CONTROL_GROUP_BYTES + 32 };
+enum { SLOTS = 1 << 14, STEAL = 7, PATH_BYTES = CONTROL_GROUP_BYTES + 32 };
 
 static const uint64_t NAP_NS = 1000000, TURN_NS = 100000000, LATE_NS = 600000000;
 /* From here on a rate is not that of what was measured. */
@@ -29,16 +27,16 @@ static const double OWN_LOAD = 75; /* from here on its threads wait for each oth
 
 /* ---- counters of the kernel ---- */
 
-/* Of the first line that begins with a word, the number at a place after it; else 0. */
-static uint64_t number_of(const char *path, const char *word, int place)
+/* In a file, the number at a place after the word that begins a line; else 0. */
+static uint64_t number_of(const char *folder, const char *name, const char *word, int place)
 {
-    FILE *file = file_stream_kernel(path);
-    const size_t length = strlen(word);
-    char line[512], *at = line + length;
+    char path[PATH_BYTES], line[512], *at = line + strlen(word);
     bool found = false;
 
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = file_stream_kernel(path);
     while (file && !found && fgets(line, sizeof line, file))
-        found = strncmp(line, word, length) == 0;
+        found = strncmp(line, word, strlen(word)) == 0;
     if (file)
         fclose(file);
     while (found && place-- > 0)
@@ -46,28 +44,12 @@ static uint64_t number_of(const char *path, const char *word, int place)
     return found ? strtoull(at, NULL, 10) : 0;
 }
 
-static uint64_t throttled_ns(const char *proc, const char *sys)
-{
-    struct control_group group;
-    char path[PATH_BYTES];
-    uint64_t sum_ns = 0;
-
-    if (!control_group_find(&group, "cpu", proc, sys))
-        return 0;
-    do {
-        snprintf(path, sizeof path, "%s/cpu.stat", group.folder);
-        sum_ns +=
-            number_of(path, "throttled_time ", 0) + 1000 * number_of(path, "throttled_usec ", 0);
-    } while (control_group_up(&group));
-    return sum_ns;
-}
-
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
 static struct counter own_drops, pauses;
+
+void guard_note_drop(void)
+{
+    counter_add(&own_drops, 1);
+}
 
 /* A process cannot catch a stop, but its end. */
 static void on_continue(int number)
@@ -76,27 +58,25 @@ static void on_continue(int number)
     counter_add(&pauses, 1);
 }
 
-void guard_note_drop(void)
-{
-    counter_add(&own_drops, 1);
-}
-
 void guard_read(struct guard_moment *moment, const char *proc, const char *sys)
 {
-    enum { STEAL = 7 }; /* "cpu  user nice system idle iowait irq softirq steal" */
-    struct rusage usage;
-    char path[PATH_BYTES];
+    struct control_group group;
+    struct timespec used;
 
-    snprintf(path, sizeof path, "%s/stat", proc);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    moment->used_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
     moment->stolen_ns =
-        number_of(path, "cpu ", STEAL) * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-    moment->throttled_ns = throttled_ns(proc, sys);
-    snprintf(path, sizeof path, "%s/vmstat", proc);
-    moment->drops = number_of(path, "drop_pagecache ", 0) - counter_get(&own_drops);
-    getrusage(RUSAGE_SELF, &usage);
-    moment->used_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
-    moment->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+        number_of(proc, "stat", "cpu ", STEAL) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+    moment->drops = number_of(proc, "vmstat", "drop_pagecache ", 0) - counter_get(&own_drops);
     moment->pauses = counter_get(&pauses);
+    moment->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    moment->throttled_ns = 0;
+    if (!control_group_find(&group, "cpu", proc, sys))
+        return;
+    do
+        moment->throttled_ns += number_of(group.folder, "cpu.stat", "throttled_time ", 0) +
+                                number_of(group.folder, "cpu.stat", "throttled_usec ", 0) * 1000;
+    while (control_group_up(&group));
 }
 
 /* ---- while a measurement is open ---- */
@@ -122,15 +102,15 @@ static int look_at_thread(void *context, const char *name, unsigned char type)
     struct look *look = context;
     const pid_t thread = atoi(name);
     struct slot *slot = &watch.slots[thread % SLOTS];
-    char path[64];
+    char folder[64];
 
     (void)type;
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
-    const uint64_t waited_ns = number_of(path, "", 1);
+    snprintf(folder, sizeof folder, "/proc/self/task/%d", thread);
+    const uint64_t waited_ns = number_of(folder, "schedstat", "", 1);
     const uint64_t new_ns = waited_ns - (slot->thread == thread ? slot->waited_ns : 0);
     *slot = (struct slot){thread, waited_ns};
     look->most_ns = new_ns > look->most_ns ? new_ns : look->most_ns;
-    if (thread == gettid() && number_of(path, "", 0))
+    if (thread == gettid() && number_of(folder, "schedstat", "", 0))
         look->own_ns = new_ns;
     return 0;
 }
@@ -187,6 +167,8 @@ static void take_watched(struct guard_moment *moment)
     look_around();
     moment->still_ns = watch.still_ns;
     moment->delayed_ns = watch.delayed_ns;
+    pthread_mutex_unlock(&watch.lock);
+    guard_read(moment, "/proc", "/sys");
 }
 
 void guard_begin(struct guard_moment *from)
@@ -196,14 +178,13 @@ void guard_begin(struct guard_moment *from)
     if (watch.process != getpid())
         start_thread();
     take_watched(from);
-    pthread_mutex_unlock(&watch.lock);
-    guard_read(from, "/proc", "/sys");
     clock_moment(&from->clock);
 }
 
 /* The thread is to look first: only one that runs knows how long it waited for a CPU. */
-void guard_end(const struct guard_moment *from, struct guard_counts *counts)
+void guard_end(const struct guard_moment *from, struct guard_counts *sum)
 {
+    struct guard_counts counts;
     struct guard_moment to;
 
     clock_moment(&to.clock);
@@ -215,9 +196,8 @@ void guard_end(const struct guard_moment *from, struct guard_counts *counts)
     }
     watch.open--;
     take_watched(&to);
-    pthread_mutex_unlock(&watch.lock);
-    guard_read(&to, "/proc", "/sys");
-    guard_between(from, &to, counts);
+    guard_between(from, &to, &counts);
+    guard_add(sum, &counts);
 }
 
 /* ---- arithmetic ---- */
@@ -233,18 +213,20 @@ void guard_between(const struct guard_moment *from, const struct guard_moment *t
     const double wall = (double)(to->clock.raw_ns - from->clock.raw_ns), all = wall * to->cpus;
 
     *counts = (struct guard_counts){
-        .pauses = to->pauses - from->pauses,
-        .still_ns = to->still_ns - from->still_ns,
+        .pauses = to->pauses - from->pauses + (to->still_ns > from->still_ns),
         .shortages = shortage_code() != 0,
         .drops = to->drops > from->drops ? to->drops - from->drops : 0,
         .throttled_percent = percent_of(from->throttled_ns, to->throttled_ns, all),
         .delayed_percent = percent_of(from->delayed_ns, to->delayed_ns, wall),
         .stolen_percent = percent_of(from->stolen_ns, to->stolen_ns, all),
         .used_percent = percent_of(from->used_ns, to->used_ns, all)};
-    /* Throttled time is a sum over CPUs, at least its mean of one; what a thread waited is not, but
-     * may be for other reasons. */
+    /* The mean of all CPUs is the least of one. What a thread waited is more, but may have other
+     * reasons. */
     if (percent_of(from->throttled_ns, to->throttled_ns, wall) > counts->delayed_percent / 2)
         counts->throttled_percent = fmax(counts->throttled_percent, counts->delayed_percent);
+    counts->is_throttled = counts->throttled_percent >= THROTTLED_MOST;
+    counts->is_starved =
+        counts->delayed_percent >= DELAYED_MOST || counts->stolen_percent >= STOLEN_MOST;
     if (clock_agrees(&from->clock, &to->clock, &counts->passed_ns, &counts->other_ns))
         counts->passed_ns = counts->other_ns;
 }
@@ -255,47 +237,44 @@ void guard_add(struct guard_counts *sum, const struct guard_counts *counts)
         sum->passed_ns = counts->passed_ns;
         sum->other_ns = counts->other_ns;
     }
-    sum->pauses += counts->pauses;
-    sum->still_ns += counts->still_ns;
-    sum->shortages += counts->shortages;
-    sum->drops = counts->drops > sum->drops ? counts->drops : sum->drops;
     if (counts->delayed_percent > sum->delayed_percent)
         sum->used_percent = counts->used_percent;
+    sum->pauses += counts->pauses;
+    sum->shortages += counts->shortages;
+    sum->drops = counts->drops > sum->drops ? counts->drops : sum->drops;
     sum->throttled_percent = fmax(sum->throttled_percent, counts->throttled_percent);
     sum->delayed_percent = fmax(sum->delayed_percent, counts->delayed_percent);
     sum->stolen_percent = fmax(sum->stolen_percent, counts->stolen_percent);
+    sum->is_throttled |= counts->is_throttled;
+    sum->is_starved |= counts->is_starved;
 }
 
 /* ---- the verdict ---- */
 
-bool guard_is_throttled(const struct guard_counts *counts)
-{
-    return counts->throttled_percent >= THROTTLED_MOST;
-}
-
-bool guard_is_starved(const struct guard_counts *counts)
-{
-    return counts->delayed_percent >= DELAYED_MOST || counts->stolen_percent >= STOLEN_MOST;
-}
-
 int guard_check_clock(const struct guard_counts *counts)
 {
-    if (counts->passed_ns == counts->other_ns)
-        return 0;
-    return fail(EPROTO,
-                "the clock is unreliable: %.3f s passed on CLOCK_MONOTONIC and %.3f s on another "
-                "clock of the kernel; it was set, slewed, or the machine slept",
-                (double)counts->passed_ns * 1e-9, (double)counts->other_ns * 1e-9);
+    return counts->passed_ns == counts->other_ns
+               ? 0
+               : fail(EPROTO,
+                      "the clock is unreliable: %.3f s passed on CLOCK_MONOTONIC and %.3f s on "
+                      "another clock of the kernel; it was set, slewed, or the machine slept",
+                      (double)counts->passed_ns * 1e-9, (double)counts->other_ns * 1e-9);
 }
 
-void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context)
+enum guard_grade guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context)
 {
+    enum guard_grade worst = GUARD_NOTICE;
     char text[256];
-#define SAY(grade, ...) (snprintf(text, sizeof text, __VA_ARGS__), tell(context, grade, text))
+#define SAY(grade, ...)                            \
+    do {                                           \
+        snprintf(text, sizeof text, __VA_ARGS__);  \
+        tell(context, grade, text);                \
+        worst = (grade) > worst ? (grade) : worst; \
+    } while (0)
 
     if (guard_check_clock(counts))
         SAY(GUARD_INVALID, "%.255s", fail_reason());
-    else if (counts->pauses || counts->still_ns)
+    else if (counts->pauses)
         SAY(GUARD_INVALID,
             "the process was stopped and continued (SIGSTOP, Ctrl-Z, a debugger, a frozen control "
             "group, or a batch system's suspend): its time includes the pause");
@@ -305,7 +284,7 @@ void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *cont
     else if (counts->shortages)
         SAY(GUARD_INVALID, "too many open files on another rank, which names one: figures may be "
                            "missing or wrong");
-    if (guard_is_throttled(counts))
+    if (counts->is_throttled)
         SAY(GUARD_DEGRADED,
             "CPU quota: the control group was throttled %.0f%% of the time: rates are those of its "
             "quota",
@@ -317,8 +296,8 @@ void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *cont
         SAY(GUARD_NOTICE, "the hypervisor had the CPUs %.0f%% of the time (steal)",
             counts->stolen_percent);
     if (counts->drops)
-        SAY(GUARD_NOTICE,
-            "another process dropped the machine's page cache meanwhile (%" PRIu64 ")",
-            counts->drops);
+        SAY(GUARD_NOTICE, "another process dropped the machine's page cache meanwhile (%llu)",
+            (unsigned long long)counts->drops);
 #undef SAY
+    return worst;
 }

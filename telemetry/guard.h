@@ -10,45 +10,41 @@
 
 #include "base/clock.h"
 
-/* Counters that only grow; roots are those of guard_read(). */
 struct guard_moment {
     struct clock_moment clock;
-    uint64_t pauses;       /* ended by SIGCONT */
-    uint64_t still_ns;     /* the guard's thread slept on, and not for want of a CPU */
-    uint64_t delayed_ns;   /* the thread that waited most for a CPU */
-    uint64_t throttled_ns; /* this control group and those above, summed over CPUs */
-    uint64_t stolen_ns;    /* by the hypervisor, likewise */
-    uint64_t used_ns;      /* by this process, likewise */
-    uint64_t drops;        /* of the page cache by others */
+    uint64_t pauses, still_ns; /* stops ended by SIGCONT; the guard's thread slept on */
+    uint64_t delayed_ns;       /* the thread that waited most for a CPU */
+    /* Sums over CPUs: by quotas of this control group and those above, by the hypervisor, used. */
+    uint64_t throttled_ns, stolen_ns, used_ns;
+    uint64_t drops; /* of the page cache by others */
     uint32_t cpus;
 };
 
-/* Of intervals and ranks: the worst of each, or the sum of what is counted. */
+/* Over intervals and ranks: the worst of each, or the sum of what is counted. */
 struct guard_counts {
     int64_t passed_ns, other_ns; /* on two clocks that disagree; equal: none do */
-    uint64_t pauses, still_ns, shortages, drops;
+    uint64_t pauses, shortages, drops;
     double throttled_percent, delayed_percent, stolen_percent; /* of the time */
-    double used_percent; /* of all CPUs, by this process, where it waited most */
+    double used_percent;           /* of all CPUs, by this process, where it waited most */
+    bool is_throttled, is_starved; /* by a quota, by others: no rate is a storage's */
 };
 
 void guard_begin(struct guard_moment *from);
-void guard_end(const struct guard_moment *from, struct guard_counts *counts);
-void guard_note_drop(void); /* this process's own */
+void guard_end(const struct guard_moment *from, struct guard_counts *sum); /* adds to it */
+void guard_note_drop(void);                                                /* our own */
 
-/* Parts of these two: roots are "/proc" and "/sys". */
+/* Parts of these; roots: "/proc" and "/sys". */
 void guard_read(struct guard_moment *moment, const char *proc, const char *sys);
 void guard_between(const struct guard_moment *from, const struct guard_moment *to,
                    struct guard_counts *counts);
 void guard_add(struct guard_counts *sum, const struct guard_counts *counts);
 
-/* Was the process so long without a CPU, by a quota or by others, that no rate is a storage's? */
-bool guard_is_throttled(const struct guard_counts *counts);
-bool guard_is_starved(const struct guard_counts *counts);
 /* Returns 0, or -EPROTO with a reason. */
 int guard_check_clock(const struct guard_counts *counts);
 
 enum guard_grade { GUARD_NOTICE, GUARD_DEGRADED, GUARD_INVALID };
 typedef void guard_tell(void *context, enum guard_grade grade, const char *text);
-void guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context);
+/* Returns the worst grade told. */
+enum guard_grade guard_judge(const struct guard_counts *counts, guard_tell *tell, void *context);
 
 #endif

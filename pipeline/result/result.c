@@ -113,7 +113,7 @@ static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32
         return RESULT_LIMIT_ORDER;
     if (busy_ns * 2 > epoch->wall_ns * workers)
         return RESULT_LIMIT_DECODE;
-    return guard_is_starved(&epoch->guard) ? RESULT_LIMIT_CPU : RESULT_LIMIT_STORAGE;
+    return epoch->guard.is_starved ? RESULT_LIMIT_CPU : RESULT_LIMIT_STORAGE;
 }
 
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
@@ -123,7 +123,7 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
     const uint64_t late_ns = input_is_late ? epoch->wait_ns : epoch->upload_ns;
     const bool keeps_up = late_ns * 20 < epoch->wall_ns;
 
-    if (guard_is_throttled(&epoch->guard))
+    if (epoch->guard.is_throttled)
         return RESULT_LIMIT_QUOTA;
     if (epoch->exchange_ns > compute_ns && (keeps_up || epoch->exchange_ns > late_ns))
         return RESULT_LIMIT_EXCHANGE;
