@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/cgroup.h"
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "telemetry/devices.h"
 #include "telemetry/plugins.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Skip "8:16 " if the line is about that device. */
@@ -66,34 +66,6 @@ bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_m
     return found;
 }
 
-static bool names_controller(struct text list, const char *controller)
-{
-    struct text name;
-
-    while (text_until(&list, ',', &name))
-        if (text_is(name, controller))
-            return true;
-    return false;
-}
-
-/* "7:blkio,cpu:/path", of version 2 "0::/path" */
-bool cgroup_find_path(struct text text, const char *controller, char *path, size_t path_bytes)
-{
-    struct text line, number, controllers;
-
-    while (text_line(&text, &line)) {
-        if (!text_until(&line, ':', &number) || !text_until(&line, ':', &controllers))
-            continue;
-        bool wanted = controller ? names_controller(controllers, controller)
-                                 : text_is(number, "0") && controllers.at == controllers.end;
-        if (!wanted || (size_t)(line.end - line.at) >= path_bytes)
-            continue;
-        text_copy(line, path, path_bytes);
-        return true;
-    }
-    return false;
-}
-
 /* ---- the probe ---- */
 
 struct cgroup_probe {
@@ -109,53 +81,24 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int open_version2(struct cgroup_probe *cgroup, const struct telemetry_roots *roots,
-                         struct text groups)
-{
-    char path[512];
-
-    return cgroup_find_path(groups, NULL, path, sizeof path)
-               ? procfile_open(&cgroup->file, "%s/fs/cgroup%s/io.stat", roots->sys, path)
-               : -ENOENT;
-}
-
-static int open_version1(struct cgroup_probe *cgroup, const struct telemetry_roots *roots,
-                         struct text groups)
-{
-    char path[512];
-
-    cgroup->version1 = true;
-    return cgroup_find_path(groups, "blkio", path, sizeof path)
-               ? procfile_open(&cgroup->file,
-                               "%s/fs/cgroup/blkio%s/blkio.throttle.io_service_bytes_recursive",
-                               roots->sys, path)
-               : -ENOENT;
-}
-
 static int cgroup_open(void *state, const void *settings, const struct probe_site *site,
                        struct probe_traits *traits)
 {
     struct cgroup_probe *cgroup = state;
-    struct procfile groups;
-    struct text text;
-    char pid[16] = "self";
+    struct control_group group;
+    int code = -ENOENT;
 
     (void)settings;
-    if (site->pid_count) /* assume that the others share its group */
-        snprintf(pid, sizeof pid, "%d", site->pids[0]);
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
     if (cgroup->devices.count == 0)
         return fail(ENOENT, "no block device below the data");
-    int code = procfile_open(&groups, "%s/%s/cgroup", site->roots->proc, pid);
-    if (code == 0 && (code = procfile_read(&groups, &text)) == 0) {
-        code = open_version2(cgroup, site->roots, text);
-        if (code) {
-            procfile_close(&cgroup->file);
-            code = open_version1(cgroup, site->roots, text);
-        }
-    }
-    procfile_close(&groups);
+    /* Assume that other processes share our group. */
+    if (control_group_find(&group, "blkio", site->roots->proc, site->roots->sys))
+        code =
+            procfile_open(&cgroup->file, "%s/%s", group.folder,
+                          group.version1 ? "blkio.throttle.io_service_bytes_recursive" : "io.stat");
+    cgroup->version1 = group.version1;
     if (code)
         return fail(ENOENT, "the control group of the process does not count its I/O: neither "
                             "io.stat nor blkio.throttle.io_service_bytes can be read");

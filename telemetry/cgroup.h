@@ -21,8 +21,4 @@ bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device
 bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_minor,
                       struct cgroup_counters *counters);
 
-/* Find the group's path in /proc/PID/cgroup: version 2 if controller is NULL, else the hierarchy of
- * that controller. */
-bool cgroup_find_path(struct text text, const char *controller, char *path, size_t path_bytes);
-
 #endif

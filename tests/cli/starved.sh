@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A process under a CPU quota measures the quota: no storage is its limit, and no profile has a rate.
+# shellcheck disable=SC2034 # of cli.sh
 ON_DISK=1
 . "$(dirname "$0")/cli.sh"
 # shellcheck source=tests/liars/groups.sh
 . "$SRCDIR/tests/liars/groups.sh"
-group cpu && quota "$GROUP" 5000 || skip "no control group with a CPU quota can be made here"
+if ! group cpu || ! quota "$GROUP" 5000; then skip "no control group with a CPU quota can be made here"; fi
 expect 0 "$IOBENCH" pack synthetic:count=400,mean=20k set -f recordio
 
 starved() { # STATUS COMMAND...: under a quota of 5% of a CPU

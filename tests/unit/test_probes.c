@@ -223,21 +223,13 @@ static void lustre_sums_its_servers(void **unused)
 
 static void control_groups(void **unused)
 {
-    const char version1[] = "9:name=systemd:/\n7:blkio,cpu:/job/1\n0::/unified\n";
     const char io_stat[] = "8:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
                            "253:10 rbytes=7 wbytes=8 rios=1 wios=2\n";
     const char blkio[] = "8:0 Read 4096\n8:0 Write 10\n8:0 Sync 1\n8:0 Total 4106\n"
                          "8:16 Read 5\nTotal 4111\n";
     struct cgroup_counters counters = {0};
-    char path[64];
 
     (void)unused;
-    assert_true(cgroup_find_path(text_of_string(version1), "blkio", path, sizeof path));
-    assert_string_equal(path, "/job/1");
-    assert_true(cgroup_find_path(text_of_string(version1), NULL, path, sizeof path));
-    assert_string_equal(path, "/unified");
-    assert_false(cgroup_find_path(text_of_string(version1), "memory", path, sizeof path));
-    assert_false(cgroup_find_path(text_of_string(version1), NULL, path, 4));
     assert_true(cgroup_add_io_stat(text_of_string(io_stat), 8, 0, &counters));
     assert_true(counters.read_bytes == 1459200 && counters.writes == 353);
     assert_true(cgroup_add_io_stat(text_of_string(io_stat), 253, 10, &counters));
