@@ -18,6 +18,7 @@
 #include "cmd/sandbox.h"
 #include "dataset/store.h"
 #include "formats/format.h"
+#include "formats/path_hint.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ static int check_operands(const struct invocation *invocation)
         if (command->operands_reach[i > 0] == OPTION_MAKES_SET)
             continue;
         if (is_missing(invocation->operands[i]))
-            return fail(ENOENT, "%s: No such file or directory", invocation->operands[i]);
+            return fail(ENOENT, "%s: No such file or directory%s", invocation->operands[i],
+                        path_hint_missing(invocation->operands[i]));
         if (check_scheme(invocation->operands[i]))
             return -EINVAL;
     }

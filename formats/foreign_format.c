@@ -3,22 +3,12 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/file.h"
-#include "dataset/store.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    HEAD_BYTES = 1024,
-    LOOKED_AT = 64,
-    FOLDER_DEPTH = 2,
-    BETON_FIELDS_MAX = 64,
-    ARROW_SCHEMA_MAX = 1 << 24
-};
+enum { BETON_FIELDS_MAX = 64, ARROW_SCHEMA_MAX = 1 << 24 };
 
 struct kind {
     size_t at;
@@ -121,53 +111,8 @@ int foreign_format_refuse(const char *path, const uint8_t *head, size_t bytes)
                : 0;
 }
 
-static int check_file(const char *path)
+int foreign_format_refuse_archive(const char *path, const uint8_t *head, size_t bytes)
 {
-    uint8_t head[HEAD_BYTES];
-
-    return foreign_format_refuse(path, head, store_peek(path, head, sizeof head));
-}
-
-struct looking {
-    const char *folder;
-    int depth, left; /* files to look at */
-};
-
-static int check_folder(const char *path, int depth);
-
-static int check_entry(void *context, const struct store_entry *entry)
-{
-    struct looking *looking = context;
-    int code = 0;
-
-    if (entry->name[0] == '.' || looking->left-- <= 0)
-        return 0;
-    char *path = file_join(looking->folder, entry->name);
-    if (path && entry->kind == STORE_FILE)
-        code = check_file(path);
-    else if (path && entry->kind == STORE_FOLDER && looking->depth < FOLDER_DEPTH)
-        code = check_folder(path, looking->depth + 1);
-    free(path);
-    return code;
-}
-
-static int check_folder(const char *path, int depth)
-{
-    struct looking looking = {.folder = path, .depth = depth, .left = LOOKED_AT};
-
-    return store_list(path, check_entry, &looking) == -ENOTSUP ? -ENOTSUP : 0;
-}
-
-int foreign_format_check(const char *path)
-{
-    return store_is_folder(path) ? check_folder(path, 1) : check_file(path);
-}
-
-int foreign_format_check_archive(const char *path)
-{
-    uint8_t head[HEAD_BYTES];
-    const size_t bytes = store_is_folder(path) ? 0 : store_peek(path, head, sizeof head);
-
     for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++)
         if (is_kind(&archives[i], head, bytes))
             return refuse_archive(path, &archives[i]);

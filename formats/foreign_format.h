@@ -11,11 +11,10 @@
  */
 int foreign_format_refuse(const char *path, const uint8_t *head, size_t bytes);
 
-/* Look at path or, for a folder, its files and those of its first folders. Returns 0 if none is
- * recognised, else -ENOTSUP with a reason that names the file, its kind and what to do. */
-int foreign_format_check(const char *path);
 /* The same of a file that no format claims and that is compressed: a tar, that only pack reads, or
  * a shard under another name. */
-int foreign_format_check_archive(const char *path);
+int foreign_format_refuse_archive(const char *path, const uint8_t *head, size_t bytes);
+
+enum { FOREIGN_HEAD_BYTES = 1024 };
 
 #endif

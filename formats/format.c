@@ -8,49 +8,13 @@
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 #include "dataset/store.h"
-#include "formats/foreign_format.h"
+#include "formats/path_hint.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int note_name(void *context, const struct store_entry *entry)
-{
-    (void)entry;
-    *(bool *)context = true;
-    return 1;
-}
-
-/* An error if the path holds nothing, as a folder where a file system should be mounted. */
-static int check_empty(const char *path)
-{
-    struct store_status status;
-    bool has_names = false;
-    int code = store_stat(path, &status);
-
-    if (code == 0 && status.kind == STORE_FOLDER)
-        code = store_list(path, note_name, &has_names);
-    if (code < 0)
-        return code;
-    if (status.kind == STORE_FOLDER && !has_names)
-        return fail(EINVAL, "%s: an empty folder; is its file system mounted?", path);
-    if (status.kind == STORE_FILE && status.bytes == 0)
-        return fail(EINVAL, "%s: an empty file", path);
-    return 0;
-}
-
-/* Say why a path has no format: it cannot be read, holds nothing, or nothing known. */
-static void fail_unknown(const char *path, const struct store_status *status, const char *names)
-{
-    struct store_file *file = NULL;
-    int code = status->kind == STORE_FOLDER ? 0 : store_open(path, STORE_READ, &file);
-
-    store_close(file, false);
-    if (code == 0 && check_empty(path) == 0)
-        fail(EINVAL, "%s: unknown format (supported: %s); choose one with --format", path, names);
-}
 
 int format_sure(const struct plugin *format, const char *path)
 {
@@ -85,31 +49,46 @@ int format_shard_path(const struct plugin *format, const char *folder, uint32_t 
     return code ? code : format_of(format)->shard_path(folder, shard, shards, path);
 }
 
-const struct plugin *format_detect(const char *path)
+/* NULL: none is. */
+static const struct plugin *most_likely(const char *path, int *surest)
 {
     const struct plugin *best = NULL;
-    char names[256] = "";
-    size_t used = 0;
-    struct store_status status;
-    int surest = 0;
 
-    if (store_stat(path, &status) || manifest_check_complete(path))
-        return NULL;
+    *surest = 0;
     for (const struct plugin *const *row = format_registry; *row; row++) {
-        int sure = format_sure(*row, path);
-        if (sure > surest) {
-            surest = sure;
+        const int sure = format_sure(*row, path);
+        if (sure > *surest) {
+            *surest = sure;
             best = *row;
         }
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     (*row)->name);
     }
-    if (surest <= FORMAT_BY_NAME && foreign_format_check(path))
-        return NULL;
-    if (!best && foreign_format_check_archive(path) == 0)
-        fail_unknown(path, &status, names);
     return best;
+}
+
+/* For a hint: not by a name alone. */
+static const char *name_of(const char *path)
+{
+    int surest;
+    const struct plugin *best = most_likely(path, &surest);
+
+    return surest > FORMAT_BY_NAME ? best->name : NULL;
+}
+
+const struct plugin *format_detect(const char *path)
+{
+    char names[256] = "";
+    size_t used = 0;
+    int surest;
+
+    if (manifest_check_complete(path))
+        return NULL;
+    const struct plugin *best = most_likely(path, &surest);
+    if (surest > FORMAT_BY_NAME)
+        return best;
+    for (const struct plugin *const *row = format_registry; *row && used < sizeof names; row++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                 (*row)->name);
+    return path_hint_survey(path, name_of, best ? NULL : names) ? NULL : best;
 }
 
 int format_choose(const char *text, const char *path, struct plugin_choice *choice)
@@ -200,9 +179,7 @@ static int fail_none(const struct plugin *format, const char *root, int code)
         return code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (format_sure(format, root) == 0) {
-        int other = check_empty(root);
-        if (other == 0)
-            other = foreign_format_check(root);
+        int other = path_hint_survey(root, name_of, NULL);
         if (other)
             return other;
         detected = format_detect(root);

@@ -12,6 +12,7 @@ libiobench_a_SOURCES += \
 	formats/mds.c formats/mds_columns.c formats/mds_columns.h \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \
+	formats/path_hint.c formats/path_hint.h \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \

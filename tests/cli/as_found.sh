@@ -5,7 +5,7 @@
 command -v python3 >/dev/null || skip "no python3"
 
 expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4000 plain -f files
-[ "$(find plain -name '*.jpg' | wc -l)" = 12 ] && [ -d plain/00002 ] || die "other images: $(find plain)"
+[ -d plain/00002 ] || die "other classes: $(find plain)"
 expect 0 "$IOBENCH" pack plain records -f shards --shards 2
 python3 "$SRCDIR/tests/cli/as_found.py" plain || die "the sets cannot be made"
 
@@ -61,19 +61,19 @@ packs tar/text-number 12
 opens tar/blank 12 none
 packs tar/blank 12
 for set in tar/words tar/json-words; do
-    opens $set 12 none
+    opens "$set" 12 none
     says "12 labels are not class numbers" "label 'cat' is not a class number"
-    refuses $set "label 'cat' is not a class number" "--odd-labels none"
-    refuses $set.tar.gz "label 'cat' is not a class number" "--odd-labels none"
-    packs $set 12 --odd-labels none
-    packs $set.tar.gz 12 --odd-labels none
+    refuses "$set" "label 'cat' is not a class number" "--odd-labels none"
+    refuses "$set".tar.gz "label 'cat' is not a class number" "--odd-labels none"
+    packs "$set" 12 --odd-labels none
+    packs "$set".tar.gz 12 --odd-labels none
 done
 
 # ---- what is in a sample of a tar ----
 labels="0 .. 2, 3 different"
 for set in tar/masks tar/masks/a.tar; do
-    opens $set 12
-    packs $set 12
+    opens "$set" 12
+    packs "$set" 12
 done
 packs tar/masks.tar.gz 12
 opens tar/views 12
@@ -92,9 +92,9 @@ says "DEGRADED: 2 samples are left out"
 refuses tar/links "s01.jpg: a hard link" "2 such samples"
 refuses tar/links.tar.gz "s01.jpg: a link or special file" "2 in all"
 for set in tar/json-last tar/cls-first; do
-    expect 1 "$IOBENCH" run --data $set -n 1 --no-calibrate
+    expect 1 "$IOBENCH" run --data "$set" -n 1 --no-calibrate
     says "DEGRADED: 12 samples are left out" "s00 (" "apart from its image" "--sort=name"
-    refuses $set "apart from its image" "12 such samples"
+    refuses "$set" "apart from its image" "12 such samples"
 done
 for command in inspect "run --data" verify; do
     # shellcheck disable=SC2086 # it has words
@@ -112,7 +112,7 @@ packs folder 12
 packs folder.zip 12
 
 # ---- TFRecord ----
-for set in $(find records-* -maxdepth 0); do
+for set in records-*; do
     opens "$set" 12
     packs "$set" 12
 done
@@ -121,12 +121,12 @@ says "empty shards: 1; the first: records-empty/train-00002-of-00003"
 opens records-index 12
 says "files of other tools beside shards, which are not read: 2; the first: records-index/train-00000-of-00002.index"
 for set in other/texts other/sequence other/nothing; do
-    expect 1 "$IOBENCH" run --data $set -n 1 --no-calibrate
+    expect 1 "$IOBENCH" run --data "$set" -n 1 --no-calibrate
     says "--decode none"
-    expect 0 "$IOBENCH" run --data $set --decode none -n 1 --no-calibrate
+    expect 0 "$IOBENCH" run --data "$set" --decode none -n 1 --no-calibrate
     says "4 samples"
-    printf 'x' | dd of=$set/train-00000-of-00001 bs=1 seek=20 conv=notrunc 2>log || die "$(cat log)"
-    expect 1 "$IOBENCH" run --data $set --decode none -n 1 --no-calibrate
+    printf 'x' | dd of="$set"/train-00000-of-00001 bs=1 seek=20 conv=notrunc 2>log || die "$(cat log)"
+    expect 1 "$IOBENCH" run --data "$set" --decode none -n 1 --no-calibrate
     says "the CRC of the record is wrong"
 done
 expect 1 "$IOBENCH" run --data other/key -n 1 --no-calibrate
@@ -135,10 +135,10 @@ expect 0 "$IOBENCH" run --data other/key -f shards:image=image_raw -n 1 --no-cal
 
 # ---- samples without an image ----
 for set in empty/record.rec empty/train-00000-of-00001; do
-    opens $set 4 "0 .. 0, 1 different"
+    opens "$set" 4 "0 .. 0, 1 different"
     says "1 sample has no image, the first: $set: offset "
-    refuses $set "no image in it; --on-error skip"
-    packs $set 3 --on-error skip
+    refuses "$set" "no image in it; --on-error skip"
+    packs "$set" 3 --on-error skip
 done
 
 # ---- LMDB with keys that are no images ----
@@ -153,4 +153,27 @@ if built_with LMDB; then
     packs many 4 --from 'lmdb:keys=0000000[3-6]*'
     expect 1 "$IOBENCH" run --data many -f 'lmdb:keys=none' -n 1 --no-calibrate
 fi
+
+# ---- paths that open nothing ----
+mkdir -p roots list names
+cp -r tar/numbers roots/train
+cp -r records roots/val
+cp -r folder roots/test
+echo '{"image": "a.jpg"}' >list/train.jsonl
+cp tar/numbers/a.tar names/part-0.shard
+says_of() { # PATH WORDS...: every command that opens it
+    path=$1
+    shift
+    for command in inspect verify "run --data" "shuffle --data"; do
+        # shellcheck disable=SC2086 # it has words
+        out=$("$IOBENCH" $command "$path" 2>&1) && die "$command opens $path"
+        says "$@"
+    done
+}
+says_of roots "data sets are below it: name one of test (files), train (tar), val (shards)"
+says_of list "train.jsonl lists samples: name the folder that holds them"
+says_of list/train.jsonl "lists samples"
+says_of names "part-0.shard looks like tar: --format tar:match=*.shard"
+says_of 'tar/numbers/a-{0..9}.tar' "it is a pattern: name the folder tar/numbers/, and its shards by --format NAME:match='a-*.tar'"
+expect 0 "$IOBENCH" inspect names --format 'tar:match=*.shard'
 echo ok

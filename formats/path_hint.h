@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * path_hint: says why a path opens no data set, and what to type instead. Knows no format: the
+ * caller names what it recognises. Off the clock.
+ */
+#ifndef IOBENCH_FORMATS_PATH_HINT_H
+#define IOBENCH_FORMATS_PATH_HINT_H
+
+/* Look at what is there instead of a data set: nothing, or files of other tools, at which this
+ * fails. supported: NULL; or nothing recognises the path, so this fails in any case, with these
+ * names of formats and what it found: data sets below, shards of another name, a list. name_of: the
+ * format of a path, or NULL. Returns 0 or a negative errno with a reason. */
+int path_hint_survey(const char *path, const char *(*name_of)(const char *path),
+                     const char *supported);
+
+/* Return what to append to a message that path does not exist: if it is a pattern, how to name its
+ * files. Main thread; until the next call. */
+const char *path_hint_missing(const char *path);
+
+#endif
