@@ -107,18 +107,6 @@ static void print_first(const struct inspection *found)
     }
 }
 
-static void print_left_out(const struct inspection *found)
-{
-    char count[WORDS_BYTES];
-
-    if (found->unread_samples)
-        printf("SKIPPED    %s sample%s, the first: %s\n", words_count(found->unread_samples, count),
-               found->unread_samples == 1 ? "" : "s", escape_shown(found->first_unread));
-    if (found->other_files)
-        printf("other      %s file%s without samples\n", words_count(found->other_files, count),
-               found->other_files == 1 ? "" : "s");
-}
-
 static void print_damage(const struct inspection *found)
 {
     char damaged[WORDS_BYTES], looked[WORDS_BYTES];
@@ -151,7 +139,9 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
     print_images(found);
     print_labels(found);
     print_first(found);
-    print_left_out(found);
+    if (found->other_files)
+        printf("other      %s file%s without samples\n", words_count(found->other_files, count),
+               found->other_files == 1 ? "" : "s");
     print_damage(found);
 }
 
@@ -211,9 +201,8 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
         "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
         "labels", labels);
     return json_pack(
-        "{s:o, s:I, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
-        json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "first_unread",
-        found->unread_samples ? json_text(found->first_unread) : json_null(), "other_files",
+        "{s:o, s:I, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
+        json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "other_files",
         (json_int_t)found->other_files, "remarks",
         json_texts(found->remark_count, REMARK_TEXT_BYTES, found->remarks[0]), "format",
         found->format, "compression", found->compression, "index", found->sidecar, "shards",

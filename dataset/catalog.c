@@ -137,33 +137,19 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
-static void take_name(struct catalog *catalog, char *name)
-{
-    if (catalog->unread_named < CATALOG_UNREAD_NAMED)
-        catalog->unread[catalog->unread_named++] = name;
-    else
-        free(name);
-}
-
 int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset, const char *what)
 {
     const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
 
-    if (catalog->fault)
-        return catalog->fault(catalog->fault_context, &fault);
-    catalog->unread_count++;
-    if (catalog->unread_named == CATALOG_UNREAD_NAMED)
-        return 0;
-    char *name = file_format_path("%s: offset %llu: %s", path, (unsigned long long)offset, what);
-    if (!name)
-        return -ENOMEM;
-    take_name(catalog, name);
-    return 0;
+    return catalog->fault ? catalog->fault(catalog->fault_context, &fault)
+                          : catalog_remark(catalog, REMARK_LEFT_OUT, "%s: offset %llu: %s", path,
+                                           (unsigned long long)offset, what);
 }
 
 uint32_t catalog_remarks(const struct catalog *catalog, char texts[][REMARK_TEXT_BYTES])
 {
     static const char *const words[REMARK_KINDS] = {
+        [REMARK_LEFT_OUT] = "samples that are left out",
         [REMARK_EMPTY_CLASS] = "folders without images, which get no class number",
         [REMARK_UNUSED_IMAGES] = "samples with further images, which are not used",
         [REMARK_SEVERAL_IMAGES] = "samples with several images, of which the first is used",
@@ -253,10 +239,6 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
         }
     }
     catalog->left_out += part->left_out;
-    catalog->unread_count += part->unread_count;
-    for (uint32_t i = 0; i < part->unread_named; i++)
-        take_name(catalog, part->unread[i]);
-    part->unread_named = 0;
     part->record_count = 0;
     return 0;
 }
@@ -264,8 +246,9 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
 int catalog_seal(struct catalog *catalog)
 {
     const struct remark *empty = &catalog->remarks[REMARK_EMPTY_SHARD];
+    const struct remark *left_out = &catalog->remarks[REMARK_LEFT_OUT];
     const char *instead =
-        catalog->unread_named ? catalog->unread[0] : catalog->remarks[REMARK_NO_IMAGE].first;
+        left_out->count ? left_out->first : catalog->remarks[REMARK_NO_IMAGE].first;
 
     if (catalog->record_count == 0 && empty->count == catalog->shard_count && empty->first)
         return fail(ENODATA, "%s: the file is empty", empty->first);
@@ -301,8 +284,6 @@ void catalog_destroy(struct catalog *catalog)
         free((void *)(uintptr_t)catalog->records);
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         free(catalog->shards[i].path);
-    for (uint32_t i = 0; i < catalog->unread_named; i++)
-        free(catalog->unread[i]);
     for (int i = 0; i < REMARK_KINDS; i++)
         free(catalog->remarks[i].first);
     hints_destroy(catalog->hints);

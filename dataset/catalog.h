@@ -28,8 +28,6 @@ struct extent {
  * room for alignment. */
 #define CATALOG_RECORD_BYTES_MAX ((UINT64_C(1) << 30) - 2 * 65536)
 
-enum { CATALOG_UNREAD_NAMED = 3 };
-
 enum shard_flags {
     SHARD_ZLIB = 1, /* whole file compressed: extents are offsets of the inflated stream, */
     SHARD_GZIP = 2, /* and only reading in order is possible */
@@ -61,6 +59,7 @@ typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *
 /* What a user should know of a data set that is not damage; each kind is counted, and its first
  * place named. */
 enum catalog_remark {
+    REMARK_LEFT_OUT, /* samples that a run should have read: they degrade it */
     REMARK_EMPTY_CLASS,
     REMARK_UNUSED_IMAGES,  /* beside the one whose extension is the plainest */
     REMARK_SEVERAL_IMAGES, /* without a plainest: the first is used */
@@ -88,11 +87,6 @@ struct catalog {
     uint32_t record_bytes_max;
     bool compressed;   /* any shard is */
     uint32_t left_out; /* files that are not samples, for the report */
-    /* Samples of unsupported kinds, and the names of the first. If there are any, no sidecar is
-     * kept. */
-    uint64_t unread_count;
-    uint32_t unread_named;
-    char *unread[CATALOG_UNREAD_NAMED];
     struct remark remarks[REMARK_KINDS];
     struct hints *hints; /* for the decoder, if it uses any; else NULL */
 

@@ -218,9 +218,8 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         catalog_destroy(made);
         return fail_none(format->plugin, root, code);
     }
-    /* A scan that continued past faults may have left records out. Unread samples are reported in
-     * every run, so every run must look for them. */
-    if (use_sidecar && !scan->fault && made->unread_count == 0)
+    /* A scan that continued past faults may have left records out. */
+    if (use_sidecar && !scan->fault)
         save_sidecar(made, key);
     *catalog = made;
     format_say_remarks(made);

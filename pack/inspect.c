@@ -82,10 +82,7 @@ static void count_extents(const struct catalog *catalog, struct inspection *insp
     inspection->data_bytes = catalog_data_bytes(catalog);
     inspection->record_bytes = catalog->record_bytes_total;
     inspection->other_files = catalog->left_out;
-    inspection->unread_samples = catalog->unread_count;
-    if (catalog->unread_named)
-        snprintf(inspection->first_unread, sizeof inspection->first_unread, "%s",
-                 catalog->unread[0]);
+    inspection->unread_samples = catalog->remarks[REMARK_LEFT_OUT].count;
 }
 
 /* ---- records ---- */

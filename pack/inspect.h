@@ -45,7 +45,6 @@ struct inspection {
     uint32_t shards;
     uint64_t records, data_bytes, record_bytes;
     uint64_t unread_samples, other_files; /* left out: samples of unsupported kinds; others */
-    char first_unread[384];
     uint32_t remark_count;
     char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */

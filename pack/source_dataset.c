@@ -72,15 +72,19 @@ static int dataset_open(void *state, const void *settings, const char *path,
     if (code)
         return code;
     const struct catalog *catalog = dataset->catalog;
-    if (catalog->unread_count)
+    const struct remark *left_out = &catalog->remarks[REMARK_LEFT_OUT];
+    const struct remark *several = &catalog->remarks[REMARK_SEVERAL_IMAGES];
+    if (left_out->count && !config->skip)
         return fail(ENOTSUP, "%s (%llu such samples in all); --on-error skip leaves them out",
-                    catalog->unread[0], (unsigned long long)catalog->unread_count);
-    if (catalog->remarks[REMARK_SEVERAL_IMAGES].count && !config->skip)
+                    left_out->first, (unsigned long long)left_out->count);
+    if (several->count && !config->skip)
         return fail(ENOTSUP,
-                    "samples with several images (%llu in all), of which all but one would be "
-                    "lost: %s, --on-error skip takes the first",
-                    (unsigned long long)catalog->remarks[REMARK_SEVERAL_IMAGES].count,
-                    catalog->remarks[REMARK_SEVERAL_IMAGES].first);
+                    "%s: several images (%llu such samples in all), of which all but one would be "
+                    "lost; --on-error skip takes the first",
+                    several->first, (unsigned long long)several->count);
+    traits->skipped += left_out->count; /* of an index: a scan reports each as a fault */
+    if (left_out->count)
+        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%s", left_out->first);
     traits->count = catalog->record_count;
     traits->image_bytes = catalog->record_bytes_total;
     traits->in_order = catalog->compressed;

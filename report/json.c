@@ -204,7 +204,7 @@ json_t *report_dataset(const struct result *result)
     json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
     json_put_count(object, "unread_samples", result->unread_samples);
     json_object_set_new(object, "first_unread",
-                        json_texts(result->unread_named, FINDING_BYTES, result->unread[0]));
+                        json_texts(result->unread_samples > 0, 0, result->first_unread));
     json_put_count(object, "other_files", result->other_files);
     json_object_set_new(object, "remarks",
                         json_texts(result->remark_count, REMARK_TEXT_BYTES, result->remarks[0]));

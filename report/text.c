@@ -68,8 +68,6 @@ static void print_data(const struct text_page *page)
                 result->format, words_count(result->records, records),
                 words_count(result->shards, shards), result->shards == 1 ? "shard" : "shards", size,
                 each, result->data_was_made ? ", synthetic" : "", others);
-    for (uint32_t i = 0; i < result->unread_named; i++)
-        print_entry(page, "", "skipped: %s", result->unread[i]);
     if (result->environment.file_system[0])
         print_entry(page, "Storage", "%s at %s%s%s", result->environment.file_system,
                     result->environment.mount_point, result->environment.devices[0] ? " on " : "",

@@ -407,15 +407,15 @@ void result_describe(struct result *result, const char *data, const char *format
 
 void result_note_unread(struct result *result, const struct catalog *catalog)
 {
-    if (catalog->unread_count == 0)
+    const struct remark *left_out = &catalog->remarks[REMARK_LEFT_OUT];
+
+    result->unread_samples = left_out->count;
+    if (left_out->count == 0)
         return;
-    result->unread_samples = catalog->unread_count;
-    result->unread_named = catalog->unread_named;
-    for (uint32_t i = 0; i < catalog->unread_named; i++)
-        snprintf(result->unread[i], FINDING_BYTES, "%s", catalog->unread[i]);
+    snprintf(result->first_unread, sizeof result->first_unread, "%s", left_out->first);
     result_degraded(result, "%llu sample%s left out, the first: %.240s",
-                    (unsigned long long)catalog->unread_count,
-                    catalog->unread_count == 1 ? " is" : "s are", catalog->unread[0]);
+                    (unsigned long long)left_out->count, left_out->count == 1 ? " is" : "s are",
+                    left_out->first);
 }
 
 void result_notice(struct result *result, const char *format, ...)

@@ -231,8 +231,7 @@ struct result {
     uint64_t data_identity; /* catalog_identity() */
     uint64_t unread_samples,
         other_files; /* left out: samples of unsupported kinds, and files that are no samples */
-    uint32_t unread_named;
-    char unread[CATALOG_UNREAD_NAMED][FINDING_BYTES]; /* the first of these samples */
+    char first_unread[FINDING_BYTES];
     uint32_t remark_count;
     char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
     bool data_was_made; /* a synthetic set, by its manifest or because none was named */

@@ -78,13 +78,13 @@ done
 packs tar/masks.tar.gz 12
 opens tar/views 12
 says "samples with several images, of which the first is used: 12; the first: tar/views/a.tar: offset 0: s00 (left.jpg, right.jpg, cls)"
-refuses tar/views "several images (12 in all)" "s00 (left.jpg, right.jpg, cls)" "tar:image=EXTENSION"
+refuses tar/views "several images (12 such samples in all)" "s00 (left.jpg, right.jpg, cls)" "tar:image=EXTENSION"
 refuses tar/views/a.tar "several images"
 refuses tar/views.tar.gz "s00: several images" "tar:image=EXTENSION"
 packs tar/views 12 --from tar:image=right.jpg
 packs tar/views 12 --on-error skip
 expect 1 "$IOBENCH" inspect tar/links
-says "SKIPPED    2 samples, the first: tar/links/a.tar: offset " ": s01.jpg: a hard link"
+says "samples that are left out: 2; the first: tar/links/a.tar: offset " ": s01.jpg: a hard link"
 expect 1 "$IOBENCH" verify tar/links
 says "s01.jpg: a hard link" "s02.cls: a symbolic link" "2 faults"
 expect 1 "$IOBENCH" run --data tar/links -n 1 --no-calibrate

@@ -108,10 +108,9 @@ static void unread_samples_are_told(void **unused)
         assert_int_equal(format_catalog(&files, folder_path("mixed"), true, NULL, &catalog), 0);
         assert_int_equal(catalog->record_count, 4);
         assert_int_equal(catalog->left_out, 1);
-        assert_int_equal(catalog->unread_count, 4);
-        assert_int_equal(catalog->unread_named, 3);
-        assert_non_null(
-            strstr(catalog->unread[0], "a/2.AVIF: offset 0: unsupported kind of image"));
+        assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 4);
+        assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first,
+                               "a/2.AVIF: offset 0: unsupported kind of image"));
         catalog_destroy(catalog);
     }
     assert_int_equal(format_catalog(&files, folder_path("mixed"), false, &scan, &catalog), 0);

@@ -228,8 +228,9 @@ static void unread_samples_are_told(void **unused)
     assert_int_equal(index_made(maker, NULL, &catalog), 0);
     assert_int_equal(catalog->record_count, 3);
     assert_int_equal(catalog->left_out, 1);
-    assert_int_equal(catalog->unread_count, 2);
-    assert_non_null(strstr(catalog->unread[0], "made.tar: offset 2048: b (avif, cls): no image"));
+    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 2);
+    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first,
+                           "made.tar: offset 2048: b (avif, cls): no image"));
     catalog_destroy(catalog);
     free(maker);
 }
@@ -479,10 +480,8 @@ static void nothing_is_lost_without_a_word(void **unused)
     assert_int_equal(index_made(maker, NULL, &catalog), 0);
     assert_int_equal(catalog->record_count, 3);
     assert_int_equal(catalog->left_out, 2);
-    assert_int_equal(catalog->unread_count, 4);
-    assert_non_null(strstr(catalog->unread[0], "d.jpg: a hard link"));
-    assert_non_null(strstr(catalog->unread[1], "e.cls: a symbolic link"));
-    assert_non_null(strstr(catalog->unread[2], "a (cls): apart from its image"));
+    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 4);
+    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "d.jpg: a hard link"));
     assert_int_equal(catalog->remarks[REMARK_SEVERAL_IMAGES].count, 1);
     assert_non_null(
         strstr(catalog->remarks[REMARK_SEVERAL_IMAGES].first, "b (left.jpg, right.jpg)"));
