@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "telemetry/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,15 +34,14 @@ static bool is_of_kernel(int fd)
 }
 
 /* Return how often the kernel has dropped page caches on request; -1: it does not count. */
-static int64_t count_drops(void)
+static long long count_drops(void)
 {
     FILE *file = file_stream_kernel("/proc/vmstat");
     long long drops = -1;
     char line[128];
 
-    while (file && is_of_kernel(fileno(file)) && fgets(line, sizeof line, file))
-        if (sscanf(line, "drop_pagecache %lld", &drops) == 1)
-            break;
+    while (file && drops < 0 && fgets(line, sizeof line, file))
+        sscanf(line, "drop_pagecache %lld", &drops);
     if (file)
         fclose(file);
     return drops;
@@ -69,9 +69,9 @@ static void *drop_body(void *argument)
     struct drop *drop = argument;
 
     sync();
-    const int64_t before = count_drops();
+    const long long before = count_drops();
     drop->code = write(drop->fd, "3\n", 2) == 2 ? 0 : -errno;
-    if (drop->code == 0 && before >= 0 && count_drops() <= before)
+    if (drop->code == 0 && before >= 0 && count_drops() == before)
         drop->code = -EPERM;
     flag_set(&drop->done);
     leave(drop);
@@ -102,34 +102,17 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
     return 0;
 }
 
-static int open_control(void)
+int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
 {
+    pthread_t thread;
     int fd = file_open_quietly(control_path, O_WRONLY);
 
     if (fd < 0)
         return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
-    if (is_of_kernel(fd))
-        return fd;
-    close(fd);
-    return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
-}
-
-bool drop_is_allowed(void)
-{
-    int fd = open_control();
-
-    if (fd >= 0)
+    if (!is_of_kernel(fd)) {
         close(fd);
-    return fd >= 0;
-}
-
-int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
-{
-    pthread_t thread;
-    int fd = open_control();
-
-    if (fd < 0)
-        return fd;
+        return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
+    }
     struct drop *drop = memory_zeroed(sizeof *drop);
     if (!drop) {
         close(fd);
@@ -208,5 +191,25 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     if (code == 0 && result.status)
         code = fail(EPERM, "sudo -n %s drop: exit status %d: %.200s", cachectl, result.status,
                     result.output);
+    return code;
+}
+
+bool drop_is_refused(int code)
+{
+    return code == -EACCES || code == -EPERM || code == -EROFS || code == -ENOENT;
+}
+
+int drop_system(const struct drop_helpers *helpers, uint64_t timeout_ns,
+                const struct cache_observer *observer, const char **how)
+{
+    int code = drop_caches(timeout_ns, observer);
+
+    *how = "sync, drop_caches=3";
+    if (drop_is_refused(code)) {
+        *how = "sudo cachectl drop";
+        code = drop_caches_by_sudo(helpers, timeout_ns, observer);
+    }
+    if (code == 0)
+        guard_note_drop();
     return code;
 }

@@ -16,9 +16,6 @@
  * After a time-out the kernel continues, and the process cannot exit until it is done. */
 int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer);
 
-/* Return whether this process may try. */
-bool drop_is_allowed(void);
-
 /* Programs at other than the default paths, for tests. NULL: default path. */
 struct drop_helpers {
     const char *sudo;     /* absolute path */
@@ -28,5 +25,11 @@ struct drop_helpers {
 /* As above, through `sudo -n cachectl drop`, which never prompts for a password. */
 int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
                         const struct cache_observer *observer);
+
+/* One or the other; how: which. Returns 0 or -errno with a reason. */
+int drop_system(const struct drop_helpers *helpers, uint64_t timeout_ns,
+                const struct cache_observer *observer, const char **how);
+/* Return whether the code says that this process may not, or not here. */
+bool drop_is_refused(int code);
 
 #endif

@@ -98,16 +98,18 @@ static int each(void *context, unsigned worker, size_t file)
     return code == -ENOMEM ? code : 0;
 }
 
-/* Takes the work. */
-static int carry_out(struct file_work *work, struct each_file_task task,
-                     struct evict_figures *figures)
+static int carry_out(struct file_work *work, const char *doing, size_t count, uint64_t timeout_ns,
+                     const struct cache_observer *observer, struct evict_figures *figures)
 {
+    const struct each_file_task task = {.doing = doing,
+                                        .count = count,
+                                        .each = each,
+                                        .context = work,
+                                        .timeout_ns = timeout_ns,
+                                        .observer = observer};
+
     *figures = (struct evict_figures){0};
-    if (!work)
-        return -ENOMEM;
     pthread_mutex_init(&work->lock, NULL);
-    task.each = each;
-    task.context = work;
     int code = each_file_run(&task);
     for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
         const struct evict_figures *part = &work->figures[i];
@@ -119,36 +121,21 @@ static int carry_out(struct file_work *work, struct each_file_task task,
         free(work->buffers[i]);
     }
     pthread_mutex_destroy(&work->lock);
-    free(work);
     return code;
 }
 
 int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64_t timeout_ns,
                 const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct file_work *work = memory_zeroed(sizeof *work);
+    struct file_work work = {.paths = paths, .handle = evict_one, .sync_mounts = sync_mounts};
 
-    if (work)
-        *work = (struct file_work){.paths = paths, .handle = evict_one, .sync_mounts = sync_mounts};
-    return carry_out(work,
-                     (struct each_file_task){.doing = "evicting files",
-                                             .count = count,
-                                             .timeout_ns = timeout_ns,
-                                             .observer = observer},
-                     figures);
+    return carry_out(&work, "evicting files", count, timeout_ns, observer, figures);
 }
 
 int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
                const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct file_work *work = memory_zeroed(sizeof *work);
+    struct file_work work = {.paths = paths, .handle = warm_one};
 
-    if (work)
-        *work = (struct file_work){.paths = paths, .handle = warm_one};
-    return carry_out(work,
-                     (struct each_file_task){.doing = "reading files",
-                                             .count = count,
-                                             .timeout_ns = timeout_ns,
-                                             .observer = observer},
-                     figures);
+    return carry_out(&work, "reading files", count, timeout_ns, observer, figures);
 }

@@ -9,7 +9,6 @@ libiobench_a_SOURCES += \
 	cachectl/holders.c cachectl/holders.h \
 	cachectl/listing.c cachectl/listing.h \
 	cachectl/outside.c cachectl/outside.h \
-	cachectl/ranges.h \
 	cachectl/residency.c cachectl/residency.h \
 	cachectl/server.c cachectl/server.h cachectl/server_parse.c
 AM_CPPFLAGS += -DBINDIR='"$(bindir)"'

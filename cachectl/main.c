@@ -55,7 +55,7 @@ struct settings {
 };
 
 struct call {
-    const char *name;
+    bool makes_cold;
     struct settings settings;
     int count;
     char **operands;
@@ -238,38 +238,22 @@ static int look_at(struct call *call, const char *operand, const struct listing 
 
 /* ---- commands, called once per PATH ---- */
 
-static int do_status(struct call *call, const char *operand, const struct listing *listing)
+/* Evict or load. */
+static int do_to_files(struct call *call, const char *operand, const struct listing *listing)
 {
-    return look_at(call, operand, listing);
-}
-
-static int report_figures(const struct evict_figures *figures)
-{
-    return figures->failed_count ? fail(EIO, "%llu files failed; the first: %s",
-                                        (unsigned long long)figures->failed_count, figures->reason)
-                                 : 0;
-}
-
-static int do_evict(struct call *call, const char *operand, const struct listing *listing)
-{
+    const char *const *paths = (const char *const *)listing->paths;
+    const uint64_t timeout_ns = call->settings.timeout_ns;
     struct evict_figures figures;
-    int code = evict_files((const char *const *)listing->paths, listing->count, true,
-                           call->settings.timeout_ns, &call->observer, &figures);
+    int code = call->makes_cold
+                   ? evict_files(paths, listing->count, true, timeout_ns, &call->observer, &figures)
+                   : warm_files(paths, listing->count, timeout_ns, &call->observer, &figures);
 
     if (code == 0)
         code = look_at(call, operand, listing);
-    return code ? code : report_figures(&figures);
-}
-
-static int do_warm(struct call *call, const char *operand, const struct listing *listing)
-{
-    struct evict_figures figures;
-    int code = warm_files((const char *const *)listing->paths, listing->count,
-                          call->settings.timeout_ns, &call->observer, &figures);
-
-    if (code == 0)
-        code = look_at(call, operand, listing);
-    return code ? code : report_figures(&figures);
+    if (code == 0 && figures.failed_count)
+        code = fail(EIO, "%llu files failed; the first: %s",
+                    (unsigned long long)figures.failed_count, figures.reason);
+    return code;
 }
 
 static int do_drop(struct call *call, const char *operand, const struct listing *listing)
@@ -303,18 +287,17 @@ static const struct cachectl_command {
     int (*one)(struct call *call, const char *operand, const struct listing *listing);
     bool makes_cold;
 } commands[] = {
-    {"status", do_status, false},
+    {"status", look_at, false},
     {"drop", do_drop, true},
-    {"evict", do_evict, true},
-    {"warm", do_warm, false},
+    {"evict", do_to_files, true},
+    {"warm", do_to_files, false},
 };
 
 static int drop_everything(const struct call *call)
 {
-    int code = drop_caches(call->settings.timeout_ns, &call->observer);
+    const char *how;
+    int code = drop_system(NULL, call->settings.timeout_ns, &call->observer, &how);
 
-    if (code == -EACCES || code == -EPERM)
-        code = drop_caches_by_sudo(NULL, call->settings.timeout_ns, &call->observer);
     clear_progress();
     return code ? complain() : EXIT_OK;
 }
@@ -345,6 +328,7 @@ static int carry_out(struct call *call, const struct cachectl_command *command)
 {
     bool failed = false;
 
+    call->makes_cold = command->makes_cold;
     call->rows = json_array();
     call->probe = residency_probe_create();
     call->disks = memory_zeroed(sizeof *call->disks);

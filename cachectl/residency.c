@@ -107,7 +107,7 @@ struct subject {
     uint64_t bytes;
     struct stat status;
     bool in_memory;
-    const struct range *ranges; /* what is looked at */
+    const struct range *ranges; /* what is looked at; NULL: all */
     size_t range_count;
 };
 
@@ -434,9 +434,7 @@ static void look_at_subject(struct residency_probe *probe, const struct subject 
              "on an in-memory file system (tmpfs), which can never be cold");
 }
 
-/* ranges: of the file, or NULL for all of it. */
-static void look_at_path(struct residency_probe *probe, const char *path,
-                         const struct range *ranges, size_t range_count, struct subject *subject,
+static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
                          struct residency *residency)
 {
     struct range whole = {0};
@@ -448,8 +446,8 @@ static void look_at_path(struct residency_probe *probe, const char *path,
         return;
     }
     whole.bytes = subject->bytes;
-    subject->ranges = ranges ? ranges : &whole;
-    subject->range_count = ranges ? range_count : 1;
+    if (!subject->ranges)
+        subject->ranges = &whole, subject->range_count = 1;
     place_subject(probe, subject);
     look_at_subject(probe, subject, residency);
     close(subject->fd);
@@ -459,7 +457,7 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
 {
     struct subject subject = {0};
 
-    look_at_path(probe, path, NULL, 0, &subject, residency);
+    look_at_path(probe, path, &subject, residency);
 }
 
 /* ---- many files ---- */
@@ -529,12 +527,14 @@ static int survey_one(void *context, unsigned worker, size_t file)
 {
     struct residency_survey *survey = context;
     const struct ranges *ranges = survey->ranges;
-    const size_t first = ranges ? ranges->first[file] : 0;
     struct subject subject = {0};
     struct residency residency;
 
-    look_at_path(survey->probe, survey->paths[file], ranges ? ranges->list + first : NULL,
-                 ranges ? ranges->first[file + 1] - first : 0, &subject, &residency);
+    if (ranges) {
+        subject.ranges = ranges->list + ranges->first[file];
+        subject.range_count = ranges->first[file + 1] - ranges->first[file];
+    }
+    look_at_path(survey->probe, survey->paths[file], &subject, &residency);
     count_file(&survey->totals[worker], survey->paths[file], &subject, &residency);
     return 0;
 }

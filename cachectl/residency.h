@@ -15,7 +15,6 @@
 #define IOBENCH_CACHECTL_RESIDENCY_H
 
 #include "cachectl/each_file.h"
-#include "cachectl/ranges.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +60,19 @@ struct residency_total {
     bool in_memory;                                /* some are on tmpfs or similar */
     struct residency_named worst[RESIDENCY_WORST]; /* the most resident ones, largest first */
     char reason[RESIDENCY_REASON_BYTES];           /* of the first unverified or in-memory file */
+};
+
+/* Parts of files. File i has list[first[i]] up to list[first[i + 1]]: whole pages up to its end, in
+ * order, without overlap. */
+struct range {
+    uint64_t offset, bytes;
+};
+
+struct ranges {
+    const char **paths;
+    size_t count; /* of files */
+    size_t *first;
+    struct range *list;
 };
 
 struct residency_probe;

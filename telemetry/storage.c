@@ -41,24 +41,17 @@ struct storage {
     bool uncounted; /* a device's statistics are off (queue/iostats) */
 };
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
 static enum storage_place_kind kind_of(const struct mount *mount, const struct device_list *devices)
 {
-    static const char *const nfs[] = {"nfs", "nfs4", NULL};
-    /* Container layers whose folders are invisible from inside. */
-    static const char *const layered[] = {"overlay", "btrfs", NULL};
-
     if (mount_is_memory(mount) || devices->memory[0])
         return PLACE_MEMORY;
-    if (is_one_of(mount->type, nfs))
+    if (strcmp(mount->type, "nfs") == 0 || strcmp(mount->type, "nfs4") == 0)
         return PLACE_NFS;
-    return devices->count || is_one_of(mount->type, layered) ? PLACE_BLOCK : PLACE_UNKNOWN;
+    /* The last two are container layers whose folders are invisible from inside. */
+    return devices->count || strcmp(mount->type, "overlay") == 0 ||
+                   strcmp(mount->type, "btrfs") == 0
+               ? PLACE_BLOCK
+               : PLACE_UNKNOWN;
 }
 
 static void add_place(struct storage *storage, const struct telemetry_roots *roots,

@@ -183,15 +183,14 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
 int engine_reach(struct engine *engine, struct reach *reach)
 {
     const struct engine_config *config = &engine->config;
-    const uint64_t ahead_least = 128 << 10; /* where it is unknown */
     int fd = file_open_quietly(config->catalog->shards[0].path, O_RDONLY);
     const uint64_t ahead = fd < 0 ? 0 : read_ahead_bytes("/sys", fd);
 
     if (fd >= 0)
         close(fd);
+    /* As long again when its mark is met; 128 KiB where it is unknown. */
     return reach_make(reach, &engine->plan, &engine->resume,
-                      order_rank_samples(&config->job->order),
-                      ahead > ahead_least ? ahead : ahead_least);
+                      order_rank_samples(&config->job->order), 2 * (ahead ? ahead : 128 << 10));
 }
 
 static void create_loader(struct engine *engine, uint64_t memory_bytes)

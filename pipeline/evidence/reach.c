@@ -10,11 +10,6 @@
 
 enum { OPS = 256 };
 
-static bool is_marked(const uint8_t *marks, uint64_t record)
-{
-    return marks[record / 8] >> record % 8 & 1;
-}
-
 /* Mark what the plan fetches before its last draw. */
 static int mark(struct plan *plan, const struct resume_point *from, uint64_t draws, uint8_t *marks)
 {
@@ -26,13 +21,35 @@ static int mark(struct plan *plan, const struct resume_point *from, uint64_t dra
         count = plan_seek(plan, from->sample);
     if (count)
         return count;
-    while ((!draws || drawn < draws) && (count = plan_next(plan, ops, OPS)) > 0)
-        for (int i = 0; i < count && (!draws || drawn < draws); i++)
+    while (drawn < draws && (count = plan_next(plan, ops, OPS)) > 0)
+        for (int i = 0; i < count && drawn < draws; i++)
             if (ops[i].kind == PLAN_DRAW)
                 drawn++;
             else
                 marks[ops[i].record / 8] |= (uint8_t)(1 << ops[i].record % 8);
     return count < 0 ? count : 0;
+}
+
+static struct range pages_of(const struct shard *shard, const struct extent *extent)
+{
+    const bool whole = shard->flags & SHARD_COMPRESSED;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t start = whole ? 0 : bytes_align_down(extent->offset, page);
+    const uint64_t end = bytes_align_up(extent->offset + extent->bytes, page);
+    const uint64_t stop = whole || end > shard->bytes ? shard->bytes : end;
+
+    return (struct range){start, stop > start ? stop - start : 0};
+}
+
+static bool join(struct range *last, const struct range *next)
+{
+    const uint64_t last_end = last->offset + last->bytes, end = next->offset + next->bytes;
+
+    if (next->offset < last->offset || next->offset > last_end)
+        return false;
+    if (end > last_end)
+        last->bytes = end - last->offset;
+    return true;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -42,68 +59,36 @@ static int by_offset(const void *a, const void *b)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* Sort and join those from `first` on; return how many remain in all. */
-static size_t join(struct range *list, size_t first, size_t count)
+/* Records need not be numbered as they are stored. */
+static int add_shard(struct reach *reach, const struct catalog *catalog, const struct shard *shard,
+                     const uint8_t *marks, uint64_t ahead_bytes)
 {
-    size_t last = first;
+    struct ranges *ranges = &reach->ranges;
+    const size_t first = ranges->first[ranges->count];
+    size_t count = first, last = first;
+    uint64_t explained = 0;
 
-    qsort(list + first, count - first, sizeof *list, by_offset);
-    for (size_t i = first + 1; i < count; i++) {
-        const uint64_t end = list[i].offset + list[i].bytes;
-        const uint64_t joined_end = list[last].offset + list[last].bytes;
-        if (list[i].offset > joined_end)
-            list[++last] = list[i];
-        else if (end > joined_end)
-            list[last].bytes = end - list[last].offset;
-    }
-    return last + 1;
-}
-
-/* Append the pages of the marked records of a shard. */
-static int add_shard(struct ranges *ranges, const struct catalog *catalog,
-                     const struct shard *shard, const uint8_t *marks, size_t *count)
-{
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
-                   end = shard->first_record + shard->record_count;
-    const size_t first = *count;
-
-    for (uint64_t record = shard->first_record; record < end; record++) {
-        const struct extent *extent = catalog_extent(catalog, record);
-        struct range range = {0, shard->bytes};
-        if (!is_marked(marks, record) || extent->offset >= shard->stream_bytes)
+    for (uint64_t i = shard->first_record; i < shard->first_record + shard->record_count; i++) {
+        const struct range pages = pages_of(shard, catalog_extent(catalog, i));
+        if (!(marks[i / 8] >> i % 8 & 1) ||
+            (count > first && join(&ranges->list[count - 1], &pages)))
             continue;
-        if (!(shard->flags & SHARD_COMPRESSED)) {
-            range.offset = bytes_align_down(extent->offset, page);
-            const uint64_t to = bytes_align_up(extent->offset + extent->bytes, page);
-            range.bytes = (to < shard->bytes ? to : shard->bytes) - range.offset;
-        }
-        struct range *last = *count > first ? &ranges->list[*count - 1] : NULL;
-        if (last && range.offset >= last->offset && range.offset <= last->offset + last->bytes) {
-            if (range.offset + range.bytes > last->offset + last->bytes)
-                last->bytes = range.offset + range.bytes - last->offset;
-            continue;
-        }
-        if (memory_room(&ranges->list, *count, sizeof *ranges->list, "parts of files"))
+        if (memory_room(&ranges->list, count, sizeof *ranges->list, "parts of files"))
             return -ENOMEM;
-        ranges->list[(*count)++] = range;
+        ranges->list[count++] = pages;
     }
-    if (*count > first)
-        *count = join(ranges->list, first, *count);
+    if (count == first)
+        return 0;
+    qsort(ranges->list + first, count - first, sizeof *ranges->list, by_offset);
+    for (size_t i = first + 1; i < count; i++)
+        if (!join(&ranges->list[last], &ranges->list[i]))
+            ranges->list[++last] = ranges->list[i];
+    for (size_t i = first; i <= last; i++)
+        explained += ranges->list[i].bytes + 2 * ahead_bytes;
+    reach->explained_bytes += explained < shard->bytes ? explained : shard->bytes;
+    ranges->paths[ranges->count++] = shard->path;
+    ranges->first[ranges->count] = last + 1;
     return 0;
-}
-
-static uint64_t explain(const struct range *list, size_t count, uint64_t file_bytes, uint64_t ahead)
-{
-    uint64_t bytes = 0, done = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t to = list[i].offset + list[i].bytes + ahead;
-        const uint64_t end = to < file_bytes ? to : file_bytes;
-        const uint64_t start = list[i].offset > ahead ? list[i].offset - ahead : 0;
-        bytes += end > done ? end - (start > done ? start : done) : 0;
-        done = end;
-    }
-    return bytes;
 }
 
 int reach_make(struct reach *reach, struct plan *plan, const struct resume_point *from,
@@ -112,24 +97,15 @@ int reach_make(struct reach *reach, struct plan *plan, const struct resume_point
     const struct catalog *catalog = plan->scope.catalog;
     struct ranges *ranges = &reach->ranges;
     uint8_t *marks = memory_zeroed(catalog->record_count / 8 + 1);
-    size_t count = 0;
 
     *reach = (struct reach){0};
     ranges->paths = memory_array(catalog->shard_count, sizeof *ranges->paths);
     ranges->first = memory_array(catalog->shard_count + 1, sizeof *ranges->first);
-    int code = marks && ranges->paths && ranges->first ? mark(plan, from, draws, marks) : -ENOMEM;
-    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++) {
-        const struct shard *shard = &catalog->shards[i];
-        const size_t first = count;
-        code = add_shard(ranges, catalog, shard, marks, &count);
-        if (count == first)
-            continue;
-        /* Read-ahead is as long as it is set, and as long once more when its mark is met. */
-        reach->explained_bytes +=
-            explain(ranges->list + first, count - first, shard->bytes, 2 * ahead_bytes);
-        ranges->paths[ranges->count++] = shard->path;
-        ranges->first[ranges->count] = count;
-    }
+    int code = marks && ranges->paths && ranges->first
+                   ? mark(plan, from, draws ? draws : UINT64_MAX, marks)
+                   : -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
+        code = add_shard(reach, catalog, &catalog->shards[i], marks, ahead_bytes);
     free(marks);
     return code;
 }

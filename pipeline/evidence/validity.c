@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "cachectl/drop.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/evidence/invariants.h"
 #include "readers/reader.h"
@@ -37,6 +38,7 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
 {
     const bool leads = ranks->place.local_rank == 0;
     struct result_cold mine = {0};
+    const char *how;
     int code = 0;
 
     ranks->silence_ns = 0; /* dropping may take any time */
@@ -45,10 +47,16 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
     /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
      * server's own caches are dropped. */
     code = ranks_meet(ranks, code, NULL);
-    for (enum witness_step step = WITNESS_DROP; code == 0 && step <= WITNESS_DROP_AGAIN; step++) {
-        code = witness_make_cold(witness, step, leads, reach, observer, &mine);
+    for (int turn = 0; turn < 2; turn++) {
+        if (code == 0 && leads == (turn == 0))
+            code = witness_make_cold(witness, leads, reach, observer, &mine);
         code = ranks_meet(ranks, code, NULL);
     }
+    /* What the others looked at is in memory again: dentries and inodes. */
+    if (code == 0 && leads && reach && ranks->place.local_ranks > 1 && mine.metadata_dropped)
+        mine.metadata_dropped = drop_system(NULL, settings->drop_timeout_ns, observer, &how) == 0;
+    result_cold_settle(&mine);
+    code = ranks_meet(ranks, code, NULL);
     if (code == 0 && ranks->place.rank == 0)
         witness_make_server_cold(witness, ranks->place.ranks, observer, &mine);
     if (code == 0)
@@ -159,22 +167,11 @@ static void cross_check(const struct job *job, const struct job_plugins *plugins
     }
 }
 
-/* What only the run can show of a server: one that cannot inspect its memory did read its disks;
- * one whose disks read far more served others, too. */
+/* A server that cannot inspect its memory did read its disks. */
 static void prove_server(const struct result_run *run, struct server_result *server)
 {
     const double percent = result_run_server_percent(run);
-    const uint64_t epochs = run->epochs_run ? run->epochs_run : 1;
-    char read[32];
 
-    if (server->state == SERVER_COLD && percent >= 0 &&
-        (double)server->disk_read_bytes > (double)epochs * most_bytes(run)) {
-        server->state = SERVER_UNVERIFIED;
-        snprintf(server->reason, sizeof server->reason,
-                 "the server's disks read %s: more than this job and read-ahead explain, so others "
-                 "read, too",
-                 bytes_text(server->disk_read_bytes, read, sizeof read));
-    }
     if (server->state != SERVER_UNVERIFIED || !server->looked || server->start.resident_known ||
         percent < 0 || run->epoch_count != 1)
         return;

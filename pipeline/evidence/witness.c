@@ -26,7 +26,6 @@ struct witness {
     struct storage_bytes before;
     bool is_blind;  /* the kernel counts none of the reader's bytes */
     bool has_begun; /* `before` was read at the start of the run */
-    struct cold_result found;
 };
 
 struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog,
@@ -77,59 +76,55 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
     }
 }
 
-static void tell(const struct witness *witness, const struct reach *reach, struct result_cold *cold)
+/* The server's files never enter this machine's page cache. */
+static void note_no_cache(const struct witness *witness, struct result_cold *cold)
 {
-    const struct cold_result *found = &witness->found;
+    const uint64_t bytes = catalog_data_bytes(witness->catalog);
 
-    *cold = (struct result_cold){
-        .pages = found->label,
-        .metadata_dropped = found->system_wide,
-        .dropped = found->dropped,
-        .resident_bytes = found->resident_bytes,
-        .read_bytes = found->data_bytes,
-        .explained_bytes = reach ? reach->explained_bytes : found->data_bytes,
-        .total_bytes = catalog_data_bytes(witness->catalog),
-        .residue_percent = found->residue_percent,
-        .drop_ns = found->total_ns,
-    };
-    snprintf(cold->method, sizeof cold->method, "%.110s%s", found->method,
-             machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
-    snprintf(cold->reason, sizeof cold->reason, "%s", found->reason);
-    look_beneath(witness, cold);
+    *cold = (struct result_cold){.pages = RESIDENCY_COLD,
+                                 .metadata_dropped = true,
+                                 .total_bytes = bytes,
+                                 .read_bytes = bytes};
+    snprintf(cold->method, sizeof cold->method, "no page cache on this side");
+    result_cold_settle(cold);
 }
 
-int witness_make_cold(struct witness *witness, enum witness_step step, bool leads,
-                      const struct reach *reach, const struct cache_observer *observer,
-                      struct result_cold *cold)
+int witness_make_cold(struct witness *witness, bool leads, const struct reach *reach,
+                      const struct cache_observer *observer, struct result_cold *cold)
 {
     const struct cold_settings *settings = witness->settings;
+    struct cold_result found = {0};
+    const bool drops = settings->drop_caches != JOB_DROP_NO;
     const struct cold_request request = {
-        .paths = witness->paths,
-        .count = witness->catalog->shard_count,
+        .paths = reach ? reach->ranges.paths : witness->paths,
+        .count = reach ? reach->ranges.count : witness->catalog->shard_count,
         .ranges = reach ? &reach->ranges : NULL,
-        .drop = settings->drop_caches != JOB_DROP_NO,
+        .drop = drops,
+        .is_dropped = drops && !leads,
         .timeout_ns = settings->drop_timeout_ns,
         .observer = observer,
     };
-    static int (*const steps[])(const struct cold_request *,
-                                struct cold_result *) = {[WITNESS_DROP] = cold_drop,
-                                                         [WITNESS_LOOK] = cold_look,
-                                                         [WITNESS_DROP_AGAIN] = cold_drop_again};
-    const bool is_local = store_is_local(witness->catalog->root);
 
-    if (step == WITNESS_DROP) /* another rank drops for those that do not lead */
-        witness->found = (struct cold_result){.dropped = !leads && request.drop};
-    int code = is_local && (leads || (step == WITNESS_LOOK && reach))
-                   ? steps[step](&request, &witness->found)
-                   : 0;
-    if (step != WITNESS_DROP_AGAIN)
-        return code;
-    tell(witness, reach, cold);
-    cold->metadata_dropped |= !leads || !is_local;
-    if (!is_local) { /* files that libnfs reads never enter this machine's page cache */
-        cold->read_bytes = cold->total_bytes;
-        snprintf(cold->method, sizeof cold->method, "no page cache on this side");
+    if (!store_is_local(witness->catalog->root)) {
+        note_no_cache(witness, cold);
+        return 0;
     }
+    int code = leads || reach ? cold_make(&request, &found) : 0;
+    *cold = (struct result_cold){
+        .pages = found.label,
+        .metadata_dropped = found.system_wide || !leads,
+        .dropped = found.dropped,
+        .resident_bytes = found.resident_bytes,
+        .read_bytes = found.data_bytes,
+        .explained_bytes = reach ? reach->explained_bytes : found.data_bytes,
+        .total_bytes = catalog_data_bytes(witness->catalog),
+        .residue_percent = found.residue_percent,
+        .drop_ns = found.total_ns,
+    };
+    snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
+             machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
+    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
+    look_beneath(witness, cold);
     result_cold_settle(cold);
     return code;
 }

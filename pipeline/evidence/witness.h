@@ -17,14 +17,11 @@ struct witness *witness_open(const struct cold_settings *settings, const struct 
                              const struct plugin *reader);
 void witness_close(struct witness *witness);
 
-/* Drop this machine's caches if the settings say so, and inspect them. The first rank of a node
- * leads: it drops before and after all ranks looked, each at what it reads; the last step fills
- * *cold except for its server. reach: NULL: all files, by the rank that leads. Returns 0 or
- * -ENOMEM. */
-enum witness_step { WITNESS_DROP, WITNESS_LOOK, WITNESS_DROP_AGAIN };
-int witness_make_cold(struct witness *witness, enum witness_step step, bool leads,
-                      const struct reach *reach, const struct cache_observer *observer,
-                      struct result_cold *cold);
+/* Drop this machine's caches if the settings say so, and inspect them. leads: the first rank of a
+ * node drops, for all; the others evict what is left of theirs. reach: what is inspected; NULL: all
+ * files, by the rank that leads. Fills *cold except for its server. Returns 0 or -ENOMEM. */
+int witness_make_cold(struct witness *witness, bool leads, const struct reach *reach,
+                      const struct cache_observer *observer, struct result_cold *cold);
 
 /* Do the same with the commands of the server that holds the files: after all machines dropped
  * their caches, and again after the run, while no rank reads. One rank calls these. */

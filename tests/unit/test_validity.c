@@ -252,13 +252,6 @@ static void reads_of_others_prove_nothing(void **unused)
     /* The process's own count is exact, however much it reads ahead. */
     epoch.device = (struct result_bytes){.known = true, .bytes = 5000};
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 5000, true), RESULT_CACHE_COLD);
-    /* A server's disks serve others, too. */
-    struct result_cold served = {
-        .metadata_dropped = true,
-        .server = {.state = SERVER_COLD, .disk_known = true, .disk_read_bytes = 1500}};
-    assert_int_equal(label(served, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
-    served.server.disk_read_bytes = 1501;
-    assert_int_equal(label(served, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_CLIENT_COLD);
 }
 
 /* Records of 1,000 bytes in pages of 4,096: these leave storage, unless half of them were warm. */
