@@ -14,9 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const profile_families[] = {"gpu",    "network",  "node", "storage",
-                                        "fabric", "workload", NULL};
-
 static int check(const struct ini *ini)
 {
     int code = ini_refuse_repeats(ini);

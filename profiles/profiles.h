@@ -17,7 +17,6 @@ struct profile_shipped {
 };
 
 extern const struct profile_shipped profile_shipped[]; /* ends with a NULL family */
-extern const char *const profile_families[];           /* ends with NULL */
 
 /* Parse a profile: a file if name has a slash or ends in ".ini", else FOLDER/FAMILY/NAME.ini if
  * folder is not NULL and that file exists, else the shipped one. A section without source= is

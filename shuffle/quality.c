@@ -47,11 +47,6 @@ struct measuring {
     uint64_t epoch_draws; /* of all ranks, of the last epoch */
 };
 
-double quality_distinct_at_random(double classes, double batch)
-{
-    return classes * -expm1(batch * log1p(-1 / classes));
-}
-
 uint32_t quality_label(const struct quality_terms *terms, uint64_t record)
 {
     if (terms->labels)

@@ -56,8 +56,4 @@ int quality_measure(const struct quality_terms *terms, struct quality *quality);
 /* Return the label of a record under these terms. */
 uint32_t quality_label(const struct quality_terms *terms, uint64_t record);
 
-/* Distinct values expected in a batch drawn at random from `classes` equally frequent ones:
- * C (1 - (1 - 1/C)^B). */
-double quality_distinct_at_random(double classes, double batch);
-
 #endif

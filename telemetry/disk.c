@@ -24,19 +24,6 @@ bool disk_parse_stat(struct text text, struct disk_counters *counters)
     return true;
 }
 
-bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned device_minor,
-                          struct disk_counters *counters)
-{
-    struct text line, name;
-    uint64_t line_major, line_minor;
-
-    while (text_line(&diskstats, &line))
-        if (text_u64(&line, &line_major) && text_u64(&line, &line_minor) &&
-            line_major == device_major && line_minor == device_minor && text_word(&line, &name))
-            return disk_parse_stat(line, counters);
-    return false;
-}
-
 /* ---- the probe ---- */
 
 struct disk_probe {

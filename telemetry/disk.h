@@ -18,11 +18,7 @@ struct disk_counters {
     uint64_t queue_ms; /* requests in flight, integrated over time */
 };
 
-/* Parse /sys/block/NAME/stat, or the rest of a /proc/diskstats line; more fields may follow. */
+/* Parse /sys/block/NAME/stat; more fields may follow. */
 bool disk_parse_stat(struct text text, struct disk_counters *counters);
-
-/* Find and parse the device's line in /proc/diskstats. */
-bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned device_minor,
-                          struct disk_counters *counters);
 
 #endif

@@ -194,22 +194,6 @@ double series_total(const struct series *series, uint32_t index, uint64_t from_n
     return sum;
 }
 
-double series_rate_of_all(const struct series *series, uint64_t row, const char *probe,
-                          const char *quantity)
-{
-    double sum = NAN;
-
-    for (uint32_t i = 0; i < series->metric_count; i++) {
-        const struct metric *metric = &series->metrics[i];
-        if (strcmp(metric->probe, probe) != 0 || strcmp(metric->quantity, quantity) != 0)
-            continue;
-        double rate = series_rate(series, row, i);
-        if (!isnan(rate))
-            sum = (isnan(sum) ? 0 : sum) + rate;
-    }
-    return sum;
-}
-
 uint32_t series_find(const struct series *series, const char *probe, const char *part,
                      const char *quantity)
 {

@@ -66,11 +66,6 @@ double series_rate(const struct series *series, uint64_t row, uint32_t metric);
  * known twice. */
 double series_total(const struct series *series, uint32_t metric, uint64_t from_ns, uint64_t to_ns);
 
-/* Return the sum of series_rate() over the parts of a probe ("disk", "read_bytes"); NAN if all are.
- */
-double series_rate_of_all(const struct series *series, uint64_t row, const char *probe,
-                          const char *quantity);
-
 /* The index of a metric, or metric_count. part NULL: any. */
 uint32_t series_find(const struct series *series, const char *probe, const char *part,
                      const char *quantity);

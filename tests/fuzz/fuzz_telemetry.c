@@ -50,7 +50,6 @@ static void parse_storage(struct text text)
     struct mount mount;
 
     disk_parse_stat(text, &disk);
-    disk_parse_diskstats(text, 8, 0, &disk);
     process_parse_io(text, &process);
     nfs_parse(text, "/mnt/nfs", &nfs);
     lustre_add_stats(text, &lustre);

@@ -13,8 +13,11 @@
 
 static bool is_family(const char *name)
 {
-    for (int i = 0; profile_families[i]; i++)
-        if (strcmp(profile_families[i], name) == 0)
+    static const char *const families[] = {"gpu",     "network", "node",
+                                           "storage", "fabric",  "workload"};
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i], name) == 0)
             return true;
     return false;
 }

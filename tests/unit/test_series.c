@@ -60,8 +60,6 @@ static void rates_over_gaps(void **unused)
     assert_true(series_total(&series, 0, 0, UINT64_MAX) == 810 * 512.0);
     assert_true(series_total(&series, 0, 2 * SECOND, 4 * SECOND) == 600 * 512.0);
     assert_true(isnan(series_total(&series, 0, 6 * SECOND, UINT64_MAX)));
-    assert_true(series_rate_of_all(&series, 1, "disk", "read_bytes") == 200 * 512.0);
-    assert_true(isnan(series_rate_of_all(&series, 1, "disk", "write_bytes")));
     assert_int_equal(series_find(&series, "disk", NULL, "read_bytes"), 0);
     assert_int_equal(series_find(&series, "disk", "vdb", "read_bytes"), 2);
     series_close(&series);

@@ -62,7 +62,6 @@ static void measures_are_those_of_a_known_order(void **unused)
     assert_true(near(q.labels_per_batch, 2, 0)); /* 0001 1122 2333 */
     assert_true(near(q.shards_per_batch, 1, 0));
     assert_true(near(q.labels_at_random, 4 * (1 - pow(0.75, 4)), 1e-12));
-    assert_true(near(quality_distinct_at_random(4, 4), 4 * (1 - pow(0.75, 4)), 1e-12));
     assert_true(near(q.shards_at_random, 3 * (1 - pow(2.0 / 3, 4)), 1e-12));
     assert_true(near(q.same_label, 8.0 / 11, 1e-12));
     assert_true(near(q.same_label_at_random, 0.25, 1e-12));

@@ -531,11 +531,6 @@ static void disk_stat_of_old_and_new_kernels(void **unused)
     assert_true(counters.in_flight == 9 && counters.writes == 5);
     assert_false(disk_parse_stat(text_of_string("1 2 3 4"), &counters));
     assert_false(disk_parse_stat(text_of_string(""), &counters));
-    const char diskstats[] = "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n"
-                             " 259       0 nvme0n1 10 2 30 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
-    assert_true(disk_parse_diskstats(text_of_string(diskstats), 259, 0, &counters));
-    assert_int_equal(counters.read_sectors, 30);
-    assert_false(disk_parse_diskstats(text_of_string(diskstats), 259, 1, &counters));
 }
 
 static void process_io(void **unused)
