@@ -3,6 +3,10 @@
 UNIT_LONG += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h
 
+UNIT_TESTS += tests/unit/options_worked
+tests_unit_options_worked_SOURCES = tests/unit/options_worked.c tests/unit/unit.h
+tests_unit_options_worked_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_waits
 UNIT_TESTS += tests/unit/test_parts
 UNIT_TESTS += tests/unit/test_reach
