@@ -63,7 +63,8 @@ echo '[there](./there.md)' >wrong.md
 [ -n "$(broken ./wrong.md)" ] || die "a broken link passes"
 
 count=0
-for path in "$SRCDIR"/README.md "$SRCDIR"/docs/*.md "$SRCDIR"/docs/studies/*.md "$SRCDIR"/docs/results/*.md; do
+for path in "$SRCDIR"/README.md "$SRCDIR"/docs/*.md "$SRCDIR"/docs/studies/*.md "$SRCDIR"/docs/results/*.md \
+    "$SRCDIR"/docs/decisions/*.md "$SRCDIR"/examples/*.md "$SRCDIR"/decode/baseline/*.md; do
     faults=$(invalid "$path"; broken "$path")
     [ -z "$faults" ] || die "$faults"
     count=$((count + $(grep -c '^command=' commands.ini)))
