@@ -59,9 +59,11 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
     code = ranks_meet(ranks, code, NULL);
     if (code == 0 && ranks->place.rank == 0)
         witness_make_server_cold(witness, ranks->place.ranks, observer, &mine);
-    if (code == 0)
-        code = refuse(settings, plugins, &mine);
-    code = ranks_meet(ranks, code, NULL);
+    for (int turn = 0; turn < 2; turn++) { /* of several that refuse none is named */
+        if (code == 0 && leads == (turn == 0))
+            code = refuse(settings, plugins, &mine);
+        code = ranks_meet(ranks, code, NULL);
+    }
     witness_begin_run(witness);
     int gathered = gather_cold(ranks, &mine, run);
     return code ? code : gathered;

@@ -67,9 +67,13 @@ two_paths() {
     hold_mapped "two/train-*"
     "${IOBENCH%/*}/cachectl/cachectl" evict one >/dev/null
     pair 0 A=1 A=1 "--data one" "--data two"
-    release_held
     case $(flat) in *"valid, warm"*"rank 1 "*) ;; *) missed=${missed:-rank 1 is not named} ;; esac
     caught "valid, warm"
+    lie "... and the job is strict"
+    is_root || { release_held && return 0; }
+    pair 1 A=1 A=1 "--data one --drop-caches=strict" "--data two --drop-caches=strict"
+    release_held
+    caught "not verified cold: "
 }
 
 other_seed() {
