@@ -29,7 +29,8 @@ am__tar = $${TAR-tar} --format=gnu --sort=name --owner=0 --group=0 --numeric-own
 
 # All pages with what they show, as in the tree, so that their links lead somewhere.
 install-data-local:
-	cd $(srcdir) && find README.md NEWS CONTRIBUTING.md docs -type f ! -name '*.py' ! -name '*.sh' ! -name '*.gp' | \
+	cd $(srcdir) && find README.md NEWS CONTRIBUTING.md docs examples -type f ! -name '*.mk' \
+		\( -path 'examples/*' -o ! -name '*.py' ! -name '*.sh' ! -name '*.gp' \) | \
 		while read -r path; do \
 			$(MKDIR_P) "$(DESTDIR)$(docdir)/$$(dirname "$$path")" && \
 			$(INSTALL_DATA) "$$path" "$(DESTDIR)$(docdir)/$$path" || exit 1; done

@@ -63,6 +63,20 @@ if HAVE_CMOCKA
 TESTS += $(UNIT_TESTS)
 endif
 
+# ThreadSanitizer in a build of its own: queues, loader, readers, decoders, engine, trainer, telemetry. Without the libraries
+# that bring threads of their own, which it does not see into. Kernels from 6.6 on need setarch for gcc before 14.
+TSAN_UNITS = tests/unit/test_queue tests/unit/test_workers tests/unit/test_io_pool tests/unit/test_loader \
+	tests/unit/test_waits tests/unit/test_starved tests/unit/test_sink tests/unit/test_wake
+TSAN_RUNS = tests/cli/threads.sh
+TSAN_WITHOUT = --without-cuda --without-mpi --without-dnnl --without-archive --without-verbs --without-dygraphs
+.PHONY: tsan
+#: tsan        ThreadSanitizer on what has threads, in a folder of its own
+tsan:
+	$(MKDIR_P) tsan && cd tsan && \
+	{ test -f Makefile || $(abs_srcdir)/configure -q --enable-sanitizers=thread $(TSAN_WITHOUT) CC='$(CC)' CFLAGS='-O1 -g1'; } && \
+	$(MAKE) iobench $(TSAN_UNITS) && \
+	setarch -R $(MAKE) check-TESTS TESTS='$(TSAN_UNITS) $(TSAN_RUNS)' check_PROGRAMS='$(TSAN_UNITS)'
+
 # Threads that wait for others of OpenMP sleep: tests share the CPUs.
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
 	PATH='$(TESTS_PATH)'$$PATH; export CC LINT_CFLAGS OMP_WAIT_POLICY PATH;

@@ -49,7 +49,7 @@ CLI_TESTS = \
 	tests/cli/strange_files.sh \
 	tests/cli/study.sh \
 	tests/cli/sweep.sh tests/cli/sweep_kill.sh tests/cli/sweep_ranks.sh \
-	tests/cli/train.sh \
+	tests/cli/threads.sh tests/cli/train.sh \
 	tests/cli/train_cold.sh \
 	tests/cli/trace.sh \
 	tests/cli/verify.sh \

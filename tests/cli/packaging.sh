@@ -40,6 +40,11 @@ done
 
 # Manifests: the kind, the same image, each mount has its volume.
 if python3 -c 'import yaml' 2>/dev/null; then
+    # What a hosted CI does is .ci/run.
+    workflow=$SRCDIR/.github/workflows/ci.yml
+    [ ! -e "$workflow" ] || expect 0 python3 -c 'import sys, yaml
+steps = yaml.safe_load(open(sys.argv[1]))["jobs"]["run"]["steps"]
+assert any(step.get("run") == ".ci/run" for step in steps)' "$workflow"
     expect 0 python3 - "$P"/kubernetes/*.yaml <<'END'
 import sys, yaml
 

@@ -8,7 +8,7 @@ lint() {
     for file; do
         [ -e "$file" ] || continue
         sed -n 's/^\.PHONY: //p' "$file" | tr ' ' '\n' | grep -v '^clean-' | while read -r target; do
-            grep -q "^#: $target  *[a-z]" "$file" || echo "$file: make help does not know $target"
+            grep -q "^#: $target  *[^ ]" "$file" || echo "$file: make help does not know $target"
         done
     done
 }
