@@ -311,7 +311,7 @@ def main():
     need(["make", "-s", "distdir", "distdir=mutants.work/generated/fresh"], build, work / "distdir.log")
     configured = subprocess.run([build / "config.status", "--config"], text=True, capture_output=True,
                                 check=True).stdout.strip()
-    configured = re.sub(r"'?CFLAGS=[^']*'|'--enable-werror'", "", configured)
+    configured = re.sub(r"'?CFLAGS=[^']*'|'?--enable-werror'?", "", configured)
 
     cover_tree = work / "cover-tree"
     refresh(fresh, cover_tree)
