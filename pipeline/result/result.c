@@ -111,9 +111,7 @@ static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32
         return RESULT_LIMIT_HARNESS;
     if (epoch->order_ns * 2 > epoch->wait_ns)
         return RESULT_LIMIT_ORDER;
-    if (busy_ns * 2 > epoch->wall_ns * workers)
-        return RESULT_LIMIT_DECODE;
-    return epoch->guard.is_starved ? RESULT_LIMIT_CPU : RESULT_LIMIT_STORAGE;
+    return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
 }
 
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
@@ -161,6 +159,8 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
         epoch->limit = RESULT_LIMIT_RATE;
     else if (result_epoch_is_from_memory(epoch, is_first, cold))
         epoch->limit = RESULT_LIMIT_PAGE_CACHE;
+    else if (epoch->guard.is_starved)
+        epoch->limit = RESULT_LIMIT_CPU;
 }
 
 /* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */

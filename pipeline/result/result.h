@@ -318,13 +318,13 @@ double result_epoch_head_ratio(const struct result_epoch *epoch);
  * up costs nothing; the exchange counts only if longer than compute, which hides it. Otherwise
  * compute is the bottleneck, if there is any. A wait for batches is a wait for the sample order if
  * more than half of it was, for decoding if the decode threads were busy more than half of the
- * time, else for storage, or for the program itself if nothing is read. No storage is the
- * bottleneck of a process that lacked CPU time, and nothing else is under a quota. */
+ * time, else for storage, or for the program itself if nothing is read. Under a quota
+ * that throttles the process the quota is the bottleneck, whatever else would be. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
-/* Replace a storage bottleneck by the page cache or --limit-rate where that is the cause. Call once
- * the epoch's device bytes are known. cold: the caches before the run. rate: --limit-rate in bytes
- * per second, 0: none. */
+/* Replace a storage bottleneck by the page cache, --limit-rate or CPUs where that is the cause.
+ * Call once the epoch's device bytes are known. cold: the caches before the run. rate: --limit-rate
+ * in bytes per second, 0: none. */
 void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
                               const struct result_cold *cold, uint64_t rate);
 /* Return whether less than half of the bytes left storage; false if unknown. */

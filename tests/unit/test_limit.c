@@ -197,6 +197,30 @@ static void storage_is_not_blamed_for_others(void **unused)
     }
 }
 
+/* A quota is the limit of all that it throttles; others that had the CPUs are it instead of
+ * storage. */
+static void no_storage_limits_a_starved_process(void **unused)
+{
+    const struct result_cold cold = {.state = RESULT_CACHE_COLD};
+    struct result_epoch epoch = {.wall_ns = UINT64_C(1000) * MS,
+                                 .wait_ns = UINT64_C(900) * MS,
+                                 .record_bytes = 100 * MIB,
+                                 .request_bytes = 100 * MIB,
+                                 .guard.is_starved = true};
+
+    (void)unused;
+    epoch.limit = result_epoch_limit(&epoch, WORKERS, true);
+    result_epoch_name_source(&epoch, true, &cold, 100 * MIB);
+    assert_int_equal(epoch.limit, RESULT_LIMIT_RATE);
+    epoch.limit = RESULT_LIMIT_STORAGE;
+    result_epoch_name_source(&epoch, true, &cold, 0);
+    assert_int_equal(epoch.limit, RESULT_LIMIT_CPU);
+    epoch.guard.is_throttled = true;
+    epoch.waits.decode_busy_ns = UINT64_C(3900) * MS;
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_QUOTA);
+    assert_int_equal(result_epoch_limit(&epoch, WORKERS, false), RESULT_LIMIT_QUOTA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_late_order_is_the_limit),
         cmocka_unit_test(no_upload_is_no_limit),
         cmocka_unit_test(storage_is_not_blamed_for_others),
+        cmocka_unit_test(no_storage_limits_a_starved_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
