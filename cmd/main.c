@@ -149,19 +149,10 @@ static int end_short(int status)
     return status == COMMAND_OK ? COMMAND_FAILED : status;
 }
 
-/* Once each, however often the command opens a data set, and by one rank. */
 static void say_remark(const char *text)
 {
-    static uint64_t said[64];
-    const uint64_t hash = random_hash_text(1, text);
-    size_t at = 0;
-
-    while (at < sizeof said / sizeof *said && said[at] && said[at] != hash)
-        at++;
-    if (at == sizeof said / sizeof *said || said[at] || !ranks_speaks())
-        return;
-    said[at] = hash;
-    fprintf(stderr, "iobench: %s\n", escape_shown(text));
+    if (ranks_speaks())
+        fprintf(stderr, "iobench: %s\n", escape_shown(text));
 }
 
 int main(int argc, char **argv)

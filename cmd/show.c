@@ -338,7 +338,11 @@ static int open_set(struct show *show, const char *path)
     if (code)
         return code;
     code = format_catalog_kept(&show->format, path, &show->catalog);
-    return code ? format_catalog(&show->format, path, false, &scan, &show->catalog) : 0;
+    if (code)
+        code = format_catalog(&show->format, path, false, &scan, &show->catalog);
+    if (code == 0)
+        format_say_remarks(show->catalog);
+    return code;
 }
 
 static int show_all(struct show *show, const char *path)

@@ -298,6 +298,8 @@ static int open_catalog(struct survey *survey)
     if (code == 0)
         code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
     if (code == 0)
+        format_say_remarks(survey->catalog);
+    if (code == 0)
         code = check_memory(survey, survey->catalog->record_count, 0);
     if (code == 0)
         code = find_labels(survey);

@@ -148,8 +148,6 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
         if (loaded == 0 || code == -ENOENT)
             code = loaded;
     }
-    if (code == 0)
-        format_say_remarks(*catalog);
     return code;
 }
 
@@ -222,7 +220,6 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     if (use_sidecar && !scan->fault)
         save_sidecar(made, key);
     *catalog = made;
-    format_say_remarks(made);
     return 0;
 }
 
@@ -235,6 +232,13 @@ unsigned format_odd_labels_flags(int odd_labels)
                                             : 0;
 }
 
+int format_settle_label(unsigned flags, struct sample *sample)
+{
+    if (sample->has_odd_label && flags & FORMAT_ROUND_LABELS)
+        sample_round_label(sample);
+    return sample->has_odd_label && !(flags & FORMAT_ODD_LABELS) ? sample_refuse_label(sample) : 0;
+}
+
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample)
@@ -242,11 +246,7 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
     *sample = (struct sample){.label = shard->label};
     int code = format_of(format->plugin)
                    ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
-    if (code == 0 && sample->has_odd_label && flags & FORMAT_ROUND_LABELS)
-        sample_round_label(sample);
-    if (code == 0 && sample->has_odd_label && !(flags & FORMAT_ODD_LABELS))
-        return sample_refuse_label(sample);
-    return code;
+    return code ? code : format_settle_label(flags, sample);
 }
 
 int format_remark_sample(struct catalog *catalog, const struct extent *extent,

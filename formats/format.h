@@ -105,11 +105,9 @@ int format_choose(const char *text, const char *path, struct plugin_choice *choi
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
-/* Call say() with each remark of every catalog that is opened from now on; NULL: none. Main thread.
- */
-void format_on_remark(void (*say)(const char *text));
-/* The same for remarks made since the catalog was opened. */
+/* Say the remarks of a catalog as format_on_remark() was told, if it was. Main thread. */
 void format_say_remarks(const struct catalog *catalog);
+void format_on_remark(void (*say)(const char *text));
 
 /* Load the catalog from a sidecar only. Returns -ENOENT if there is none, -ESTALE if the data set
  * changed, -EINVAL if damaged. */
@@ -120,6 +118,9 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample);
+
+/* Round an odd label, or refuse it, as format_parse() does. */
+int format_settle_label(unsigned flags, struct sample *sample);
 
 /* Make the remarks of a sample that was parsed: an odd label, an empty image. */
 int format_remark_sample(struct catalog *catalog, const struct extent *extent,

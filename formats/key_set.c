@@ -39,21 +39,21 @@ static int make_room(struct key_set *set)
     return 0;
 }
 
-uint64_t key_set_hash(const char *key)
+static uint64_t hash_of(const char *key)
 {
     const uint64_t hash = random_hash_text(1, key);
 
     return hash ? hash : 1;
 }
 
-bool key_set_has(const struct key_set *set, uint64_t hash)
+bool key_set_has(const struct key_set *set, const char *key)
 {
-    return set->count && *slot_of(set, hash);
+    return set->count && *slot_of(set, hash_of(key));
 }
 
 int key_set_add(struct key_set *set, const char *key)
 {
-    const uint64_t hash = key_set_hash(key);
+    const uint64_t hash = hash_of(key);
 
     if (make_room(set))
         return -ENOMEM;

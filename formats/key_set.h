@@ -16,8 +16,7 @@ struct key_set {
 /* Add a key to a set that begins as zeroes. Returns 1 if it is new, 0 if the set has it or, rarely,
  * another of the same hash, or -ENOMEM with a reason. */
 int key_set_add(struct key_set *set, const char *key);
-uint64_t key_set_hash(const char *key);
-bool key_set_has(const struct key_set *set, uint64_t hash);
+bool key_set_has(const struct key_set *set, const char *key);
 void key_set_release(struct key_set *set);
 
 #endif

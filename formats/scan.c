@@ -282,7 +282,7 @@ int scan_shards(const struct shard_list *list, scan_walk walk, const void *setti
     struct shard_scan all = {.list = list, .walk = walk, .settings = settings, .scan = scan};
 
     for (uint32_t i = 0; i < list->companion_count; i++)
-        if (catalog_remark(catalog, REMARK_COMPANION, "%s", list->companions[i]))
+        if (catalog_remark(catalog, REMARK_COMPANION, "%s", list->companion))
             return -ENOMEM;
     for (uint32_t i = 0; i < list->count; i++) {
         struct store_status status;

@@ -109,24 +109,19 @@ static bool is_companion(const struct shard_list *list, const char *path)
     return found;
 }
 
-/* Move companions out of the sorted paths. */
-static int part_companions(struct shard_list *list)
+/* Leave companions out of the sorted paths: the shards that they are of come before them. */
+static void part_companions(struct shard_list *list)
 {
-    uint32_t kept = 0, next = 0;
+    const uint32_t count = list->count;
 
-    list->companions = memory_array(list->count, sizeof *list->companions);
-    if (!list->companions)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < list->count; i++)
-        if (is_companion(list, list->paths[i]))
-            list->companions[list->companion_count++] = list->paths[i];
-    for (uint32_t i = 0; i < list->count; i++)
-        if (next < list->companion_count && list->companions[next] == list->paths[i])
-            next++;
+    list->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_companion(list, list->paths[i]))
+            list->paths[list->count++] = list->paths[i];
+        else if (list->companion_count++ == 0)
+            list->companion = list->paths[i];
         else
-            list->paths[kept++] = list->paths[i];
-    list->count = kept;
-    return 0;
+            free(list->paths[i]);
 }
 
 /* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set ascend if
@@ -187,18 +182,16 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
         return match ? fail(ENOENT, "%s: no shard in it whose name matches '%s'", root, match)
                      : fail(ENOENT, "%s: no shard of this format in it", root);
     qsort(list->paths, list->count, sizeof list->paths[0], compare_paths);
-    code = part_companions(list);
-    return code ? code : check_numbers(list, root);
+    part_companions(list);
+    return check_numbers(list, root);
 }
 
 void shard_list_release(struct shard_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
         free(list->paths[i]);
-    for (uint32_t i = 0; i < list->companion_count; i++)
-        free(list->companions[i]);
     free(list->paths);
-    free(list->companions);
+    free(list->companion);
     *list = (struct shard_list){0};
 }
 

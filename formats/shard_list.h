@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct shard_list {
-    char **paths, **companions;
+    char **paths, *companion; /* companion: the first of them, or NULL */
     uint32_t count, companion_count;
 };
 

@@ -80,14 +80,6 @@ static int tar_detect(const char *path)
 
 /* ---- index ---- */
 
-/* Files of one key without an image. */
-struct imageless {
-    char *what; /* "KEY (json, cls)" */
-    uint64_t key_hash, first;
-    uint32_t files;
-    bool is_sample;
-};
-
 /* The sample being collected. */
 struct gathering {
     struct tar_members members;
@@ -100,16 +92,16 @@ struct gathering {
     uint32_t files; /* 0: no sample is being collected */
     uint32_t images[TAR_PLAIN_IMAGE + 1];
     bool is_sample, is_linked, damaged; /* is_linked: some of it is, which is reported */
-    /* Of this shard, since the files of a sample may be apart. */
-    struct key_set with_image;
-    struct imageless *without;
-    size_t without_count;
+    struct key_set with_image, without; /* keys of this shard: files of a sample may be apart */
 };
 
 static const char *path_of(const struct gathering *sample)
 {
     return sample->catalog->shards[sample->catalog->shard_count - 1].path;
 }
+
+#define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode none reads what is none"
+static const char apart[] = "image and label are apart; write shards with tar --sort=name";
 
 /* Write "KEY (json, cls)" of the sample. */
 static const char *describe(const struct gathering *sample, char *text, size_t bytes)
@@ -124,49 +116,30 @@ static const char *describe(const struct gathering *sample, char *text, size_t b
     return text;
 }
 
-/* Whether it is a sample is known at the end of the shard: its image may follow. */
-static int add_imageless(struct gathering *sample)
+static int leave_out(const struct gathering *sample, const char *why)
 {
-    char text[320];
+    char what[512], text[320];
 
-    if (memory_room(&sample->without, sample->without_count, sizeof *sample->without, "samples"))
-        return -ENOMEM;
-    sample->without[sample->without_count] =
-        (struct imageless){.what = strdup(describe(sample, text, sizeof text)),
-                           .key_hash = key_set_hash(sample->key),
-                           .first = sample->first,
-                           .files = sample->files,
-                           .is_sample = sample->is_sample};
-    return sample->without[sample->without_count++].what ? 0 : fail(ENOMEM, "out of memory");
+    snprintf(what, sizeof what, "%s: %s", describe(sample, text, sizeof text), why);
+    return catalog_add_unread(sample->catalog, path_of(sample), sample->first, what);
 }
 
-static const char to_choose[] =
-    "; tar:image=EXTENSION chooses one, and --decode none reads what is none";
-
+/* Its image may be elsewhere in the shard. */
 static int finish_imageless(struct gathering *sample)
 {
     struct catalog *catalog = sample->catalog;
-    int code = 0;
+    char text[320];
 
-    for (size_t i = 0; code == 0 && i < sample->without_count; i++) {
-        const struct imageless *files = &sample->without[i];
-        const bool apart = key_set_has(&sample->with_image, files->key_hash);
-        char why[512];
-        if (!apart && !files->is_sample) {
-            catalog->left_out += files->files;
-            code = catalog_remark(catalog, REMARK_NO_IMAGE, "%s: offset %llu: %s: no image%s",
-                                  path_of(sample), (unsigned long long)files->first, files->what,
-                                  to_choose);
-            continue;
-        }
-        snprintf(why, sizeof why, "%s: %s%s", files->what,
-                 apart ? "apart from its image, so neither has the other; write shards with tar "
-                         "--sort=name"
-                       : "no image of a supported kind",
-                 apart ? "" : to_choose);
-        code = catalog_add_unread(catalog, path_of(sample), files->first, why);
-    }
-    return code;
+    if (sample->is_sample)
+        return leave_out(sample, "no image of a supported kind is beside it" TO_CHOOSE
+                                 "; write shards with tar --sort=name");
+    if (key_set_has(&sample->with_image, sample->key))
+        return leave_out(sample, apart);
+    catalog->left_out += sample->files;
+    int code = catalog_remark(catalog, REMARK_NO_IMAGE, "%s: offset %llu: %s: no image" TO_CHOOSE,
+                              path_of(sample), (unsigned long long)sample->first,
+                              describe(sample, text, sizeof text));
+    return code ? code : key_set_add(&sample->without, sample->key) < 0 ? -ENOMEM : 0;
 }
 
 /* The image is the first of the highest rank. What is beside a plain one, as a mask, has another
@@ -192,15 +165,18 @@ static int finish_sample(struct gathering *sample)
     if (sample->files == 0)
         return 0;
     const uint32_t images = sample->images[TAR_PLAIN_IMAGE] + sample->images[TAR_IMAGE_OF_PARTS];
-    if (sample->damaged)
+    if (sample->damaged) {
         sample->catalog->left_out += sample->files;
-    else if (images == 0)
-        code = sample->is_linked ? 0 : add_imageless(sample);
-    else if ((code = catalog_add(sample->catalog, sample->first, sample->end - sample->first)) ==
-                 0 &&
-             (code = remark_images(sample)) == 0 &&
-             key_set_add(&sample->with_image, sample->key) < 0)
-        code = -ENOMEM;
+    } else if (images > 0) {
+        code = catalog_add(sample->catalog, sample->first, sample->end - sample->first);
+        code = code ? code : remark_images(sample);
+        if (code == 0 && key_set_has(&sample->without, sample->key))
+            code = leave_out(sample, apart);
+        if (code == 0 && key_set_add(&sample->with_image, sample->key) < 0)
+            code = -ENOMEM;
+    } else if (!sample->is_linked) {
+        code = finish_imageless(sample);
+    }
     sample->files = 0;
     return code;
 }
@@ -336,11 +312,8 @@ static int walk_shard(const void *settings, struct scanner *scanner, struct cata
         sample->catalog = catalog;
         code = walk_entries(scanner, walk, sample);
         code = code ? code : finish_sample(sample);
-        code = code ? code : finish_imageless(sample);
         key_set_release(&sample->with_image);
-        for (size_t i = 0; i < sample->without_count; i++)
-            free(sample->without[i].what);
-        free(sample->without);
+        key_set_release(&sample->without);
     }
     free(walk);
     free(sample);

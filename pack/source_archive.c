@@ -12,6 +12,7 @@
 #include "base/names.h"
 #include "base/random.h"
 #include "dataset/store.h"
+#include "formats/format.h"
 #include "formats/image_names.h"
 #include "formats/tar_members.h"
 
@@ -35,7 +36,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)source_reserve,
     (any_function)store_open,
     (any_function)source_buffer_release,
-    (any_function)sample_round_label,
+    (any_function)format_settle_label,
     (any_function)tar_members_rank,
 };
 

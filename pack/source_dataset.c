@@ -72,6 +72,7 @@ static int dataset_open(void *state, const void *settings, const char *path,
     if (code)
         return code;
     const struct catalog *catalog = dataset->catalog;
+    format_say_remarks(catalog);
     const struct remark *left_out = &catalog->remarks[REMARK_LEFT_OUT];
     const struct remark *several = &catalog->remarks[REMARK_SEVERAL_IMAGES];
     if (left_out->count && !config->skip)

@@ -40,14 +40,25 @@ enum {
 
 /* ---- one pass over the files of an archive and of the tars in it ---- */
 
+/* What would be lost: its first place, and how often. */
+struct archive_loss {
+    uint64_t count;
+    char first[256];
+};
+
+static void note_loss(struct archive_loss *loss, const char *name)
+{
+    if (loss->count++ == 0)
+        snprintf(loss->first, sizeof loss->first, "%s", name);
+}
+
 struct archive_walk {
     const char *path;
     struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
     char *inner_name;                     /* "n01440764" for n01440764.tar */
     char *name;                           /* of the current file, prefixed by inner_name */
-    uint64_t links;                       /* images and labels whose contents are elsewhere */
-    char first_link[256];
-    uint64_t bytes; /* of the current file, according to its header */
+    struct archive_loss links;            /* images and labels whose contents are elsewhere */
+    uint64_t bytes;                       /* of the current file, according to its header */
     struct store_file *file;
     uint64_t at; /* for the outer archive's next read */
     char block[BLOCK_BYTES];
@@ -224,8 +235,8 @@ static int walk_next(struct archive_walk *walk)
         if (!name || archive_entry_filetype(entry) == AE_IFDIR)
             continue;
         if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) {
-            if (is_of_sample(name) && walk->links++ == 0)
-                snprintf(walk->first_link, sizeof walk->first_link, "%s", name);
+            if (is_of_sample(name))
+                note_loss(&walk->links, name);
             continue;
         }
         while (strncmp(name, "./", 2) == 0)
@@ -313,8 +324,8 @@ struct archive_listing {
     const struct source_config *config;
     struct source_traits *traits;
     struct source_buffer buffer;
-    uint64_t labelled, several; /* keys with a label, keys with several images */
-    char first_several[256];
+    uint64_t labelled; /* keys with image and label */
+    struct archive_loss apart, several;
     char *key;
     uint64_t first_image;
     struct sample sample; /* its label */
@@ -394,20 +405,18 @@ static int leave_out(struct archive_source *source, struct archive_listing *list
 /* The image is the first of the highest rank (formats/tar.c). */
 static void choose_image(struct archive_source *source, struct archive_listing *listing)
 {
-    struct archive_image *image = &source->images[listing->first_image], *best = image;
-    const struct archive_image *end = &source->images[source->image_count];
-    uint64_t plain = 0, count = (uint64_t)(end - image);
+    struct archive_image *images = &source->images[listing->first_image];
+    const uint64_t count = source->image_count - listing->first_image;
+    uint64_t plain = 0, best = 0;
 
-    for (; image < end; image++) {
-        plain += image->rank == TAR_PLAIN_IMAGE;
-        image->is_spare = image != best && image->rank <= best->rank;
-        if (image->rank > best->rank) {
-            best->is_spare = true;
-            best = image;
-        }
+    for (uint64_t i = 0; i < count; i++) {
+        plain += images[i].rank == TAR_PLAIN_IMAGE;
+        best = images[i].rank > images[best].rank ? i : best;
     }
-    if (count > 1 && plain != 1 && listing->several++ == 0)
-        snprintf(listing->first_several, sizeof listing->first_several, "%s", listing->key);
+    for (uint64_t i = 0; i < count; i++)
+        images[i].is_spare = i != best;
+    if (count > 1 && plain != 1)
+        note_loss(&listing->several, listing->key);
 }
 
 static int end_key(struct archive_source *source, struct archive_listing *listing)
@@ -417,16 +426,13 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
 
     if (source->image_count > listing->first_image) {
         choose_image(source, listing);
-        if (sample->has_odd_label && listing->config->odd_labels == FORMAT_ODD_ROUND)
-            sample_round_label(sample);
-        if (listing->damage[0]) {
-            fail(EBADMSG, "%s", listing->damage);
+        if (listing->damage[0] && fail(EBADMSG, "%s", listing->damage))
             code = leave_out(source, listing, listing->key, "");
-        } else if (sample->has_odd_label && listing->config->odd_labels != FORMAT_ODD_NONE) {
-            sample_refuse_label(sample);
+        else if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
             code = leave_out(source, listing, listing->key, "; --odd-labels none drops it");
-        }
         listing->labelled += listing->has_label;
+    } else if (listing->has_label) {
+        note_loss(&listing->apart, listing->key);
     }
     for (uint64_t i = listing->first_image; i < source->image_count; i++)
         source->images[i].label = sample->label;
@@ -520,23 +526,34 @@ static int number_classes(struct archive_source *source)
 static int settle(struct archive_source *source, struct archive_listing *listing, bool has_keys,
                   const struct archive_walk *walk)
 {
+    static const struct archive_loss none = {0};
+    const struct {
+        const struct archive_loss *loss;
+        const char *what;
+        bool is_left_out;
+    } rows[] = {
+        {&walk->links, "a link or special file, which is not read", true},
+        {&listing->apart, "a label apart from its image; write shards with tar --sort=name", true},
+        {has_keys ? &listing->several : &none,
+         "several images, of which all but one would be lost; unpack it and choose with -f "
+         "tar:image=EXTENSION",
+         false},
+    };
     struct source_traits *traits = listing->traits;
     int code = 0;
 
-    listing->first_image = source->image_count;
-    if (walk->links) {
-        fail(ENOTSUP, "a link or special file, as are %llu in all, which are not read",
-             (unsigned long long)walk->links);
-        code = leave_out(source, listing, walk->first_link, "");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct archive_loss *loss = rows[i].loss;
+        if (loss->count && !listing->config->skip)
+            return fail(ENOTSUP, "%s: %s: %s (%llu such in all); --on-error skip %s", source->path,
+                        loss->first, rows[i].what, (unsigned long long)loss->count,
+                        rows[i].is_left_out ? "leaves it out" : "takes the first");
+        if (loss->count && rows[i].is_left_out && traits->skipped == 0)
+            snprintf(traits->first_skipped, sizeof traits->first_skipped, "%s: %s", loss->first,
+                     rows[i].what);
+        traits->skipped += rows[i].is_left_out ? loss->count : 0;
     }
-    if (code == 0 && has_keys && listing->several && !listing->config->skip)
-        code = fail(
-            ENOTSUP,
-            "%s: %s: several images in a sample, as in %llu in all, of which all but one would "
-            "be lost; unpack it and choose with -f tar:image=EXTENSION, --on-error skip takes "
-            "the first",
-            source->path, listing->first_several, (unsigned long long)listing->several);
-    if (code == 0 && !has_keys)
+    if (!has_keys)
         code = number_classes(source);
     for (uint64_t i = 0; code == 0 && i < source->image_count; i++) {
         source->images[i].is_left_out |= has_keys && source->images[i].is_spare;

@@ -133,10 +133,11 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         code = ranks_in_turn(ranks, search, &mine);
     if (code == 0)
         code = check_same(job, ranks, *catalog);
-    if (code == 0)
+    if (code == 0) {
+        format_say_remarks(*catalog);
         result_note_unread(result, *catalog);
-    if (code == 0)
         find_hints(plugins, *catalog, result);
+    }
     result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
     if (code == 0)
         code = check_order(job, *catalog, plugins, result);

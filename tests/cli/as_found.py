@@ -64,6 +64,7 @@ tar("masks", lambda key, image, label: [(f"{key}.seg.jpg", images[0][0]), (f"{ke
 tar("views", lambda key, image, label: [(f"{key}.left.jpg", image), (f"{key}.right.jpg", images[0][0]),
                                         (f"{key}.cls", b"%d" % label)])
 tar("json-last", labelled("json", lambda label: b'{"label": %d}' % label), lambda member: member[0].endswith("json"))
+tar("json-first", labelled("json", lambda label: b'{"label": %d}' % label), lambda member: member[0].endswith("jpg"))
 tar("cls-first", labelled("cls", lambda label: b"%d" % label), lambda member: not member[0].endswith("cls"))
 tar("sounds", lambda key, image, label: [(f"{key}.wav", image), (f"{key}.json", b'{"text": "hm"}')])
 

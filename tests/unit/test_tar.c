@@ -477,16 +477,19 @@ static void nothing_is_lost_without_a_word(void **unused)
     put(maker, "a.jpg", '0', "x");
     put(maker, "b.json", '0', "{}");
     put(maker, "f.wav", '0', "x");
+    put(maker, "g.json", '0', "{}");
+    put(maker, "h.jpg", '0', "x");
+    put(maker, "g.jpg", '0', "x");
     assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 3);
-    assert_int_equal(catalog->left_out, 2);
-    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 4);
-    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "d.jpg: a hard link"));
+    assert_int_equal(catalog->record_count, 5);
+    assert_int_equal(catalog->left_out, 3);
+    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 5); /* of a, b, d, e, g */
+    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "a (cls): no image"));
     assert_int_equal(catalog->remarks[REMARK_SEVERAL_IMAGES].count, 1);
     assert_non_null(
         strstr(catalog->remarks[REMARK_SEVERAL_IMAGES].first, "b (left.jpg, right.jpg)"));
     assert_int_equal(catalog->remarks[REMARK_UNUSED_IMAGES].count, 1);
-    assert_int_equal(catalog->remarks[REMARK_NO_IMAGE].count, 1);
+    assert_int_equal(catalog->remarks[REMARK_NO_IMAGE].count, 2);
     assert_non_null(strstr(catalog->remarks[REMARK_NO_IMAGE].first, "f (wav)"));
     catalog_destroy(catalog);
     free(maker);
