@@ -54,6 +54,14 @@ static bool take_int32(uint64_t value, int32_t *number)
     return (int64_t)value == *number || value == (uint32_t)value;
 }
 
+/* A number that is no int32 is no class. */
+static void set_label(struct sample *sample, uint64_t value)
+{
+    int32_t number;
+
+    sample_set_label(sample, take_int32(value, &number) ? (double)number : (double)(int64_t)value);
+}
+
 /* Set the sides of a raw image and check that they match its length. */
 static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_t height,
                    uint64_t width, uint64_t channels)
@@ -91,8 +99,7 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
             sample->image = field.bytes;
             sample->image_bytes = field.count;
         } else if (number == DATUM_LABEL && field.wire == PROTOBUF_VARINT) {
-            if (!take_int32(field.value, &sample->label))
-                sample_set_label(sample, (double)(int64_t)field.value);
+            set_label(sample, field.value);
         } else if (number == DATUM_ENCODED && field.wire == PROTOBUF_VARINT) {
             encoded = field.value != 0;
         } else if (number == DATUM_FLOATS) {
@@ -217,8 +224,7 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
 static int take_label(const struct tensor *tensor, struct sample *sample)
 {
     if ((tensor->type == TENSOR_INT32 || tensor->type == TENSOR_INT64) && tensor->has_integer) {
-        if (!take_int32(tensor->integer, &sample->label))
-            sample_set_label(sample, (double)(int64_t)tensor->integer);
+        set_label(sample, tensor->integer);
         return 0;
     }
     if (tensor->type == TENSOR_FLOAT && tensor->has_float) {

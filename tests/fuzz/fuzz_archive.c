@@ -9,7 +9,7 @@ enum { READ_MOST = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const struct source_config config = {.threads = 1, .quality = 50};
+    const struct source_config config = {.threads = 1, .quality = 50, .skip = count & 1};
     const char *path = fuzz_write("a.tar", bytes, count);
     struct source source;
     struct source_buffer slot = {0};

@@ -47,6 +47,11 @@ static inline void fuzz_parse(const struct plugin_choice *format, const struct s
         (void)touched;
         FUZZ_CHECK(sample.image_bytes <= count && sample.label >= -1);
     }
+    /* What is intact is a sample as a whole where nothing decodes it. */
+    const int whole =
+        format_parse(format, shard, record, count, flags | FORMAT_WHOLE, &scratch, &sample);
+    FUZZ_CHECK(code || whole == 0);
+    FUZZ_CHECK(whole || sample.image_bytes <= count);
     free(record);
     free(scratch.bytes);
 }
