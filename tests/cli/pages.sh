@@ -175,7 +175,7 @@ cp "$SRCDIR/tests/golden/pages/checkpoint.json" "$SRCDIR/tests/golden/pages/net.
 tried="iobench report"
 LABEL='' result unlabelled.json node3 1 6 1000
 for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json"; do
-    # shellcheck disable=SC2086 # a list
+    # shellcheck disable=SC2086,SC2123 # a list; no gnuplot
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
     { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html &&
         sed -n 's|.* id="data">\(.*\)</script>.*|\1|p' report.html | sed 's/,"/,\n"/g' && echo; } >>pages

@@ -26,8 +26,8 @@ uint64_t clock_cpu_of_ns(pthread_t thread)
 
 void clock_moment(struct clock_moment *moment)
 {
-    *moment = (struct clock_moment){manual_clock_ns, manual_clock_ns, manual_clock_ns,
-                                    manual_clock_ns};
+    *moment =
+        (struct clock_moment){manual_clock_ns, manual_clock_ns, manual_clock_ns, manual_clock_ns};
 }
 
 bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to,

@@ -18,7 +18,7 @@ static struct {
     size_t bytes;
 } printed;
 
-/* From now on the standard output is kept. */
+/* Keep what is printed on stdout from here on. */
 static inline void printed_begin(void)
 {
     printed.former = stdout;
