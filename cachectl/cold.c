@@ -79,39 +79,32 @@ static void explain(const struct residency_total *total, struct cold_result *res
     }
 }
 
-static int look(const struct cold_request *request, struct residency_probe *probe,
-                struct residency_total *total, struct cold_result *result)
-{
-    int code = residency_parts(probe, request->paths, request->count, request->ranges,
-                               request->timeout_ns, request->observer, total);
-
-    if (code)
-        return code;
-    result->label = total->state;
-    result->residue_percent = total->percent;
-    result->resident_bytes = total->resident_bytes;
-    result->data_bytes = total->data_bytes;
-    result->unverified_count = total->unverified_count;
-    return 0;
-}
-
 /* Pages that survive a drop may be dirty, or uncommitted on a server: syncfs(2) helps. */
-static int look_hard(const struct cold_request *request, struct cold_result *result)
+static int look(const struct cold_request *request, struct cold_result *result)
 {
-    struct residency_total total;
+    struct residency_total total = {0};
     struct evict_figures figures;
     struct residency_probe *probe = residency_probe_create();
-    int code = probe ? look(request, probe, &total, result) : -ENOMEM;
+    int code = probe ? 0 : -ENOMEM;
 
-    if (code == 0 && result->dropped && total.resident_bytes && !total.in_memory) {
-        code = evict_files(request->paths, request->count, true, request->timeout_ns,
-                           request->observer, &figures);
+    for (int turn = 0; code == 0 && turn < 2; turn++) {
+        if (turn && (!result->dropped || !total.resident_bytes || total.in_memory))
+            break;
+        if (turn)
+            code = evict_files(request->paths, request->count, true, request->timeout_ns,
+                               request->observer, &figures);
         if (code == 0)
-            code = look(request, probe, &total, result);
+            code = residency_parts(probe, request->paths, request->count, request->ranges,
+                                   request->timeout_ns, request->observer, &total);
+        result->label = total.state;
     }
     residency_probe_destroy(probe);
     if (code)
         return code;
+    result->residue_percent = total.percent;
+    result->resident_bytes = total.resident_bytes;
+    result->data_bytes = total.data_bytes;
+    result->unverified_count = total.unverified_count;
     explain(&total, result);
     append(result->method, sizeof result->method, "%s",
            total.methods ? residency_method_text(total.methods) : "not examined");
@@ -129,7 +122,7 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     int code = request->drop && !request->is_dropped ? drop_or_evict(request, result) : 0;
     result->drop_ns = clock_now_ns() - start_ns;
     if (code == 0)
-        code = look_hard(request, result);
+        code = look(request, result);
     if (code == 0 && result->system_wide)
         code = drop_system(request->helpers, request->timeout_ns, request->observer, &how);
     if (code && result->label != RESIDENCY_WARM)

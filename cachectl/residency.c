@@ -422,25 +422,14 @@ static void look(struct residency_probe *probe, const struct subject *subject,
         give_up(residency, cachestat_code, mincore_code);
 }
 
-static void look_at_subject(struct residency_probe *probe, const struct subject *subject,
-                            struct residency *residency)
-{
-    *residency = (struct residency){.state = RESIDENCY_COLD};
-    look(probe, subject, residency);
-    if (!subject->in_memory)
-        return;
-    residency->state = RESIDENCY_WARM;
-    snprintf(residency->reason, sizeof residency->reason,
-             "on an in-memory file system (tmpfs), which can never be cold");
-}
-
 static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
                          struct residency *residency)
 {
     struct range whole = {0};
 
+    *residency = (struct residency){.state = RESIDENCY_COLD};
     if (open_subject(path, subject)) {
-        *residency = (struct residency){.state = RESIDENCY_UNVERIFIED};
+        residency->state = RESIDENCY_UNVERIFIED;
         snprintf(residency->reason, sizeof residency->reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
                  fail_reason());
         return;
@@ -449,8 +438,13 @@ static void look_at_path(struct residency_probe *probe, const char *path, struct
     if (!subject->ranges)
         subject->ranges = &whole, subject->range_count = 1;
     place_subject(probe, subject);
-    look_at_subject(probe, subject, residency);
+    look(probe, subject, residency);
     close(subject->fd);
+    if (!subject->in_memory)
+        return;
+    residency->state = RESIDENCY_WARM;
+    snprintf(residency->reason, sizeof residency->reason,
+             "on an in-memory file system (tmpfs), which can never be cold");
 }
 
 void residency_file(struct residency_probe *probe, const char *path, struct residency *residency)
