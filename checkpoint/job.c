@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/stop.h"
 #include "checkpoint/shared.h"
 #include "dataset/store.h"
 #include "pipeline/evidence/validity.h"
@@ -169,7 +168,6 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                                        .result = result,
                                        .ranks = ranks,
                                        .store = {.folder.fd = -1, .lock.fd = -1},
-                                       .interrupted = &stop_asked,
                                        .start_ns = clock_now_ns()};
     char reason[FAIL_REASON_BYTES];
 

@@ -110,7 +110,6 @@ static int read_once(struct read_phase *reading)
                               .first_rank = shared->first_rank +
                                             (uint32_t)(job->rank_shift % reading->snapshot.ranks),
                               .timeout_ns = job->io_timeout_ns,
-                              .interrupted = shared->interrupted,
                               .figures = shared->figures};
     struct guard_moment start;
 

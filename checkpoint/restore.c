@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/workers.h"
 #include "readers/reader.h"
 
@@ -132,7 +133,7 @@ static int read_files(struct rank_reader *rank)
     int code = 0;
 
     while (code == 0 && (find_next(rank) || rank->reader.in_flight)) {
-        if (flag_get(&restore->stopped) || flag_get(restore->interrupted))
+        if (flag_get(&restore->stopped) || flag_get(&stop_asked))
             return fail(EINTR, "interrupted");
         if (find_next(rank) && rank->idle)
             code = submit_next(rank);
@@ -183,7 +184,7 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
     rank.rank = (restore->first_rank + (uint32_t)number) % restore->snapshot->ranks;
     *rank.figures = (struct rank_figures){.rank = rank.rank};
     int code = open_reader(&rank, number);
-    rank_start_wait(&restore->start, &restore->stopped, restore->interrupted);
+    rank_start_wait(&restore->start, &restore->stopped);
     if (code == 0)
         code = read_files(&rank);
     rank.figures->wall_ns = rank_start_elapsed_ns(&restore->start);

@@ -22,7 +22,6 @@ struct restore {
     struct rank_buffers *buffers; /* overwritten */
     uint32_t first_rank; /* rank whose files the first of them reads, modulo snapshot->ranks */
     uint64_t timeout_ns;
-    const struct flag *interrupted;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by restore_run(). */
     struct rank_start start;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/workers.h"
 #include "checkpoint/content.h"
 
@@ -61,14 +62,13 @@ void rank_start_prepare(struct rank_start *start, uint32_t ranks)
     flag_clear(&start->is_given);
 }
 
-void rank_start_wait(struct rank_start *start, const struct flag *stopped,
-                     const struct flag *interrupted)
+void rank_start_wait(struct rank_start *start, const struct flag *stopped)
 {
     if (countdown_done(&start->missing, 1)) {
         start->ns = clock_now_ns();
         flag_set(&start->is_given);
     }
-    while (!flag_get(&start->is_given) && !flag_get(stopped) && !flag_get(interrupted))
+    while (!flag_get(&start->is_given) && !flag_get(stopped) && !flag_get(&stop_asked))
         clock_sleep_ns(START_NAP_NS);
 }
 
@@ -90,7 +90,7 @@ struct rank_writer {
 
 static bool is_stopped(const struct save *save)
 {
-    return flag_get(&save->stopped) || flag_get(save->interrupted);
+    return flag_get(&save->stopped) || flag_get(&stop_asked);
 }
 
 static int open_file(const struct rank_writer *rank, const struct snapshot_file *file)
@@ -240,7 +240,7 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
     (void)workers;
     *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
     int code = open_rank(&rank);
-    rank_start_wait(&save->start, &save->stopped, save->interrupted);
+    rank_start_wait(&save->start, &save->stopped);
     if (code == 0)
         code = write_files(&rank);
     rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);

@@ -32,10 +32,8 @@ struct rank_start {
 
 void rank_start_prepare(struct rank_start *start, uint32_t ranks);
 /* Wait for the start on each rank's thread, even after a failure there. Returns early if `stopped`
- * or `interrupted` is set.
- */
-void rank_start_wait(struct rank_start *start, const struct flag *stopped,
-                     const struct flag *interrupted);
+ * is set, or stop_asked. */
+void rank_start_wait(struct rank_start *start, const struct flag *stopped);
 /* Return the time since the start; 0 if not started. */
 uint64_t rank_start_elapsed_ns(const struct rank_start *start);
 
@@ -58,7 +56,6 @@ struct save {
     const struct plugin *writer; /* NULL: the best that works */
     bool direct, sync;
     uint64_t timeout_ns;
-    const struct flag *interrupted;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by save_run(). */
     struct rank_start start;

@@ -19,7 +19,6 @@ struct checkpoint_shared {
     uint32_t first_rank; /* first rank of the buffers */
     struct rank_figures *figures;
     struct guard_counts guard; /* of the writes, and of the ceiling */
-    const struct flag *interrupted;
     uint64_t start_ns;
 };
 

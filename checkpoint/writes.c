@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -192,12 +193,11 @@ static int step(struct checkpoint_shared *shared)
 {
     const uint64_t end_ns = clock_now_ns() + shared->job->step_ns;
 
-    for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns && !flag_get(shared->interrupted);
+    for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns && !flag_get(&stop_asked);
          now_ns = clock_now_ns())
         clock_sleep_until_ns(end_ns - now_ns > SLEEP_NS ? now_ns + SLEEP_NS : end_ns);
     shared->result->steps++;
-    return ranks_meet(shared->ranks, flag_get(shared->interrupted) ? fail(EINTR, "interrupted") : 0,
-                      NULL);
+    return ranks_meet(shared->ranks, stop_check(), NULL);
 }
 
 /* Train until the next checkpoint is due or, with only_pending, until none is pending; finish the
@@ -286,7 +286,6 @@ int writes_run(struct checkpoint_shared *shared)
                                  .direct = job->direct,
                                  .sync = job->sync,
                                  .timeout_ns = job->io_timeout_ns,
-                                 .interrupted = shared->interrupted,
                                  .figures = shared->figures};
     if (code == 0)
         code = write_all(&writing);

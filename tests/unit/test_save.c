@@ -68,7 +68,6 @@ static int save_one(struct rank_figures *figures, struct rank_buffers *buffers)
     struct model_files files;
     struct snapshot snapshot;
     struct snapshot_store store;
-    struct flag interrupted = {0};
 
     *buffers = (struct rank_buffers){.ranks = 1, .depth = DEPTH, .chunk_bytes = CHUNK};
     assert_int_equal(model_choose("8b", &request.model), 0);
@@ -83,7 +82,6 @@ static int save_one(struct rank_figures *figures, struct rank_buffers *buffers)
                         .snapshot = &snapshot,
                         .buffers = buffers,
                         .writer = &writer_disk.plugin,
-                        .interrupted = &interrupted,
                         .figures = figures};
     const int code = save_run(&save);
     snapshot_abandon(&store, 1);
