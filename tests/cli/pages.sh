@@ -77,6 +77,30 @@ page 0 sweep --data tar/webdataset --nodes 1,2 --limit-samples 8 --limit-samples
 page 2 sweep --data tar/webdataset --ranks 1,2 --scaling weak --dry-run -o swept
 page 0 list networks
 page 0 help replay
+# What runs would do, but for what is the machine's.
+dry() { # ARGUMENT...
+    page 0 run --data tar/webdataset --threads 2 --memory 16m --dry-run "$@"
+}
+dry --as horovod-tensorflow --format tar --against '--as mxnet --batch-size 3 --threads 1' --against '--workload resnet50-a100 --epochs 3'
+dry --workload retinanet-b200 --format tar --runs 4 --against '--epochs 2' --turns 2
+dry --shuffle none --window 1 --bs 4k --limit-samples 3 --trainer replay:h200,gpus=2 --decode none --runs auto
+dry --ranks 2 --rank 1 --partition sticky --reader pread --direct --iodepth 5 --seed 4 --decode jpeg:size=64
+cat >jobs.ini <<'END'
+[global]
+data=tar/webdataset
+threads=1
+memory=16m
+batch-size=2
+[one]
+runs=7
+shuffle=none
+[two]
+shuffle=buffer:4
+epochs=2
+END
+page 0 run jobs.ini --dry-run
+page 0 run jobs.ini --dry-run --batch-size 4 --runs 2 --paired
+awk '/^  [A-Z]/ { machine = /^  (Storage|Host|Memory) / } /^[^ ]/ { machine = 0 } !machine' pages >filtered && mv filtered pages
 same commands
 if command -v jq >/dev/null; then
     page 0 study formats --dry-run --budget 1m
