@@ -153,45 +153,29 @@ static const void *module_find(const struct module *module, const char *symbol)
 
 /* ---- what is loaded ---- */
 
-static unsigned long long linked; /* when the program started */
+static const struct link_map *last_linked; /* the last library when the program started */
 
-struct loaded {
-    unsigned long long count;
-    json_t *list; /* NULL: only count */
-};
-
-static int see_loaded(struct dl_phdr_info *info, size_t bytes, void *context)
+__attribute__((constructor)) static void find_last_linked(void)
 {
-    struct loaded *loaded = context;
-    char path[PATH_MAX];
-
-    (void)bytes;
-    if (loaded->count++ < linked || !loaded->list)
-        return 0;
-    if (!realpath(info->dlpi_name, path)) /* the link has no version */
-        snprintf(path, sizeof path, "%s", info->dlpi_name);
-    const char *version = strstr(path, ".so.");
-    json_t *object = json_object();
-    json_put_text(object, "path", path);
-    json_put_text(object, "version", version ? version + strlen(".so.") : NULL);
-    json_array_append_new(loaded->list, object);
-    return 0;
-}
-
-__attribute__((constructor)) static void count_linked(void)
-{
-    struct loaded loaded = {0};
-
-    dl_iterate_phdr(see_loaded, &loaded);
-    linked = loaded.count;
+    for (last_linked = _r_debug.r_map; last_linked && last_linked->l_next;)
+        last_linked = last_linked->l_next;
 }
 
 json_t *module_list(void)
 {
-    struct loaded loaded = {0, json_array()};
+    json_t *list = json_array();
+    char path[PATH_MAX];
 
-    dl_iterate_phdr(see_loaded, &loaded);
-    return loaded.list;
+    for (const struct link_map *map = last_linked; map && (map = map->l_next);) {
+        if (!realpath(map->l_name, path)) /* the link has no version */
+            snprintf(path, sizeof path, "%s", map->l_name);
+        const char *version = strstr(path, ".so.");
+        json_t *object = json_object();
+        json_put_text(object, "path", path);
+        json_put_text(object, "version", version ? version + strlen(".so.") : NULL);
+        json_array_append_new(list, object);
+    }
+    return list;
 }
 
 const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)

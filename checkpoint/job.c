@@ -141,9 +141,7 @@ enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *ro
 {
     if (row->synced_bytes < row->bytes)
         return CHECKPOINT_NOT_DURABLE;
-    return row->written.device_known && row->written.device_write_bytes >= row->bytes
-               ? CHECKPOINT_DURABLE
-               : CHECKPOINT_UNVERIFIED;
+    return row->device_bytes >= (double)row->bytes ? CHECKPOINT_DURABLE : CHECKPOINT_UNVERIFIED;
 }
 
 /* fsync returned, and yet the devices did not write it. */
@@ -151,12 +149,11 @@ static void check_witness(struct checkpoint_result *result)
 {
     for (uint64_t i = 0; i < result->write_count; i++) {
         const struct checkpoint_row *row = &result->writes[i];
-        const double bytes = (double)row->written.device_write_bytes;
-        if (row->written.device_known && row->synced_bytes >= row->bytes &&
-            bytes < 0.98 * (double)row->bytes)
+        if (checkpoint_durability(row) == CHECKPOINT_UNVERIFIED &&
+            row->device_bytes < 0.98 * (double)row->bytes)
             result_degraded(&result->evidence,
                             "checkpoint %u: synced, but the devices wrote only %.1f%% of its bytes",
-                            row->number, 100 * bytes / (double)row->bytes);
+                            row->number, 100 * row->device_bytes / (double)row->bytes);
     }
 }
 

@@ -37,12 +37,12 @@ struct checkpoint_row {
     uint32_t number;
     uint64_t bytes, wall_ns; /* of the slowest rank */
     uint64_t median_ns, fastest_ns;
-    uint32_t slowest;             /* that rank */
-    uint64_t sync_ns;             /* the longest in fsync(2) */
-    uint64_t synced_bytes;        /* of files whose fsync(2) returned */
-    uint64_t durable_ns;          /* until the checkpoint was complete; 0 for a read */
-    uint64_t stall_ns;            /* how long training waited for it; 0 for a read */
-    struct storage_bytes written; /* by all processes and nodes; of a read: in its run */
+    uint32_t slowest;                   /* that rank */
+    uint64_t sync_ns;                   /* the longest in fsync(2) */
+    uint64_t synced_bytes;              /* of files whose fsync(2) returned */
+    uint64_t durable_ns;                /* until the checkpoint was complete; 0 for a read */
+    uint64_t stall_ns;                  /* how long training waited for it; 0 for a read */
+    double process_bytes, device_bytes; /* written, by all; NAN: unknown, as of a read */
     uint64_t damaged;
     struct histogram latency_ns;
 };

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ struct rank_line {
 
 struct process_report {
     uint32_t count;
-    struct storage_bytes written;
+    double process_bytes, device_bytes; /* NAN: unknown */
     struct histogram latency_ns;
     char first_damage[256];
     struct rank_line lines[];
@@ -158,16 +159,13 @@ static void merge(struct checkpoint_shared *shared, const char *reports, size_t 
 {
     uint32_t count = 0;
 
-    row->written = (struct storage_bytes){.process_known = true, .device_known = true};
     for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
         const struct process_report *report =
             (const struct process_report *)(const void *)(reports + i * bytes);
         const char *host =
             shared->ranks->peers ? shared->ranks->peers[i].host : shared->ranks->place.host;
-        row->written.process_known &= report->written.process_known;
-        row->written.process_write_bytes += report->written.process_write_bytes;
-        row->written.device_known &= report->written.device_known;
-        row->written.device_write_bytes += report->written.device_write_bytes;
+        row->process_bytes += report->process_bytes;
+        row->device_bytes += report->device_bytes;
         histogram_merge(&row->latency_ns, &report->latency_ns);
         for (uint32_t k = 0; k < report->count; k++) {
             add_line(shared, &report->lines[k], host, is_read, row);
@@ -194,10 +192,12 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
     int code = mine && reports && times ? 0 : -ENOMEM;
 
     if (code == 0) {
-        if (written)
-            mine->written = *written;
+        mine->process_bytes =
+            written && written->process_known ? (double)written->process_write_bytes : (double)NAN;
+        mine->device_bytes =
+            written && written->device_known ? (double)written->device_write_bytes : (double)NAN;
         if (shared->ranks->place.local_rank) /* the ranks of a node have the same devices */
-            mine->written.device_known = true, mine->written.device_write_bytes = 0;
+            mine->device_bytes = 0;
         describe(shared, mine);
     }
     code = ranks_meet(shared->ranks, code, NULL);

@@ -36,16 +36,6 @@ static double rate_of(const struct checkpoint_row *row)
     return row->wall_ns ? (double)row->bytes / ((double)row->wall_ns * 1e-9) : NAN;
 }
 
-static double process_bytes(const struct checkpoint_row *row)
-{
-    return row->written.process_known ? (double)row->written.process_write_bytes : NAN;
-}
-
-static double device_bytes(const struct checkpoint_row *row)
-{
-    return row->written.device_known ? (double)row->written.device_write_bytes : NAN;
-}
-
 static double median_of(const struct checkpoint_row *rows, uint64_t count, size_t offset,
                         double *values)
 {
@@ -68,8 +58,8 @@ static int summarise(const struct checkpoint_row *rows, uint64_t count, struct p
     for (uint64_t i = 0; i < count; i++) {
         values[i] = rate_of(&rows[i]);
         phase->bytes = rows[i].bytes;
-        phase->process_bytes += process_bytes(&rows[i]);
-        phase->device_bytes += device_bytes(&rows[i]);
+        phase->process_bytes += rows[i].process_bytes;
+        phase->device_bytes += rows[i].device_bytes;
         if (checkpoint_durability(&rows[i]) < phase->durability)
             phase->durability = checkpoint_durability(&rows[i]);
         histogram_merge(&phase->latency_ns, &rows[i].latency_ns);
@@ -407,8 +397,8 @@ static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
         json_put_number(object, "durable_s",
                         checkpoint_durability(row) ? (double)row->durable_ns * 1e-9 : NAN);
         json_put_number(object, "stall_s", (double)row->stall_ns * 1e-9);
-        json_put_number(object, "process_write_bytes", process_bytes(row));
-        json_put_number(object, "device_write_bytes", device_bytes(row));
+        json_put_number(object, "process_write_bytes", row->process_bytes);
+        json_put_number(object, "device_write_bytes", row->device_bytes);
         json_put_text(object, "durability", durabilities[checkpoint_durability(row)]);
     }
     return object;

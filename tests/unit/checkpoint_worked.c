@@ -62,9 +62,8 @@ static void three_ranks_on_two_nodes(void **unused)
     assert_int_equal(row.fastest_ns, S(2));
     assert_int_equal(row.sync_ns, S(1.5));
     assert_int_equal(row.latency_ns.count, 6);
-    assert_int_equal(row.written.process_write_bytes, 70);  /* 10 + 20 + 40 */
-    assert_int_equal(row.written.device_write_bytes, 1600); /* 900 + 700 */
-    assert_true(row.written.process_known && row.written.device_known);
+    assert_equal(row.process_bytes, 70);  /* 10 + 20 + 40 */
+    assert_equal(row.device_bytes, 1600); /* 900 + 700 */
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_NOT_DURABLE);
     for (uint32_t i = 0; i < RANKS; i++) {
         assert_int_equal(each[i].written, figures[i].bytes);
@@ -79,19 +78,17 @@ static void three_ranks_on_two_nodes(void **unused)
 
 static void durable_takes_a_sync_and_the_devices(void **unused)
 {
-    struct checkpoint_row row = {.bytes = 1000,
-                                 .synced_bytes = 999,
-                                 .written = {.device_known = true, .device_write_bytes = 5000}};
+    struct checkpoint_row row = {.bytes = 1000, .synced_bytes = 999, .device_bytes = 5000};
 
     (void)unused;
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_NOT_DURABLE);
     row.synced_bytes = 1000;
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_DURABLE);
-    row.written.device_write_bytes = 1000;
+    row.device_bytes = 1000;
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_DURABLE);
-    row.written.device_write_bytes = 999;
+    row.device_bytes = 999;
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_UNVERIFIED);
-    row.written = (struct storage_bytes){.device_write_bytes = 5000};
+    row.device_bytes = NAN;
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_UNVERIFIED);
 }
 
@@ -110,10 +107,8 @@ static struct checkpoint_row row_of(double wall_s, double durable_s, double late
                                  .sync_ns = S(wall_s / 8),
                                  .durable_ns = S(durable_s),
                                  .stall_ns = S(durable_s + 1),
-                                 .written = {.process_known = true,
-                                             .process_write_bytes = 4 * GIB,
-                                             .device_known = true,
-                                             .device_write_bytes = 5 * GIB}};
+                                 .process_bytes = 4 * (double)GIB,
+                                 .device_bytes = 5 * (double)GIB};
 
     histogram_add(&row.latency_ns, S(latency_s));
     return row;
@@ -221,7 +216,7 @@ static void one_checkpoint(void **unused)
 
     (void)unused;
     write.synced_bytes = 0;
-    write.written.device_known = false;
+    write.device_bytes = NAN;
     make(&made, &write, 1, NULL, 0);
     made.job.step_ns = 0;
     char *text = text_of_report(&made);
@@ -250,7 +245,7 @@ static void five_checkpoints(void **unused)
     struct made made;
 
     (void)unused;
-    writes[3].written.device_write_bytes = GIB;
+    writes[3].device_bytes = (double)GIB;
     make(&made, writes, 5, NULL, 0);
     char *text = text_of_report(&made);
     assert_says(text, " Write 1.00 0.26 .. 3.90 4.00 s 1.00 s 1.00 s\n");

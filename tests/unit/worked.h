@@ -18,7 +18,7 @@ static struct {
     size_t bytes;
 } printed;
 
-/* Keep what is printed on stdout from here on. */
+/* Catch what is printed. */
 static inline void printed_begin(void)
 {
     printed.former = stdout;
