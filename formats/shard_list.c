@@ -142,7 +142,8 @@ static int check_numbers(const struct shard_list *list, const char *root)
             first = name;
             first_of = of;
             prefix = length;
-        } else if (of != first_of || length != prefix || strncmp(name, first, (size_t)prefix)) {
+        } else if (of != first_of || length != prefix ||
+                   strncmp(name, first, (size_t)prefix) != 0) {
             return fail(EINVAL,
                         "%s: holds shards of more than one set (%s and %s); choose one "
                         "with the format's option match=%.*s*",

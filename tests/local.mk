@@ -77,12 +77,38 @@ tsan:
 	$(MAKE) iobench $(TSAN_UNITS) && \
 	setarch -R $(MAKE) check-TESTS TESTS='$(TSAN_UNITS) $(TSAN_RUNS)' check_PROGRAMS='$(TSAN_UNITS)'
 
+# By unit tests unless COVERAGE_TESTS names others. A command in its sandbox cannot write what it counted: what only
+# tests/cli runs is not seen.
+COVERAGE_TESTS = $(UNIT_TESTS) $(UNIT_LONG)
+EXTRA_DIST += tests/coverage.sh
+.PHONY: coverage
+#: coverage    lines that the unit tests execute, by folder; COVERAGE_TESTS names some
+coverage:
+	$(MKDIR_P) coverage && cd coverage && \
+	{ test -f Makefile || $(abs_srcdir)/configure -q --without-cuda CC='$(CC)' CFLAGS='-O0 --coverage'; } && \
+	find . -name '*.gcda' -delete && $(MAKE) $(COVERAGE_TESTS) && \
+	{ $(MAKE) -k check-TESTS TESTS='$(COVERAGE_TESTS)' check_PROGRAMS='$(COVERAGE_TESTS)' || :; } && \
+	sh $(abs_srcdir)/tests/coverage.sh
+
 # Threads that wait for others of OpenMP sleep: tests share the CPUs.
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; OMP_WAIT_POLICY=passive; \
 	PATH='$(TESTS_PATH)'$$PATH; export CC LINT_CFLAGS OMP_WAIT_POLICY PATH;
 # Before each test's command; .ci/run sets a time limit.
 LOG_COMPILER = $(TEST_WRAPPER)
 EXTRA_DIST += tests/sameness/same.py
+
+# clang-tidy 14, a minute a CPU and more: not a lint of every check.
+.PHONY: tidy
+#: tidy        clang-tidy on the program: no finding is left
+tidy: config.h
+	@printf '%s\n' -std=gnu17 $(DEFS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CPPFLAGS) $(AM_CFLAGS) >compile_flags.txt
+	printf '%s\n' $(addprefix $(srcdir)/,$(filter %.c,$(MADE_FROM))) | \
+		xargs -P "$$(nproc)" -n 8 clang-tidy --quiet --warnings-as-errors='*' -p .
+CLEANFILES += compile_flags.txt
+clean-local: clean-own-builds
+.PHONY: clean-own-builds
+clean-own-builds:
+	rm -rf tsan coverage
 
 .PHONY: format
 #: format      lay out C as .clang-format says
