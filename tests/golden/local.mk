@@ -98,6 +98,7 @@ EXTRA_DIST += \
 	tests/golden/pages/sweep.json \
 	tests/golden/pages/sweep.txt \
 	tests/golden/pages/train-missed.txt \
+	tests/golden/pages/train-series.csv \
 	tests/golden/pages/train.csv \
 	tests/golden/pages/train.ini \
 	tests/golden/pages/train.json \

@@ -26,6 +26,7 @@
 enum { PAGE_BYTES = 1 << 20 };
 static const uint64_t MIB = 1 << 20, GIB = 1 << 30;
 static const char *renew; /* folder to write to instead */
+static char no_file[] = "/nothing/is/here.txt";
 
 /* ---- comparison ---- */
 
@@ -630,6 +631,9 @@ static void all_of_a_ramp(void **unused)
     ramp_print(&ramp);
     assert_int_equal(ramp_write_files(&ramp), 0);
     page_end_with_document("ramp.txt", "ramp.json");
+    free(settings.job.output.json);
+    settings.job.output.json = strdup(no_file);
+    assert_int_not_equal(ramp_write_files(&ramp), 0);
 
     /* The other answers, and caches that stayed warm although they were dropped. */
     settings.job.cold.drop_caches = JOB_DROP_YES;
@@ -808,6 +812,23 @@ static void all_of_a_training(void **unused)
     job.job.output.series = strdup("-");
     assert_int_not_equal(train_report_end(&job, &result), 0);
     assert_reason("--series -: no samples: --sample-interval 0");
+    result.result.timeline = ports_make(1);
+    page_begin();
+    assert_int_equal(train_report_end(&job, &result), 1);
+    page_end("train-series.csv");
+    timeline_destroy(result.result.timeline);
+    result.result.timeline = NULL;
+    char **const files[] = {&job.job.output.series, &job.job.output.csv, &job.job.output.json};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        free(job.job.output.series);
+        job.job.output.series = NULL;
+        *files[i] = strdup(no_file);
+        page_begin();
+        assert_true(train_report_end(&job, &result) < 0);
+        free(page_text());
+        free(*files[i]);
+        *files[i] = NULL;
+    }
     option_release(job_options, &job.job);
 }
 
@@ -889,6 +910,11 @@ static void all_of_orders(void **unused)
     fclose(file);
     remove(csv);
     assert_golden("shuffle.csv", text);
+    settings.csv = no_file;
+    assert_int_not_equal(shuffle_write_files(&survey), 0);
+    settings.csv = NULL;
+    settings.json = no_file;
+    assert_int_not_equal(shuffle_write_files(&survey), 0);
 }
 
 /* ---- sweep ---- */
@@ -946,6 +972,11 @@ static void all_of_a_sweep(void **unused)
     page_begin();
     assert_int_equal(sweep_write_files(&sweep, NULL), 0);
     page_end("sweep.csv");
+    settings.csv = no_file;
+    assert_int_not_equal(sweep_write_files(&sweep, NULL), 0);
+    settings.csv = NULL;
+    settings.json = no_file;
+    assert_int_not_equal(sweep_write_files(&sweep, NULL), 0);
 
     /* A survey of orders has no rates; two runs have a range. */
     for (uint32_t i = 0; i < CELLS * ROUNDS; i++) {
