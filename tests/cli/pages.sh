@@ -77,6 +77,16 @@ page 0 sweep --data tar/webdataset --nodes 1,2 --limit-samples 8 --limit-samples
 page 2 sweep --data tar/webdataset --ranks 1,2 --scaling weak --dry-run -o swept
 page 0 list networks
 page 0 help replay
+# The manual, and what shells complete, of commands without plug-ins.
+for command in compare report; do
+    page 0 help $command --man
+    for shell in bash zsh fish; do
+        try 0 completion $shell
+        { echo "\$ iobench completion $shell, of $command" &&
+            sed -n "/^    $command)/,/;;/p; /^        $command) words/p; /__iobench_is $command'/p; /-a $command -d/p; /'$command:/p" out &&
+            echo; } >>pages
+    done
+done
 # What runs would do, but for what is the machine's.
 dry() { # ARGUMENT...
     page 0 run --data tar/webdataset --threads 2 --memory 16m --dry-run "$@"
