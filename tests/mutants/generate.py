@@ -117,6 +117,10 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
+def text_digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def need(command, folder, log):
     if run(command, folder, log):
         sys.exit(f"{' '.join(map(str, command))} failed: {log}")
@@ -155,12 +159,13 @@ class Coverage:
 
     def __init__(self, work, tests, limit):
         self.work, self.build, self.cache = work, work / "cover", {}
-        # Counts belong to the objects that made them: another library, all tests again.
+        # Counts belong to the objects that made them: another program or module, its tests again.
         record = work / "tests.json"
         known = json.loads(record.read_text()) if record.exists() else {}
-        library = digest(self.build / "libiobench.a")
-        keys = {test: library + digest(tests.source / test if test.endswith(".sh") else self.build / test)
-                for test in tests.names}
+        modules = "".join(digest(path) for path in sorted(self.build.glob("*.so")))
+        program = modules + digest(self.build / "iobench")
+        keys = {test: text_digest(program + digest(tests.source / test) if test.endswith(".sh") else
+                                  modules + digest(self.build / test)) for test in tests.names}
         known = {test: row for test, row in known.items() if keys.get(test) == row[1]}
         missing = [test for test in tests.names if test not in known]
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
@@ -168,6 +173,9 @@ class Coverage:
                 known[test] = seconds if status == 0 else None, keys[test]
                 record.write_text(json.dumps(known, indent=1))
         self.seconds = {test: row[0] for test, row in known.items()}
+        # What gcov says of a file takes a second for each test: kept as long as all counts are the same.
+        self.kept = work / "lines" / text_digest(json.dumps(known, sort_keys=True))
+        self.kept.mkdir(parents=True, exist_ok=True)
 
     def measure(self, test, tests, limit):
         folder = self.work / "seen" / test.replace("/", "_")
@@ -178,6 +186,9 @@ class Coverage:
 
     def lines(self, path):
         """line -> tests. An object's notes lie in the build, its counts below each test's folder."""
+        kept = self.kept / path.replace("/", "_")
+        if path not in self.cache and kept.exists():
+            self.cache[path] = {int(line): tests for line, tests in json.loads(kept.read_text()).items()}
         if path not in self.cache:
             reached, stem = collections.defaultdict(list), path[:-2]
             for test in self.seconds:
@@ -193,6 +204,7 @@ class Coverage:
                             for line in file["lines"]:
                                 if line["count"] and test not in reached[line["line_number"]]:
                                     reached[line["line_number"]].append(test)
+            kept.write_text(json.dumps(reached))
             self.cache[path] = reached
         return self.cache[path]
 
