@@ -16,28 +16,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-int format_sure(const struct plugin *format, const char *path)
-{
-    return format_of(format)->detect(path);
-}
-
 static bool can_write(const struct format_ops *ops)
 {
     return ops->shard_open && ops->shard_append && ops->shard_close && ops->shard_path;
 }
 
+/* "recordio, shards": those that may be written, or all. */
+static const char *names_of(bool writable, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    for (const struct plugin *const *row = format_registry; *row && used < bytes; row++)
+        if (!writable || can_write(format_of(*row)))
+            used +=
+                (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", (*row)->name);
+    return text;
+}
+
 int format_check_writable(const struct plugin *format)
 {
-    char names[256] = "";
-    size_t used = 0;
+    char names[256];
 
     if (can_write(format_of(format)))
         return format_of(format)->writable ? format_of(format)->writable() : 0;
-    for (const struct plugin *const *row = format_registry; *row && used < sizeof names; row++)
-        if (can_write(format_of(*row)))
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     (*row)->name);
-    return fail(ENOTSUP, "format %s is read-only; choose one of: %s", format->name, names);
+    return fail(ENOTSUP, "format %s is read-only; choose one of: %s", format->name,
+                names_of(true, names, sizeof names));
 }
 
 int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
@@ -49,14 +52,13 @@ int format_shard_path(const struct plugin *format, const char *folder, uint32_t 
     return code ? code : format_of(format)->shard_path(folder, shard, shards, path);
 }
 
-/* NULL: none is. */
-static const struct plugin *most_likely(const char *path, int *surest)
+const struct plugin *format_most_likely(const char *path, int *surest)
 {
     const struct plugin *best = NULL;
 
     *surest = 0;
     for (const struct plugin *const *row = format_registry; *row; row++) {
-        const int sure = format_sure(*row, path);
+        const int sure = format_of(*row)->detect(path);
         if (sure > *surest) {
             *surest = sure;
             best = *row;
@@ -69,25 +71,22 @@ static const struct plugin *most_likely(const char *path, int *surest)
 static const char *name_of(const char *path)
 {
     int surest;
-    const struct plugin *best = most_likely(path, &surest);
+    const struct plugin *best = format_most_likely(path, &surest);
 
     return surest > FORMAT_BY_NAME ? best->name : NULL;
 }
 
 const struct plugin *format_detect(const char *path)
 {
-    char names[256] = "";
-    size_t used = 0;
+    char names[256];
     int surest;
 
     if (manifest_check_complete(path))
         return NULL;
-    const struct plugin *best = most_likely(path, &surest);
+    const struct plugin *best = format_most_likely(path, &surest);
     if (surest > FORMAT_BY_NAME)
         return best;
-    for (const struct plugin *const *row = format_registry; *row && used < sizeof names; row++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                 (*row)->name);
+    names_of(false, names, sizeof names);
     return path_hint_survey(path, name_of, best ? NULL : names) ? NULL : best;
 }
 
@@ -176,7 +175,7 @@ static int fail_none(const struct plugin *format, const char *root, int code)
     if (code != -ENOENT && code != -ENODATA)
         return code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    if (format_sure(format, root) == 0) {
+    if (format_of(format)->detect(root) == 0) {
         int other = path_hint_survey(root, name_of, NULL);
         if (other)
             return other;

@@ -82,8 +82,9 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
     return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
-/* Return the confidence that path is of this format: 0 (no) to 100 (certain). */
-int format_sure(const struct plugin *format, const char *path);
+/* Return the format with the highest confidence, 1 to 100, that path is of it; NULL: none, and 0.
+ */
+const struct plugin *format_most_likely(const char *path, int *surest);
 
 /* Returns 0, or -ENOTSUP with a reason: what this build lacks, or the writable formats. */
 int format_check_writable(const struct plugin *format);

@@ -37,6 +37,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)store_open,
     (any_function)source_buffer_release,
     (any_function)format_settle_label,
+    (any_function)sample_set_label_text,
     (any_function)tar_members_rank,
 };
 

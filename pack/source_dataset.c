@@ -35,12 +35,9 @@ struct dataset {
 
 static int dataset_detect(const char *path)
 {
-    int surest = 0;
+    int surest;
 
-    for (const struct plugin *const *row = format_registry; *row; row++) {
-        int sure = format_sure(*row, path);
-        surest = sure > surest ? sure : surest;
-    }
+    format_most_likely(path, &surest);
     return surest;
 }
 

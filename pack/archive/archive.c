@@ -329,8 +329,7 @@ struct archive_listing {
     char *key;
     uint64_t first_image;
     struct sample sample; /* its label */
-    bool has_label, has_class;
-    char damage[FAIL_REASON_BYTES]; /* of the label */
+    bool has_class;       /* from a .cls file */
 };
 
 /* Find the class of an image by its folder. */
@@ -375,28 +374,25 @@ static int read_label(struct archive_walk *walk, struct archive_listing *listing
     if (got <= 0)
         return (int)got;
     listing->sample = (struct sample){.label = -1};
-    listing->damage[0] = '\0';
     if (tar_members_label(&usual, extension, listing->buffer.record, (size_t)got, &listing->sample))
-        snprintf(listing->damage, sizeof listing->damage, "%s", fail_reason());
+        sample_set_label_text(&listing->sample, listing->buffer.record, (size_t)got); /* damaged */
     listing->has_class = is_class;
-    listing->has_label = listing->sample.label >= 0 || listing->sample.has_odd_label;
     return 0;
 }
 
-/* A sample cannot be packed as it is, for the last reason. */
-static int leave_out(struct archive_source *source, struct archive_listing *listing,
-                     const char *what, const char *advice)
+/* The label is refused, for the last reason. */
+static int leave_out(struct archive_source *source, struct archive_listing *listing)
 {
     struct source_traits *traits = listing->traits;
     char reason[FAIL_REASON_BYTES];
 
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (!listing->config->skip)
-        return fail(EBADMSG, "%s: %s: %s%s; --on-error skip leaves it out", source->path, what,
-                    reason, advice);
+        return fail(EBADMSG, "%s: %s: %s; --odd-labels none drops it", source->path, listing->key,
+                    reason);
     if (traits->skipped++ == 0)
-        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s", what,
-                 reason);
+        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s",
+                 listing->key, reason);
     for (uint64_t i = listing->first_image; i < source->image_count; i++)
         source->images[i].is_left_out = true;
     return 0;
@@ -422,23 +418,21 @@ static void choose_image(struct archive_source *source, struct archive_listing *
 static int end_key(struct archive_source *source, struct archive_listing *listing)
 {
     struct sample *sample = &listing->sample;
+    const bool has_label = sample->label >= 0 || sample->has_odd_label;
     int code = 0;
 
     if (source->image_count > listing->first_image) {
         choose_image(source, listing);
-        if (listing->damage[0] && fail(EBADMSG, "%s", listing->damage))
-            code = leave_out(source, listing, listing->key, "");
-        else if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
-            code = leave_out(source, listing, listing->key, "; --odd-labels none drops it");
-        listing->labelled += listing->has_label;
-    } else if (listing->has_label) {
+        if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
+            code = leave_out(source, listing);
+        listing->labelled += has_label;
+    } else if (has_label) {
         note_loss(&listing->apart, listing->key);
     }
     for (uint64_t i = listing->first_image; i < source->image_count; i++)
         source->images[i].label = sample->label;
     listing->first_image = source->image_count;
-    listing->has_label = listing->has_class = false;
-    listing->damage[0] = '\0';
+    listing->has_class = false;
     *sample = (struct sample){.label = -1};
     return code;
 }
