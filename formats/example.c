@@ -41,6 +41,7 @@ static int damaged(void)
 struct feature_names {
     char text[256];
     size_t used;
+    bool are_lists; /* some, as in a SequenceExample */
 };
 
 static void add_name(struct feature_names *names, const struct protobuf_field *key)
@@ -86,6 +87,8 @@ static int find_features(struct feature_match *matches, const void *message, siz
         if (field.wire != PROTOBUF_BYTES ||
             (field.number != FEATURES && !(names && field.number == FEATURE_LISTS)))
             continue;
+        if (names)
+            names->are_lists |= field.number == FEATURE_LISTS;
         features = protobuf_nested(&field);
         while ((inner = protobuf_next(&features, &entry)) > 0)
             if (entry.wire == PROTOBUF_BYTES && entry.number == FEATURE &&
@@ -212,8 +215,9 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
         struct feature_names names = {0};
         find_features(matches, message, bytes, &names);
         return fail(EBADMSG,
-                    "the record's Example has no feature %s%s but: %s; choose one with image=KEY, "
-                    "or read records whole with --decode none",
+                    "the record's %s has no feature %s%s but: %s; choose one with image=KEY, or "
+                    "read records whole with --decode none",
+                    names.are_lists ? "SequenceExample, of which lists are not read," : "Example",
                     matches[IMAGE].key, keys->image ? "" : " or image",
                     names.used ? names.text : "none");
     }

@@ -130,6 +130,8 @@ for set in other/texts other/sequence other/nothing; do
     expect 1 "$IOBENCH" run --data "$set" --decode none -n 1 --no-calibrate
     says "the CRC of the record is wrong"
 done
+expect 1 "$IOBENCH" inspect other/sequence
+says "SequenceExample, of which lists are not read, has no feature image/encoded or image but: frames;"
 expect 1 "$IOBENCH" run --data other/key -n 1 --no-calibrate
 says "no feature image/encoded or image but: image_raw, label; choose one with image=KEY"
 expect 0 "$IOBENCH" run --data other/key -f shards:image=image_raw -n 1 --no-calibrate
