@@ -197,7 +197,9 @@ static struct checkpoint_row row(uint32_t number, double seconds, bool is_read)
                                  .wall_ns = ns,
                                  .median_ns = ns / 2,
                                  .fastest_ns = ns / 4,
-                                 .slowest = number + 1};
+                                 .slowest = number + 1,
+                                 .process_bytes = NAN,
+                                 .device_bytes = NAN};
 
     for (uint32_t i = 1; i <= 100; i++)
         histogram_add(&row.latency_ns, (number + 1) * MS(i));
@@ -209,10 +211,8 @@ static struct checkpoint_row row(uint32_t number, double seconds, bool is_read)
     row.synced_bytes = row.bytes;
     row.durable_ns = ns + MS(500);
     row.stall_ns = ns / 10;
-    row.written = (struct storage_bytes){.process_known = true,
-                                         .device_known = true,
-                                         .process_write_bytes = row.bytes + GIB,
-                                         .device_write_bytes = row.bytes + 2 * GIB};
+    row.process_bytes = (double)(row.bytes + GIB);
+    row.device_bytes = (double)(row.bytes + 2 * GIB);
     return row;
 }
 
@@ -331,7 +331,7 @@ static void all_of_a_poor_checkpoint(void **unused)
     result.write_count = 1;
     result.read_count = result.evidence.run_count = 0;
     writes[0].synced_bytes--;
-    writes[0].written = (struct storage_bytes){0};
+    writes[0].process_bytes = writes[0].device_bytes = NAN;
     page_begin();
     checkpoint_report_text(&asked, &result);
     page_end("checkpoint-unsynced.txt");
@@ -349,7 +349,7 @@ static void all_of_a_poor_checkpoint(void **unused)
     assert_document("checkpoint-read.json", checkpoint_report_json(&asked, &result));
 
     result = checkpoint_result(writes, reads);
-    writes[1].written.device_write_bytes = writes[1].bytes - 1; /* the others are durable */
+    writes[1].device_bytes = (double)(writes[1].bytes - 1); /* the others are durable */
     result.read_count = result.evidence.run_count = 0;
     page_begin();
     checkpoint_report_text(&asked, &result);
