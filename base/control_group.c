@@ -6,27 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static FILE *open_of(const char *folder, const char *name)
+static void read_of(const char *folder, const char *name, char *text, size_t bytes)
 {
     char path[CONTROL_GROUP_BYTES + 64];
 
     snprintf(path, sizeof path, "%s/%.60s", folder, name);
-    return file_stream_kernel(path);
+    file_read_begin(path, text, bytes);
 }
 
 /* "4:cpu,cpuacct:/path"; in version 2 "0::/path". controller NULL: version 2. */
 static bool find_path(const char *proc, const char *controller, char *path, size_t path_bytes)
 {
-    FILE *file = open_of(proc, "self/cgroup");
-    char line[CONTROL_GROUP_BYTES];
+    char text[16384], *lines = text, *line;
     bool found = false;
 
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *controllers = strchr(line, ':'), *end = strrchr(line, '\n');
+    read_of(proc, "self/cgroup", text, sizeof text);
+    while (!found && lines && (line = strsep(&lines, "\n")) && lines) {
+        char *controllers = strchr(line, ':');
         char *place = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!place || !end) /* longer lines cannot be parsed */
+        if (!place || strlen(place) > path_bytes) /* longer paths cannot be used */
             continue;
-        *place++ = *end = '\0';
+        *place++ = '\0';
         char *rest = controllers + 1, *word;
         found = !controller && !*rest;
         while (controller && !found && (word = strsep(&rest, ",")))
@@ -34,8 +34,6 @@ static bool find_path(const char *proc, const char *controller, char *path, size
         if (found)
             snprintf(path, path_bytes, "%s", strcmp(place, "/") ? place : "");
     }
-    if (file)
-        fclose(file);
     return found;
 }
 
@@ -66,13 +64,12 @@ bool control_group_up(struct control_group *group)
 /* The numbers that a file begins with; those that are missing, or words ("max"), stay 0. */
 static void read_numbers(const char *folder, const char *name, double *one, double *two)
 {
-    FILE *file = open_of(folder, name);
+    char text[128];
 
+    read_of(folder, name, text, sizeof text);
     *one = 0;
-    if (file && fscanf(file, two ? "%lf %lf" : "%lf", one, two) < 1)
+    if (sscanf(text, two ? "%lf %lf" : "%lf", one, two) < 1)
         *one = 0;
-    if (file)
-        fclose(file);
 }
 
 unsigned control_group_cpus(const char *proc, const char *sys)

@@ -192,6 +192,21 @@ FILE *file_stream_kernel(const char *path)
     return stream;
 }
 
+void file_read_begin(const char *path, char *text, size_t bytes)
+{
+    int fd = file_open_quietly(path, O_RDONLY);
+    size_t length = 0;
+    ssize_t count = fd < 0 ? 0 : 1;
+
+    while (count > 0 && length < bytes - 1) {
+        count = read(fd, text + length, bytes - 1 - length);
+        length += count > 0 ? (size_t)count : 0;
+    }
+    text[length] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 uint64_t read_ahead_bytes(const char *sys, int fd)
 {
     static const char *const patterns[] = {"%s/class/bdi/%u:%u/read_ahead_kb",

@@ -55,6 +55,9 @@ int file_open_quietly(const char *path, int flags);
  * errno without a reason. */
 int file_set_flags(int fd, int flags);
 FILE *file_stream_kernel(const char *path);
+/* Read the begin of a file and end it with a zero, without allocating; text is empty if it cannot
+ * be read. */
+void file_read_begin(const char *path, char *text, size_t bytes);
 
 /* Return how far the kernel reads ahead of a file: of its file system's device, else of the disk
  * that its partition is on; 0: unknown. sys: "/sys". */

@@ -43,9 +43,10 @@ void decoder_close(struct decoder *decoder)
 int decoder_begin(struct decoder *decoder, const struct decode_source *source,
                   const struct view *view, void *row)
 {
-    const int code = source->length == 0 ? fail(EBADMSG, "no image in it")
-                                         : decoder->ops->decode(decoder->state, source, view, row,
-                                                                &decoder->figures);
+    const int code =
+        source->length == 0 && decoder->ops->shown
+            ? fail(EBADMSG, "no image in it")
+            : decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
 
     assert(code != DECODE_FULL || decoder->pending > 0);
     if (code == DECODE_FULL)

@@ -27,21 +27,22 @@ static const double OWN_LOAD = 75; /* from here on its threads wait for each oth
 
 /* ---- counters of the kernel ---- */
 
-/* In a file, the number at a place after the word that begins a line; else 0. */
+/* In the first 16 KiB of a file, the number at a place after the word that begins a line; else 0.
+ */
 static uint64_t number_of(const char *folder, const char *name, const char *word, int place)
 {
-    char path[PATH_BYTES], line[512], *at = line + strlen(word);
-    bool found = false;
+    char path[PATH_BYTES], text[16384], *line = text;
 
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = file_stream_kernel(path);
-    while (file && !found && fgets(line, sizeof line, file))
-        found = strncmp(line, word, strlen(word)) == 0;
-    if (file)
-        fclose(file);
-    while (found && place-- > 0)
-        strtoull(at, &at, 10);
-    return found ? strtoull(at, NULL, 10) : 0;
+    file_read_begin(path, text, sizeof text);
+    while (line && strncmp(line, word, strlen(word)) != 0)
+        line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+    if (!line)
+        return 0;
+    line += strlen(word);
+    while (place-- > 0)
+        strtoull(line, &line, 10);
+    return strtoull(line, NULL, 10);
 }
 
 static struct counter own_drops, pauses;

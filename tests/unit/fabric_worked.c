@@ -217,8 +217,11 @@ static void the_report(void **unused)
     struct ranks ranks = as_rank(0);
     const struct survey_settings settings = {
         .repeats = 5, .verify = true, .pair_bytes = 1 << 20, .repeat_ns = 20 * MS, .seed = 9};
-    const struct net_asked asked = {
-        .settings = &settings, .ranks = &ranks, .transport = "slow", .command = "x"};
+    const struct net_asked asked = {.settings = &settings,
+                                    .ranks = &ranks,
+                                    .transport = "slow",
+                                    .command = "x",
+                                    .verdict.valid = true};
     struct fabric_survey survey = {.other = 2,
                                    .size_count = 1,
                                    .sizes[0] = {.bytes = 2048,

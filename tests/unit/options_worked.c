@@ -66,6 +66,7 @@ static const struct {
     {"series", "", NULL, NULL, NULL, NULL},
     {"label", "", NULL, NULL, NULL, NULL},
     {"profile", "", NULL, NULL, NULL, NULL},
+    {"trace", "", NULL, NULL, NULL, NULL},
     {"digest", "no", NULL, NULL, NULL, NULL},
     {"calibrate", "yes", NULL, NULL, NULL, NULL},
     {"require-samples-per-s", "none", NULL, NULL, "1e15", "1.1e15"},
