@@ -85,7 +85,6 @@ static int add_entry(void *context, const struct lmdb_entry *entry)
     if (adding->keys) {
         snprintf(key, sizeof key, "%.*s", (int)entry->key_bytes, (const char *)entry->key);
         if (fnmatch(adding->keys, key, 0) != 0) {
-            adding->catalog->left_out++;
             adding->before += adding->catalog->record_count == 0;
             return 0;
         }

@@ -15,7 +15,7 @@
 
 enum { LOOKED_AT = 64, FOLDER_DEPTH = 2, SETS_NAMED = 3 };
 
-struct survey {
+struct path_survey {
     const char *folder;
     const char *(*name_of)(const char *path);
     int depth, left; /* files to look at */
@@ -24,9 +24,9 @@ struct survey {
     int set_count;
 };
 
-static int survey_folder(struct survey *survey, const char *path);
+static int survey_folder(struct path_survey *survey, const char *path);
 
-static void note_file(struct survey *survey, const char *path, const char *name)
+static void note_file(struct path_survey *survey, const char *path, const char *name)
 {
     const char *format = survey->name_of(path), *dot = strrchr(name, '.');
 
@@ -41,7 +41,7 @@ static void note_file(struct survey *survey, const char *path, const char *name)
                  dot ? "*" : "", dot ? dot : name);
 }
 
-static void note_folder(struct survey *survey, const char *path, const char *name)
+static void note_folder(struct path_survey *survey, const char *path, const char *name)
 {
     const char *format = survey->name_of(path);
     const size_t used = strlen(survey->sets);
@@ -53,7 +53,7 @@ static void note_folder(struct survey *survey, const char *path, const char *nam
 
 static int look_at(void *context, const struct store_entry *entry)
 {
-    struct survey *survey = context;
+    struct path_survey *survey = context;
     uint8_t head[FOREIGN_HEAD_BYTES];
     int code = 0;
 
@@ -69,7 +69,7 @@ static int look_at(void *context, const struct store_entry *entry)
         if (survey->depth == 1)
             note_folder(survey, path, entry->name);
         if (survey->depth < FOLDER_DEPTH) {
-            struct survey below = {.name_of = survey->name_of, .depth = survey->depth + 1};
+            struct path_survey below = {.name_of = survey->name_of, .depth = survey->depth + 1};
             code = survey_folder(&below, path);
         }
     }
@@ -78,7 +78,7 @@ static int look_at(void *context, const struct store_entry *entry)
 }
 
 /* A folder below that cannot be listed holds nothing known. */
-static int survey_folder(struct survey *survey, const char *path)
+static int survey_folder(struct path_survey *survey, const char *path)
 {
     survey->folder = path;
     survey->left = LOOKED_AT;
@@ -89,7 +89,7 @@ static int survey_folder(struct survey *survey, const char *path)
 int path_hint_survey(const char *path, const char *(*name_of)(const char *path),
                      const char *supported)
 {
-    struct survey survey = {.name_of = name_of, .depth = 1};
+    struct path_survey survey = {.name_of = name_of, .depth = 1};
     struct store_status status;
     uint8_t head[FOREIGN_HEAD_BYTES];
     int code = store_stat(path, &status);
