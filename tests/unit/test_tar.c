@@ -466,12 +466,12 @@ static void nothing_is_lost_without_a_word(void **unused)
     struct catalog *catalog;
 
     (void)unused;
+    put(maker, "d.jpg", '1', "");
     put(maker, "a.cls", '0', "1");
     put(maker, "b.left.jpg", '0', "x");
     put(maker, "b.right.jpg", '0', "x");
     put(maker, "c.jpg", '0', "x");
     put(maker, "c.seg.png", '0', "x");
-    put(maker, "d.jpg", '1', "");
     put(maker, "e.cls", '2', "");
     put(maker, "notes", '2', "");
     put(maker, "a.jpg", '0', "x");
@@ -484,7 +484,7 @@ static void nothing_is_lost_without_a_word(void **unused)
     assert_int_equal(catalog->record_count, 5);
     assert_int_equal(catalog->left_out, 3);
     assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 5); /* of a, b, d, e, g */
-    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "a (cls): no image"));
+    assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "d.jpg: a hard link"));
     assert_int_equal(catalog->remarks[REMARK_SEVERAL_IMAGES].count, 1);
     assert_non_null(
         strstr(catalog->remarks[REMARK_SEVERAL_IMAGES].first, "b (left.jpg, right.jpg)"));
