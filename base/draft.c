@@ -173,10 +173,9 @@ int file_draft_remove_stale(const char *path, const char *suffix)
     int code = draft_path ? folder_open_parent(&folder, draft_path, &name)
                           : fail(ENOMEM, "out of memory for a path");
 
-    if (code == 0 && suffix)
-        code = remove_stale(&folder, name, draft_path);
-    else if (code == 0)
-        code = folder_list(&folder, remove_if_stale, &(struct stale){&folder, name});
+    if (code == 0)
+        code = suffix ? remove_stale(&folder, name, draft_path)
+                      : folder_list(&folder, remove_if_stale, &(struct stale){&folder, name});
     folder_close(&folder);
     free(draft_path);
     return code;

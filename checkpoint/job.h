@@ -13,7 +13,6 @@
 #include "checkpoint/save.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/settings.h"
-#include "telemetry/storage.h"
 
 struct checkpoint_job {
     const char *path;

@@ -33,7 +33,7 @@ static int choose(const struct read_phase *reading, uint32_t *number)
     const struct checkpoint_shared *shared = reading->shared;
     uint32_t *numbers;
     size_t whole;
-    int code = snapshot_list_whole(&shared->store, &numbers, &whole);
+    int code = snapshot_list_whole(&shared->store, false, &numbers, &whole);
 
     if (code == 0 && whole == 0)
         code = fail(ENOENT, "%s: no complete checkpoint in it", shared->job->path);

@@ -7,6 +7,7 @@
 
 #include "checkpoint/job.h"
 #include "ranks/ranks.h"
+#include "telemetry/storage.h"
 
 struct checkpoint_shared {
     const struct checkpoint_job *job;

@@ -242,8 +242,8 @@ static bool has_its_files(const struct snapshot_store *store, const struct snaps
     return good;
 }
 
-static int list_valid(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
-                      size_t *count)
+int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
+                        size_t *count)
 {
     size_t all;
     int code = snapshot_list(store, numbers, &all);
@@ -257,17 +257,6 @@ static int list_valid(const struct snapshot_store *store, bool with_files, uint3
         snapshot_release(&found);
     }
     return code;
-}
-
-int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
-{
-    return list_valid(store, false, numbers, count);
-}
-
-/* Those for which others may be removed: a manifest alone restores nothing. */
-static int list_restorable(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
-{
-    return list_valid(store, true, numbers, count);
 }
 
 static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t *bytes)
@@ -292,7 +281,7 @@ static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t
 int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count)
 {
     uint32_t *numbers;
-    int code = list_restorable(store, &numbers, count);
+    int code = snapshot_list_whole(store, true, &numbers, count);
 
     *bytes = code ? NULL : memory_array(*count + 1, sizeof **bytes);
     if (code == 0 && !*bytes)
@@ -307,7 +296,7 @@ int snapshot_prune(const struct snapshot_store *store, uint64_t keep)
 {
     uint32_t *numbers;
     size_t count;
-    int code = list_restorable(store, &numbers, &count);
+    int code = snapshot_list_whole(store, true, &numbers, &count);
 
     for (size_t i = 0; i + keep < count && code == 0; i++)
         code = snapshot_remove(store, numbers[i]);

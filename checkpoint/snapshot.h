@@ -70,8 +70,10 @@ void snapshot_close(struct snapshot_store *store);
 
 /* List the numbers of all complete checkpoints, ascending. Free *numbers. */
 int snapshot_list(const struct snapshot_store *store, uint32_t **numbers, size_t *count);
-/* The same without folders that have no valid manifest. */
-int snapshot_list_whole(const struct snapshot_store *store, uint32_t **numbers, size_t *count);
+/* The same without folders that have no valid manifest or, with_files, lack what it lists: others
+ * may be removed for the rest. */
+int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
+                        size_t *count);
 /* Ask how much space the removal of each of these would free, in their order. Free *bytes. */
 int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count);
 /* Find a number above all in use. */

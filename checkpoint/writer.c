@@ -12,14 +12,9 @@
 
 static const uint64_t DRAIN_NS = UINT64_C(10000000000), STEP_NS = 100000000;
 
-static const struct writer_ops *ops_of(const struct plugin *plugin)
-{
-    return (const struct writer_ops *)(const void *)plugin; /* plugin is the first member */
-}
-
 static int open_with(struct writer *writer, const struct plugin *plugin)
 {
-    writer->ops = ops_of(plugin);
+    writer->ops = (const struct writer_ops *)(const void *)plugin; /* its first member */
     writer->state = memory_zeroed(plugin->state_size);
     if (!writer->state)
         return -ENOMEM;

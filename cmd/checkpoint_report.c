@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "base/stats.h"
 #include "report/report.h"
 #include "report/seal.h"
@@ -510,18 +509,9 @@ static json_t *json_ranks(const struct checkpoint_result *result)
 static json_t *json_place(const struct checkpoint_result *result)
 {
     const struct environment *place = &result->evidence.environment;
-    json_t *object = json_object();
+    json_t *object = report_environment(place);
 
-    json_put_text(object, "host", place->host);
-    json_put_text(object, "kernel", place->kernel);
-    json_put_text(object, "cpu", place->cpu);
     json_put_count(object, "cpus", place->cpu_count);
-    json_put_count(object, "memory_bytes", place->memory_bytes);
-    json_put_text(object, "file_system", place->file_system);
-    json_put_text(object, "mount_point", place->mount_point);
-    json_put_text(object, "mount_options", place->mount_options);
-    json_put_text(object, "devices", place->devices);
-    json_object_set_new(object, "modules", module_list());
     json_put_count(object, "processes", result->processes);
     json_put_count(object, "nodes", result->nodes);
     return object;

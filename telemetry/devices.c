@@ -86,9 +86,6 @@ static bool exists(const char *folder, const char *file)
     return access(path, F_OK) == 0;
 }
 
-static void leaves(const struct telemetry_roots *roots, unsigned device_major,
-                   unsigned device_minor, unsigned depth, struct device_list *list);
-
 /* Add the leaves of each link in a folder of devices. Returns whether there was one. */
 static bool leaves_of_folder(const struct telemetry_roots *roots, const char *folder,
                              unsigned depth, struct device_list *list)
@@ -103,7 +100,7 @@ static bool leaves_of_folder(const struct telemetry_roots *roots, const char *fo
         snprintf(file, sizeof file, "%s/dev", names.list[i]);
         if (names.list[i][0] == '.' || !read_number(folder, file, &device_major, &device_minor))
             continue;
-        leaves(roots, device_major, device_minor, depth + 1, list);
+        devices_of_device(roots, device_major, device_minor, depth + 1, list);
         any = true;
     }
     folder_names_release(&names);
@@ -120,7 +117,7 @@ static void leaves_of_bcache(const struct telemetry_roots *roots, const char *fo
         char file[64];
         snprintf(file, sizeof file, "bcache/cache/cache%u/../dev", i);
         if (read_number(folder, file, &device_major, &device_minor))
-            leaves(roots, device_major, device_minor, depth + 1, list);
+            devices_of_device(roots, device_major, device_minor, depth + 1, list);
     }
 }
 
@@ -200,8 +197,8 @@ static void add_backing(struct device_list *list, const char *file)
         snprintf(list->backing[list->backing_count++], BACKING_FILE_BYTES, "%s", file);
 }
 
-static void leaves(const struct telemetry_roots *roots, unsigned device_major,
-                   unsigned device_minor, unsigned depth, struct device_list *list)
+void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
+                       unsigned device_minor, unsigned depth, struct device_list *list)
 {
     char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
     const uint32_t before = list->device_ends + list->memory_ends;
@@ -212,7 +209,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
              device_minor);
     if (exists(folder, "partition") &&
         read_number(folder, "../dev", &device_major, &device_minor)) {
-        leaves(roots, device_major, device_minor, depth + 1, list);
+        devices_of_device(roots, device_major, device_minor, depth + 1, list);
         return;
     }
     snprintf(inner, sizeof inner, "%s/slaves", folder);
@@ -229,12 +226,6 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
     }
     if (list->device_ends + list->memory_ends == before)
         add_leaf(roots, device_major, device_minor, list);
-}
-
-void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
-                       unsigned device_minor, struct device_list *list)
-{
-    leaves(roots, device_major, device_minor, 0, list);
 }
 
 /* ---- file systems without a device number of their own ---- */
@@ -300,7 +291,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, major(number),
              minor(number));
     if (major(number) != 0 && access(folder, F_OK) == 0) {
-        leaves(roots, major(number), minor(number), depth + 1, list);
+        devices_of_device(roots, major(number), minor(number), depth + 1, list);
         return;
     }
     if (mount_of_path(roots, path, &mount)) {

@@ -51,9 +51,9 @@ void devices_of_paths(const struct telemetry_roots *roots, const char *const *pa
  * would take minutes. Returns false if the path does not exist. */
 bool devices_number(const char *path, uint64_t *number);
 
-/* Add the leaves beneath one block device. */
+/* Add the leaves beneath one block device, itself beneath that many layers. */
 void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
-                       unsigned device_minor, struct device_list *list);
+                       unsigned device_minor, unsigned depth, struct device_list *list);
 
 /* Format as "sda, sdb"; "" if empty. Returns text. */
 char *devices_text(const struct device_list *list, char *text, size_t text_bytes);

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LENGTH_BYTES = 8, CHUNK = 1 << 16, HEADER_ALIGNMENT = 8 };
+enum { LENGTH_BYTES = 8, CHUNK = 1 << 14, HEADER_ALIGNMENT = 8 };
 static const uint64_t HEADER_MOST = 100000000; /* of the reference implementation */
 
 static const struct {
@@ -251,25 +251,23 @@ int safetensors_read(const struct safetensors *file, const struct safetensor *te
 {
     const bool is_single = strcmp(tensor->type, "F32") == 0,
                is_half = strcmp(tensor->type, "F16") == 0;
-    int code = 0;
+    uint8_t chunk[CHUNK];
 
     if (!is_single && !is_half && strcmp(tensor->type, "BF16") != 0)
         return fail(ENOTSUP, "%s: tensor '%s' is %s: F32, F16 and BF16 can be read", file->path,
                     tensor->name, tensor->type);
     const uint32_t size = is_single ? 4 : 2;
-    uint8_t *chunk = memory_array(CHUNK, 1);
-    if (!chunk)
-        return -ENOMEM;
-    for (uint64_t at = 0; at < tensor->bytes && code == 0; at += CHUNK) {
+    for (uint64_t at = 0; at < tensor->bytes; at += CHUNK) {
         const uint64_t bytes = tensor->bytes - at < CHUNK ? tensor->bytes - at : CHUNK;
-        code = read_exactly(file, chunk, bytes, file->data_at + tensor->begin + at);
-        for (uint64_t i = 0; i < bytes && code == 0; i += size)
+        int code = read_exactly(file, chunk, bytes, file->data_at + tensor->begin + at);
+        if (code)
+            return code;
+        for (uint64_t i = 0; i < bytes; i += size)
             *floats++ = is_single ? float_of_bits(bytes_le32(chunk + i))
                         : is_half ? float_of_half(bytes_le16(chunk + i))
                                   : float_of_bits((uint32_t)bytes_le16(chunk + i) << 16);
     }
-    free(chunk);
-    return code;
+    return 0;
 }
 
 /* ---- writing ---- */

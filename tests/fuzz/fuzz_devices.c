@@ -74,7 +74,7 @@ static void look(const char *root)
 
     snprintf(proc, sizeof proc, "%s/proc", root);
     snprintf(sys, sizeof sys, "%s/sys", root);
-    devices_of_device(&roots, 8, 1, &list);
+    devices_of_device(&roots, 8, 1, 0, &list);
     devices_of_path(&roots, root, &list);
     FUZZ_CHECK(list.count <= DEVICES_MAX && list.visits <= 1024);
     FUZZ_CHECK(strlen(devices_text(&list, text, sizeof text)) < sizeof text);

@@ -122,7 +122,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
 
     (void)unused;
     make_loop_on_sdb();
-    devices_of_device(&roots, 7, 0, &list);
+    devices_of_device(&roots, 7, 0, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
@@ -136,7 +136,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
     make_device("virtual/loop1", "7:1");
     folder_put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
     list.count = 0;
-    devices_of_device(&roots, 7, 1, &list);
+    devices_of_device(&roots, 7, 1, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "loop1");
 }
 
@@ -148,8 +148,8 @@ static void a_loop_device_on_a_known_disk(void **unused)
 
     (void)unused;
     make_loop_on_sdb();
-    devices_of_device(&roots, 8, 16, &list);
-    devices_of_device(&roots, 7, 0, &list);
+    devices_of_device(&roots, 8, 16, 0, &list);
+    devices_of_device(&roots, 7, 0, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
 }
 
@@ -167,14 +167,14 @@ static void disks_in_memory(void **unused)
         snprintf(path, sizeof path, "virtual/%s", names[i]);
         snprintf(number, sizeof number, "25%d:0", i);
         make_device(path, number);
-        devices_of_device(&roots, 250 + (unsigned)i, 0, &list);
+        devices_of_device(&roots, 250 + (unsigned)i, 0, 0, &list);
         assert_int_equal(list.count, 0);
         snprintf(text, sizeof text, "%s, a disk in memory", names[i]);
         assert_string_equal(list.memory, text);
     }
     struct device_list list = {0};
     make_device("virtual/rammer", "249:0");
-    devices_of_device(&roots, 249, 0, &list);
+    devices_of_device(&roots, 249, 0, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "rammer");
     assert_string_equal(list.memory, "");
     /* A loop device on tmpfs. */
@@ -184,10 +184,10 @@ static void disks_in_memory(void **unused)
     snprintf(backing, sizeof backing, "%s\n", folder_path("shm/disk.img"));
     folder_put("sys/devices/virtual/loop2/loop/backing_file", backing);
     list = (struct device_list){0};
-    devices_of_device(&roots, 7, 2, &list);
+    devices_of_device(&roots, 7, 2, 0, &list);
     assert_int_equal(list.count, 0);
     assert_non_null(strstr(list.memory, "tmpfs at "));
-    devices_of_device(&roots, 8, 16, &list); /* beside a disk */
+    devices_of_device(&roots, 8, 16, 0, &list); /* beside a disk */
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     /* Of an overlay that has a layer on a disk, files may be there. */
     link_device("fs/btrfs/77-1/devices/nvme0n1", "pci/nvme0n1");
@@ -213,7 +213,7 @@ static void bcache_has_a_backing_and_a_caching_device(void **unused)
     link_device("devices/virtual/bcache0/slaves/sda1", "pci/sda/sda1");
     folder_put("sys/devices/pci/nvme0n1/bcache/state", "x");
     link_device("devices/virtual/bcache0/bcache/cache/cache0", "pci/nvme0n1/bcache");
-    devices_of_device(&roots, 252, 0, &list);
+    devices_of_device(&roots, 252, 0, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sda, nvme0n1");
 }
 
@@ -223,7 +223,7 @@ static void multipath_counts_its_paths(void **unused)
     char text[128];
 
     (void)unused;
-    devices_of_device(&roots, 253, 0, &list);
+    devices_of_device(&roots, 253, 0, 0, &list);
     devices_text(&list, text, sizeof text);
     assert_true(strcmp(text, "sda, sdb") == 0 || strcmp(text, "sdb, sda") == 0);
 }

@@ -415,15 +415,15 @@ static void leaves_are_found(void **unused)
     make_device("virtual/dm-1", "253:1"); /* a cycle of devices must end */
     make_slave("virtual/dm-1", "virtual/dm-1");
 
-    devices_of_device(&roots, 8, 1, &list);
+    devices_of_device(&roots, 8, 1, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sda");
     list.count = 0;
-    devices_of_device(&roots, 253, 0, &list);
+    devices_of_device(&roots, 253, 0, 0, &list);
     assert_int_equal(list.count, 2);
-    devices_of_device(&roots, 8, 16, &list);
+    devices_of_device(&roots, 8, 16, 0, &list);
     assert_int_equal(list.count, 2); /* each once */
     list.count = 0;
-    devices_of_device(&roots, 253, 1, &list);
+    devices_of_device(&roots, 253, 1, 0, &list);
     assert_int_equal(list.count, 0);
 }
 
@@ -435,7 +435,7 @@ static const char *elsewhere_beneath(unsigned device_major, unsigned device_mino
 
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
     list = (struct device_list){0};
-    devices_of_device(&roots, device_major, device_minor, &list);
+    devices_of_device(&roots, device_major, device_minor, 0, &list);
     assert_int_equal(list.count, 1);
     return list.elsewhere;
 }
@@ -511,7 +511,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
     make_device("virtual/loop7", "7:7");
     make_attribute("sys/devices/virtual/loop7/loop/backing_file", backing);
     list = (struct device_list){0};
-    devices_of_device(&roots, 7, 7, &list);
+    devices_of_device(&roots, 7, 7, 0, &list);
     assert_string_equal(list.elsewhere, "nfs4 at /");
     assert_int_equal(list.backing_count, 1);
 }
