@@ -21,7 +21,8 @@ same() {
     tried="all of pages-$1.txt"
     sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
         -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|" \
-        -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' pages >out
+        -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' \
+        -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|' pages >out
     rm pages
     saved "pages-$1.txt"
 }
@@ -39,6 +40,25 @@ page 0 show tar/webdataset --record 1
 page 0 show tar/webdataset --batch 1 --batch-size 2 --seed 3 --epoch 2 --shuffle epoch --json
 page 0 show mds/plain --shuffle none --batch-size 3 --decode jpeg:size=64
 same data
+
+# ---- every byte of the sets that pack writes, without encoding images anew ----
+packed() { # TARGET ARGUMENT...
+    target=$1
+    shift
+    page 0 pack "$@" "$target"
+    (cd "$target" && find . -type f ! -name .iobench-set | LC_ALL=C sort | xargs cksum && echo) >>pages
+}
+for format in recordio shards tar files; do
+    packed "set-$format" tar/webdataset -f $format --threads 1
+done
+packed parts mds/plain -f recordio --shards 4 --threads 1
+packed mixed tfrecord/imagenet -f shards --shards 3 --shuffle=5 --threads 1
+packed first mds/plain -f tar --limit 3 --shard-size 4k --threads 1
+packed numbered recordio/shards -f recordio --on-error skip --threads 1
+packed back set-recordio -f files --threads 1
+page 1 pack set-recordio back -f shards
+page 0 pack mds/plain new -f recordio --shards 2 --dry-run
+same packed
 
 # ---- the orders of a hypothetical set ----
 page 0 shuffle none buffer:50 epoch corgipile --records 1000 --shards 7 --sample-size 3k --classes 10 --batch-size 20
