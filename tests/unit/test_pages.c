@@ -990,13 +990,147 @@ static void all_of_a_sweep(void **unused)
     sweep_release(&sweep.plan);
 }
 
+/* What a sweep takes from the document of a run. */
+static void figures_are_read_from_a_run(void **unused)
+{
+    struct sweep_figures figures = {0};
+    json_t *document = json_pack(
+        "{s:[{s:b, s:n, s:{s:i, s:s, s:s}, s:{s:i, s:i}, s:{s:s, s:s, s:i, s:i, s:s}, s:{s:s},"
+        " s:[{s:[{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}, {s:i, s:i}]}, {s:[{s:i, s:i}]}]}]}",
+        "jobs", "valid", 1, "invalid_reason", "summary", "samples_per_s", 1234, "limit", "decode",
+        "cache_before", "cold", "engine", "ranks", 6, "nodes", 3, "dataset", "path", "/set",
+        "format", "tar", "samples", 77, "record_bytes", 7700, "identity", "abc", "place", "host",
+        "node7", "runs", "epochs", "wall_s", 100, "wait_s", 1, "upload_s", 2, "compute_s", 3,
+        "exchange_s", 4, "update_s", 5, "start_barrier_s", 6, "stop_barrier_s", 7, "wall_s", 200,
+        "wait_s", 10, "epochs", "wall_s", 400, "stop_barrier_s", 20);
+    json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
+    const double parts[SWEEP_PARTS] = {11, 2, 3, 4, 5, 33};
+
+    (void)unused;
+    assert_int_equal(sweep_read_job(document, &figures), 0);
+    assert_true(figures.is_valid);
+    assert_string_equal(figures.reason, "");
+    assert_string_equal(figures.limit, "decode");
+    assert_string_equal(figures.cache, "cold");
+    assert_equal(figures.samples_per_s, 1234);
+    assert_int_equal(figures.ranks, 6);
+    assert_int_equal(figures.nodes, 3);
+    assert_equal(figures.set_samples, 77);
+    assert_equal(figures.set_bytes, 7700);
+    for (int i = 0; i < SWEEP_PARTS; i++)
+        assert_equal(figures.parts_s[i], parts[i]);
+    assert_equal(figures.wall_s, 700 + 33);
+    /* Another path, format, identity or host is told apart. */
+    const struct sweep_figures first = figures;
+    assert_true(first.set && first.files && first.host);
+    static const char *const changes[][2] = {
+        {"dataset", "path"}, {"dataset", "format"}, {"dataset", "identity"}, {"place", "host"}};
+    for (int i = 0; i < 4; i++) {
+        json_t *object = json_object_get(job, changes[i][0]);
+        json_t *former = json_incref(json_object_get(object, changes[i][1]));
+        json_object_set_new(object, changes[i][1], json_string("other"));
+        assert_int_equal(sweep_read_job(document, &figures), 0);
+        assert_int_equal(figures.set != first.set, i < 2);
+        assert_int_equal(figures.files != first.files, i == 2);
+        assert_int_equal(figures.host != first.host, i == 3);
+        json_object_set_new(object, changes[i][1], former);
+    }
+    json_object_del(json_object_get(job, "dataset"), "identity");
+    json_object_set_new(job, "valid", json_false());
+    json_object_set_new(job, "invalid_reason", json_string("not cold"));
+    assert_int_equal(sweep_read_job(document, &figures), 0);
+    assert_true(!figures.is_valid && figures.files == 0);
+    assert_string_equal(figures.reason, "not cold");
+    json_object_set_new(job, "valid", json_true());
+    json_object_set_new(job, "degraded", json_true());
+    json_object_set_new(job, "degraded_reason", json_string("other readers"));
+    assert_int_equal(sweep_read_job(document, &figures), 0);
+    assert_false(figures.is_valid);
+    assert_string_equal(figures.reason, "other readers");
+    json_object_clear(document);
+    assert_int_not_equal(sweep_read_job(document, &figures), 0);
+    assert_reason("it has no jobs");
+    json_decref(document);
+}
+
+static void check_source(double percent, const char *wanted)
+{
+    struct sweep_figures figures = {0};
+    json_t *document =
+        json_pack("{s:[{s:f, s:i, s:i, s:i, s:i}]}", "batch_sizes", "storage_percent", percent,
+                  "samples_per_s", 50, "wall_s", 9, "wait_s", 2, "compute_s", 5);
+
+    assert_int_equal(sweep_read_inference(document, &figures), 0);
+    assert_true(figures.is_valid);
+    assert_string_equal(figures.cache, wanted);
+    assert_equal(figures.samples_per_s, 50);
+    assert_equal(figures.wall_s, 9);
+    assert_equal(figures.parts_s[SWEEP_WAIT], 2);
+    assert_equal(figures.parts_s[SWEEP_COMPUTE], 5);
+    assert_int_equal(figures.ranks, 1);
+    assert_int_equal(figures.nodes, 1);
+    json_decref(document);
+}
+
+static void check_survey(double labels, double random, const char *key, const char *reason)
+{
+    struct sweep_figures figures = {0};
+    json_t *rows = json_pack("[{s:f, s:f, s:i, s:i}]", "labels_per_batch", labels,
+                             "labels_per_batch_at_random", 8.0, "samples_per_s", 70, "ranks", 3);
+
+    if (key)
+        json_object_set_new(json_array_get(rows, 0), key, json_string(reason));
+    assert_int_equal(sweep_read_survey(rows, &figures), 0);
+    assert_int_equal(figures.is_valid, key == NULL);
+    assert_string_equal(figures.reason, key ? reason : "");
+    assert_equal(figures.randomness, random);
+    assert_equal(figures.samples_per_s, 70);
+    assert_int_equal(figures.ranks, 3);
+    assert_int_equal(figures.nodes, 1);
+    json_decref(rows);
+}
+
+static void figures_are_read_from_the_rest(void **unused)
+{
+    struct sweep_figures figures;
+    json_t *two = json_pack("[{}, {}]"), *none = json_array();
+
+    (void)unused;
+    check_source(100, "all from storage");
+    check_source(98, "all from storage");
+    check_source(97.9, "partly in memory");
+    check_source(2.1, "partly in memory");
+    check_source(2, "all in memory");
+    check_survey(2, 0.25, NULL, NULL);
+    check_survey(9, 1, NULL, NULL);
+    check_survey(4, 0.5, "refused", "too few shards");
+    check_survey(4, 0.5, "not_read_reason", "no memory");
+    check_survey(4, 0.5, "unverified_reason", "it was cached");
+    assert_int_equal(sweep_read_survey(two, &figures), 0);
+    assert_false(figures.is_valid);
+    assert_string_equal(figures.reason,
+                        "it has several rows: give the values of a list one by one");
+    assert_int_not_equal(sweep_read_survey(none, &figures), 0);
+    assert_reason("it has no orders");
+    assert_int_not_equal(sweep_read_inference(none, &figures), 0);
+    assert_reason("it has no batch sizes");
+    json_decref(two);
+    json_decref(none);
+}
+
 int main(int argument_count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_a_checkpoint), cmocka_unit_test(all_of_a_poor_checkpoint),
-        cmocka_unit_test(all_of_a_fabric),     cmocka_unit_test(all_of_two_jobs),
-        cmocka_unit_test(all_of_a_ramp),       cmocka_unit_test(all_of_a_training),
-        cmocka_unit_test(all_of_orders),       cmocka_unit_test(all_of_a_sweep),
+        cmocka_unit_test(all_of_a_checkpoint),
+        cmocka_unit_test(all_of_a_poor_checkpoint),
+        cmocka_unit_test(all_of_a_fabric),
+        cmocka_unit_test(all_of_two_jobs),
+        cmocka_unit_test(all_of_a_ramp),
+        cmocka_unit_test(all_of_a_training),
+        cmocka_unit_test(all_of_orders),
+        cmocka_unit_test(all_of_a_sweep),
+        cmocka_unit_test(figures_are_read_from_a_run),
+        cmocka_unit_test(figures_are_read_from_the_rest),
     };
 
     setenv("COLUMNS", "80", 1);
