@@ -20,7 +20,7 @@ page() {
 same() {
     tried="all of pages-$1.txt"
     sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
-        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|" \
+        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|; s|$T/||" \
         -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' \
         -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|' pages >out
     rm pages
@@ -136,6 +136,32 @@ if command -v jq >/dev/null; then
     page 0 study formats --dry-run --budget 1m
     page 0 study lmdb --dry-run --data tar/webdataset --budget 10m
     page 0 study sizing --dry-run
+    # One that measures nothing has the same figures everywhere.
+    cat >mine.ini <<'END'
+[study]
+title=Mine: of <steps>
+question=How many has each?
+found=The deeper the network,
+found=the more.
+source=me
+[run {each} by {also}]
+each=lenet tiny alexnet
+also=1 2 4
+command=plan {each} --backend reference --batch-size {also}
+[run unknown]
+command=plan nothing
+[table]
+rows={"steps": (.steps | length), "batch": ($also | tonumber), "network": $each, "first": .steps[0].name}
+all=map(. + {"a batch, 1/s": (1000 * .steps / .batch), "hide": 1, "none": null})
+hidden=hide
+[says]
+first="\(row("lenet by 4").steps | show) steps, and \(row("alexnet by 1").steps | show)."
+second="\(row("unknown").steps) is not known."
+END
+    page 1 study ./mine.ini -o study --json=study.json
+    page 1 study ./mine.ini -o study
+    { cat study/page.md && jq '{rows, says, doubts}' study.json && jq '[.runs[] | {name, command}]' study/study.json; } >>pages ||
+        fault "a study has no page"
     same studies
 fi
 
