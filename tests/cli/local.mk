@@ -80,7 +80,7 @@ EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.
 	tests/cli/saved/doctor.txt tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/pages-commands.txt tests/cli/saved/pages-studies.txt \
 	tests/cli/saved/pages-compare.txt tests/cli/saved/pages-data.txt tests/cli/saved/pages-gather.txt \
-	tests/cli/saved/pages-orders.txt tests/cli/saved/pages-packed.txt tests/cli/saved/pages-plans.txt \
+	tests/cli/saved/pages-orders.txt tests/cli/saved/pages-options.txt tests/cli/saved/pages-packed.txt tests/cli/saved/pages-plans.txt \
 	tests/cli/saved/pages-report.txt \
 	tests/cli/saved/pages-results.txt \
 	tests/cli/saved/pages-size.txt \

@@ -132,6 +132,13 @@ page 0 run jobs.ini --dry-run
 page 0 run jobs.ini --dry-run --batch-size 4 --runs 2 --paired
 awk '/^  [A-Z]/ { machine = /^  (Storage|Host|Memory) / } /^[^ ]/ { machine = 0 } !machine' pages >filtered && mv filtered pages
 same commands
+# Every option, with its short name, value and default.
+for command in $("$IOBENCH" help --man | sed -n 's/^\\fBiobench\\-\([a-z]*\)\\fR(1)$/\1/p'); do
+    "$IOBENCH" help "$command" --man | sed 's/\\f[BIR]//g; s/\\//g' | sed -n '/^\.TP$/{n; /^-/!d; h; n; s/.*(default \([^)]*\))\.*$/ [\1]/; t one
+s/.*//; :one
+H; x; s/\n//; p}' | sed "/--help\|--version\|--sandbox\|--allow-commands/d; s/^/$command /" >>pages
+done
+same options
 if command -v jq >/dev/null; then
     page 0 study formats --dry-run --budget 1m
     page 0 study lmdb --dry-run --data tar/webdataset --budget 10m
