@@ -185,12 +185,12 @@ class Coverage:
         return test, status, time.monotonic() - began
 
     def lines(self, path):
-        """line -> tests. An object's notes lie in the build, its counts below each test's folder."""
+        """line -> tests, and 0 -> the lines of code. Notes lie in the build, counts below each test's folder."""
         kept = self.kept / path.replace("/", "_")
         if path not in self.cache and kept.exists():
             self.cache[path] = {int(line): tests for line, tests in json.loads(kept.read_text()).items()}
         if path not in self.cache:
-            reached, stem = collections.defaultdict(list), path[:-2]
+            reached, stem, code = collections.defaultdict(list), path[:-2], set()
             for test in self.seconds:
                 place = self.work / "seen" / test.replace("/", "_") / str(self.build)[1:]
                 for counts in [*place.glob(stem + ".gcda"), *place.glob(str(pathlib.Path(stem).parent) + "/*-" +
@@ -201,12 +201,26 @@ class Coverage:
                     gcov = subprocess.run(["gcov", "-j", "-t", counts.name], cwd=counts.parent, capture_output=True)
                     for file in json.loads(gcov.stdout or b'{"files":[]}')["files"]:
                         if file["file"].endswith("/" + path):
+                            code.update(line["line_number"] for line in file["lines"])
                             for line in file["lines"]:
                                 if line["count"] and test not in reached[line["line_number"]]:
                                     reached[line["line_number"]].append(test)
+            reached[0] = sorted(code)
             kept.write_text(json.dumps(reached))
             self.cache[path] = reached
         return self.cache[path]
+
+    def reaching(self, path, number):
+        """The tests that reach a line. gcov counts where a statement begins; of data, which it does not count, those that
+        reach the file, or else all."""
+        lines = self.lines(path)
+        source = (self.work / "cover-tree" / path).read_text().split("\n")
+        while number and number not in lines[0] and not source[number - 1].startswith("}"):
+            number -= 1
+        if number in lines[0]:
+            return lines.get(number, [])
+        near = sorted({test for line, tests in lines.items() if line for test in tests})
+        return near or list(self.seconds)
 
     def order(self, path, tests):
         """Nearest first: a unit test of the same name, of the same words, then the shortest."""
@@ -255,7 +269,7 @@ class Bench:
             after = self.objects(path)
             if after is None or after == before:
                 return "void", "does not compile" if after is None else "same object"
-            reaching = coverage.order(path, coverage.lines(path).get(number, []))
+            reaching = coverage.order(path, coverage.reaching(path, number))
             asked = [test for test in reaching if coverage.seconds[test] <= slow]
             for test in asked:
                 if run(["make", "-j2", *tests.needs(test)], self.build, self.build / "make.log", 900):
