@@ -6,23 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t trace_bytes(uint32_t rings)
-{
-    return rings * sizeof(struct trace_ring);
-}
-
 struct trace *trace_create(uint32_t rings)
 {
+    const size_t bytes = rings * sizeof(struct trace_ring);
     struct trace *trace = memory_zeroed(sizeof *trace);
 
     if (!trace)
         return NULL;
-    *trace = (struct trace){.ring_count = rings, .rings = memory_pages(trace_bytes(rings))};
+    *trace = (struct trace){.ring_count = rings, .rings = memory_pages(bytes)};
     if (!trace->rings) {
         free(trace);
         return NULL;
     }
-    memset(trace->rings, 0, trace_bytes(rings)); /* its page faults are off the clock */
+    memset(trace->rings, 0, bytes); /* its page faults are off the clock */
     trace->start_ns = clock_now_ns();
     return trace;
 }
@@ -56,33 +52,25 @@ uint64_t trace_lost(const struct trace *trace)
     return lost;
 }
 
-/* Times are in us. id: of a span that overlaps others, the same at its begin and its end. */
-static void print_event(FILE *stream, const char *phase, const struct trace_span *span,
-                        uint64_t at_ns, uint32_t thread, uint64_t id)
-{
-    fprintf(stream, ",\n{\"ph\": \"%s\", \"pid\": 1, \"tid\": %u, \"name\": \"%s\", \"ts\": %.3f",
-            phase, thread + 1, span->kind->name, (double)at_ns / 1e3);
-    if (span->kind->overlaps)
-        fprintf(stream, ", \"cat\": \"%s\", \"id\": %llu", span->kind->name,
-                (unsigned long long)id);
-    else
-        fprintf(stream, ", \"dur\": %.3f", (double)(span->to_ns - span->from_ns) / 1e3);
-}
-
+/* Times are in us. A span that overlaps others is a pair of events with one id. */
 static void print_span(FILE *stream, const struct trace *trace, const struct trace_span *span,
                        uint32_t thread, uint64_t id)
 {
-    const bool overlaps = span->kind->overlaps;
+    const struct trace_kind *kind = span->kind;
+    const double from_us = (double)(span->from_ns - trace->start_ns) / 1e3;
+    const double us = (double)(span->to_ns - span->from_ns) / 1e3;
+    char event[160];
 
-    print_event(stream, overlaps ? "b" : "X", span, span->from_ns - trace->start_ns, thread, id);
-    for (int i = 0; i < TRACE_FIGURES && span->kind->figures[i]; i++)
-        fprintf(stream, "%s\"%s\": %lld", i ? ", " : ", \"args\": {", span->kind->figures[i],
+    snprintf(event, sizeof event,
+             "\"cat\": \"%s\", \"name\": \"%s\", \"pid\": 1, \"tid\": %u, \"id\": %llu", kind->name,
+             kind->name, thread + 1, (unsigned long long)id);
+    fprintf(stream, ",\n{\"ph\": \"%s\", %s, \"ts\": %.3f, \"dur\": %.3f",
+            kind->overlaps ? "b" : "X", event, from_us, us);
+    for (int i = 0; i < TRACE_FIGURES && kind->figures[i]; i++)
+        fprintf(stream, "%s\"%s\": %lld", i ? ", " : ", \"args\": {", kind->figures[i],
                 (long long)span->figures[i]);
-    fputs("}}", stream);
-    if (!overlaps)
-        return;
-    print_event(stream, "e", span, span->to_ns - trace->start_ns, thread, id);
-    fputc('}', stream);
+    fprintf(stream, kind->overlaps ? "}},\n{\"ph\": \"e\", %s, \"ts\": %.3f}" : "}}", event,
+            from_us + us);
 }
 
 /* Perfetto knows these three keys alone, and takes times for ns where the unit is "ns". */

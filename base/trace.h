@@ -25,7 +25,7 @@ struct trace_kind {
 struct trace_span {
     const struct trace_kind *kind;
     uint64_t from_ns, to_ns;
-    int64_t figures[TRACE_FIGURES];
+    uint64_t figures[TRACE_FIGURES]; /* printed as signed ones */
 };
 
 struct trace_ring {
@@ -40,7 +40,6 @@ struct trace {
     struct trace_ring *rings;
 };
 
-uint64_t trace_bytes(uint32_t rings);
 struct trace *trace_create(uint32_t rings); /* NULL with a reason */
 void trace_destroy(struct trace *trace);
 /* Name a thread and return its ring; NULL of NULL. */

@@ -85,16 +85,32 @@ static int check_all_apart(const char *const *paths, size_t count)
     return code;
 }
 
+/* Jobs, or a job and itself. They may add their results to one JSON, CSV or series, of one kind. A
+ * profile or trace holds one. */
+static int check_two_jobs(const struct job *job, const struct job *other)
+{
+    static const char *const hold_one[] = {"profile", "trace"};
+    int code = 0;
+
+    for (const struct option_spec *one = job_options; one->name; one++)
+        for (const struct option_spec *two = job_options; two->name && code == 0; two++)
+            if (one != two)
+                code = check_apart(job_output(job, one), job_output(other, two));
+            else if (job != other &&
+                     (strcmp(one->name, hold_one[0]) == 0 || strcmp(one->name, hold_one[1]) == 0) &&
+                     check_apart(job_output(job, one), job_output(other, one)))
+                return fail(EINVAL, "--%s %s: of two jobs, but a %s holds one; name two files",
+                            one->name, job_output(job, one), one->name);
+    return code;
+}
+
 int outputs_check(const struct job *job, const char *json, const char *csv)
 {
     const char *set = job->read.data;
-    const char *const all[] = {job->output.json, job->output.csv, job->output.profile,
-                               job->output.series, job->output.trace};
-    int code = check_all_apart(all, sizeof all / sizeof all[0]);
+    int code = check_two_jobs(job, job);
 
     if (code == 0)
         code = check_path(job->output.json, json, set);
-
     if (code == 0)
         code = check_path(job->output.csv, csv, set);
     if (code == 0)
@@ -102,29 +118,6 @@ int outputs_check(const struct job *job, const char *json, const char *csv)
     if (code == 0)
         code = check_path(job->output.trace, "{\"otherData\": {\"iobench\":", set);
     return code ? code : check_path(job->output.series, "time_s,phases", set);
-}
-
-/* Jobs may add their results to one JSON, CSV or series, of one kind. A profile or trace holds
- * one. */
-static int check_two_jobs(const struct job *job, const struct job *other)
-{
-    const char *const one[] = {job->output.json, job->output.csv, job->output.series,
-                               job->output.profile, job->output.trace};
-    const char *const two[] = {other->output.json, other->output.csv, other->output.series,
-                               other->output.profile, other->output.trace};
-    const int count = sizeof one / sizeof one[0];
-    int code = 0;
-
-    if (check_apart(one[3], two[3]))
-        return fail(EINVAL, "--profile %s: of two jobs, but a profile holds one; name two files",
-                    one[3]);
-    if (check_apart(one[4], two[4]))
-        return fail(EINVAL, "--trace %s: of two jobs, but a trace holds one; name two files",
-                    one[4]);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < count && code == 0; k++)
-            code = i == k ? 0 : check_apart(one[i], two[k]);
-    return code;
 }
 
 int outputs_check_jobs(const struct job *jobs, size_t count)

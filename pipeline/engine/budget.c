@@ -219,7 +219,8 @@ int budget_make(const struct engine_config *config, const struct plan_traits *pl
         .decode_bytes = workers * (config->catalog->record_bytes_max + decoder_bytes),
         .hints_bytes = hinting_bytes(config->hinting, config->catalog->record_count),
         .held_bytes = held_bytes,
-        .trace_bytes = config->job->output.trace ? trace_bytes(DECODERS_RING + workers) : 0};
+        .trace_bytes =
+            config->job->output.trace ? (DECODERS_RING + workers) * sizeof(struct trace_ring) : 0};
 
     budget.available_bytes = budget_available_bytes(config, held_bytes, &headroom);
     result->hints.memory_bytes = budget.hints_bytes;

@@ -369,14 +369,10 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
     code = trainer_step(&engine->trainer, &given, &times);
     const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
     account_step_end(account, end_ns);
-    struct trace_span span = {&traced_batch,
-                              batch.ready_ns,
-                              taken_ns,
-                              {(int64_t)epoch->epoch, (int64_t)batch.number, batch.count}};
+    struct trace_span span = {
+        &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch, batch.number, batch.count}};
     trace_add(engine->trace, span);
-    span.kind = &traced_step;
-    span.from_ns = taken_ns;
-    span.to_ns = end_ns;
+    span.kind = &traced_step, span.from_ns = taken_ns, span.to_ns = end_ns;
     trace_add(engine->trace, span);
     batches_give(engine->batches);
     account_batch(account, &batch, taken_ns);

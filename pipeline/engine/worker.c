@@ -249,12 +249,12 @@ void worker_trace(struct worker *worker, const struct fetch *fetch, uint64_t fro
     const uint64_t batch_size = worker->config->job->batch_size;
 
     if (worker->trace)
-        trace_add(worker->trace, (struct trace_span){&kind,
-                                                     from_ns,
-                                                     clock_now_ns(),
-                                                     {(int64_t)fetch->epoch, (int64_t)fetch->record,
-                                                      (int64_t)(fetch->address / batch_size),
-                                                      (int64_t)(fetch->address % batch_size)}});
+        trace_add(worker->trace,
+                  (struct trace_span){&kind,
+                                      from_ns,
+                                      clock_now_ns(),
+                                      {fetch->epoch, fetch->record, fetch->address / batch_size,
+                                       fetch->address % batch_size}});
 }
 
 static int finish_one(struct worker *worker, uint32_t index, struct batch_account *account)

@@ -90,21 +90,6 @@ static const struct trace_kind traced_fetch = {
 static const struct trace_kind traced_read = {
     "read", true, {"epoch", "shard", "offset", "bytes", "result"}};
 
-/* The fetches of a run were planned with their window, and are submitted now. */
-static void trace_fetches(struct flow *flow, uint32_t count, uint64_t now_ns)
-{
-    const struct placed_fetch *fetches = window_fetches(&flow->window);
-
-    for (uint32_t i = 0; flow->trace && i < count; i++)
-        trace_add(flow->trace,
-                  (struct trace_span){&traced_fetch,
-                                      flow->planned_ns,
-                                      now_ns,
-                                      {(int64_t)fetches[i].fetch->epoch,
-                                       (int64_t)fetches[i].fetch->record, fetches[i].place.shard,
-                                       (int64_t)fetches[i].place.offset}});
-}
-
 /* Read the window's next run. If memory is fragmented and nothing will free more, one record at a
  * time may still fit. */
 static int submit_run(struct flow *flow)
@@ -118,10 +103,17 @@ static int submit_run(struct flow *flow)
         run = window_next(window, true);
         code = blocks_submit(&flow->blocks, &run, window_fetches(window));
     }
-    if (code > 0) {
-        trace_fetches(flow, run.count, now_ns);
-        window_advance(window, run.count);
+    for (uint32_t i = 0; code > 0 && flow->trace && i < run.count; i++) {
+        const struct placed_fetch *one = &window_fetches(window)[i];
+        const struct fetch *fetch = one->fetch;
+        trace_add(flow->trace, (struct trace_span){
+                                   &traced_fetch,
+                                   flow->planned_ns,
+                                   now_ns,
+                                   {fetch->epoch, fetch->record, fetch->shard, one->place.offset}});
     }
+    if (code > 0)
+        window_advance(window, run.count);
     return code;
 }
 
@@ -177,8 +169,8 @@ static void note_read(struct flow *flow, const struct read_request *request,
                   (struct trace_span){&traced_read,
                                       request->issue_ns,
                                       request->complete_ns,
-                                      {(int64_t)block->fetches->epoch, request->shard,
-                                       (int64_t)request->offset, request->bytes, request->result}});
+                                      {block->fetches->epoch, request->shard, request->offset,
+                                       request->bytes, (uint64_t)request->result}});
 }
 
 static int reap(struct flow *flow, uint64_t wait_ns)

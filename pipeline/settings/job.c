@@ -224,14 +224,19 @@ static int check_limit(const struct order_settings *order)
     return 0;
 }
 
+const char *job_output(const struct job *job, const struct option_spec *row)
+{
+    return row->reach == OPTION_WRITES
+               ? *(char *const *)(const void *)((const char *)job + row->offset)
+               : NULL;
+}
+
 int job_stdout_count(const struct job *job)
 {
-    const char *const files[] = {job->output.json, job->output.csv, job->output.series,
-                                 job->output.profile, job->output.trace};
     int count = 0;
 
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        count += files[i] && strcmp(files[i], "-") == 0;
+    for (const struct option_spec *row = job_options; row->name; row++)
+        count += job_output(job, row) && strcmp(job_output(job, row), "-") == 0;
     return count;
 }
 

@@ -61,6 +61,8 @@ double job_until_percent(const struct job *job);
 /* Maximum number of runs. */
 uint64_t job_runs_most(const struct job *job);
 
+/* The file that an option of job_options names as an output; NULL: none. */
+const char *job_output(const struct job *job, const struct option_spec *row);
 /* Count the outputs written to standard output. */
 int job_stdout_count(const struct job *job);
 
