@@ -84,7 +84,7 @@ static int tar_detect(const char *path)
 struct gathering {
     struct tar_members members;
     struct catalog *catalog;
-    char key[TAR_NAME_BYTES + 1];
+    char key[TAR_NAME_BYTES + 1], linked[TAR_NAME_BYTES + 1]; /* linked: the last link's key */
     size_t key_bytes;
     char extensions[EXTENSIONS_BYTES]; /* each terminated by NUL */
     size_t extensions_bytes;
@@ -215,9 +215,14 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
         sample->catalog->left_out++;
         return 0;
     }
-    if (sample->files > 0 &&
-        (sample->key_bytes != key_bytes || memcmp(sample->key, entry->name, key_bytes) != 0))
-        code = finish_sample(sample);
+    const bool same = sample->files > 0 && sample->key_bytes == key_bytes &&
+                      memcmp(sample->key, entry->name, key_bytes) == 0;
+    if (entry->kind) { /* one between the files of a sample does not part them */
+        sample->is_linked |= same;
+        snprintf(sample->linked, sizeof sample->linked, "%.*s", (int)key_bytes, entry->name);
+        return add_link(sample, entry);
+    }
+    code = same ? 0 : finish_sample(sample);
     if (code)
         return code;
     if (sample->files == 0) {
@@ -227,14 +232,11 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
         sample->key_bytes = key_bytes;
         sample->extensions_bytes = 0;
         sample->first = entry->header;
-        sample->is_sample = sample->is_linked = sample->damaged = false;
+        sample->is_sample = sample->damaged = false;
+        sample->is_linked = strcmp(sample->key, sample->linked) == 0;
     }
     sample->files++;
     sample->end = entry->offset + entry->bytes;
-    if (entry->kind) {
-        sample->is_linked = true;
-        return add_link(sample, entry);
-    }
     sample->images[tar_members_rank(&sample->members, extension)]++;
     sample->is_sample |= tar_members_tell(extension);
     const char *wrong = note_extension(sample, extension);
