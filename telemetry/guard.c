@@ -5,13 +5,15 @@
 #include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/folder.h"
 #include "base/shortage.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,14 +100,11 @@ struct look {
 };
 
 /* schedstat: ns on a CPU, ns ready and waiting for one. A kernel that does not count says 0 0. */
-static int look_at_thread(void *context, const char *name, unsigned char type)
+static void look_at_thread(struct look *look, pid_t thread)
 {
-    struct look *look = context;
-    const pid_t thread = atoi(name);
     struct slot *slot = &watch.slots[thread % SLOTS];
     char folder[64];
 
-    (void)type;
     snprintf(folder, sizeof folder, "/proc/self/task/%d", thread);
     const uint64_t waited_ns = number_of(folder, "schedstat", "", 1);
     const uint64_t new_ns = waited_ns - (slot->thread == thread ? slot->waited_ns : 0);
@@ -113,7 +112,6 @@ static int look_at_thread(void *context, const char *name, unsigned char type)
     look->most_ns = new_ns > look->most_ns ? new_ns : look->most_ns;
     if (thread == gettid() && number_of(folder, "schedstat", "", 0))
         look->own_ns = new_ns;
-    return 0;
 }
 
 /* Who is late, and not for want of a CPU, stood still. */
@@ -121,13 +119,21 @@ static void look_around(void)
 {
     struct look look = {.own_ns = UINT64_MAX};
     struct clock_moment now;
-    struct folder folder;
+    alignas(struct dirent64) char entries[4096];
+    int tasks = file_open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
+    ssize_t count = 0;
 
     clock_moment(&now);
     const uint64_t passed_ns = now.raw_ns - watch.looked_ns, late_ns = passed_ns - TURN_NS;
-    if (folder_open(&folder, "/proc/self/task") == 0)
-        folder_list(&folder, look_at_thread, &look);
-    folder_close(&folder);
+    while (tasks >= 0 && (count = getdents64(tasks, entries, sizeof entries)) > 0)
+        for (const char *at = entries; at < entries + count;) { /* no stream: that is allocated */
+            const struct dirent64 *entry = (const void *)at;
+            if (atoi(entry->d_name))
+                look_at_thread(&look, atoi(entry->d_name));
+            at += entry->d_reclen;
+        }
+    if (tasks >= 0)
+        close(tasks);
     watch.looked_ns = now.raw_ns;
     watch.delayed_ns += look.most_ns < passed_ns ? look.most_ns : passed_ns;
     if (passed_ns > LATE_NS && look.own_ns < late_ns / 2)
