@@ -29,8 +29,7 @@ struct module_place {
 /* Return the plug-in to call instead of `front`, with the same settings; `front` itself if it is no
  * front end. NULL with a reason. The module stays loaded. */
 const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front);
-/* List the libraries that were loaded after the program started, ours and others: "path" of the
- * file and "version", which is in its name, or null. */
+/* List the libraries loaded since the start: "path", and the "version" in that name or null. */
 json_t *module_list(void);
 /* The plugin.usable() of a front end. */
 int module_usable(const struct module_place *place, const struct plugin *front);
