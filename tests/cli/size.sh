@@ -178,6 +178,27 @@ measure() {
 measure file --read-sizes 4k,64k,1m --depths 1,2,8 --save measured.ini >out || die "not measured"
 grep -c "KiB  *[128]  *[0-9.,]*  *[0-9.,]*  *[0-9.]*%$" out >count
 [ "$(cat count)" = 6 ] || die "not 2 sizes that fit the file x 3 depths: $(cat out)"
+# The table and the profile are of the same figures, each to its last digit.
+python3 - <<'END' || die "the table is not that of the profile: $(cat out measured.ini)"
+import re
+page, profile = open("out").read(), open("measured.ini").read()
+rows = re.findall(r"^ +([\d.]+) KiB +(\d+) +([\d.,]+) +([\d.,]+) +([\d.]+)%$", page, re.M)
+curve = [(int(size), int(depth), float(rate), float(spread or 0)) for size, points in re.findall(r"^curve-(\d+)=(.*)$", profile, re.M)
+         for depth, rate, spread in re.findall(r"(\d+):([\d.e+]+)(?: \+-([\d.e+]+)%)?", points)]
+def same(text, value): # the profile has five digits
+    number = text.replace(",", "")
+    unit = 10.0 ** -len(number.partition(".")[2])
+    assert abs(float(number) - value) <= 0.51 * unit + 1e-4 * value, (text, value)
+assert [(float(r[0]) * 1024, int(r[1])) for r in rows] == [c[:2] for c in curve] == [(s, d) for s in (4096, 65536) for d in (1, 2, 8)]
+for (_, _, rate, reads, spread), (size, depth, value, said) in zip(rows, curve):
+    same(rate, value / 1e6)
+    same(reads, value / size)
+    assert abs(float(spread) - said) <= 0.06 + 0.05 * said, (spread, said)
+value = lambda key: float(re.search(rf"^{key}=([\d.e+-]+?)(?: |$)", profile, re.M)[1])
+assert value("read-bytes-per-s") == max(c[2] for c in curve), profile
+assert abs(value("read-iops") / max(c[2] / c[0] for c in curve) - 1) < 1e-3, profile
+assert 0 < value("latency-s") < 10, profile
+END
 measure file --read-sizes 4k --depths 1 --save measured.ini >/dev/null || die "an older profile was not replaced"
 mkdir -p tree/below && cp file tree/below && cp file tree/file
 measure tree --read-sizes 4k,64k --depths 1,2,8 --save - >tree.ini || die "no folder"
