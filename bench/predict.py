@@ -28,6 +28,7 @@ FORMATS = ("recordio", "tfrecord", "tar", "files", "lmdb")
 SHUFFLES = ("epoch", "none", "tfdata:buffer=500")
 SAMPLE_BYTES = 60000
 RETRIES = 5
+READ_WAYS = {"together": ["--shuffle", "none"], "alone": ["--shuffle", "epoch", "--window", "1"]}
 READ_DEPTH = 32  # of iobench run
 RATE_CREDIT_S = 0.25  # of --limit-rate
 LIMITED_MEMORY_MIB = 80  # holds the largest shuffle, beside little of the data
@@ -67,6 +68,7 @@ class Machine:
         self.options = options
         self.sets = {}
         self.rates = {}  # samples/s, by what was measured: one of each round
+        self.reads = {}  # of a sample, likewise
         self.cores = len(os.sched_getaffinity(0))
 
     def call(self, arguments, ranks=1):
@@ -106,27 +108,39 @@ class Machine:
                 break
         return job
 
-    def sample(self, key, name, *arguments):
-        job = self.call_warm(name, ["--data", self.data(name), "--runs", "3", "--epochs", "1", "--batch-size", "64",
-                                    *arguments])
+    def sample(self, key, name, ranks, *arguments):
+        job = self.call_warm(name, ["--data", self.data(name), "--runs", "1", "--epochs", "4", "--batch-size", "64",
+                                    *arguments], ranks)
         self.rates.setdefault(key, []).append(job["summary"]["samples_per_s"])
+        return job["summary"]["requests"] / job["summary"]["samples"]
 
-    def calibrate(self):
-        """One round. Decoding does not depend on the format; reading from memory does."""
-        for name in FORMATS:
-            self.sample(name, name, "--decode", "none", "--decode-threads", "1")
-        self.sample("one core", "recordio", "--decode-threads", "1")
-        self.sample("all cores", "recordio", "--decode-threads", str(self.cores))
+    def calibrate(self, rows):
+        """One round. Decoding does not depend on the format; reading from memory does, and on how many records a
+        read brings and how many ranks read at once."""
+        for name, ranks in sorted({("recordio", 1)} | {(row["format"], row["ranks"]) for row in rows}):
+            for way in READ_WAYS:
+                key = f"{name} {way}, {ranks} ranks"
+                self.reads[key] = self.sample(key, name, ranks, "--decode", "none", "--decode-threads", "1",
+                                              *READ_WAYS[way])
+        self.sample("one core", "recordio", 1, "--decode-threads", "1")
+        self.sample("all cores", "recordio", 1, "--decode-threads", str(self.cores))
 
     def conclude(self):
         rates = {key: statistics.median(values) for key, values in self.rates.items()}
-        self.load_s = {name: 1 / rates[name] for name in FORMATS}
+        self.medians = rates
         self.decode_s = 1 / rates["one core"]
-        self.cores_used = rates["all cores"] * (self.decode_s + self.load_s["recordio"])
+        self.cores_used = rates["all cores"] * (self.decode_s + self.load_s("recordio", 1, 0))
         self.spread = max(2 * statistics.stdev(values) / math.sqrt(len(values)) / rates[key]
                           for key, values in self.rates.items()) if self.options.runs > 1 else 0
         print("samples/s, median (least .. most): " + "; ".join(
             f"{key} {rates[key]:.0f} ({min(values):.0f} .. {max(values):.0f})" for key, values in self.rates.items()))
+
+    def load_s(self, name, ranks, reads):
+        """Return the time of a rank's I/O thread per sample, given reads per sample."""
+        (few, few_s), (many, many_s) = ((self.reads[key], ranks / self.medians[key]) for key in
+                                        (f"{name} {way}, {ranks} ranks" for way in READ_WAYS))
+        share = (reads - few) / (many - few) if many - few > 0.1 else 0.5
+        return few_s + (many_s - few_s) * min(max(share, 0), 1)
 
 
 def profile_text(sections, source):
@@ -150,6 +164,7 @@ def profile_of(machine, row, sizes_of):
     buffer = int(row["shuffle"].split("=")[1]) if "=" in row["shuffle"] else 0
     if sizes_of["samples"] < machine.options.samples:
         fetched += buffer * row["ranks"]  # a limit ends the epoch; the buffer has been filled from the rest of the order
+    load_s = machine.load_s(row["format"], row["ranks"], plan["requests"] / sizes_of["epochs"] / fetched)
     # In file order a window brings nothing out of order.
     window = row["window"] if row["shuffle"] != "none" else 0
     rate = row["rate_mb"] * 1e6 if row["rate_mb"] else 1e12
@@ -160,7 +175,7 @@ def profile_of(machine, row, sizes_of):
                  "read-bytes": read,
                  "amplification": plan["request_bytes"] / sizes_of["epochs"] / fetched / record},
         "cpu": {"decode-core-s": uncertain(machine.decode_s, machine) if decodes else 0,
-                "load-core-s": uncertain(machine.load_s[row["format"]], machine)},
+                "load-core-s": uncertain(load_s, machine)},
         "node": {"gpus": 1, "cores": machine.cores_used / row["ranks"],
                  "decode-threads": row["threads"], "prefetch": row["prefetch"],
                  "record-bytes": row["memory_mib"] * 1048576, "cache-bytes": 0,
@@ -257,7 +272,7 @@ def main():
     machine = Machine(options)
     jobs = [[] for _ in rows]
     for _ in range(options.runs):
-        machine.calibrate()
+        machine.calibrate(rows)
         for number, row in enumerate(rows):
             try:
                 jobs[number].append(measure(machine, row))
