@@ -155,14 +155,18 @@ double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch)
     return fmin(fmin(shared, client_rate(plant)), depth_rate(plant));
 }
 
+double sizing_threads(const struct sizing_plant *plant)
+{
+    return plant->of[SIZING_THREADS] > 0 ? plant->of[SIZING_THREADS]
+                                         : ceil(plant->of[SIZING_CORES]);
+}
+
 /* T decode threads on C cores that also run the I/O thread. */
 double sizing_decode_s(const struct sizing_plant *plant)
 {
     const double decode = plant->of[SIZING_DECODE_S], load = plant->of[SIZING_LOAD_S];
-    const double cores = fmax(plant->of[SIZING_CORES], 1e-3);
-    const double threads = plant->of[SIZING_THREADS] > 0 ? plant->of[SIZING_THREADS] : ceil(cores);
 
-    return fmax(decode / threads, (decode + load) / cores);
+    return fmax(decode / sizing_threads(plant), (decode + load) / plant->of[SIZING_CORES]);
 }
 
 double sizing_checkpoint_s(const struct sizing_plant *plant)

@@ -35,6 +35,7 @@ struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoc
 double sizing_hits(const struct sizing_plant *plant, unsigned epoch); /* share from page caches */
 double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch); /* of storage */
 double sizing_exchange_s(const struct sizing_plant *plant);                       /* of gradients */
+double sizing_threads(const struct sizing_plant *plant);                          /* that decode */
 double sizing_step_s(const struct sizing_plant *plant);   /* compute and exchange, overlapped */
 double sizing_decode_s(const struct sizing_plant *plant); /* per sample, all threads of a node */
 /* A node's bytes/s each way at which the backward pass hides the exchange; 0: nothing to exchange.

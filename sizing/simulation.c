@@ -15,6 +15,7 @@ struct followed_node {
     double read_free;       /* when storage can begin the next read */
     double io_free;         /* when the I/O thread can look after it */
     double decode_free;     /* when decode threads can begin the next piece */
+    double cores_free;      /* when the cores have done all that was asked of them */
     double *rings;          /* memory of both rings: */
     double *read;           /* when each piece was in memory */
     double *decoded;        /* when its memory was released */
@@ -24,19 +25,21 @@ struct followed_node {
 struct simulation {
     const struct sizing_plant *plant;
     struct followed_node *nodes;
-    unsigned node_count, pieces;      /* pieces: per batch */
-    unsigned ahead;                   /* pieces between storage and decoding */
-    unsigned buffer, window;          /* of the shuffle, in pieces */
-    unsigned read;                    /* pieces that one read brings, at least one */
-    unsigned turn;                    /* reads that the I/O thread ends before it delivers any */
-    uint64_t last;                    /* index of the last piece that the epoch reads */
-    unsigned buffers;                 /* batch buffers: those ready and the one in use */
-    double *given_back;               /* ring of buffers: when the step released each */
-    double end;                       /* of the epoch before: its last step */
-    double batch;                     /* samples per step of a node */
-    double piece_s, load_s, decode_s; /* per piece: storage or cache, I/O thread, decode threads */
-    double step_s, deviation;         /* deviation: of a piece's bytes, relative to the mean */
-    double credit_s, owed_s;          /* of a throttle: owed for the last read, which has begun */
+    unsigned node_count, pieces; /* pieces: per batch */
+    unsigned ahead;              /* pieces between storage and decoding */
+    unsigned buffer, window;     /* of the shuffle, in pieces */
+    unsigned read;               /* pieces that one read brings, at least one */
+    unsigned turn;               /* reads that the I/O thread ends before it delivers any */
+    uint64_t last;               /* index of the last piece that the epoch reads */
+    unsigned buffers;            /* batch buffers: those ready and the one in use */
+    double *given_back;          /* ring of buffers: when the step released each */
+    double end;                  /* of the epoch before: its last step */
+    double batch;                /* samples per step of a node */
+    double piece_s, load_s,
+        decode_s;             /* per piece: storage or cache, I/O thread, one decode thread */
+    double threads;           /* that decode */
+    double step_s, deviation; /* deviation: of a piece's bytes, relative to the mean */
+    double credit_s, owed_s;  /* of a throttle: owed for the last read, which has begun */
     double latency_s, latency_deviation;
 };
 
@@ -71,7 +74,7 @@ static void set_epoch(struct simulation *simulation, unsigned epoch, double fill
 
     simulation->piece_s = (1 - hits) * bytes / rate + hits * bytes / plant->of[SIZING_CACHE_RATE];
     simulation->load_s = plant->of[SIZING_LOAD_S] * samples;
-    simulation->decode_s = sizing_decode_s(plant) * samples;
+    simulation->decode_s = plant->of[SIZING_DECODE_S] * samples;
     simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
     simulation->turn = simulation->latency_s > 0 ? 1 : whole(plant->of[SIZING_DEPTH], 1, RING_MOST);
     simulation->credit_s = plant->of[SIZING_STORAGE_CREDIT_S];
@@ -104,6 +107,7 @@ static int start(struct simulation *simulation, uint64_t seed)
     const double reads = fmax(1, bytes / plant->of[SIZING_READ_BYTES]);
     simulation->latency_deviation = grow * plant->of[SIZING_STORAGE_LATENCY_CV] / sqrt(reads);
     simulation->step_s = sizing_step_s(plant);
+    simulation->threads = sizing_threads(plant);
     simulation->given_back = memory_array(simulation->buffers, sizeof(double));
     simulation->nodes = memory_array(simulation->node_count, sizeof *simulation->nodes);
     for (unsigned i = 0; simulation->nodes && i < simulation->node_count; i++) {
@@ -148,6 +152,7 @@ static double begin_read(const struct simulation *simulation, struct followed_no
 static void read_turn(const struct simulation *simulation, struct followed_node *node)
 {
     const uint64_t first = node->reads, memory = node->pieces + simulation->ahead;
+    const double cores = simulation->plant->of[SIZING_CORES];
 
     for (unsigned reads = 0; reads < simulation->turn; reads++) {
         const struct followed_node before = *node;
@@ -164,6 +169,7 @@ static void read_turn(const struct simulation *simulation, struct followed_node 
             break;
         }
         node->io_free = fmax(node->io_free, ready) + simulation->load_s * size;
+        node->cores_free = fmax(node->cores_free, ready) + simulation->load_s * size / cores;
         node->reads += count;
     }
     for (uint64_t piece = first; piece < node->reads; piece++)
@@ -189,7 +195,10 @@ static double carry_piece(const struct simulation *simulation, struct followed_n
     while (node->reads <= until)
         read_turn(simulation, node);
     const double ready = fmax(node->read[until % simulation->ahead], open);
-    node->decode_free = fmax(node->decode_free, ready) + simulation->decode_s;
+    node->cores_free =
+        fmax(node->cores_free, ready) + simulation->decode_s / simulation->plant->of[SIZING_CORES];
+    node->decode_free = fmax(node->decode_free, ready) + simulation->decode_s / simulation->threads;
+    node->decode_free = fmax(node->decode_free, node->cores_free);
     node->decoded[node->pieces++ % simulation->ahead] = node->decode_free;
     return node->decode_free;
 }
@@ -217,7 +226,7 @@ static void begin_epoch(struct simulation *simulation)
         node->read_free =
             credit_s > 0 ? fmax(node->read_free - simulation->end, start_s - credit_s) : start_s;
         node->io_free = start_s;
-        node->decode_free = 0;
+        node->decode_free = node->cores_free = 0;
         node->reads = node->pieces = 0;
         for (unsigned k = 0; k < simulation->ahead; k++)
             node->decoded[k] = 0;

@@ -144,6 +144,23 @@ static void the_io_thread_begins_all_reads_first(void **unused)
     assert_near(simulate(&plant).first_batch_s, 0.04, 1e-4);
 }
 
+/* One core, 10 ms to load and 10 ms to decode a sample, a buffer of 4: five loads are done after
+ * 50 ms, with a decoding after each of these and of three more the first batch after 120 ms; all 8
+ * are loaded then, and the second batch takes 40 ms. */
+static void cores_decode_while_nothing_is_loaded(void **unused)
+{
+    struct sizing_plant plant = short_plant();
+
+    (void)unused;
+    plant.of[SIZING_STORAGE_RATE] = 0;
+    plant.of[SIZING_LOAD_S] = plant.of[SIZING_DECODE_S] = 0.01;
+    plant.of[SIZING_CORES] = plant.of[SIZING_DEPTH] = 1;
+    plant.of[SIZING_BUFFER] = 4;
+    const struct sizing_outcome outcome = simulate(&plant);
+    assert_near(outcome.first_batch_s, 0.12, 1e-9);
+    assert_near(outcome.samples_per_s, 8 / 0.16004, 1e-9);
+}
+
 /* Windows of 4, a buffer of 5: the first draw's place is refilled by sample 5, whose window ends
  * with sample 7, 80 ms after the start; the last, sample 9, by 14, the last that is read: 150 ms.
  */
@@ -516,6 +533,7 @@ int main(void)
         cmocka_unit_test(a_throttle_lets_reads_begin),
         cmocka_unit_test(a_read_brings_all_its_samples_at_once),
         cmocka_unit_test(the_io_thread_begins_all_reads_first),
+        cmocka_unit_test(cores_decode_while_nothing_is_loaded),
         cmocka_unit_test(a_window_is_read_before_the_buffer_draws),
         cmocka_unit_test(simulation_agrees_with_the_formula),
         cmocka_unit_test(queues_matter_where_parts_are_equal),
