@@ -34,6 +34,12 @@ expect 0 "$IOBENCH" doctor set
 says "auto is uring: io_uring," "passthrough"
 refused io_uring_setup 1 0 doctor set
 says "auto is uring: preadv2" "threads read instead"
+# A checkpoint whose ring breaks ends with the reason (EPERM, EIO, ENOMEM), and nothing is left.
+for code in 1 5 12; do
+    refused io_uring_enter $code 1 checkpoint broken --writer uring --bytes 4m --chunk 64k --writes 1 --reads 0
+    says "io_uring_enter:"
+    [ -z "$(ls broken)" ] || die "left behind: $(ls -A broken)"
+done
 refused io_uring_register 1 0 doctor
 for offer in files buffers workers; do
     printf '%s\n' "$out" | grep -q "^  warn  *uring $offer  *missing: Operation not permitted" ||
