@@ -67,6 +67,9 @@ page 0 shuffle epoch buffer:50 --records 1000 --shards 7 --batch-size 20 --class
 page 0 shuffle epoch --records 1001 --shards 7 --batch-size 16 --classes 4 --ranks 2 --remainder drop --json
 page 0 shuffle buffer epoch --records 500 --shards 3 --batch-size 10 --partition elastic,replicated --ranks 2
 page 0 shuffle --as mxnet --records 1000 --shards 7 --batch-size 20
+# The words of the pictures and where they stand, and every byte.
+page 0 shuffle none buffer:9 epoch --records 60 --shards 6 --classes 3 --batch-size 10 --partition shards,sticky --ranks 1,2 --plot orders.svg
+sed 's/<text/\n&/g' orders.svg | grep '^<text' >>pages && cksum <orders.svg >>pages
 same orders
 
 # ---- what a cluster needs ----
@@ -261,10 +264,18 @@ same results
 cp "$SRCDIR/tests/golden/pages/checkpoint.json" "$SRCDIR/tests/golden/pages/net.json" .
 tried="iobench report"
 LABEL='' result unlabelled.json node3 1 6 1000
-for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json"; do
+# Orders of a survey with --measure: names of points that lie close do not cover each other.
+order() { # NAME LABELS RATE FRONT COLD
+    printf '{"shuffle": "%s", "labels_per_batch": %s, "labels_per_batch_at_random": 8, "bytes_per_s": %s, "on_front": %s,
+        "cold_runs": %s, "runs": 3}' "$@"
+}
+echo "[$(order none 1 9e8 true 3), $(order buffer:99 4 7e8 true 3), $(order block 4.1 6.9e8 false 2), $(order epoch 8 2e8 true 3),
+    $(order far 9 1e8 false 3), $(order unread 5 0 false 0)]" >orders.json
+for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json" "orders.json"; do
     # shellcheck disable=SC2086,SC2123 # a list; no gnuplot
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
-    { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html &&
+    { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html | sed 's/;base64,[^"]*//' &&
+        sed -n 's/.*svg+xml;base64,\([^"]*\).*/\1/p' report.html | base64 -d &&
         sed -n 's|.* id="data">\(.*\)</script>.*|\1|p' report.html | sed 's/,"/,\n"/g' && echo; } >>pages
 done
 same report
