@@ -231,8 +231,8 @@ class Coverage:
         reach the file, or else all."""
         lines = self.lines(path)
         source = (self.work / "cover-tree" / path).read_text().split("\n")
-        while number and number not in lines[0] and not source[number - 1].startswith("}"):
-            number -= 1
+        while number and number not in lines[0]:
+            number = 0 if source[number - 2].startswith("}") else number - 1
         words = set(re.split(r"\W|_", path[:-2]))
         blind = [test for test in self.blind if words & set(re.split(r"\W|_", test))]
         if number in lines[0]:
