@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
+#include "base/bump.h"
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -10,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <jpeglib.h>
 
 enum { EXTENTS = 400, ROUNDS = 200000, HUGE_BYTES = 2 << 20 };
 
@@ -135,9 +138,74 @@ static void address_space_is_a_limit(void **unused)
     assert_true(available_bytes > 0 && available_bytes <= left_bytes);
 }
 
+/* ---- libjpeg's manager ---- */
+
+static jmp_buf refused;
+
+static void jump(j_common_ptr jpeg)
+{
+    (void)jpeg;
+    longjmp(refused, 1);
+}
+
+/* Virtual arrays as libjpeg.txt promises them, also those that no decoder here asks for. */
+static void virtual_arrays_are_in_memory(void **unused)
+{
+    enum { WIDTH = 70, ROWS = 5 };
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct bump bump;
+
+    (void)unused;
+    assert_int_equal(bump_open(&bump, 1 << 16, 1 << 20), 0);
+    jpeg.err = jpeg_std_error(&errors);
+    errors.error_exit = jump;
+    jpeg_create_decompress(&jpeg);
+    assert_int_equal(bump_serve_jpeg(&bump, (struct jpeg_common_struct *)&jpeg), 0);
+    j_common_ptr common = (j_common_ptr)&jpeg;
+    if (setjmp(refused))
+        fail_msg("a good request is refused");
+    jvirt_sarray_ptr samples =
+        jpeg.mem->request_virt_sarray(common, JPOOL_IMAGE, TRUE, WIDTH, ROWS, 1);
+    jvirt_barray_ptr blocks =
+        jpeg.mem->request_virt_barray(common, JPOOL_IMAGE, TRUE, WIDTH, ROWS, 1);
+    jpeg.mem->realize_virt_arrays(common);
+    JSAMPARRAY rows = jpeg.mem->access_virt_sarray(common, samples, 0, ROWS, TRUE);
+    JBLOCKARRAY block_rows = jpeg.mem->access_virt_barray(common, blocks, 0, ROWS, TRUE);
+    for (int i = 0; i < ROWS; i++) {
+        assert_int_equal((uintptr_t)rows[i] % 64, 0); /* padded for SIMD */
+        for (int k = 0; k < WIDTH; k++)
+            assert_true(rows[i][k] == 0 && block_rows[i][k][0] == 0 && block_rows[i][k][63] == 0);
+        memset(rows[i], i + 1, WIDTH);
+        memset(block_rows[i], i + 1, sizeof(JBLOCK) * WIDTH);
+    }
+    for (int i = 0; i < ROWS; i++) /* no row overlaps another */
+        assert_true(rows[i][0] == i + 1 && rows[i][WIDTH - 1] == i + 1 &&
+                    block_rows[i][WIDTH - 1][63] == (i + 1) * 257);
+    /* A window of the rows, up to the last. */
+    assert_ptr_equal(jpeg.mem->access_virt_sarray(common, samples, 2, 3, FALSE)[0], rows[2]);
+    assert_ptr_equal(jpeg.mem->access_virt_barray(common, blocks, 4, 1, FALSE)[0], block_rows[4]);
+    for (volatile int wrong = 0; wrong < 4; wrong++) {
+        if (setjmp(refused))
+            continue;
+        if (wrong == 0)
+            jpeg.mem->request_virt_sarray(common, JPOOL_PERMANENT, FALSE, WIDTH, ROWS, 1);
+        else if (wrong == 1)
+            jpeg.mem->request_virt_barray(common, JPOOL_PERMANENT, FALSE, WIDTH, ROWS, 1);
+        else if (wrong == 2)
+            jpeg.mem->access_virt_sarray(common, samples, 3, 3, FALSE);
+        else
+            jpeg.mem->access_virt_barray(common, blocks, ROWS + 1, 0, FALSE);
+        fail_msg("wrong request %d is served", wrong);
+    }
+    jpeg_destroy_decompress(&jpeg);
+    bump_close(&bump);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(virtual_arrays_are_in_memory),
         cmocka_unit_test(extents_never_overlap_and_merge_again),
         cmocka_unit_test(memory_of_one_size_is_used_again_at_once),
         cmocka_unit_test(what_was_freed_can_be_allocated_again),
