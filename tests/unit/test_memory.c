@@ -158,6 +158,8 @@ static void virtual_arrays_are_in_memory(void **unused)
 
     (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 16, 1 << 20), 0);
+    memset(bump_alloc(&bump, 60000), 0xaa, 60000); /* of an image before */
+    bump_reset(&bump);
     jpeg.err = jpeg_std_error(&errors);
     errors.error_exit = jump;
     jpeg_create_decompress(&jpeg);
