@@ -81,6 +81,11 @@ page 0 size --simulate --draws 20 --gpus 1024 --network llama3.1-70b --rate 1
 page 0 size --simulate --draws 20 --gpus 8,64 --network unet3d --storage nfs-100g,object-100g
 page 0 size --simulate --draws 20 --gpus 13 --seed 3 --storage nfs-100g
 page 0 size --simulate --draws 20 --gpus 16 --acceptance
+# The document, its figures to four digits: the last ones are those of a processor.
+page 0 size --simulate --draws 20 --gpus 12 --network llama3.1-70b --rate 1 --storage nfs-100g --json
+awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
+        printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' pages >rounded &&
+    mv rounded pages
 same size
 
 # ---- the steps of a network ----
