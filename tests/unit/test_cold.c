@@ -384,7 +384,7 @@ static void many_files_are_added_up(void **unused)
     assert_int_equal(total.unverified_count, 1);
     const char *named = strstr(total.reason, "many.9");
     assert_non_null(named);
-    assert_null(strstr(named + 1, "many.9")); /* once */
+    assert_null(strstr(named + 1, "many.9"));   /* once */
     assert_true(total.state == RESIDENCY_WARM); /* verified, regardless of the missing one */
     evict(paths[7]);
     assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
