@@ -129,7 +129,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
     /* Direct I/O reads past the pages of the file. */
     folder_put("sys/devices/virtual/loop0/loop/dio", "1\n");
     list = (struct device_list){0};
-    devices_of_device(&roots, 7, 0, &list);
+    devices_of_device(&roots, 7, 0, 0, &list);
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 0);
     /* The file is deleted or in another mount namespace: the loop device itself is counted. */
