@@ -5,11 +5,11 @@
 #include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/shortage.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -87,13 +87,14 @@ void guard_read(struct guard_moment *moment, const char *proc, const char *sys)
 static struct {
     pid_t process; /* that has a thread which looks: a fork has none */
     unsigned open;
+    struct folder tasks; /* open as long as that thread runs */
     uint64_t looked_ns, still_ns, delayed_ns;
     struct slot {
         pid_t thread;
         uint64_t waited_ns; /* for a CPU, at the last look */
     } slots[SLOTS];         /* by number of the thread */
     pthread_mutex_t lock;
-} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} watch = {.tasks.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct look {
     uint64_t most_ns, own_ns; /* waited since the last one by any thread, by this one */
@@ -120,20 +121,17 @@ static void look_around(void)
     struct look look = {.own_ns = UINT64_MAX};
     struct clock_moment now;
     alignas(struct dirent64) char entries[4096];
-    int tasks = file_open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
-    ssize_t count = 0;
+    ssize_t count = lseek(watch.tasks.fd, 0, SEEK_SET);
 
     clock_moment(&now);
     const uint64_t passed_ns = now.raw_ns - watch.looked_ns, late_ns = passed_ns - TURN_NS;
-    while (tasks >= 0 && (count = getdents64(tasks, entries, sizeof entries)) > 0)
+    while (count >= 0 && (count = getdents64(watch.tasks.fd, entries, sizeof entries)) > 0)
         for (const char *at = entries; at < entries + count;) { /* no stream: that is allocated */
             const struct dirent64 *entry = (const void *)at;
             if (atoi(entry->d_name))
                 look_at_thread(&look, atoi(entry->d_name));
             at += entry->d_reclen;
         }
-    if (tasks >= 0)
-        close(tasks);
     watch.looked_ns = now.raw_ns;
     watch.delayed_ns += look.most_ns < passed_ns ? look.most_ns : passed_ns;
     if (passed_ns > LATE_NS && look.own_ns < late_ns / 2)
@@ -150,6 +148,7 @@ static void *watch_body(void *unused)
         look_around();
     }
     watch.process = 0;
+    folder_close(&watch.tasks);
     pthread_mutex_unlock(&watch.lock);
     return unused;
 }
@@ -162,7 +161,9 @@ static void start_thread(void)
     pthread_t thread;
 
     sigaction(SIGCONT, &action, NULL);
-    if (pthread_create(&thread, NULL, watch_body, NULL))
+    folder_close(&watch.tasks); /* of the process that forked this one */
+    if (folder_open(&watch.tasks, "/proc/self/task") ||
+        pthread_create(&thread, NULL, watch_body, NULL))
         return;
     pthread_setname_np(thread, "guard");
     pthread_detach(thread);
