@@ -39,9 +39,13 @@ int report_write_file(const char *path, const char *text, size_t bytes)
 
     if (file_is_stream(path))
         return write_through(path, text, bytes);
-    file_draft_remove_stale(path, NULL);
+    int code = file_draft_remove_stale(path, NULL);
+    if (code == -EACCES) /* a folder that cannot be listed can be written to */
+        code = 0;
+    if (code)
+        return code;
     fail_clear();
-    int code = file_draft_open(&draft, path, NULL);
+    code = file_draft_open(&draft, path, NULL);
     if (code == 0)
         code = replaced_check(path, text, bytes);
     if (code == 0)

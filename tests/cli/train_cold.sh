@@ -14,7 +14,7 @@ options run >run.options
 options train >train.options
 missing=$(comm -23 run.options train.options | tr '\n' ' ')
 [ "$missing" = \
-    "against beside calibrate digest dry-run order-seed overlap-epochs paired rank ranks require-rate require-samples-per-s resume-at runs start-at trainer turns until until-runs until-time workload " ] ||
+    "against beside calibrate digest dry-run order-seed overlap-epochs paired rank ranks require-rate require-samples-per-s resume-at runs start-at trace trainer turns until until-runs until-time workload " ] ||
     die "options of run that train has not: $missing"
 
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=30k,seed=5 set
