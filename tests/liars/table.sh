@@ -38,7 +38,7 @@ start() {
     verify) set -- verify --decode --threads 1 big ;;
     pack)
         rm -rf packed
-        set -- pack synthetic:count=3000,mean=20k packed
+        set -- pack synthetic:count=4000,mean=20k packed --format tfrecord:compression=gzip
         ;;
     esac
     tried="$*"
