@@ -102,17 +102,34 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
     return 0;
 }
 
-int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
+static int open_control(void)
 {
-    pthread_t thread;
     int fd = file_open_quietly(control_path, O_WRONLY);
 
     if (fd < 0)
         return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
-    if (!is_of_kernel(fd)) {
+    if (is_of_kernel(fd))
+        return fd;
+    close(fd);
+    return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
+}
+
+bool drop_is_permitted(void)
+{
+    int fd = open_control();
+
+    if (fd >= 0)
         close(fd);
-        return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
-    }
+    return fd >= 0;
+}
+
+int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
+{
+    pthread_t thread;
+    int fd = open_control();
+
+    if (fd < 0)
+        return fd;
     struct drop *drop = memory_zeroed(sizeof *drop);
     if (!drop) {
         close(fd);

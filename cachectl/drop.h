@@ -16,6 +16,9 @@
  * After a time-out the kernel continues, and the process cannot exit until it is done. */
 int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer);
 
+/* Return whether this process may; false with a reason. Drops nothing. */
+bool drop_is_permitted(void);
+
 /* Programs at other than the default paths, for tests. NULL: default path. */
 struct drop_helpers {
     const char *sudo;     /* absolute path */

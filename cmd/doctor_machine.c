@@ -12,6 +12,7 @@
 #include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "cachectl/drop.h"
 #include "cachectl/residency.h"
 #include "readers/reader.h"
 
@@ -247,7 +248,7 @@ static void look_drop(const char *path, struct doctor_finding *finding)
     struct child_result child;
 
     (void)path;
-    if (access("/proc/sys/vm/drop_caches", W_OK) == 0)
+    if (drop_is_permitted())
         return finding_say(finding, DOCTOR_OK, "this user can drop all caches");
     if (access(sudo[0], X_OK) == 0 && child_run(&task, &child) == 0 && child.status == 0)
         return finding_say(finding, DOCTOR_OK, "via passwordless sudo");
