@@ -233,11 +233,11 @@ static void print_end(const struct infer_result *result)
     if (result->row_count && !has_accuracy(result, &result->rows[0]))
         printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
     for (uint32_t i = 0; i < result->result.notice_count; i++)
-        printf("note: %s\n", escape_shown(result->result.notices[i]));
+        words_print(stdout, "note:", 6, escape_shown(result->result.notices[i]));
     if (*result->result.degraded_reason)
-        printf("DEGRADED: %s\n", escape_shown(result->result.degraded_reason));
+        words_print(stdout, "DEGRADED:", 10, escape_shown(result->result.degraded_reason));
     if (!result->result.valid)
-        printf("INVALID: %s\n", escape_shown(result->result.invalid_reason));
+        words_print(stdout, "INVALID:", 9, escape_shown(result->result.invalid_reason));
 }
 
 /* ---- JSON ---- */
