@@ -217,6 +217,9 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
     }
     const bool same = sample->files > 0 && sample->key_bytes == key_bytes &&
                       memcmp(sample->key, entry->name, key_bytes) == 0;
+    if (entry->kind && tar_members_rank(&sample->members, extension) == TAR_NO_IMAGE &&
+        !tar_members_tell(extension) && !tar_members_may_label(extension))
+        return 0;      /* nothing is lost with it */
     if (entry->kind) { /* one between the files of a sample does not part them */
         sample->is_linked |= same;
         snprintf(sample->linked, sizeof sample->linked, "%.*s", (int)key_bytes, entry->name);

@@ -474,6 +474,8 @@ static void nothing_is_lost_without_a_word(void **unused)
     put(maker, "c.seg.png", '0', "x");
     put(maker, "e.cls", '2', "");
     put(maker, "notes", '2', "");
+    put(maker, "notes.txt", '2', "");
+    put(maker, "volume 1.0", 'V', "");
     put(maker, "a.jpg", '0', "x");
     put(maker, "b.json", '0', "{}");
     put(maker, "f.wav", '0', "x");
