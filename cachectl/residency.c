@@ -325,21 +325,23 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
                   struct mount_sight *mount)
 {
     const uint64_t page = probe->page_bytes;
-    struct range looked = {0, subject->bytes};
+    struct range looked = {0, subject->bytes}, data;
     struct subject whole = *subject;
     struct answers answers;
     char byte;
 
     whole.ranges = &looked;
     whole.range_count = 1;
+    if (!next_part(&whole, &(struct range_place){0}, &data))
+        return;
     ask(probe, &whole, &answers);
-    looked.bytes = subject->bytes < page ? subject->bytes : page;
+    looked = (struct range){bytes_align_down(data.offset, page), page};
     if (!any_pages(&answers)) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
         for (int turn = 0; turn < CONTROLS_MOST && !any_pages(&answers); turn++) {
             if (turn > 0 && fdatasync(subject->fd) == 0)
                 posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
-            if (pread(subject->fd, &byte, 1, 0) != 1)
+            if (pread(subject->fd, &byte, 1, (off_t)data.offset) != 1)
                 return;
             ask(probe, &whole, &answers);
         }

@@ -290,6 +290,25 @@ static void holes_are_not_cold_data(void **unused)
     assert_true(look(path).state == RESIDENCY_COLD);
 }
 
+/* The control reads a page of the data, where the first file begins with a hole, too. */
+static void a_hole_at_the_start_blinds_no_probe(void **unused)
+{
+    const char *path = folder_path("hole first");
+    struct residency_probe *fresh = residency_probe_create();
+    struct residency residency;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    (void)unused;
+    assert_int_equal(pwrite(fd, path, 8, 64 * PAGE), 8);
+    assert_int_equal(fsync(fd), 0);
+    close(fd);
+    evict(path);
+    residency_file(fresh, path, &residency);
+    residency_probe_destroy(fresh);
+    assert_string_equal(residency.reason, "");
+    assert_int_equal(residency.state, RESIDENCY_COLD);
+}
+
 /* ---- where cachestat is blind ---- */
 
 /* A warm file must be reported as warm, even by the first check on its mount, and must not be
@@ -671,6 +690,7 @@ int main(void)
         cmocka_unit_test(odd_files),
         cmocka_unit_test(parts_are_looked_at),
         cmocka_unit_test(holes_are_not_cold_data),
+        cmocka_unit_test(a_hole_at_the_start_blinds_no_probe),
         cmocka_unit_test(overlay_is_looked_through),
         cmocka_unit_test(many_files_are_added_up),
         cmocka_unit_test(without_privilege),
