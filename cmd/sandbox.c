@@ -28,7 +28,7 @@
 const char *const sandbox_choices[] = {"auto", "yes", "no", NULL};
 
 enum access_sets {
-    CHANGE = LANDLOCK_MAKE | LANDLOCK_PIN,
+    CHANGE = LANDLOCK_READ | LANDLOCK_MAKE | LANDLOCK_PIN, /* read: what is made in / has no rule */
     DEVICE = LANDLOCK_READ | LANDLOCK_WRITE,
 };
 
@@ -153,7 +153,9 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
     char copy[PATH_MAX];
 
     snprintf(copy, sizeof copy, "%s", path);
-    allow_nearest(sandbox, dirname(copy), access);
+    const char *folder = dirname(copy);
+    if (!within_is_same(folder, "/dev")) /* /dev/stdout has nothing beside it */
+        allow_nearest(sandbox, folder, access);
 }
 
 static void add_command(struct sandbox *sandbox, const char *command)

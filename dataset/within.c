@@ -39,6 +39,8 @@ bool within_folder(const char *path, const char *folder)
         *slash = '\0';
         inside = within_is_same(above, folder);
     }
+    if (above && !inside)
+        inside = within_is_same("/", folder);
     free(above);
     fail_clear();
     return inside;

@@ -58,6 +58,7 @@ attacked() {
 
 attacked .rec run --data rec --runs 1 --no-calibrate --json out/r.json
 attacked .rec inspect rec
+attacked .rec inspect rec --json=/dev/stdout
 attacked .rec verify rec
 attacked .rec pack rec out/tar -f tar
 attacked .rec shuffle --data rec epoch
@@ -148,6 +149,16 @@ sealed pack rec out/new/place/set -f shards
 rm -r out/new/place/set
 sealed pack rec out/new/place/set -f files
 same_digest rec out/new/place/set
+# What is made in / from now on has no rule of its own.
+if [ -w / ]; then
+    top=/iobench-test-$$
+    "$IOBENCH" pack rec $top/set -f shards --entry-points --sandbox=yes >log 2>&1 &&
+        "$IOBENCH" run --data $top/set --runs 1 --no-calibrate --json $top.json --sandbox=yes >>log 2>&1 &&
+        "$IOBENCH" inspect $top/set --sandbox=yes >>log 2>&1
+    code=$?
+    rm -rf $top $top.json
+    [ $code = 0 ] || die "outputs in /: $(cat log)"
+fi
 sealed run --data "$(find rec -name '*.rec' | head -n 1)" --runs 1 --no-calibrate
 cat >job.ini <<END
 [a]
