@@ -7,7 +7,7 @@
  *  56  u32 left out       60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
  *      u64 records, u32 flags, i32 label, u32 path length, u64 layout, path (relative to root);
- *      then per kind of remark u64 count, u32 length, text of the first
+ *      then per kind of remark u64 count, u32 length, text of the first (after root)
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
  */
 #include "dataset/sidecar.h"
@@ -104,6 +104,25 @@ static bool may_name(const char *below)
     return below && (*below == '\0' || names_below_has(below));
 }
 
+static size_t root_bytes(const char *root)
+{
+    size_t length = strlen(root);
+
+    while (length > 0 && root[length - 1] == '/')
+        length--;
+    return length;
+}
+
+/* A remark begins with a path. Return what follows the root, which may move: "" if there is none,
+ * NULL if it begins otherwise. */
+static const char *remark_below(const struct catalog *catalog, int kind)
+{
+    const char *text = catalog->remarks[kind].first;
+    const size_t length = root_bytes(catalog->root);
+
+    return !text ? "" : strncmp(text, catalog->root, length) == 0 ? text + length : NULL;
+}
+
 static int check_paths(const struct catalog *catalog, size_t *bytes)
 {
     *bytes = 0;
@@ -114,9 +133,13 @@ static int check_paths(const struct catalog *catalog, size_t *bytes)
                         catalog->root);
         *bytes += SHARD_BYTES + strlen(below);
     }
-    for (int i = 0; i < REMARK_KINDS; i++)
-        *bytes +=
-            REMARK_BYTES + (catalog->remarks[i].first ? strlen(catalog->remarks[i].first) : 0);
+    for (int i = 0; i < REMARK_KINDS; i++) {
+        const char *text = remark_below(catalog, i);
+        if (!text)
+            return fail(EINVAL, "%s: not below %s: no index is saved", catalog->remarks[i].first,
+                        catalog->root);
+        *bytes += REMARK_BYTES + strlen(text);
+    }
     return 0;
 }
 
@@ -150,11 +173,11 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
         to += SHARD_BYTES + path_bytes;
     }
     for (int i = 0; i < REMARK_KINDS; i++) {
-        const struct remark *remark = &catalog->remarks[i];
-        const size_t text_bytes = remark->first ? strlen(remark->first) : 0;
-        bytes_put_le64(to, remark->count);
+        const char *text = remark_below(catalog, i);
+        const size_t text_bytes = strlen(text);
+        bytes_put_le64(to, catalog->remarks[i].count);
         bytes_put_le32(to + 8, (uint32_t)text_bytes);
-        memcpy(to + REMARK_BYTES, remark->first ? remark->first : "", text_bytes);
+        memcpy(to + REMARK_BYTES, text, text_bytes);
         to += REMARK_BYTES + text_bytes;
     }
     return 0;
@@ -340,10 +363,16 @@ static int load_remarks(struct catalog *catalog, struct table_cursor *cursor, co
         if (cursor->end - row < REMARK_BYTES)
             return damaged(path, "truncated table");
         cursor->at += REMARK_BYTES;
-        remark->count = bytes_le64(row);
-        remark->first = take_text(cursor, bytes_le32(row + 8));
-        if (!remark->first)
+        char *text = take_text(cursor, bytes_le32(row + 8));
+        if (!text)
             return damaged(path, "unreadable remark");
+        remark->count = bytes_le64(row);
+        if (remark->count)
+            remark->first =
+                file_format_path("%.*s%s", (int)root_bytes(catalog->root), catalog->root, text);
+        free(text);
+        if (remark->count && !remark->first)
+            return -ENOMEM;
     }
     return 0;
 }

@@ -33,6 +33,7 @@ static struct catalog *make_catalog(const char *root)
         free(path);
     }
     catalog->left_out = 7;
+    assert_int_equal(catalog_remark(catalog, REMARK_COMPANION, "%s/a.md5: x", root), 0);
     assert_int_equal(catalog_seal(catalog), 0);
     return catalog;
 }
@@ -75,6 +76,10 @@ static void what_is_saved_is_loaded(void **unused)
     assert_int_equal(loaded->record_bytes_max, made->record_bytes_max);
     assert_true(loaded->compressed);
     assert_int_equal(loaded->left_out, 7);
+    assert_null(loaded->remarks[REMARK_ODD_LABEL].first);
+    assert_int_equal(loaded->remarks[REMARK_COMPANION].count, 1);
+    assert_string_equal(loaded->remarks[REMARK_COMPANION].first,
+                        made->remarks[REMARK_COMPANION].first);
     assert_memory_equal(loaded->records, made->records, 2 * RECORDS * sizeof(struct extent));
     for (uint32_t i = 0; i < SHARDS; i++) {
         const struct shard *a = &loaded->shards[i], *b = &made->shards[i];
@@ -97,6 +102,7 @@ static void it_moves_with_its_data(void **unused)
     char *path = sidecar_path(moved, SIDECAR_BESIDE);
     assert_int_equal(sidecar_load(path, moved, "made", KEY, &catalog), 0);
     assert_true(strncmp(catalog->shards[1].path, moved, strlen(moved)) == 0);
+    assert_true(strncmp(catalog->remarks[REMARK_COMPANION].first, moved, strlen(moved)) == 0);
     catalog_destroy(catalog);
     assert_int_equal(rename(moved, folder_path("set")), 0);
     free(path);
