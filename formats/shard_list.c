@@ -95,7 +95,8 @@ static int add_entry(void *context, const struct store_entry *entry)
     return add_path(choosing->list, file_join(choosing->root, name));
 }
 
-/* Return whether another path, cut before one of the dots of this name, is in the list. */
+/* Return whether another path, cut before one of the dots of this name, is in the list. A number
+ * behind the dot is that of a shard. */
 static bool is_companion(const struct shard_list *list, const char *path)
 {
     char *cut = strdup(path), *base = cut ? strrchr(cut, '/') : NULL, *dot;
@@ -103,7 +104,8 @@ static bool is_companion(const struct shard_list *list, const char *path)
 
     while (base && !found && (dot = strrchr(base, '.'))) {
         *dot = '\0';
-        found = bsearch(&cut, list->paths, list->count, sizeof *list->paths, compare_paths);
+        found = !isdigit((unsigned char)dot[1]) &&
+                bsearch(&cut, list->paths, list->count, sizeof *list->paths, compare_paths);
     }
     free(cut);
     return found;

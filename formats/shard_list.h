@@ -15,10 +15,10 @@ struct shard_list {
 
 /* root: a file (only that file, whatever its name) or a folder: those of its files whose names
  * match the shell pattern match or, without one, that wanted() accepts. Never includes hidden
- * names, drafts ("*.partial") and indexes. A
- * file named as a shard and ".ANYTHING", as other tools name checksums and indexes, is a companion.
- * Shards numbered NAME-00000-of-00004 must be complete and of one set: a missing one is -ENOENT,
- * with its name in the reason. No shard at all: -ENOENT. Release in either case. */
+ * names, drafts ("*.partial") and indexes. A file named as a shard and ".ANYTHING" but a number, as
+ * other tools name checksums and indexes, is a companion. Shards numbered NAME-00000-of-00004 must
+ * be complete and of one set: a missing one is -ENOENT, with its name in the reason. No shard at
+ * all: -ENOENT. Release in either case. */
 int shard_list_open(struct shard_list *list, const char *root, const char *match,
                     bool (*wanted)(const char *name));
 void shard_list_release(struct shard_list *list);

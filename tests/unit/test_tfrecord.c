@@ -536,6 +536,23 @@ static void the_first_failing_shard_is_told(void **unused)
     catalog_destroy(catalog);
 }
 
+static void a_numbered_shard_is_no_companion(void **unused)
+{
+    uint8_t record[64];
+    const size_t bytes = frame(record, "x", 1);
+
+    (void)unused;
+    assert_int_equal(folder_make_path(folder_path("rotated")), 0);
+    folder_write("rotated/a.tfrecord", record, bytes);
+    folder_write("rotated/a.tfrecord.1", record, bytes);
+    folder_write("rotated/a.tfrecord.1.md5", record, bytes);
+    struct catalog *catalog = index_of("rotated");
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, 2);
+    assert_int_equal(catalog->remarks[REMARK_COMPANION].count, 1);
+    catalog_destroy(catalog);
+}
+
 /* ---- compression bombs ---- */
 
 enum { BOMB_RECORDS = 4500000, BOMB_BYTES = BOMB_RECORDS * 16 };
@@ -607,6 +624,7 @@ int main(void)
         cmocka_unit_test(the_first_failing_shard_is_told),
         cmocka_unit_test(a_compressed_shard_is_no_larger_than_it_may_be),
         cmocka_unit_test(tfrecord_is_another_name_of_shards),
+        cmocka_unit_test(a_numbered_shard_is_no_companion),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
