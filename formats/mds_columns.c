@@ -96,15 +96,17 @@ static int take_column(struct mds_columns *columns, const char *path,
         columns->image = here;
         columns->image_kind = pil ? IMAGE_PIL : IMAGE_ENCODED;
     }
-    if (choice->label ? strcmp(name, choice->label) != 0
-                      : columns->label_kind != LABEL_NONE || !is_usual_label(name))
+    if (choice->label ? strcmp(name, choice->label) != 0 : !is_usual_label(name))
         return 0;
     enum mds_label kind = label_kind_of(encoding, bytes);
     if (choice->label && kind == LABEL_NONE)
         return fail(ENOTSUP, "%s: column %s (%s) is no label", path, name, encoding);
-    if (kind != LABEL_NONE)
+    /* The first, but a number before a text. */
+    if (columns->label_kind == LABEL_NONE ||
+        (columns->label_kind == LABEL_TEXT && kind != LABEL_NONE && kind != LABEL_TEXT)) {
         columns->label = here;
-    columns->label_kind = kind;
+        columns->label_kind = kind;
+    }
     return 0;
 }
 

@@ -234,12 +234,32 @@ static void usual_names_of_labels(void **unused)
     }
 }
 
+static void a_number_is_the_label_before_a_text(void **unused)
+{
+    char *path = file_join(GOLDEN "/mds/columns", "shard.00000.mds"), *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
+    char *caption = memmem(bytes, count, "\"caption\"", 9);
+    assert_non_null(caption);
+    memcpy(caption, "\"class\"  ", 9); /* before y */
+    copy("columns/index.json", "index.json", SIZE_MAX);
+    folder_write("shard.00000.mds", bytes, count);
+    assert_int_equal(last_label_of(test_folder), last_label_of(GOLDEN "/mds/columns"));
+    free(bytes);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zstd_equals_plain),     cmocka_unit_test(damaged_shards),
-        cmocka_unit_test(lists_that_lie),        cmocka_unit_test(columns_by_name),
+        cmocka_unit_test(zstd_equals_plain),
+        cmocka_unit_test(damaged_shards),
+        cmocka_unit_test(lists_that_lie),
+        cmocka_unit_test(columns_by_name),
         cmocka_unit_test(usual_names_of_labels),
+        cmocka_unit_test(a_number_is_the_label_before_a_text),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
