@@ -529,8 +529,8 @@ static int settle(struct archive_source *source, struct archive_listing *listing
         {&walk->links, "a link or special file, which is not read", true},
         {&listing->apart, "a label apart from its image; write shards with tar --sort=name", true},
         {has_keys ? &listing->several : &none,
-         "several images, of which all but one would be lost; unpack it and choose with -f "
-         "tar:image=EXTENSION",
+         "several images, of which all but one would be lost; --from tar:image=EXTENSION chooses "
+         "one of a tar, not compressed",
          false},
     };
     struct source_traits *traits = listing->traits;
