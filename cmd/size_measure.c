@@ -393,11 +393,22 @@ static void put(FILE *stream, const char *key, const struct quantity *quantity)
     fputc('\n', stream);
 }
 
+enum { STARVED_BYTES = 128 };
+
+static const char *starved_text(const struct storage_survey *survey, char *text)
+{
+    snprintf(
+        text, STARVED_BYTES,
+        "CPUs were short: a thread waited for one %.0f%% of the time, the hypervisor had %.0f%%",
+        survey->guard.delayed_percent, survey->guard.stolen_percent);
+    return text;
+}
+
 static void write_profile(FILE *stream, const struct storage_survey *survey)
 {
     const struct cell *cells = survey->cells, *fastest = cells, *most = cells;
     const uint32_t ranks = survey->ranks.place.ranks, nodes = survey->ranks.place.nodes;
-    char host[256] = "?";
+    char host[256] = "?", text[STARVED_BYTES];
 
     for (uint32_t i = 1; i < survey->cell_count; i++) {
         fastest = cells[i].rate.median > fastest->rate.median ? &cells[i] : fastest;
@@ -429,6 +440,8 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
                 survey->left_percent);
     else if (survey->others_read)
         fputs("doubt=how many bytes left storage is not known: others read, too\n", stream);
+    else if (survey->guard.is_starved)
+        fprintf(stream, "doubt=%s\n", starved_text(survey, text));
     else if (!survey->is_direct)
         fputs("doubt=measured through the page cache, which was not verified cold\n", stream);
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION, escape_shown(host));
@@ -448,7 +461,7 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
 static void print_table(const struct storage_survey *survey)
 {
     const struct cell *cells = survey->cells;
-    char size[32], rate[WORDS_BYTES], reads[WORDS_BYTES];
+    char size[32], rate[WORDS_BYTES], reads[WORDS_BYTES], text[STARVED_BYTES];
 
     printf("Random reads of %u file%s, %s%s\n\n", survey->files->shard_count,
            survey->files->shard_count > 1 ? "s" : "", survey->engine,
@@ -466,6 +479,8 @@ static void print_table(const struct storage_survey *survey)
         printf("\n%.1f%% of the bytes left storage (%s).", survey->left_percent, survey->witness);
     else
         printf("\nHow many bytes left storage is not known: %s.", survey->witness);
+    if (survey->guard.is_starved)
+        printf("\nIn doubt: %s.", starved_text(survey, text));
     printf("\nMedians of %d rounds; +-: their 95%% interval. %s\n", ROUNDS,
            survey->settings->save ? "" : "--save FILE writes them as a profile.");
 }

@@ -33,3 +33,18 @@ says "DEGRADED: CPU quota" "no profile"
 [ ! -e measured.ini ] || die "a profile of a storage: $(cat measured.ini)"
 starved 0 verify --decode set
 says "DEGRADED: CPU quota" "no faults"
+
+# Others on the same CPU: what a storage seemed to do is in doubt. A hole is read without a device to wait for.
+command -v taskset >/dev/null 2>&1 || exit 0
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+truncate -s 8M hole
+printf data | dd of=hole conv=notrunc 2>/dev/null
+others=
+for _ in 1 2 3 4; do
+    taskset -c "$cpu" timeout 100 sh -c 'while :; do :; done' &
+    others="$others $!"
+done
+expect 1 taskset -c "$cpu" timeout 90 "$IOBENCH" size --measure hole --read-sizes 4k --depths 1,4 --measure-time 100ms
+# shellcheck disable=SC2086 # a list
+kill $others
+says "In doubt: CPUs were short: a thread waited for one"
