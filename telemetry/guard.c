@@ -108,7 +108,8 @@ static void look_at_thread(struct look *look, pid_t thread)
 
     snprintf(folder, sizeof folder, "/proc/self/task/%d", thread);
     const uint64_t waited_ns = number_of(folder, "schedstat", "", 1);
-    const uint64_t new_ns = waited_ns - (slot->thread == thread ? slot->waited_ns : 0);
+    const bool is_same = slot->thread == thread && slot->waited_ns <= waited_ns;
+    const uint64_t new_ns = waited_ns - (is_same ? slot->waited_ns : 0);
     *slot = (struct slot){thread, waited_ns};
     look->most_ns = new_ns > look->most_ns ? new_ns : look->most_ns;
     if (thread == gettid() && number_of(folder, "schedstat", "", 0))
@@ -161,7 +162,8 @@ static void start_thread(void)
     pthread_t thread;
 
     sigaction(SIGCONT, &action, NULL);
-    folder_close(&watch.tasks); /* of the process that forked this one */
+    watch.process = 0; /* nobody waits for the thread of the process that forked this one */
+    folder_close(&watch.tasks); /* likewise */
     if (folder_open(&watch.tasks, "/proc/self/task") ||
         pthread_create(&thread, NULL, watch_body, NULL))
         return;
