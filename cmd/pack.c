@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first signal stops cleanly, the second at once. */
 static void show(void *context, const struct pack_progress *now)
 {
     struct line *line = context;

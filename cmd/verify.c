@@ -26,7 +26,6 @@ struct watcher {
     json_t *faults; /* NULL without --json */
 };
 
-/* The first signal stops cleanly, the second at once. */
 static void show(void *context, const struct verify_progress *now)
 {
     struct watcher *watcher = context;
