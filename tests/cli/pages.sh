@@ -22,7 +22,7 @@ same() {
     sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
         -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|; s|$T/||" \
         -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' \
-        -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|' pages >out
+        -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|; s|  # this build .*||' pages >out
     rm pages
     saved "pages-$1.txt"
 }
