@@ -6,7 +6,8 @@
  * Allocates nothing. One thread per walk.
  *
  * Source: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Header Block"; GNU tar manual,
- * "Basic Tar Format". Skips folders; links, devices and sparse files are visited without contents. */
+ * "Basic Tar Format". Skips folders; links, devices and sparse files are visited without contents.
+ */
 #ifndef IOBENCH_FORMATS_TAR_WALK_H
 #define IOBENCH_FORMATS_TAR_WALK_H
 
