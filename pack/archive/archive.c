@@ -458,7 +458,7 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
 {
     const struct source_config *config = listing->config;
     size_t key_bytes;
-    int code;
+    int code = 0;
 
     listing->sample.label = -1;
     for (uint64_t files = 0; files < most && (code = walk_next(walk)) > 0; files++) {
