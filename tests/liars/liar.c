@@ -13,6 +13,7 @@
  *   io-back       ... restarts at 0                     io-none      ... is not there
  *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
  *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
+ *   sync-nothing  fsync and fdatasync do nothing
  *   read-zeros    one read returns zeros                 read-flip    one bit of one read is wrong
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
@@ -72,6 +73,18 @@ static unsigned long long first_of(unsigned long long *first, unsigned long long
     value = *first;
     pthread_mutex_unlock(&lock);
     return value;
+}
+
+/* ---- writes ---- */
+
+int fsync(int fd)
+{
+    return tells("sync-nothing") ? 0 : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return tells("sync-nothing") ? 0 : (int)syscall(SYS_fdatasync, fd);
 }
 
 /* ---- clocks ---- */

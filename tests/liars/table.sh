@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The table of falsehoods that any measurement can meet, each told to every command that measures:
-# a clock of another speed, a process that stands still, a quota of CPU time, caches that others
+# The table of falsehoods that any measurement can meet, each told to every command that measures: bytes and
+# counts of them, a clock of another speed, a process that stands still, a quota of CPU time, caches that others
 # drop. A cell whose command does not say it fails by name. Without IOBENCH_LONG=1 a third of the cells is tried, two of
 # each command; CELLS="run:stop net:quota" tries these.
 # shellcheck disable=SC2086,SC2034 # words without blanks; what liars.sh shares
@@ -122,6 +122,48 @@ cell() { # COMMAND LIE
     drop) caught "dropped the machine's page cache" ;;
     esac
 }
+
+# told LIE WORDS COMMAND...: a falsehood about bytes, which all that read them must see.
+told() {
+    LIE=$1 words=$2
+    shift 2
+    lie "$1: $LIE"
+    can_lie && is_root || return 0
+    tried="$*"
+    case $LIE in
+    drop-*) undropped attempt "$@" ;;
+    *) attempt "$@" ;;
+    esac
+    caught "$words"
+}
+
+attempt() {
+    rm -rf written
+    cat set/* >log
+    missed=
+    out=$(LD_PRELOAD="$SHIM" LIAR="$LIE" timeout -k 5 200 "$IOBENCH" "$@" 2>&1) && missed="exit status 0"
+}
+
+READ="--data set --reader pread --memory 16m --bs 32k" READS="--decode none --runs 1 --no-calibrate"
+LENET="--network lenet --size 28 --classes 3 --backend reference --batch-size 8"
+RAMP="--decode none --from 2 --to 2 --runs 1 --duration 2s --batch-size 2 --trainer replay:rate=100"
+RESTORE="checkpoint written --bytes 4m --ranks 1 --writes 1 --reads 1 --chunk 32k --iodepth 1 --reader pread"
+for lie in drop-nothing read-flip read-zeros read-long io-stuck; do
+    drop='' content=
+    case $lie in
+    drop-nothing) words="the cache should be cold" drop=--drop-caches content=$words ;;
+    io-stuck) words="only 0.0%" drop=--drop-caches=strict content="only 0.0%" ;;
+    *) words="record " content="content differs from what was written" ;;
+    esac
+    told $lie "$words" run $READ $READS $drop
+    told $lie "$words" run $READ $READS $drop --beside "--batch-size 8"
+    told $lie "$words" train $READ $LENET --epochs 1 $drop
+    told $lie "$words" ramp $READ $RAMP ${drop:+--drop-caches}
+    [ "$drop" ] || told $lie "$words" infer $READ $LENET
+    told $lie "$content" $RESTORE
+done
+told io-stuck "only 0.0%" size --measure set --read-sizes 4k --depths 1 --measure-time 50ms
+told sync-nothing "synced, but the devices wrote" checkpoint written --bytes 4m --ranks 1 --writes 2 --reads 0 --writer pwrite
 
 group freezer && FREEZER=$GROUP || FREEZER=
 group cpu && CPU=$GROUP || CPU=
