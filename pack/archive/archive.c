@@ -330,6 +330,7 @@ struct archive_listing {
     uint64_t first_image;
     struct sample sample; /* its label */
     bool has_class;       /* from a .cls file */
+    bool is_damaged;      /* no label, perhaps */
 };
 
 /* Find the class of an image by its folder. */
@@ -374,8 +375,10 @@ static int read_label(struct archive_walk *walk, struct archive_listing *listing
     if (got <= 0)
         return (int)got;
     listing->sample = (struct sample){.label = -1};
-    if (tar_members_label(&usual, extension, listing->buffer.record, (size_t)got, &listing->sample))
-        sample_set_label_text(&listing->sample, listing->buffer.record, (size_t)got); /* damaged */
+    listing->is_damaged = tar_members_label(&usual, extension, listing->buffer.record, (size_t)got,
+                                            &listing->sample) != 0;
+    if (listing->is_damaged)
+        sample_set_label_text(&listing->sample, listing->buffer.record, (size_t)got);
     listing->has_class = is_class;
     return 0;
 }
@@ -426,13 +429,13 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
         if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
             code = leave_out(source, listing);
         listing->labelled += has_label;
-    } else if (has_label) {
+    } else if (has_label && !listing->is_damaged) {
         note_loss(&listing->apart, listing->key);
     }
     for (uint64_t i = listing->first_image; i < source->image_count; i++)
         source->images[i].label = sample->label;
     listing->first_image = source->image_count;
-    listing->has_class = false;
+    listing->has_class = listing->is_damaged = false;
     *sample = (struct sample){.label = -1};
     return code;
 }
