@@ -278,6 +278,18 @@ void validity_guard(const struct guard_counts *counts, const char *where, struct
     guard_judge(counts, take_guard, &guarded);
 }
 
+/* An image that is not there takes no time to decode. */
+static void check_images(const struct result_run *run, const struct result_epoch *total,
+                         struct result *result)
+{
+    const uint64_t empty = run->findings.kinds[FINDING_EMPTY].count;
+
+    if (result->decodes && empty > total->samples / 2)
+        result_degraded(result, "run %llu: %llu of %llu samples have no image",
+                        (unsigned long long)run->number + 1, (unsigned long long)empty,
+                        (unsigned long long)total->samples);
+}
+
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
@@ -296,6 +308,7 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
     check_cold(job, run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
     guard_judge(&total.guard, take_guard, &guarded);
+    check_images(run, &total, result);
     findings_tell(&run->findings, where, result);
 }
 

@@ -85,6 +85,7 @@ for i, (image, label) in enumerate(images):
 with zipfile.ZipFile("folder.zip", "w") as archive:
     for path in sorted(glob.glob("folder/**/*", recursive=True) + glob.glob("folder/__MACOSX/*/._*")):
         archive.write(path, os.path.relpath(path, "folder"))
+    archive.writestr("notes.json", '{"label": 1}\n{"label": 2}\n')  # lines of JSON: no label
 
 # ---- TFRecord ----
 
@@ -150,6 +151,9 @@ contents = [images[0][0], images[1][0], b"", images[2][0]]
 save("empty/train-00000-of-00001",
      records([example(feature(b"image/encoded", 1, image), feature(b"image/class/label", 3, b"\1"))
               for image in contents]))
+save("empty/most/train-00000-of-00001",
+     records([example(feature(b"image/encoded", 1, image), feature(b"image/class/label", 3, b"\1"))
+              for image in (images[0][0], b"", b"", b"")]))
 parts = []
 for i, image in enumerate(contents):
     payload = struct.pack("<IfQQ", 0, 0.0, i, 0) + image

@@ -150,6 +150,10 @@ for set in empty/record.rec empty/train-00000-of-00001; do
     refuses "$set" "no image in it; --on-error skip"
     packs "$set" 3 --on-error skip
 done
+expect 1 "$IOBENCH" run --data empty/most -n 1 --no-calibrate --batch-size 2
+says "DEGRADED: run 1: 3 of 4 samples have no image"
+expect 0 "$IOBENCH" run --data empty/most -n 1 --no-calibrate --batch-size 2 --decode none
+says ": valid"
 
 # ---- LMDB with keys that are no images ----
 if built_with LMDB; then
