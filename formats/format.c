@@ -68,12 +68,12 @@ const struct plugin *format_most_likely(const char *path, int *surest)
 }
 
 /* For a hint: not by a name alone. */
-static const char *name_of(const char *path)
+static const struct plugin *recognised(const char *path)
 {
     int surest;
     const struct plugin *best = format_most_likely(path, &surest);
 
-    return surest > FORMAT_BY_NAME ? best->name : NULL;
+    return surest > FORMAT_BY_NAME ? best : NULL;
 }
 
 const struct plugin *format_detect(const char *path)
@@ -87,7 +87,7 @@ const struct plugin *format_detect(const char *path)
     if (surest > FORMAT_BY_NAME)
         return best;
     names_of(false, names, sizeof names);
-    return path_hint_survey(path, name_of, best ? NULL : names) ? NULL : best;
+    return path_hint_survey(path, recognised, best ? NULL : names) ? NULL : best;
 }
 
 int format_choose(const char *text, const char *path, struct plugin_choice *choice)
@@ -176,7 +176,7 @@ static int fail_none(const struct plugin *format, const char *root, int code)
         return code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (format_of(format)->detect(root) == 0) {
-        int other = path_hint_survey(root, name_of, NULL);
+        int other = path_hint_survey(root, recognised, NULL);
         if (other)
             return other;
         detected = format_detect(root);

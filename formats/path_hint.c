@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/option.h"
 #include "dataset/store.h"
 #include "formats/foreign_format.h"
 #include "formats/image_names.h"
@@ -17,7 +18,7 @@ enum { LOOKED_AT = 64, FOLDER_DEPTH = 2, SETS_NAMED = 3 };
 
 struct path_survey {
     const char *folder;
-    const char *(*name_of)(const char *path);
+    path_hint_format recognise;
     int depth, left; /* files to look at */
     bool any;
     char sets[256], shards[256], list[128]; /* "train (tar), val (tar)"; below the path itself */
@@ -28,27 +29,31 @@ static int survey_folder(struct path_survey *survey, const char *path);
 
 static void note_file(struct path_survey *survey, const char *path, const char *name)
 {
-    const char *format = survey->name_of(path), *dot = strrchr(name, '.');
+    const struct plugin *format = survey->recognise(path);
+    const char *dot = strrchr(name, '.');
 
     if (image_name_ends(name, ".jsonl") || image_name_ends(name, ".ndjson"))
         snprintf(survey->list, sizeof survey->list,
                  "; %.64s lists samples: name the folder that holds "
                  "them",
                  name);
+    else if (format && !survey->shards[0] && !option_find(format->options, "match"))
+        snprintf(survey->shards, sizeof survey->shards, "; %.64s looks like %s: name that file",
+                 name, format->name);
     else if (format && !survey->shards[0])
         snprintf(survey->shards, sizeof survey->shards,
-                 "; %.64s looks like %s: --format %s:match=%s%.32s", name, format, format,
-                 dot ? "*" : "", dot ? dot : name);
+                 "; %.64s looks like %s: --format %s:match=%s%.32s", name, format->name,
+                 format->name, dot ? "*" : "", dot ? dot : name);
 }
 
 static void note_folder(struct path_survey *survey, const char *path, const char *name)
 {
-    const char *format = survey->name_of(path);
+    const struct plugin *format = survey->recognise(path);
     const size_t used = strlen(survey->sets);
 
     if (format && survey->set_count++ < SETS_NAMED)
         snprintf(survey->sets + used, sizeof survey->sets - used, "%s%.48s (%s)",
-                 used ? ", " : "; data sets are below it: name one of ", name, format);
+                 used ? ", " : "; data sets are below it: name one of ", name, format->name);
 }
 
 static int look_at(void *context, const struct store_entry *entry)
@@ -69,7 +74,7 @@ static int look_at(void *context, const struct store_entry *entry)
         if (survey->depth == 1)
             note_folder(survey, path, entry->name);
         if (survey->depth < FOLDER_DEPTH) {
-            struct path_survey below = {.name_of = survey->name_of, .depth = survey->depth + 1};
+            struct path_survey below = {.recognise = survey->recognise, .depth = survey->depth + 1};
             code = survey_folder(&below, path);
         }
     }
@@ -86,10 +91,9 @@ static int survey_folder(struct path_survey *survey, const char *path)
     return code == -ENOTSUP || survey->depth == 1 ? code : 0;
 }
 
-int path_hint_survey(const char *path, const char *(*name_of)(const char *path),
-                     const char *supported)
+int path_hint_survey(const char *path, path_hint_format recognise, const char *supported)
 {
-    struct path_survey survey = {.name_of = name_of, .depth = 1};
+    struct path_survey survey = {.recognise = recognise, .depth = 1};
     struct store_status status;
     uint8_t head[FOREIGN_HEAD_BYTES];
     int code = store_stat(path, &status);

@@ -6,12 +6,16 @@
 #ifndef IOBENCH_FORMATS_PATH_HINT_H
 #define IOBENCH_FORMATS_PATH_HINT_H
 
+#include "base/plugin.h"
+
+/* Return the format of a path, or NULL. */
+typedef const struct plugin *(*path_hint_format)(const char *path);
+
 /* Look at what is there instead of a data set: nothing, or files of other tools, at which this
  * fails. supported: NULL; or nothing recognises the path, so this fails in any case, with these
- * names of formats and what it found: data sets below, shards of another name, a list. name_of: the
- * format of a path, or NULL. Returns 0 or a negative errno with a reason. */
-int path_hint_survey(const char *path, const char *(*name_of)(const char *path),
-                     const char *supported);
+ * names of formats and what it found: data sets below, shards of another name, a list. Returns 0 or
+ * a negative errno with a reason. */
+int path_hint_survey(const char *path, path_hint_format recognise, const char *supported);
 
 /* Return what to append to a message that path does not exist: if it is a pattern, how to name its
  * files. Main thread; until the next call. */

@@ -165,6 +165,11 @@ if built_with LMDB; then
     labels="0 .. "
     packs many 4 --from 'lmdb:keys=0000000[3-6]*'
     expect 1 "$IOBENCH" run --data many -f 'lmdb:keys=none' -n 1 --no-calibrate
+    mkdir renamed
+    cp many/data.mdb renamed/other.mdb
+    expect 1 "$IOBENCH" verify renamed
+    says "other.mdb looks like lmdb: name that file"
+    expect 0 "$IOBENCH" verify renamed/other.mdb
 fi
 
 # ---- paths that open nothing ----
