@@ -122,7 +122,7 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
 
     reader->catalog = catalog;
     for (uint32_t i = 0; i < catalog->shard_count; i++)
-        if (catalog->shards[i].flags == 0)
+        if (catalog->shards[i].flags == 0 && catalog->shards[i].record_count > 0)
             return fail(EINVAL,
                         "%s: not compressed; the inflate reader reads only compressed shards; "
                         "choose another",

@@ -126,6 +126,12 @@ for set in records-*; do
 done
 opens records-empty 12
 says "empty shards: 1; the first: records-empty/train-00002-of-00003"
+mkdir records-empty-gzip
+for shard in records-empty/train-*; do
+    if [ -s "$shard" ]; then gzip <"$shard"; fi >"records-empty-gzip/$(basename "$shard")"
+done
+opens records-empty-gzip 12
+packs records-empty-gzip 12
 opens records-index 12
 says "files of other tools beside shards, which are not read: 2; the first: records-index/train-00000-of-00002.index"
 for set in other/texts other/sequence other/nothing; do
