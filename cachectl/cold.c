@@ -52,23 +52,23 @@ static int drop_or_evict(const struct cold_request *request, struct cold_result 
 /* Name the most resident files, and after a drop who holds them. */
 static void explain(const struct residency_total *total, struct cold_result *result)
 {
-    struct holder holders[COLD_FILES] = {0};
+    struct holder holders[RESIDENCY_WORST] = {0};
     char size[32], *reason = result->reason;
+    size_t count = 0;
 
     if (total->reason[0] && result->label != RESIDENCY_COLD)
         append(reason, sizeof result->reason, "%s%s", total->reason,
                total->unverified_count > 1 ? " (and more)" : "");
-    for (size_t i = 0; i < COLD_FILES && total->worst[i].resident_bytes; i++) {
-        const struct residency_named *file = &total->worst[i];
-        holders[result->warm_count++] =
-            (struct holder){.inode = file->inode, .device = file->device, .path = file->path};
-    }
     if (result->label != RESIDENCY_WARM || !result->dropped || total->in_memory)
         return;
-    outside_find_holders(holders, result->warm_count);
-    for (size_t i = 0; i < result->warm_count; i++) {
+    for (; count < RESIDENCY_WORST && total->worst[count].resident_bytes; count++) {
+        const struct residency_named *file = &total->worst[count];
+        holders[count] =
+            (struct holder){.inode = file->inode, .device = file->device, .path = file->path};
+    }
+    outside_find_holders(holders, count);
+    for (size_t i = 0; i < count; i++) {
         const struct residency_named *file = &total->worst[i];
-        result->files[i].holder_pid = holders[i].pid;
         append(reason, sizeof result->reason, "%s%s of %s resident", reason[0] ? "; " : "",
                bytes_text(file->resident_bytes, size, sizeof size), file->path);
         if (holders[i].pid)

@@ -29,12 +29,6 @@ struct cold_request {
     const struct drop_helpers *helpers;    /* NULL: the default ones */
 };
 
-enum { COLD_FILES = RESIDENCY_WORST };
-
-struct cold_file {
-    int holder_pid; /* process that maps it; 0: none seen */
-};
-
 struct cold_result {
     enum residency_state label;
     bool dropped;           /* caches were dropped or files evicted */
@@ -44,8 +38,6 @@ struct cold_result {
     char method[160]; /* how caches were dropped and measured */
     char reason[400]; /* resident files and their holders, or why unverified; "" if cold */
     uint64_t drop_ns, total_ns;
-    size_t warm_count;                  /* of files[] */
-    struct cold_file files[COLD_FILES]; /* the most resident ones */
 };
 
 /* Return 0 with any label: a step that fails leaves the files unverified and says why.

@@ -542,7 +542,7 @@ static void mapped_by_another_is_caught(void **unused)
     int ready[2];
     struct cold_result result;
     const struct cold_request request = {.paths = &path, .count = 1, .drop = true};
-    char byte;
+    char byte, holder[64];
 
     (void)unused;
     evict(path);
@@ -564,9 +564,8 @@ static void mapped_by_another_is_caught(void **unused)
     assert_true(result.label == RESIDENCY_WARM);
     assert_true(result.resident_bytes >= FILE_PAGES / 2 * PAGE);
     assert_true(result.residue_percent >= 50);
-    assert_int_equal(result.warm_count, 1);
-    assert_int_equal(result.files[0].holder_pid, pid);
-    assert_non_null(strstr(result.reason, "mapped by process"));
+    snprintf(holder, sizeof holder, "mapped by process %d (", pid);
+    assert_non_null(strstr(result.reason, holder));
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     assert_int_equal(cold_make(&request, &result), 0);
