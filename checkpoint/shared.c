@@ -53,7 +53,6 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     const uint32_t process = shared->ranks->place.rank;
     const uint32_t first = shared_first_rank(shared, ranks, process);
     const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
-
     struct guard_moment start;
 
     shared->first_rank = first;

@@ -188,7 +188,6 @@ static bool have_read(void *context)
 static int exchange(struct stage_work *work, enum net_stage stage, struct net_round *round)
 {
     struct rhythm *rhythm = &work->beside->rhythm;
-
     struct guard_moment start;
 
     guard_begin(&start);
