@@ -46,7 +46,7 @@ LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/
 TESTS += $(LINTS)
 # By name: a tarball has also those that are not run.
 EXTRA_DIST += $(LINTS) tests/lint/headers.sh tests/lint/format.sh tests/lint/mutants.sh tests/lint/shell.sh
-EXTRA_DIST += tests/lint/lint.sh tests/lint/guard.py tests/load.sh .ci/run
+EXTRA_DIST += tests/lint/lint.sh tests/lint/guard.py tests/load.sh .ci/run .ci/twice
 CLEANFILES += tests/lint/mutants.seen
 .PHONY: lint
 #: lint        rules of the source, by tests/lint
