@@ -112,7 +112,7 @@ static const char *describe(const struct gathering *sample, char *text, size_t b
          at += strlen(sample->extensions + at) + 1)
         used += (size_t)snprintf(text + used, bytes - used, "%s%s", at ? ", " : "",
                                  sample->extensions + at);
-    snprintf(text + (used < bytes ? used : bytes - 2), 2, ")");
+    snprintf(text + (used < bytes - 1 ? used : bytes - 2), 2, ")");
     return text;
 }
 

@@ -497,6 +497,30 @@ static void nothing_is_lost_without_a_word(void **unused)
     free(maker);
 }
 
+/* The list of extensions fills its text to the last byte. */
+static void a_long_list_of_extensions_is_cut(void **unused)
+{
+    static const int lengths[] = {78, 78, 77, 77}; /* with "k (" and commas 319 */
+    struct maker *maker = calloc(1, sizeof *maker);
+    struct catalog *catalog;
+    char name[100];
+
+    (void)unused;
+    put(maker, "a.jpg", '0', "x");
+    for (int i = 0; i < 4; i++) {
+        memset(name, 'a' + i, sizeof name);
+        memcpy(name, "k.", 2);
+        name[2 + lengths[i]] = '\0';
+        put(maker, name, '0', "x");
+    }
+    assert_int_equal(index_made(maker, NULL, &catalog), 0);
+    const char *text = strstr(catalog->remarks[REMARK_NO_IMAGE].first, "k (");
+    assert_non_null(text);
+    assert_int_equal(strchr(text, ')') + 1 - text, 319);
+    catalog_destroy(catalog);
+    free(maker);
+}
+
 /* ---- flipped bits ---- */
 
 static void flip(const char *name, unsigned rounds)
@@ -616,6 +640,7 @@ int main(void)
         cmocka_unit_test(labels_in_json),
         cmocka_unit_test(images_named_with_several_dots),
         cmocka_unit_test(unread_samples_are_told),
+        cmocka_unit_test(a_long_list_of_extensions_is_cut),
         cmocka_unit_test(sparse_and_odd_entries_are_passed),
         cmocka_unit_test(a_name_in_front_is_for_the_next_only),
         cmocka_unit_test(both_checksums_are_right),
