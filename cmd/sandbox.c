@@ -156,6 +156,8 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
     const char *folder = dirname(copy);
     if (!within_is_same(folder, "/dev")) /* /dev/stdout has nothing beside it */
         allow_nearest(sandbox, folder, access);
+    if (sandbox->code == 0)
+        fail_clear(); /* the folder may be missing */
 }
 
 static void add_command(struct sandbox *sandbox, const char *command)
