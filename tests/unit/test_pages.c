@@ -624,6 +624,7 @@ static void all_of_a_ramp(void **unused)
 
     (void)unused;
     assert_int_equal(option_defaults(job_options, &settings.job), 0);
+    free(settings.job.trainer);
     settings.job.trainer = strdup("replay:h200");
     settings.job.output.json = strdup("-");
     ramp_searched(&ramp, points, false);
