@@ -150,6 +150,19 @@ static void a_quota_is_told_from_others(void **unused)
     }
 }
 
+/* 1 + 2 pauses, 1 + 1 shortages; of drops, which all ranks of a node see, the most. */
+static void events_of_ranks_are_summed(void **unused)
+{
+    struct guard_counts sum = {0};
+
+    (void)unused;
+    guard_add(&sum, &(struct guard_counts){.pauses = 1, .shortages = 1, .drops = 4});
+    guard_add(&sum, &(struct guard_counts){.pauses = 2, .shortages = 1, .drops = 3});
+    assert_int_equal(sum.pauses, 3);
+    assert_int_equal(sum.shortages, 2);
+    assert_int_equal(sum.drops, 4);
+}
+
 static void the_worst_of_ranks_counts(void **unused)
 {
     const struct guard_counts one = between(&(struct guard_moment){
@@ -201,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_clock_of_half_the_speed_lies),
         cmocka_unit_test(a_pause_is_known_by_its_signal_or_by_a_late_thread),
         cmocka_unit_test(a_quota_is_told_from_others),
+        cmocka_unit_test(events_of_ranks_are_summed),
         cmocka_unit_test(the_worst_of_ranks_counts),
         cmocka_unit_test(guards_open_and_close),
     };

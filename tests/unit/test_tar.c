@@ -482,10 +482,12 @@ static void nothing_is_lost_without_a_word(void **unused)
     put(maker, "g.json", '0', "{}");
     put(maker, "h.jpg", '0', "x");
     put(maker, "g.jpg", '0', "x");
+    put(maker, "i.cls", '0', "1");
+    put(maker, "i.jpg", '1', ""); /* said once: as a link, not as a sample without image too */
     assert_int_equal(index_made(maker, NULL, &catalog), 0);
     assert_int_equal(catalog->record_count, 5);
     assert_int_equal(catalog->left_out, 3);
-    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 5); /* of a, b, d, e, g */
+    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 6); /* of a, b, d, e, g, i */
     assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "d.jpg: a hard link"));
     assert_int_equal(catalog->remarks[REMARK_SEVERAL_IMAGES].count, 1);
     assert_non_null(
