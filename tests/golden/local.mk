@@ -72,34 +72,4 @@ EXTRA_DIST += tests/golden/make_trainer.py tests/golden/trainer.golden
 EXTRA_DIST += tests/golden/plan-h100.txt
 
 # What test_pages compares with; it can write them anew.
-EXTRA_DIST += \
-	tests/golden/pages/beside-once.txt \
-	tests/golden/pages/beside.json \
-	tests/golden/pages/beside.txt \
-	tests/golden/pages/checkpoint-read.json \
-	tests/golden/pages/checkpoint-read.txt \
-	tests/golden/pages/checkpoint-unsynced.json \
-	tests/golden/pages/checkpoint-unsynced.txt \
-	tests/golden/pages/checkpoint-unverified.txt \
-	tests/golden/pages/checkpoint.json \
-	tests/golden/pages/checkpoint.txt \
-	tests/golden/pages/net-local.json \
-	tests/golden/pages/net-plain.json \
-	tests/golden/pages/net-plain.txt \
-	tests/golden/pages/net.json \
-	tests/golden/pages/net.txt \
-	tests/golden/pages/ramp-answers.txt \
-	tests/golden/pages/ramp.json \
-	tests/golden/pages/ramp.txt \
-	tests/golden/pages/shuffle.csv \
-	tests/golden/pages/shuffle.txt \
-	tests/golden/pages/sweep-orders.txt \
-	tests/golden/pages/sweep.csv \
-	tests/golden/pages/sweep.json \
-	tests/golden/pages/sweep.txt \
-	tests/golden/pages/train-missed.txt \
-	tests/golden/pages/train-series.csv \
-	tests/golden/pages/train.csv \
-	tests/golden/pages/train.ini \
-	tests/golden/pages/train.json \
-	tests/golden/pages/train.txt
+EXTRA_DIST += tests/golden/pages
