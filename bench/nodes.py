@@ -5,7 +5,7 @@
     sudo bench/nodes.py IOBENCH FOLDER [--nodes 1,2,4] [--link 10] [--server 25] [--samples 2000] [--runs 3]
 
 Makes network namespaces that stand for nodes, each with a link of --link MB/s, and one NFS server (nfs-ganesha)
-with a link of --server MB/s, which all share (studies/nodes.sh makes them). Measures one node alone, predicts
+with a link of --server MB/s, which all share (cmd/study/nodes.sh makes them). Measures one node alone, predicts
 each number of nodes from that and from the two link rates, measures each by mpirun, and prints the errors. Links
 are far slower than this machine, so its other work hardly matters. `claim` lines come last. Nothing outside the
 namespaces changes.
@@ -59,7 +59,7 @@ class Bed:
         self.options = options
         self.most = max(options.nodes)
         self.server = f"node{self.most + 1}"
-        run("sh", os.path.join(HERE, "../studies/nodes.sh"), str(self.most + 1), str(int(options.link * 1e6)))
+        run("sh", os.path.join(HERE, "../cmd/study/nodes.sh"), str(self.most + 1), str(int(options.link * 1e6)))
         rate = f"{int(options.server * 1e6)}bps"
         run("tc", "qdisc", "replace", "dev", f"link{self.most + 1}", "root", "tbf", "rate", rate, "burst", "256kb",
             "latency", "100ms")

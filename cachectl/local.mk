@@ -16,4 +16,4 @@ AM_CPPFLAGS += -DBINDIR='"$(bindir)"'
 bin_PROGRAMS += cachectl/cachectl
 cachectl_cachectl_SOURCES = cachectl/main.c
 cachectl_cachectl_LDADD = libiobench.a $(JANSSON_LIBS)
-dist_man_MANS += man/cachectl.1
+dist_man_MANS += packaging/man/cachectl.1

@@ -2,9 +2,9 @@
 #include "cmd/families.h"
 
 #include "decode/decoder.h"
-#include "fabric/transport.h"
+#include "cmd/net/transport.h"
 #include "formats/format.h"
-#include "pack/source.h"
+#include "cmd/pack/source.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"

@@ -4,8 +4,8 @@
 #include "base/fail.h"
 #include "base/nearest.h"
 #include "cmd/arguments.h"
-#include "cmd/help.h"
-#include "profiles/profiles.h"
+#include "cmd/help/help.h"
+#include "base/profiles/profiles.h"
 #include "shuffle/preset.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
  * overlap epochs, `shuffle` has its own option for orders. Returns 0 or -EINVAL. */
 int layers_preset(const char *name, const struct option_spec *table, void *settings);
 
-/* Apply what a workload of profiles/workload sets. Returns 0 or a negative errno. */
+/* Apply what a workload of base/profiles/workload sets. Returns 0 or a negative errno. */
 int layers_workload(const char *name, const struct option_spec *table, void *settings);
 
 /* Apply the command line, the last layer. Returns 0 or -EINVAL. */

@@ -12,7 +12,7 @@
 #include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
-#include "cmd/help.h"
+#include "cmd/help/help.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
 #include "dataset/store.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An existing set is complete, or pack (pack/pack.h) completes it after an interruption. While
- * another process generates it, this one waits.
+ * An existing set is complete, or pack (cmd/pack/packing.h) completes it after an interruption.
+ * While another process generates it, this one waits.
  */
 #include "cmd/synthetic.h"
 
@@ -15,8 +15,8 @@
 #include "cmd/line.h"
 #include "dataset/synthesis.h"
 #include "formats/format.h"
-#include "pack/pack.h"
-#include "pack/source.h"
+#include "cmd/pack/packing.h"
+#include "cmd/pack/source.h"
 #include "report/words.h"
 
 #include <ctype.h>

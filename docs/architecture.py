@@ -5,7 +5,7 @@
     docs/architecture.py [--check] [SOURCE_FOLDER]
 
 Writes docs/architecture.svg: a box per folder with its files and lines, an arrow per folder that it
-includes. Arrows that follow from others (a -> b -> c implies a -> c) are left out. A box stands
+includes; the rooms of cmd/ are one. Arrows that follow from others (a -> b -> c implies a -> c) are left out. A box stands
 below all that include it, so every arrow points down; two folders that include each other are an
 error. --check writes nothing and exits 1 if boxes or arrows are not what the sources say.
 """
@@ -13,8 +13,7 @@ import os
 import re
 import sys
 
-FOLDERS = ("base bench cachectl checkpoint cmd dataset decode fabric formats kernels pack pipeline profiles ranks "
-           "readers report shuffle sizing telemetry trainer").split()
+FOLDERS = "base cachectl cmd dataset decode formats kernels pipeline ranks readers report shuffle telemetry trainer".split()
 KINDS = (".c", ".h", ".cu", ".cuh")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 SIZE = re.compile(r"[0-9.]+ k lines")
@@ -30,14 +29,16 @@ def read_tree(root):
                 if not name.endswith(KINDS):
                     continue
                 room = os.path.relpath(path, root)
+                room = "cmd" if room.startswith("cmd/") else room
                 with open(os.path.join(path, name), encoding="utf-8") as file:
                     text = file.read()
                 size = sizes.setdefault(room, [0, 0])
                 size[0] += 1
                 size[1] += text.count("\n")
                 for header in INCLUDE.findall(text):
-                    if os.path.dirname(header) not in ("", room):
-                        pairs.add((room, os.path.dirname(header)))
+                    of = "cmd" if header.startswith("cmd/") else os.path.dirname(header)
+                    if of not in ("", room):
+                        pairs.add((room, of))
     return sizes, {(a, b) for a, b in pairs if a in sizes and b in sizes}
 
 

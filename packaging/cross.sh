@@ -13,7 +13,7 @@ shift
 root=$folder/root
 source=$(cd "$(dirname "$0")/.." && pwd)
 packages() {
-    sed -n '/^Build-Depends:/,/^Standards/p' "$source/debian/control" | grep -oE 'z?lib[a-z0-9+-]*-dev' | grep -v libjs
+    sed -n '/^Build-Depends:/,/^Standards/p' "$source/packaging/debian/control" | grep -oE 'z?lib[a-z0-9+-]*-dev' | grep -v libjs
     echo libcmocka-dev libgcc-12-dev libstdc++-12-dev
 }
 

@@ -2,10 +2,10 @@
 # Ways to start it: tests/cli/packaging.sh checks these files.
 EXTRA_DIST += .dockerignore packaging/Containerfile packaging/chroot.sh packaging/kubernetes/job.yaml packaging/kubernetes/mpijob.yaml \
 	packaging/slurm/by-hand.sbatch packaging/slurm/one-job.sbatch
-# Packages. Debian: dpkg-buildpackage -b.
+# Packages. Debian: ln -s packaging/debian . && dpkg-buildpackage -b.
 EXTRA_DIST += packaging/rpm/iobench.spec packaging/spack/package.py packaging/sbom.py packaging/html.sh packaging/bare.sh packaging/cross.sh packaging/tutorial.sh docs/html.css \
-	debian/changelog debian/control debian/copyright debian/iobench.install debian/iobench-cuda.install \
-	debian/iobench-doc.doc-base debian/iobench-doc.install debian/rules debian/source/format
+	packaging/debian/changelog packaging/debian/control packaging/debian/copyright packaging/debian/iobench.install packaging/debian/iobench-cuda.install \
+	packaging/debian/iobench-doc.doc-base packaging/debian/iobench-doc.install packaging/debian/rules packaging/debian/source/format
 
 # README.md and docs/ for a browser.
 #: html        all pages as HTML
@@ -29,8 +29,8 @@ am__tar = $${TAR-tar} --format=gnu --sort=name --owner=0 --group=0 --numeric-own
 
 # All pages with what they show, as in the tree, so that their links lead somewhere.
 install-data-local:
-	cd $(srcdir) && find README.md NEWS CONTRIBUTING.md docs examples -type f ! -name '*.mk' \
-		\( -path 'examples/*' -o ! -name '*.py' ! -name '*.sh' ! -name '*.gp' \) | \
+	cd $(srcdir) && find README.md NEWS CONTRIBUTING.md docs -type f ! -name '*.mk' \
+		\( -path 'docs/examples/*' -o ! -name '*.py' ! -name '*.sh' ! -name '*.gp' \) | \
 		while read -r path; do \
 			$(MKDIR_P) "$(DESTDIR)$(docdir)/$$(dirname "$$path")" && \
 			$(INSTALL_DATA) "$$path" "$(DESTDIR)$(docdir)/$$path" || exit 1; done

@@ -5,7 +5,7 @@ libiobench_a_SOURCES += ranks/clock.c ranks/compare.c ranks/heart.c ranks/memory
 if HAVE_MPI
 libiobench_a_SOURCES += ranks/mpi.c ranks/mpi.h
 noinst_LIBRARIES += ranks/libmpi-ranks.a
-ranks_libmpi_ranks_a_SOURCES = ranks/mpi/mpi.h ranks/mpi/ranks.c fabric/mpi/transport.c trainer/mpi/exchange.c
+ranks_libmpi_ranks_a_SOURCES = ranks/mpi/mpi.h ranks/mpi/ranks.c cmd/net/mpi/transport.c trainer/mpi/exchange.c
 ranks_libmpi_ranks_a_CFLAGS = $(AM_CFLAGS) -fPIC
 MPI_RANKS_LIBS = $(TAKE_MPI) ranks/libmpi-ranks.a $(MPI_LIBS)
 module_PROGRAMS += iobench-mpi.so

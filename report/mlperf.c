@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
-#include "profiles/profiles.h"
+#include "base/profiles/profiles.h"
 #include "report/words.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/escape.h"
-#include "profiles/profiles.h"
+#include "base/profiles/profiles.h"
 #include "report/report.h"
 
 #include <stdbool.h>

@@ -95,9 +95,9 @@ struct report_trained {
     struct stats_summary samples_per_s; /* of one rank, without waits and exchange */
 };
 
-/* Write what was measured as a profile (profiles/profiles.h), of a result with samples. trained:
- * NULL for a run; a training says nothing of a storage that did not limit it. And the first line of
- * a profile, and of an acceptance test. */
+/* Write what was measured as a profile (base/profiles/profiles.h), of a result with samples.
+ * trained: NULL for a run; a training says nothing of a storage that did not limit it. And the
+ * first line of a profile, and of an acceptance test. */
 void report_profile(FILE *stream, const struct result *result, const struct summary *summary,
                     const struct report_trained *trained);
 extern const char report_profile_mark[], report_acceptance_mark[];

@@ -38,16 +38,15 @@ include tests/hostile/local.mk
 
 # Project rules, checked by scripts: tests/lint/*.sh. Each first proves that it detects a fault. Some read
 # and judge all sources for long: in .ci/run once.
-READING_LINTS = tests/lint/headers.sh tests/lint/format.sh tests/lint/mutants.sh tests/lint/shell.sh tests/lint/guard.sh
+READING_LINTS = tests/lint/headers.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/guard.sh
 LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
 	tests/lint/quiet.sh tests/lint/help.sh tests/lint/licence.sh tests/lint/words.sh \
 	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
 	tests/lint/types.sh tests/lint/english.sh tests/lint/large.sh tests/lint/mounts.sh $(READING_LINTS)
 TESTS += $(LINTS)
 # By name: a tarball has also those that are not run.
-EXTRA_DIST += $(LINTS) tests/lint/headers.sh tests/lint/format.sh tests/lint/mutants.sh tests/lint/shell.sh tests/lint/guard.sh
+EXTRA_DIST += $(LINTS) tests/lint/headers.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/guard.sh
 EXTRA_DIST += tests/lint/lint.sh tests/lint/guard.py tests/load.sh .ci/run .ci/twice
-CLEANFILES += tests/lint/mutants.seen
 .PHONY: lint
 #: lint        rules of the source, by tests/lint
 lint: all

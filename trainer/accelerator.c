@@ -2,7 +2,7 @@
 #include "trainer/accelerator.h"
 
 #include "base/nearest.h"
-#include "profiles/profiles.h"
+#include "base/profiles/profiles.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accelerator: the figures of profiles/gpu that a run needs: ResNet-50 training rates, used by the
- * replay trainer and for the number of GPUs that storage would feed, and the peak rates used for
- * predicted times. Any thread.
+ * accelerator: the figures of base/profiles/gpu that a run needs: ResNet-50 training rates, used by
+ * the replay trainer and for the number of GPUs that storage would feed, and the peak rates used
+ * for predicted times. Any thread.
  */
 #ifndef IOBENCH_TRAINER_ACCELERATOR_H
 #define IOBENCH_TRAINER_ACCELERATOR_H
@@ -23,7 +23,7 @@ struct accelerator {
     const struct ini *profile;
 };
 
-/* The GPUs of profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
+/* The GPUs of base/profiles/ that have a ResNet-50 rate; ends with a row whose name is NULL. */
 const struct accelerator *accelerator_table(void);
 
 /* Return how many of them a rate of samples keeps busy. */

@@ -16,7 +16,7 @@
 
 struct job {
     char *as;       /* a preset of shuffle/preset.h, which the parser applies before all else */
-    char *workload; /* of profiles/workload, applied before that; NULL: none */
+    char *workload; /* of base/profiles/workload, applied before that; NULL: none */
     struct read_settings read;
     struct order_settings order;
     struct decode_settings decode;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# decode/baseline is a library of its own: examples/jpeg.c compiles with the C library alone, by
+# decode/baseline is a library of its own: docs/examples/jpeg.c compiles with the C library alone, by
 # each compiler here and for 32 bits, and decodes the same; its symbols have one prefix, and a shared
 # library exports what the header declares.
 # shellcheck source=tests/cli/cli.sh
@@ -9,7 +9,7 @@
 CC=${CC:-cc}
 LIBRARY=$SRCDIR/decode/baseline
 command -v "${CC%% *}" >/dev/null || skip "no compiler in CC"
-cp "$SRCDIR/examples/jpeg.c" example.c || exit 1
+cp "$SRCDIR/docs/examples/jpeg.c" example.c || exit 1
 
 # decodes PROGRAM: by the example
 decodes() {

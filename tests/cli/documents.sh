@@ -64,7 +64,7 @@ echo '[there](./there.md)' >wrong.md
 
 count=0
 for path in "$SRCDIR"/README.md "$SRCDIR"/docs/*.md "$SRCDIR"/docs/studies/*.md "$SRCDIR"/docs/results/*.md \
-    "$SRCDIR"/docs/decisions/*.md "$SRCDIR"/examples/*.md "$SRCDIR"/decode/baseline/*.md; do
+    "$SRCDIR"/docs/decisions/*.md "$SRCDIR"/docs/examples/*.md "$SRCDIR"/decode/baseline/*.md; do
     faults=$(invalid "$path"; broken "$path")
     [ -z "$faults" ] || die "$faults"
     count=$((count + $(grep -c '^command=' commands.ini)))

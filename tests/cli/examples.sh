@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each file of examples/ does what it says, and none is left out here.
+# Each file of docs/examples/ does what it says, and none is left out here.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/cli.sh"
-EXAMPLES=$SRCDIR/examples
+EXAMPLES=$SRCDIR/docs/examples
 CC=${CC:-cc}
 skipped=
 
@@ -44,9 +44,9 @@ else
     skipped="$skipped ${CC%% *}"
 fi
 
-expect 0 "$PROGRAMS/examples/iobench" help slow
+expect 0 "$PROGRAMS/docs/examples/iobench" help slow
 says "reads that are late" "time that each read takes more"
-expect 0 "$PROGRAMS/examples/iobench" run --data set --no-calibrate --runs 1 -B 16 --reader slow:late=20ms --json slow.json
+expect 0 "$PROGRAMS/docs/examples/iobench" run --data set --no-calibrate --runs 1 -B 16 --reader slow:late=20ms --json slow.json
 says "reads that are 20.0 ms late"
 ! command -v jq >/dev/null || [ "$(jq '.jobs[0].summary.read_latency.mean_s >= 0.02' slow.json)" = true ] || die "not late"
 [ -z "$skipped" ] || skip "all passed but what needs$skipped"

@@ -13,7 +13,7 @@ commands=$(printf '%s\n' "$out" | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/
 # ---- manual pages: those installed are those of the commands ----
 for command in $commands; do
     page=iobench-$command.1
-    [ -s "$PROGRAMS/man/$page" ] || [ -s "$SRCDIR/man/$page" ] || die "$page is not installed: man/local.mk"
+    [ -s "$PROGRAMS/packaging/man/$page" ] || [ -s "$SRCDIR/packaging/man/$page" ] || die "$page is not installed: packaging/man/local.mk"
     expect 0 "$IOBENCH" help "$command" --man
     says '.SH NAME' "iobench-$command" '.SH SYNOPSIS' '.SH DESCRIPTION' '.SH "COMMON OPTIONS"'
     printf '%s\n' "$out" >>pages

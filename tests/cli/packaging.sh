@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packaging/ and debian/: the manifests and job scripts are well-formed, name options that exist, and the
+# packaging/: the manifests and job scripts are well-formed, name options that exist, and the
 # container gets each library that the program needs; all packages have one version and the libraries that
 # ./bootstrap installs; the bill of materials is whole; HTML pages link to each other. With IOBENCH_LONG=1
 # two tarballs of one tree are identical.
@@ -76,22 +76,22 @@ version=$(sed -n 's/^AC_INIT(\[iobench\], \[\([^]]*\)\].*/\1/p' "$SRCDIR/configu
 expect 0 "$IOBENCH" --version
 says "iobench $version"
 head -n 1 "$SRCDIR/NEWS" | grep -qx "iobench $version" || die "NEWS does not begin with $version"
-head -n 1 "$SRCDIR/debian/changelog" | grep -q "^iobench ($version)" || die "debian/changelog is not of $version"
+head -n 1 "$SRCDIR/packaging/debian/changelog" | grep -q "^iobench ($version)" || die "packaging/debian/changelog is not of $version"
 grep -q "^Version: *$version\$" "$P/rpm/iobench.spec" || die "iobench.spec is not of $version"
 grep -q "version(\"$version\")" "$P/spack/package.py" || die "package.py is not of $version"
 ! grep 'image: ' "$P"/kubernetes/*.yaml | grep -v ":$version\$" || die "an image is not of $version"
 sed -n '/^NEEDED="/,/"/p; /^WANTED="/,/"/p' "$SRCDIR/bootstrap" | grep -o '[a-z0-9-]*-dev\|libjs-[a-z]*' | grep -v '^libc6' |
     while read -r package; do
-        grep -q "[ ,]$package," "$SRCDIR/debian/control" || echo "$package"
+        grep -q "[ ,]$package," "$SRCDIR/packaging/debian/control" || echo "$package"
     done >lacks
-[ ! -s lacks ] || die "debian/control does not build with $(cat lacks)"
+[ ! -s lacks ] || die "packaging/debian/control does not build with $(cat lacks)"
 sed -n 's/^IOBENCH_OPTIONAL(_LIBRARY)\{0,1\}(\[\([a-z]*\)\].*/\1/p' "$SRCDIR/configure.ac" | grep -v cmocka |
     while read -r library; do
         grep -q "[\"(]\(lib\|one\|rdma-\)\{0,1\}$library" "$P/spack/package.py" || echo "$library"
     done >lacks
 [ ! -s lacks ] || die "package.py does not know $(cat lacks)"
 expect 0 python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$P/spack/package.py"
-for path in "$SRCDIR"/debian/*.install "$SRCDIR"/debian/rules "$P/html.sh"; do
+for path in "$SRCDIR"/packaging/debian/*.install "$SRCDIR"/packaging/debian/rules "$P/html.sh"; do
     [ -s "$path" ] || die "$path is missing"
 done
 

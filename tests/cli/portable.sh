@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The package of portable.sh needs only a shell: it runs in its own root folder.
+# The package of packaging/portable.sh needs only a shell: it runs in its own root folder.
 . "$(dirname "$0")/cli.sh"
 
 BUILD=${IOBENCH%/*}
@@ -26,7 +26,7 @@ for module in archive cpu cuda mpi; do
     [ ! -f "$BUILD/iobench-$module.so" ] || modules="$modules $BUILD/iobench-$module.so"
 done
 # shellcheck disable=SC2086 # words
-expect 0 sh "$SRCDIR/portable.sh" portable "$IOBENCH" "$BUILD/cachectl/cachectl" $modules \
+expect 0 sh "$SRCDIR/packaging/portable.sh" portable "$IOBENCH" "$BUILD/cachectl/cachectl" $modules \
     "$SRCDIR/README.md"
 says "portable.tar.gz"
 tar -C root -xzf portable.tar.gz

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of libibverbs as fabric/verbs/ asks for, between processes of one host: a queue pair is a
- * datagram socket; a thread, and whoever polls completions, carries out what has arrived. What an
+ * As much of libibverbs as cmd/net/verbs/ asks for, between processes of one host: a queue pair is
+ * a datagram socket; a thread, and whoever polls completions, carries out what has arrived. What an
  * adapter refuses ends the program, and so does a large message that finds no request: the
  * transport promises that none does.
  */

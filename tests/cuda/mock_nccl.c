@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As much of NCCL as trainer/cuda/nccl.c and fabric/cuda/nccl.c ask for, between processes of one
+ * As much of NCCL as trainer/cuda/nccl.c and cmd/net/cuda/nccl.c ask for, between processes of one
  * host and on its memory. Work goes to the emulated stream. Ranks meet in a piece of shared memory
  * that the identity names.
  */

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/source.h"
+#include "cmd/pack/source.h"
 
 enum { READ_MOST = 8 };
 

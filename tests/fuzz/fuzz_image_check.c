@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/image_check.h"
+#include "cmd/pack/image_check.h"
 
 #include <errno.h>
 

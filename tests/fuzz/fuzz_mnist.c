@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/source.h"
+#include "cmd/pack/source.h"
 
 enum { PIXELS = 1 << 16, READ_MOST = 4 };
 

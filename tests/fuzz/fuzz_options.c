@@ -9,7 +9,7 @@
 #include "base/plugin.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
-#include "pack/source.h"
+#include "cmd/pack/source.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"

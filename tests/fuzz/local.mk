@@ -119,7 +119,7 @@ tests_fuzz_replay_archive_LDADD = $(SOURCE_ARCHIVE_LIBS) $(LIBIOBENCH_LIBS)
 tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.$(OBJEXT) libiobench.a
 	$(AM_V_CCLD)$(LINK) -rdynamic -fsanitize=fuzzer $(filter %.$(OBJEXT),$^) $(LIBIOBENCH_LIBS)
 if HAVE_ARCHIVE
-tests/fuzz/fuzz_archive: pack/libarchive-source.a
+tests/fuzz/fuzz_archive: cmd/pack/libarchive-source.a
 tests/fuzz/fuzz_archive: LIBIOBENCH_LIBS := $(SOURCE_ARCHIVE_LIBS) $(LIBIOBENCH_LIBS)
 endif
 tests/fuzz/fuzz_plans: trainer/cuda/dnn_choices.$(OBJEXT) # does not need CUDA

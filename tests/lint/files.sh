@@ -23,11 +23,11 @@ lint() {
 
 bad cmd/x.c 'int f(void) { return open("x", O_RDONLY); }'
 bad report/x.c 'FILE *f = fopen(path, "we");'
-bad pack/x.c '    if (unlink(path) || rmdir(path))'
+bad cmd/pack/x.c '    if (unlink(path) || rmdir(path))'
 bad formats/x.c 'return rename(from, to);'
 bad dataset/x.h 'static inline int f(void) { return !mkstemp(name); }'
 bad telemetry/x.c 'DIR *folder = opendir (path);'
-bad pack/x.c 'gzFile file = gzopen(path, "rb");'
+bad cmd/pack/x.c 'gzFile file = gzopen(path, "rb");'
 bad cmd/x.c 'if (glob(pattern, 0, NULL, &found))'
 good base/folder.c 'int fd = openat(folder, name, flags);'
 good tests/unit/x.c 'unlink(path);'

@@ -8,22 +8,22 @@ import sys
 
 # Sources whose readings of the clock become rates that a command prints: reached through a guard only.
 MEASURES = """
-    checkpoint/content checkpoint/save checkpoint/writes cmd/monitor fabric/measure fabric/rhythm pack/pack pack/verify pipeline/engine/account
+    cmd/checkpoint/content cmd/checkpoint/save cmd/checkpoint/writes cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/packing cmd/pack/verification pipeline/engine/account
     pipeline/engine/engine readers/service""".split()
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {
-    "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ fabric/tcp_connect fabric/transport kernels/runtime
-        checkpoint/job checkpoint/shared cmd/net_beside cmd/study_run cmd/sweep cmd/sweep_live pipeline/jobs/run
+    "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp_connect cmd/net/transport kernels/runtime
+        cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/run cmd/sweep/sweep cmd/sweep/live pipeline/jobs/run
         pipeline/jobs/measurement pipeline/jobs/session pipeline/result/recorder readers/handles
         cmd/progress cmd/line cmd/start_at""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
-    "parts of a checkpoint": "checkpoint/writer checkpoint/writer_pwrite checkpoint/writer_uring",
+    "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_pwrite cmd/checkpoint/writer_uring",
     "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train pipeline/jobs/keep_hints readers/ trainer/
         shuffle/plan decode/""",
     "what computing costs, of no storage": "shuffle/quality",
 }
 # No figure of theirs is kept: they look whether it works, or make what will be measured.
-TRIALS = {"cmd/size_measure:open_reader", "cmd/synthetic:make"}
+TRIALS = {"cmd/size/measure:open_reader", "cmd/synthetic:make"}
 CLOCK, BEGIN, END, JUDGE = "clock_now_ns", "guard_begin", "guard_end", "guard_judge"
 
 

@@ -1,24 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A folder includes itself and the folders named after it here. Siblings never include each other.
-# The same holds for the subfolders of pipeline/.
+# The same holds for the subfolders of pipeline/ and cmd/.
 . "$(dirname "$0")/lint.sh"
 
 allowed() {
     case $1 in
     base) echo ;;
-    dataset | kernels | telemetry | ranks | profiles) echo base ;;
-    sizing) echo base profiles ;;
+    dataset | kernels | telemetry | ranks) echo base ;;
     cachectl) echo base telemetry ;;
-    fabric) echo base kernels ranks ;;
     readers | formats | shuffle) echo base dataset ;;
     decode) echo base kernels ;;
-    trainer) echo base kernels ranks profiles ;;
-    pack) echo base dataset readers formats profiles decode ;;
+    trainer) echo base kernels ranks ;;
     pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
-    checkpoint) echo base dataset readers ranks telemetry cachectl pipeline ;;
-    report) echo base pipeline profiles ;;
-    cmd | bench | examples | tests) echo "$FOLDERS" ;;
+    report) echo base pipeline ;;
+    cmd | bench | docs | tests) echo "$FOLDERS" ;;
     esac
 }
 
@@ -29,6 +25,17 @@ room_allowed() {
     loader | evidence) echo settings result ;;
     engine) echo settings result loader evidence ;;
     jobs) echo settings result loader evidence engine ;;
+    esac
+}
+
+# What a command needs of another one's room.
+command_allowed() {
+    case $1 in
+    help) echo study ;;
+    results) echo pack shuffle ;;
+    run | shuffle) echo pack ;;
+    size) echo checkpoint ;;
+    study) echo help ;;
     esac
 }
 
@@ -53,6 +60,8 @@ lint() {
     includes $(sources '*.c' '*.h' '*.cu') >"$LINT_TMP/includes"
     sed -n 's|^pipeline/\([^ ]*\)/[^ ]* pipeline/\([^/ ]*\).*|& \1 \2|p; t; s|^pipeline/\([^ /]*\) pipeline/\([^/ ]*\).*|& \1 \2|p' \
         "$LINT_TMP/includes" | awk '{ print $1, $3, $2, $4 }' | judge room_allowed ''
+    sed -n 's|^cmd/\([^ /]*\)/[^ ]* cmd/\([^/ ]*\)/.*|& \1 \2|p' "$LINT_TMP/includes" |
+        awk '{ print $1, $3, $2, $4 }' | judge command_allowed 'a room holds what its command needs; '
     # decode/baseline/ is a library of its own.
     sed -n 's|^\(decode/baseline/[^ ]*\) \(.*\)|\1 \2|p' "$LINT_TMP/includes" |
         awk '$2 !~ /^decode\/baseline\// { print $1 ": includes \"" $2 "\": it must build alone" }'
@@ -67,10 +76,13 @@ bad cmd/x.c '#include "x.h"'
 bad pipeline/loader/x.c '#include "pipeline/engine/batches.h"'
 bad pipeline/result/x.h '#include "pipeline/jobs/run.h"'
 bad pipeline/x.c '#include "pipeline/loader/loader.h"'
+bad cmd/size/x.c '#include "cmd/sweep/plan.h"'
 bad decode/baseline/x.c '#include "base/bytes.h"'
 good readers/x.c '#include "dataset/catalog.h"
 #include "readers/reader.h"
 /* #include "formats/format.h" */'
+good cmd/size/x.c '#include "cmd/command.h"
+#include "cmd/size/rates.h"'
 good pipeline/evidence/x.c '#include "cachectl/evict.h"'
 good pipeline/engine/x.c '#include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"'

@@ -10,8 +10,7 @@
 # A tree is a checkout or an unpacked tarball; git is not needed.
 set -u
 
-FOLDERS="base bench cachectl checkpoint cmd dataset decode examples fabric formats kernels pack pipeline profiles readers ranks report
-    shuffle sizing telemetry tests trainer"
+FOLDERS="base bench cachectl cmd dataset decode docs/examples formats kernels pipeline ranks readers report shuffle telemetry tests trainer"
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)
 trap 'rm -rf "$LINT_TMP"' EXIT
@@ -33,7 +32,7 @@ sources() {
 # Every hand-written text file.
 texts() {
     sources '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.mk' '*.sh' '*.py' '*.md'
-    for path in configure.ac Makefile.am m4/optional.m4 m4/cuda.m4 bootstrap portable.sh .ci/run docs/*.md ./*.md NEWS man/local.mk man/cachectl.1; do
+    for path in configure.ac Makefile.am packaging/m4/optional.m4 packaging/m4/cuda.m4 bootstrap packaging/portable.sh .ci/run docs/*.md ./*.md NEWS packaging/man/local.mk packaging/man/cachectl.1; do
         [ ! -f "$path" ] || echo "$path"
     done
 }

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lint.sh"
 
 # Wrappers.
-WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|checkpoint/writer|fabric/transport|trainer/(trainer|backend|exchange))\.c$'
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|cmd/pack/source|cmd/checkpoint/writer|cmd/net/transport|trainer/(trainer|backend|exchange))\.c$'
 FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks|transport)'
 
 lint() {
@@ -15,9 +15,9 @@ lint() {
         $(sources '*.c' '*.h' | grep -Ev "^(tests|bench|trainer/cuda)/|$WRAPPERS")
 }
 
-bad pack/x.c 'int x = format_of(row)->detect(path);'
-bad pack/x.c 'int x = format_of(pack->format.plugin)->shard_path(a, 0, 0, &path);'
-bad pack/x.c '    code = format_of(target->format)
+bad cmd/pack/x.c 'int x = format_of(row)->detect(path);'
+bad cmd/pack/x.c 'int x = format_of(pack->format.plugin)->shard_path(a, 0, 0, &path);'
+bad cmd/pack/x.c '    code = format_of(target->format)
                ->shard_path(whole);'
 bad readers/x.c 'reader->ops->release(reader->state, request);'
 bad cmd/x.c 'ops->index(path);'

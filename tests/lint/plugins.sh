@@ -7,12 +7,12 @@
 # lines that choose or compare a plug-in.
 . "$(dirname "$0")/lint.sh"
 
-JOINING='cmd pack pipeline report'
+JOINING='cmd pipeline report'
 WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gpu|jpeg|memory|mpi|net|network|none|null|pressure|process|reference|shards|synthetic|tar|verbs'
 FAMILY='(reader|decoder?|trainer|format|shuffle|source)'
 
 # Print "FOLDER NAME" for each plug-in and each URL scheme.
-MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode fabric formats pack ranks readers shuffle telemetry trainer; do
+MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode cmd/net formats cmd/pack ranks readers shuffle telemetry trainer; do
     find "$folder" -name '*.c' -exec cat {} + | tr '\n' ' ' |
         grep -oE '(\.plugin = \{ *\.name|\.scheme) = "[^"]+"|[A-Z]+\( *"[a-z0-9-]+", [a-z_0-9]+_open' |
         sed "s|^[^\"]*\"\([^\"]*\)\".*|$folder \1|"
@@ -24,7 +24,7 @@ echo "$MEMBERS" >"$LINT_TMP/members"
 literals() {
     # shellcheck disable=SC2046 # file names have no blanks
     grep -nHE '"[a-z0-9-]+[":]' $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
-        grep -vE '\.fallback = |\.plugin = \{|^[^:]*:[0-9]*: *(/\*|\*)' |
+        grep -vE '^cmd/net/tcp_|\.fallback = |\.plugin = \{|^[^:]*:[0-9]*: *(/\*|\*)' |
         awk -v words="^($WORDS)\$" -v family="$FAMILY" '
         NR == FNR { folder[NR] = $1; name[NR] = $2; members = NR; next }
         {
@@ -47,10 +47,10 @@ literals() {
 lint() {
     literals
     # shellcheck disable=SC2046 # file names have no blanks
-    grep -nHE '#include "[a-z]+/plugins.h"' $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
+    grep -nHE '#include "[a-z/]+/plugins.h"' $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
         awk -F: '{
             folder = $1
-            sub(/\/.*/, "", folder)
+            sub(/\/[^\/]*$/, "", folder)
             if (!index($3, "\"" folder "/"))
                 print $1 ":" $2 ": the list of members is its family'"'"'s alone"
         }'
@@ -70,5 +70,5 @@ good pipeline/jobs/x.c 'if (strcmp(phase->name, "epoch") == 0 && !reader->plugin
 /* not "uring" */'
 good report/x.c 'put_count(object, "shards", result->shards);'
 good readers/x.c 'strcmp(name, "uring"); strcmp(name, "pread");'
-good pack/x.c '#include "pack/plugins.h"'
+good cmd/pack/x.c '#include "cmd/pack/plugins.h"'
 lint_tree

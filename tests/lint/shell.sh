@@ -7,7 +7,7 @@ command -v shellcheck >/dev/null || skip "shellcheck is not installed"
 
 lint() {
     scripts=$(sources '*.sh')
-    for path in bootstrap portable.sh .ci/run; do
+    for path in bootstrap packaging/portable.sh .ci/run; do
         [ ! -f "$path" ] || scripts="$scripts $path"
     done
     # SC1091: the sourced lint.sh is checked by itself.

@@ -316,7 +316,7 @@ def refresh(fresh, tree):
 def draw(fresh, options, equivalent):
     """All mutants in the order of the seed: a line has the same weight whatever its rules."""
     alike, lines = fields_alike(fresh), []
-    folders = sorted(p.name for p in fresh.iterdir() if p.is_dir() and p.name not in ("tests", "bench", "debian"))
+    folders = sorted(p.name for p in fresh.iterdir() if p.is_dir() and p.name not in ("tests", "bench", "docs", "packaging"))
     for path in sorted(p for folder in folders for p in (fresh / folder).rglob("*.c")):
         name = str(path.relative_to(fresh))
         if not options.folder or name.startswith(options.folder):

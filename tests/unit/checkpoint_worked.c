@@ -4,8 +4,8 @@
 #include "tests/unit/wire.h"
 #include "tests/unit/worked.h"
 
-#include "checkpoint/shared.h"
-#include "cmd/checkpoint_report.h"
+#include "cmd/checkpoint/shared.h"
+#include "cmd/checkpoint/report.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include "tests/unit/worked.h"
 
 #include "base/memory.h"
-#include "cmd/net_report.h"
-#include "fabric/collective.h"
-#include "fabric/measure.h"
-#include "fabric/rhythm.h"
+#include "cmd/net/report.h"
+#include "cmd/net/collective.h"
+#include "cmd/net/measure.h"
+#include "cmd/net/rhythm.h"
 
 #include <string.h>
 #include <time.h>

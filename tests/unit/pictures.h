@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/image_header.h"
 #include "base/random.h"
-#include "pack/image_check.h"
+#include "cmd/pack/image_check.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "decode/decoder.h"
-#include "pack/image_check.h"
+#include "cmd/pack/image_check.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fabric/collective.h"
-#include "fabric/matrix.h"
-#include "fabric/measure.h"
-#include "fabric/pattern.h"
-#include "fabric/survey.h"
+#include "cmd/net/collective.h"
+#include "cmd/net/matrix.h"
+#include "cmd/net/measure.h"
+#include "cmd/net/pattern.h"
+#include "cmd/net/survey.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/option.h"
-#include "profiles/profiles.h"
+#include "base/profiles/profiles.h"
 #include "report/mlperf.h"
 #include "trainer/trainer.h"
 

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "checkpoint/model.h"
+#include "cmd/checkpoint/model.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,11 +9,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
-#include "pack/labels.h"
-#include "pack/source.h"
-#include "pack/pack.h"
-#include "pack/image_check.h"
-#include "pack/recoder.h"
+#include "cmd/pack/labels.h"
+#include "cmd/pack/source.h"
+#include "cmd/pack/packing.h"
+#include "cmd/pack/image_check.h"
+#include "cmd/pack/recoder.h"
 #include "shuffle/outline.h"
 
 #include <errno.h>

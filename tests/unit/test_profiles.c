@@ -3,8 +3,8 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "profiles/profiles.h"
-#include "sizing/inputs.h"
+#include "base/profiles/profiles.h"
+#include "cmd/size/inputs.h"
 
 #include <errno.h>
 #include <math.h>

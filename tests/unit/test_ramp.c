@@ -2,8 +2,8 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "cmd/ramp_point.h"
-#include "cmd/ramp_search.h"
+#include "cmd/ramp/point.h"
+#include "cmd/ramp/search.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "checkpoint/save.h"
-#include "checkpoint/writer.h"
+#include "cmd/checkpoint/save.h"
+#include "cmd/checkpoint/writer.h"
 
 #include <errno.h>
 #include <unistd.h>

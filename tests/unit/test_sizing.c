@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "sizing/answer.h"
+#include "cmd/size/answer.h"
 
 #include <math.h>
 #include <string.h>

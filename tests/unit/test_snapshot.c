@@ -3,8 +3,8 @@
 
 #include "base/crc32c.h"
 #include "base/fail.h"
-#include "checkpoint/content.h"
-#include "checkpoint/snapshot.h"
+#include "cmd/checkpoint/content.h"
+#include "cmd/checkpoint/snapshot.h"
 
 #include <errno.h>
 

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench checkpoint: writes and restores the checkpoints of a language model.
+ */
+#include "base/fail.h"
+#include "cmd/checkpoint/report.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "cmd/outputs.h"
+#include "pipeline/settings/job_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYOUT_SHARDED, LAYOUT_SINGLE };
+
+struct checkpoint_settings {
+    char *model, *scale, *writer, *reader, *json;
+    uint64_t ranks, subset, bytes, chunk_bytes, iodepth, writes, reads, keep, step_ns, interval,
+        mtbf_ns, rank_shift, seed, io_timeout_ns, silence_ns;
+    int layout;
+    bool direct, fsync, verify, async, leave;
+    uint64_t require_write, require_read; /* bytes/s; 0: none */
+    struct cold_settings cold;
+};
+
+static const char *const layout_names[] = {"sharded", "single", NULL};
+
+#define FIELD(field) .offset = offsetof(struct checkpoint_settings, field)
+/* clang-format off */
+static const struct option_spec checkpoint_options[] = {
+    {"model", 'm', OPTION_TEXT, FIELD(model), .fallback = "8b", .metavar = "NAME[,params=N]",
+     .section = "What is written",
+     .summary = "8b, 70b, 405b or 1t, sized and divided among ranks as in MLPerf Storage v3.0, or "
+                "your own, such as gpt,params=1.3b: 14 bytes a parameter"},
+    {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "auto", .zero = "auto",
+     .maximum = MODEL_RANKS_MAX,
+     .summary = "divide the model evenly among this many ranks (ZeRO 3); auto is as published, 8 "
+                "for your own model"},
+    {"subset", 0, OPTION_COUNT, FIELD(subset), .fallback = "all", .zero = "all",
+     .maximum = MODEL_RANKS_MAX, .summary = "write the files of the first ranks only"},
+    {"scale", 0, OPTION_TEXT, FIELD(scale), .fallback = "1", .metavar = "FRACTION",
+     .summary = "write this part of every file, such as 1/1000: for small machines"},
+    {"bytes", 0, OPTION_SIZE, FIELD(bytes), .fallback = "auto", .zero = "auto",
+     .summary = "the same, by the size of a checkpoint; auto follows --scale"},
+    {"layout", 0, OPTION_CHOICE, FIELD(layout), .fallback = "sharded", .choices = layout_names,
+     .summary = "sharded: files of each rank; single: all ranks write to one file"},
+    {"writes", 'n', OPTION_COUNT, FIELD(writes), .fallback = "10", .maximum = 100000,
+     .summary = "number of checkpoints to write; 0 only reads those that are there"},
+    {"reads", 0, OPTION_COUNT, FIELD(reads), .fallback = "10", .maximum = 100000,
+     .summary = "number of checkpoints to read afterwards, the newest first"},
+    {"keep", 'k', OPTION_COUNT, FIELD(keep), .fallback = "2", .minimum = 1, .maximum = 100000,
+     .summary = "complete checkpoints to keep in the folder while writing; older ones are removed"},
+    {"leave", 0, OPTION_FLAG, FIELD(leave), .fallback = "no",
+     .summary = "leave the last checkpoints in the folder at the end, for a later --writes 0"},
+    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+     .summary = "random seed of the content"},
+    {"chunk", 'b', OPTION_SIZE, FIELD(chunk_bytes), .fallback = "32MiB", .minimum = 4096,
+     .maximum = 1 << 30, .section = "How",
+     .summary = "size of each write and read, a multiple of 4 KiB"},
+    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "4", .minimum = 1, .maximum = 1024,
+     .summary = "chunks in flight per rank"},
+    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
+     .summary = "bypass the page cache (O_DIRECT)"},
+    {"fsync", 0, OPTION_FLAG, FIELD(fsync), .fallback = "yes",
+     .summary = "sync each file, inside its rank's time; without it nothing is known to be durable"},
+    {"writer", 0, OPTION_TEXT, FIELD(writer), .fallback = "auto", .metavar = "NAME",
+     .summary = "uring or pwrite; auto is io_uring, or blocking writes if it is refused"},
+    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
+     .summary = "I/O engine that reads, as for a run"},
+    {"verify", 0, OPTION_FLAG, FIELD(verify), .fallback = "yes",
+     .summary = "compare each chunk read with its checksum"},
+    {"rank-shift", 0, OPTION_COUNT, FIELD(rank_shift), .fallback = "0", .maximum = MODEL_RANKS_MAX,
+     .summary = "each rank reads what the rank this much higher wrote: another node's files"},
+    {"io-timeout", 0, OPTION_DURATION, FIELD(io_timeout_ns), .fallback = "60s", .zero = "none",
+     .summary = "fail if a write or read takes longer"},
+    {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
+     .summary = "abort if a rank that others wait for is unresponsive this long"},
+    {"step-time", 0, OPTION_DURATION, FIELD(step_ns), .fallback = "none", .zero = "none",
+     .section = "Training",
+     .summary = "emulate a training loop: time of a step"},
+    {"interval", 'i', OPTION_COUNT, FIELD(interval), .fallback = "10", .minimum = 1,
+     .maximum = 1e9, .summary = "steps between checkpoints"},
+    {"async", 0, OPTION_FLAG, FIELD(async), .fallback = "no",
+     .summary = "train on while a checkpoint is written; the next one waits for it"},
+    {"mtbf", 0, OPTION_DURATION, FIELD(mtbf_ns), .fallback = "3h", .minimum = 1,
+     .summary = "mean time between failures, for Young's formula"},
+    JOB_DROP_ROW(offsetof(struct checkpoint_settings, cold), "yes"),
+    JOB_SERVER_ROWS(offsetof(struct checkpoint_settings, cold)),
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .begins = "{\"schema\"",
+     .section = "Output",
+     .summary = "write the result as JSON; - is standard output instead of the table"},
+    {"require-write-rate", 0, OPTION_SIZE, FIELD(require_write), .fallback = "none", .zero = "none",
+     .per_second = true,
+     .summary = "fail unless the median of the writes reaches this (500MiB/s, 1GB/s)"},
+    {"require-read-rate", 0, OPTION_SIZE, FIELD(require_read), .fallback = "none", .zero = "none",
+     .per_second = true, .summary = "the same of the restores"},
+    {0},
+};
+/* clang-format on */
+
+static void show(void *context, const struct checkpoint_progress *now)
+{
+    struct line *line = context;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], text[sizeof line->last];
+
+    snprintf(text, sizeof text, "%s checkpoints %s%s", now->is_read ? "reading" : "writing",
+             line_bar(bar, now->number, now->total),
+             line_left(left, now->number, now->total, now->elapsed_ns));
+    line_show(line, text);
+}
+
+/* "1/1000" or "0.001" */
+static int parse_scale(const char *text, double *scale)
+{
+    char *end;
+    double below = 1;
+
+    *scale = strtod(text, &end);
+    if (end != text && *end == '/') {
+        const char *divisor = end + 1;
+        below = strtod(divisor, &end);
+        end = end == divisor ? (char *)(uintptr_t) "?" : end;
+    }
+    *scale /= below;
+    if (end == text || *end || !(*scale > 0) || *scale > 1)
+        return fail(EINVAL, "--scale %s: expected a fraction of at most 1, such as 1/1000", text);
+    return 0;
+}
+
+static int choose_writer(const char *name, const struct plugin **writer)
+{
+    struct plugin_choice choice;
+
+    *writer = NULL;
+    if (strcmp(name, "auto") == 0)
+        return 0;
+    int code = plugin_choose("writer", writer_registry, name, &choice);
+    if (code)
+        return code;
+    *writer = choice.plugin;
+    plugin_release(&choice);
+    return 0;
+}
+
+static int check(const struct checkpoint_settings *settings)
+{
+    if ((settings->require_write && !settings->writes) ||
+        (settings->require_read && !settings->reads))
+        return fail(EINVAL, "--require-write-rate needs --writes, --require-read-rate --reads");
+    if (settings->writes == 0 && settings->reads == 0)
+        return fail(EINVAL, "--writes 0 --reads 0: nothing to do");
+    if (settings->async && settings->step_ns == 0)
+        return fail(EINVAL, "--async: needs a training loop: add --step-time");
+    if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
+        return fail(EINVAL, "--chunk: not a multiple of 4 KiB");
+    return 0;
+}
+
+static int fill_job(const struct checkpoint_settings *settings, const char *path,
+                    struct checkpoint_job *job)
+{
+    *job = (struct checkpoint_job){
+        .path = path,
+        .model = {.ranks = (uint32_t)settings->ranks,
+                  .subset = (uint32_t)settings->subset,
+                  .bytes = settings->bytes},
+        .is_single = settings->layout == LAYOUT_SINGLE,
+        .chunk_bytes = (uint32_t)settings->chunk_bytes,
+        .depth = (uint32_t)settings->iodepth,
+        .reader = settings->reader,
+        .direct = settings->direct,
+        .sync = settings->fsync,
+        .verify = settings->verify,
+        .is_async = settings->async,
+        .leave = settings->leave || settings->writes == 0,
+        .writes = settings->writes,
+        .reads = settings->reads,
+        .keep = settings->keep,
+        .step_ns = settings->step_ns,
+        .interval = settings->interval,
+        .rank_shift = settings->rank_shift,
+        .seed = settings->seed,
+        .io_timeout_ns = settings->io_timeout_ns,
+        .silence_ns = settings->silence_ns,
+        .cold = settings->cold,
+    };
+    int code = check(settings);
+    if (code == 0)
+        code = model_choose(settings->model, &job->model.model);
+    if (code == 0)
+        code = parse_scale(settings->scale, &job->model.scale);
+    return code ? code : choose_writer(settings->writer, &job->writer);
+}
+
+/* What --require-write-rate and --require-read-rate ask. */
+static int check_required(const struct checkpoint_settings *settings,
+                          const struct checkpoint_result *result)
+{
+    double written, read;
+    int code = checkpoint_report_rate(result->writes, result->write_count, &written);
+
+    if (code == 0)
+        code = checkpoint_report_rate(result->reads, result->read_count, &read);
+    if (code == 0)
+        code = command_reach("require-write-rate", written, (double)settings->require_write,
+                             "bytes/s");
+    return code ? code
+                : command_reach("require-read-rate", read, (double)settings->require_read,
+                                "bytes/s");
+}
+
+/* Returns 0, 1 if the result is not valid, or a negative errno. */
+static int report(const struct checkpoint_settings *settings, const struct checkpoint_asked *asked,
+                  const struct checkpoint_result *result)
+{
+    const bool is_good = result->evidence.valid && !result->evidence.degraded_reason[0];
+    int code = 0;
+
+    if (!settings->json || strcmp(settings->json, "-") != 0)
+        checkpoint_report_text(asked, result);
+    if (settings->json) {
+        json_t *document = checkpoint_report_json(asked, result);
+        code = document ? json_file_write(settings->json, document) : -ENOMEM;
+    }
+    if (code == 0 && is_good)
+        code = check_required(settings, result);
+    return code ? code : !is_good;
+}
+
+static int measure(const struct invocation *invocation, const struct checkpoint_job *job,
+                   struct ranks *ranks)
+{
+    const struct checkpoint_settings *settings = invocation->settings;
+    struct line line = line_start();
+    const struct checkpoint_observer observer = {.progress = ranks->place.rank == 0 ? show : NULL,
+                                                 .context = &line};
+    struct checkpoint_result result;
+    char command[4096];
+    const struct checkpoint_asked asked = {
+        .job = job, .command = command, .mtbf_ns = settings->mtbf_ns};
+
+    command_text(invocation, command, sizeof command);
+    int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
+    code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
+    if (code)
+        return code;
+    code = checkpoint_run(job, ranks, &observer, &result);
+    line_clear(&line);
+    if (code == 0)
+        code = ranks->place.rank == 0 ? report(settings, &asked, &result) : !result.evidence.valid;
+    checkpoint_destroy(&result);
+    return code;
+}
+
+static int checkpoint_check(const struct invocation *invocation)
+{
+    struct checkpoint_job job;
+
+    return fill_job(invocation->settings, invocation->operands[0], &job);
+}
+
+static int checkpoint_command(const struct invocation *invocation)
+{
+    struct checkpoint_job job;
+    struct ranks ranks;
+    int status = COMMAND_OK;
+
+    if (fill_job(invocation->settings, invocation->operands[0], &job))
+        return command_misused(invocation);
+    int code = command_join(&ranks);
+    command_on_interrupt(); /* after MPI has installed its handlers */
+    if (code == 0)
+        code = measure(invocation, &job, &ranks);
+    if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
+        status = command_failed(invocation);
+    else if (code)
+        status = COMMAND_FAILED;
+    command_leave(&ranks, code < 0);
+    return status;
+}
+
+const struct command command_checkpoint = {
+    .name = "checkpoint",
+    .summary = "measure writing and restoring the checkpoints of a language model",
+    .operands = "FOLDER",
+    .operands_minimum = 1,
+    .operands_maximum = 1,
+    .description =
+        "Writes what the ranks of a model would write for a checkpoint, several times, then reads "
+        "it back from verified cold caches and compares every byte by checksum. Alone, a thread "
+        "stands for each rank; under mpirun or srun the ranks are divided among the processes. "
+        "Rates are those of the slowest rank, from a common start to its last fsync, as in MLPerf "
+        "Storage. With --step-time a training loop runs between checkpoints, and what it loses is "
+        "reported. A checkpoint appears in FOLDER under its name when it is complete and durable; "
+        "whatever ends the program, the last complete one stays readable. At the end the program "
+        "removes what it wrote, unless --leave is given.",
+    .examples =
+        "iobench checkpoint /mnt/ckpt --model 8b\t105 GB by 8 ranks, 10 times, then 10 restores\n"
+        "iobench checkpoint /mnt/ckpt --model 70b --scale 1/1000\tthe same files on a small "
+        "machine\n"
+        "mpirun -n 64 --hostfile hosts iobench checkpoint /mnt/ckpt --model 70b --rank-shift 8\t"
+        "8 nodes, each restores what its neighbour wrote\n"
+        "iobench checkpoint /mnt/ckpt --step-time 500ms --interval 100 --async\ttime lost to "
+        "training\n",
+    .options = checkpoint_options,
+    .settings_size = sizeof(struct checkpoint_settings),
+    .operands_reach = {OPTION_WRITES_COLD},
+    .is_confined = true,
+    .check = checkpoint_check,
+    .run = checkpoint_command,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/job.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cmd/checkpoint/shared.h"
+#include "dataset/store.h"
+#include "pipeline/evidence/validity.h"
+#include "pipeline/result/gather.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The moment at which a job needs most space: that many of its own checkpoints are there, the last
+ * of them not yet whole, and older ones have been removed. */
+struct demand {
+    uint64_t at_once, bytes, freed;
+};
+
+/* old: what the removal of each checkpoint that is there frees, the oldest first. Each but those to
+ * be kept goes before the next one is written. */
+static struct demand find_demand(const struct checkpoint_job *job, uint64_t each_bytes,
+                                 const uint64_t *old, size_t old_count)
+{
+    const uint64_t most = job->writes <= job->keep ? job->writes : job->keep + 1;
+    const uint64_t each = each_bytes < UINT64_MAX / 4 / most ? each_bytes : UINT64_MAX / 4 / most;
+    struct demand demand = {0};
+    uint64_t freed = 0;
+    size_t removed = 0;
+
+    for (uint64_t own = 1; own <= most; own++) {
+        const uint64_t bytes = each * own + each / 100;
+        while (removed < old_count && old_count - removed + own - 1 > job->keep)
+            freed += old[removed++];
+        if (own == 1 || bytes + demand.freed > demand.bytes + freed)
+            demand = (struct demand){.at_once = own, .bytes = bytes, .freed = freed};
+    }
+    return demand;
+}
+
+/* Check for space for the checkpoints that exist at the same time, before anything is removed. */
+static int check_space(const struct checkpoint_shared *shared)
+{
+    const struct checkpoint_job *job = shared->job;
+    const uint64_t each_bytes = shared->result->files.bytes;
+    char need[32], each[32], have[32], older[32], removed[96] = "";
+    uint64_t available, *old = NULL;
+    size_t old_count = 0;
+    int code = store_free_bytes(job->path, &available);
+
+    if (code == 0 && shared->store.folder.fd >= 0)
+        code = snapshot_sizes(&shared->store, &old, &old_count);
+    if (code) {
+        free(old);
+        return code;
+    }
+    const struct demand demand = find_demand(job, each_bytes, old, old_count);
+    free(old);
+    if (demand.bytes <= available + demand.freed)
+        return 0;
+    if (demand.freed)
+        snprintf(removed, sizeof removed, " and %s in older ones that it removes by then",
+                 bytes_text(demand.freed, older, sizeof older));
+    return fail(ENOSPC,
+                "%s: needs %s for %llu checkpoints of %s at a time, only %s free%s: lower --keep, "
+                "or write a part with --scale, --bytes or --subset",
+                job->path, bytes_text(demand.bytes, need, sizeof need),
+                (unsigned long long)demand.at_once, bytes_text(each_bytes, each, sizeof each),
+                bytes_text(available, have, sizeof have), removed);
+}
+
+static int allocate(const struct checkpoint_job *job, struct checkpoint_result *result)
+{
+    result->writes = memory_array(job->writes + 1, sizeof *result->writes);
+    result->reads = memory_array(job->reads + 1, sizeof *result->reads);
+    int code = result->writes && result->reads ? 0 : -ENOMEM;
+    if (code == 0 && job->writes)
+        code = model_list(&job->model, &result->files);
+    if (code)
+        return code;
+    result->ranks = result->files.ranks;
+    result->each = memory_array(result->ranks + 1, sizeof *result->each);
+    return result->each ? 0 : -ENOMEM;
+}
+
+/* A job that was killed before it pruned left one too many: without pruning here each further such
+ * job would add one. */
+static int make_place(struct checkpoint_shared *shared)
+{
+    const struct checkpoint_job *job = shared->job;
+    const bool is_there = file_exists(job->path);
+    int code = job->writes && !is_there ? check_space(shared) : 0; /* if refused, makes no folder */
+
+    if (code == 0 && job->writes)
+        code = snapshot_check_size(&shared->result->files, job->chunk_bytes);
+    if (code == 0)
+        code = snapshot_open(&shared->store, job->path, job->writes > 0);
+    if (code == 0 && job->writes && is_there)
+        code = check_space(shared);
+    return code || !job->writes ? code : snapshot_prune(&shared->store, job->keep);
+}
+
+/* The first process creates and locks the folder before the others open it. */
+static int open_place(struct checkpoint_shared *shared)
+{
+    const bool leads = shared->ranks->place.rank == 0;
+    int code = ranks_meet(shared->ranks, leads ? make_place(shared) : 0, NULL);
+
+    if (code == 0 && !leads)
+        code = snapshot_open(&shared->store, shared->job->path, false);
+    if (code == 0)
+        shared->storage = storage_open(&telemetry_roots_usual, &shared->job->path, 1);
+    if (code == 0 && !shared->storage)
+        code = -ENOMEM;
+    return ranks_meet(shared->ranks, code, NULL);
+}
+
+/* Remove this job's remaining checkpoints; keeps the reason. */
+static int remove_own(void *context)
+{
+    struct checkpoint_shared *shared = context;
+    const struct checkpoint_result *result = shared->result;
+    uint32_t *numbers;
+    size_t count;
+    int code = snapshot_list(&shared->store, &numbers, &count);
+
+    for (size_t i = 0; i < count && code == 0; i++)
+        for (uint64_t k = 0; k < result->write_count; k++)
+            if (result->writes[k].number == numbers[i])
+                code = snapshot_remove(&shared->store, numbers[i]);
+    free(numbers);
+    return code;
+}
+
+enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *row)
+{
+    if (row->synced_bytes < row->bytes)
+        return CHECKPOINT_NOT_DURABLE;
+    return row->device_bytes >= (double)row->bytes ? CHECKPOINT_DURABLE : CHECKPOINT_UNVERIFIED;
+}
+
+/* fsync returned, and yet the devices did not write it. */
+static void check_witness(struct checkpoint_result *result)
+{
+    for (uint64_t i = 0; i < result->write_count; i++) {
+        const struct checkpoint_row *row = &result->writes[i];
+        if (checkpoint_durability(row) == CHECKPOINT_UNVERIFIED &&
+            row->device_bytes < 0.98 * (double)row->bytes)
+            result_degraded(&result->evidence,
+                            "checkpoint %u: synced, but the devices wrote only %.1f%% of its bytes",
+                            row->number, 100 * row->device_bytes / (double)row->bytes);
+    }
+}
+
+int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
+                   const struct checkpoint_observer *observer, struct checkpoint_result *result)
+{
+    struct checkpoint_shared shared = {.job = job,
+                                       .observer = observer,
+                                       .result = result,
+                                       .ranks = ranks,
+                                       .store = {.folder.fd = -1, .lock.fd = -1},
+                                       .start_ns = clock_now_ns()};
+    char reason[FAIL_REASON_BYTES];
+
+    *result = (struct checkpoint_result){
+        .processes = ranks->place.ranks,
+        .nodes = ranks->place.nodes,
+        .evidence = {.valid = true, .ranks = ranks->place.ranks, .nodes = ranks->place.nodes}};
+    int code = ranks_meet(ranks, allocate(job, result), NULL);
+    if (code == 0)
+        code = open_place(&shared);
+    ranks->silence_ns = job->silence_ns; /* removing old drafts may take any time */
+    if (code == 0 && job->writes)
+        code = writes_run(&shared);
+    if (code == 0)
+        code = reads_run(&shared);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = gather_guard(ranks, &shared.guard);
+    if (code == 0)
+        validity_guard(&shared.guard, "checkpoints", &result->evidence);
+    if (code == 0)
+        code = gather_notices(ranks, &result->evidence);
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (ranks->place.rank == 0 && shared.store.folder.fd >= 0 && !job->leave) {
+        const int removed = ranks_do(ranks, "removing checkpoints", remove_own, &shared);
+        if (code)
+            fail(code, "%s", reason);
+        else
+            code = removed;
+    }
+    check_witness(result);
+    storage_close(shared.storage);
+    snapshot_close(&shared.store);
+    rank_buffers_destroy(&shared.buffers);
+    free(shared.figures);
+    return code;
+}
+
+void checkpoint_destroy(struct checkpoint_result *result)
+{
+    free(result->files.list);
+    free(result->writes);
+    free(result->reads);
+    free(result->each);
+    result_destroy(&result->evidence);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/model.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WEIGHT_BYTES = 2, OPTIMIZER_BYTES = 12, RANKS_OF_OWN = 8 };
+
+/* Those of MLPerf Storage v3.0: mlcommons/storage, configs/dlio/workload/llama3_*.yaml. With these
+ * the parameter counts equal those of DLIO's checkpointing/base_checkpointing.py. */
+static const struct model_size sizes[] = {
+    {"8b", 4096, 14336, 32, 32, 8, 128256, 1, 1, 8, 3},
+    {"70b", 8192, 28672, 80, 128, 8, 128256, 8, 1, 8, 3},
+    {"405b", 16384, 53248, 126, 128, 8, 128256, 8, 32, 2, 1},
+    {"1t", 25872, 98304, 128, 192, 32, 128256, 8, 64, 2, 1},
+    {0},
+};
+
+static uint64_t embedding_parameters(const struct model_size *size)
+{
+    return size->hidden * size->vocabulary;
+}
+
+/* Attention (query, key, value, output), the gated feed-forward network, and two norms. */
+static uint64_t layer_parameters(const struct model_size *size)
+{
+    const uint64_t hidden = size->hidden;
+    const uint64_t key_value = hidden / size->heads * size->key_value_heads;
+
+    return hidden * (hidden + 2 * key_value) + hidden * hidden + 3 * hidden * size->feed_forward +
+           2 * hidden;
+}
+
+static uint64_t all_parameters(const struct model_size *size)
+{
+    return 2 * embedding_parameters(size) + size->layers * layer_parameters(size) + size->hidden;
+}
+
+/* "1.3b" */
+static int parse_parameters(const char *text, uint64_t *parameters)
+{
+    static const char units[] = "kmbt";
+    char *end;
+    double value = strtod(text, &end);
+    const char *unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
+
+    if (unit) {
+        value *= pow(1000, (double)(unit - units + 1));
+        end++;
+    }
+    if (end == text || *end || !(value >= 1) || value > 1e15)
+        return fail(EINVAL,
+                    "--model: params=%s is not a number of parameters (examples: 1.3b, 700m)",
+                    text);
+    *parameters = (uint64_t)value;
+    return 0;
+}
+
+static int choose_own(const char *text, const char *comma, struct model_choice *choice)
+{
+    static const char key[] = ",params=";
+
+    if (!comma || strncmp(comma, key, sizeof key - 1) != 0 || comma == text ||
+        comma - text >= MODEL_NAME_BYTES)
+        return fail(EINVAL, "--model: unknown model '%s': 8b, 70b, 405b, 1t, or NAME,params=N",
+                    text);
+    for (const char *at = text; at < comma; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+            return fail(EINVAL, "--model: the name of '%s' may have letters, digits, - _ and .",
+                        text);
+    snprintf(choice->name, sizeof choice->name, "%.*s", (int)(comma - text), text);
+    return parse_parameters(comma + sizeof key - 1, &choice->parameters);
+}
+
+int model_choose(const char *text, struct model_choice *choice)
+{
+    *choice = (struct model_choice){0};
+    for (const struct model_size *size = sizes; size->name; size++) {
+        if (strcmp(size->name, text) != 0)
+            continue;
+        choice->size = size;
+        choice->parameters = all_parameters(size);
+        snprintf(choice->name, sizeof choice->name, "%s", size->name);
+        return 0;
+    }
+    return choose_own(text, strchr(text, ','), choice);
+}
+
+/* ---- the files ---- */
+
+static int add(struct model_files *files, uint32_t rank, uint64_t bytes, const char *kind,
+               uint64_t number)
+{
+    if (memory_room(&files->list, files->count, sizeof *files->list, "files of a checkpoint"))
+        return -ENOMEM;
+    struct model_file *file = &files->list[files->count++];
+    *file = (struct model_file){.rank = rank, .bytes = bytes};
+    snprintf(file->name, sizeof file->name, "%s-%06llu.bin", kind, (unsigned long long)number);
+    return 0;
+}
+
+/* Layers are divided evenly; the first stages take the remainder. Layer 0 is the embedding; the
+ * head and the last norm follow the last layer. */
+static int add_layers(struct model_files *files, const struct model_size *size, uint32_t rank)
+{
+    const uint32_t tensor = rank % size->tensor, stage = rank / size->tensor % size->pipeline;
+    const uint64_t each = size->layers / size->pipeline, more = size->layers % size->pipeline;
+    const uint64_t first = stage * each + (stage < more ? stage : more);
+    const uint64_t count = each + (stage < more);
+    const uint64_t split = WEIGHT_BYTES * embedding_parameters(size) / size->tensor;
+    const uint64_t layer = WEIGHT_BYTES * layer_parameters(size) / size->tensor;
+    int code = 0;
+
+    if (stage == 0)
+        code = add(files, rank, split, "layer", tensor);
+    for (uint64_t i = first; i < first + count && code == 0; i++)
+        code = add(files, rank, layer, "layer", (i + 1) * size->tensor + tensor);
+    if (stage + 1 == size->pipeline && code == 0)
+        code = add(files, rank, split, "layer", (size->layers + 1) * size->tensor + tensor);
+    if (stage + 1 == size->pipeline && code == 0)
+        code = add(files, rank, WEIGHT_BYTES * size->hidden, "layer",
+                   (size->layers + 2) * size->tensor + tensor);
+    return code;
+}
+
+static int add_rank(struct model_files *files, const struct model_choice *model, uint32_t rank)
+{
+    const uint64_t share = (model->parameters + files->ranks - 1) / files->ranks;
+    int code = 0;
+
+    if (files->zero == 3)
+        code = add(files, rank, WEIGHT_BYTES * share, "weights", rank);
+    else if (rank < files->tensor * files->pipeline)
+        code = add_layers(files, model->size, rank);
+    return code ? code : add(files, rank, OPTIMIZER_BYTES * share, "optimizer", rank);
+}
+
+static void scale_files(struct model_files *files, double scale)
+{
+    files->bytes = 0;
+    for (uint32_t i = 0; i < files->count; i++) {
+        double bytes = ceil((double)files->list[i].bytes * scale);
+        files->list[i].bytes = bytes_align_up(bytes < 1 ? 1 : (uint64_t)bytes, MODEL_BLOCK_BYTES);
+        files->bytes += files->list[i].bytes;
+    }
+}
+
+static void choose_layout(const struct model_request *request, struct model_files *files)
+{
+    const struct model_size *size = request->model.size;
+
+    *files = (struct model_files){.tensor = 1, .pipeline = 1, .zero = 3};
+    files->data = request->ranks ? request->ranks : RANKS_OF_OWN;
+    if (size &&
+        (request->ranks == 0 || request->ranks == size->tensor * size->pipeline * size->data)) {
+        files->is_published = true;
+        files->tensor = size->tensor;
+        files->pipeline = size->pipeline;
+        files->data = size->data;
+        files->zero = size->zero;
+    }
+    files->ranks = files->tensor * files->pipeline * files->data;
+}
+
+int model_list(const struct model_request *request, struct model_files *files)
+{
+    int code = 0;
+
+    choose_layout(request, files);
+    if (request->subset > files->ranks)
+        return fail(EINVAL, "--subset %u: the model has %u ranks", request->subset, files->ranks);
+    const uint32_t written = request->subset ? request->subset : files->ranks;
+    for (uint32_t rank = 0; rank < written && code == 0; rank++)
+        code = add_rank(files, &request->model, rank);
+    if (code)
+        return code;
+    files->ranks = written;
+    for (uint32_t i = 0; i < files->count; i++)
+        files->full_bytes += files->list[i].bytes;
+    scale_files(files, request->bytes ? (double)request->bytes / (double)files->full_bytes
+                                      : request->scale);
+    return 0;
+}
+
+bool model_is_file_name(const char *name)
+{
+    static const char *const kinds[] = {"weights-", "optimizer-", "layer-"};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i]);
+        const size_t digits =
+            strncmp(name, kinds[i], length) == 0 ? strspn(name + length, "0123456789") : 0;
+        if (digits >= 6 && strcmp(name + length + digits, ".bin") == 0)
+            return true;
+    }
+    return false;
+}

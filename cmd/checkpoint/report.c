@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/report.h"
+
+#include "base/bytes.h"
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "report/report.h"
+#include "report/seal.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double GIB = 1 << 30;
+
+/* ---- figures ---- */
+
+/* All writes, or all reads. Rates are those of the slowest rank, as in MLPerf Storage. */
+struct phase {
+    uint64_t count, bytes; /* bytes: of one checkpoint */
+    double bytes_per_s, low, high, wall_s, durable_s, stall_s, sync_s;
+    double process_bytes, device_bytes;    /* written, of all; NAN: unknown */
+    enum checkpoint_durability durability; /* the least */
+    struct histogram latency_ns;
+};
+
+static double rate_of(const struct checkpoint_row *row)
+{
+    return row->wall_ns ? (double)row->bytes / ((double)row->wall_ns * 1e-9) : NAN;
+}
+
+static double median_of(const struct checkpoint_row *rows, uint64_t count, size_t offset,
+                        double *values)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&rows[i] + offset, sizeof value);
+        values[i] = (double)value * 1e-9;
+    }
+    return stats_summarise(values, count).median;
+}
+
+/* Returns 0 or -ENOMEM with a reason. */
+static int summarise(const struct checkpoint_row *rows, uint64_t count, struct phase *phase)
+{
+    double *values = memory_array(count + 1, sizeof *values);
+
+    *phase = (struct phase){.count = count, .durability = CHECKPOINT_DURABLE};
+    if (!values)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        values[i] = rate_of(&rows[i]);
+        phase->bytes = rows[i].bytes;
+        phase->process_bytes += rows[i].process_bytes;
+        phase->device_bytes += rows[i].device_bytes;
+        if (checkpoint_durability(&rows[i]) < phase->durability)
+            phase->durability = checkpoint_durability(&rows[i]);
+        histogram_merge(&phase->latency_ns, &rows[i].latency_ns);
+    }
+    const struct stats_summary rates = stats_summarise(values, count);
+    phase->bytes_per_s = rates.median;
+    phase->low = rates.low;
+    phase->high = rates.high;
+    phase->wall_s = median_of(rows, count, offsetof(struct checkpoint_row, wall_ns), values);
+    phase->durable_s = median_of(rows, count, offsetof(struct checkpoint_row, durable_ns), values);
+    phase->stall_s = median_of(rows, count, offsetof(struct checkpoint_row, stall_ns), values);
+    phase->sync_s = median_of(rows, count, offsetof(struct checkpoint_row, sync_ns), values);
+    free(values);
+    return 0;
+}
+
+int checkpoint_report_rate(const struct checkpoint_row *rows, uint64_t count, double *bytes_per_s)
+{
+    struct phase phase;
+    int code = summarise(rows, count, &phase);
+
+    *bytes_per_s = phase.bytes_per_s;
+    return code;
+}
+
+/* Young, "A first order approximation to the optimum checkpoint interval" (1974). The write time is
+ * that of the unscaled checkpoint at the measured rate, and of what follows its last byte. What is
+ * then lost is no first order: at random failures, a segment of interval_s takes mtbf_s *
+ * (exp((interval_s + write_s) / mtbf_s) - 1) in the mean (Daly 2006, without restarts). */
+struct young {
+    double write_s, interval_s, lost_percent;
+};
+
+static struct young young_of(const struct checkpoint_asked *asked,
+                             const struct checkpoint_result *result, const struct phase *writes)
+{
+    const double mtbf_s = (double)asked->mtbf_ns * 1e-9;
+    const double after_s = fmax(writes->durable_s - writes->wall_s, 0);
+    struct young young = {.write_s =
+                              (double)result->files.full_bytes / writes->bytes_per_s + after_s};
+
+    young.interval_s = sqrt(2 * young.write_s * mtbf_s);
+    young.lost_percent =
+        100 * (1 - young.interval_s / mtbf_s / expm1((young.interval_s + young.write_s) / mtbf_s));
+    return young;
+}
+
+/* Return the time that the training loop lost to checkpoints. */
+static double lost_s(const struct checkpoint_asked *asked, const struct checkpoint_result *result)
+{
+    return (double)result->loop_ns * 1e-9 -
+           (double)result->steps * (double)asked->job->step_ns * 1e-9;
+}
+
+static bool is_degraded(const struct checkpoint_result *result)
+{
+    return result->evidence.degraded_reason[0] != '\0';
+}
+
+static const char *cache_of(const struct checkpoint_result *result)
+{
+    enum result_cache worst = RESULT_CACHE_COLD;
+
+    for (uint32_t i = 0; i < result->evidence.run_count; i++)
+        if (result->evidence.runs[i].cold.state > worst)
+            worst = result->evidence.runs[i].cold.state;
+    return result->evidence.run_count ? summary_cache_name(worst) : NULL;
+}
+
+/* ---- the table ---- */
+
+static const char *seconds(double value, char *text)
+{
+    return words_duration(value > 0 ? (uint64_t)(value * 1e9) : 0, text);
+}
+
+static void print_model(const struct checkpoint_asked *asked,
+                        const struct checkpoint_result *result)
+{
+    const struct model_files *files = &result->files;
+    char bytes[32], full[32];
+
+    if (!files->count)
+        return;
+    printf("  Model    %s: %.2f G parameters, %u ranks written (%ux%ux%u, ZeRO %u%s), %u files%s\n",
+           asked->job->model.model.name, (double)asked->job->model.model.parameters * 1e-9,
+           files->ranks, files->tensor, files->pipeline, files->data, files->zero,
+           files->is_published ? ", as MLPerf Storage v3.0" : "", files->count,
+           asked->job->is_single ? " in one" : "");
+    printf("           %s each checkpoint", bytes_text(files->bytes, bytes, sizeof bytes));
+    if (files->bytes < files->full_bytes)
+        printf(", scaled to 1/%.0f of %s", (double)files->full_bytes / (double)files->bytes,
+               bytes_text(files->full_bytes, full, sizeof full));
+    printf("\n");
+}
+
+static void print_place(const struct checkpoint_asked *asked,
+                        const struct checkpoint_result *result)
+{
+    const struct environment *place = &result->evidence.environment;
+    const struct checkpoint_job *job = asked->job;
+    char chunk[32], memory[32];
+
+    print_model(asked, result);
+    printf("  Storage  %s at %s%s%s\n", escape_shown(place->file_system),
+           escape_shown(place->mount_point), place->devices[0] ? " on " : "",
+           escape_shown(place->devices));
+    if (result->write_count)
+        printf("  Writer   %s; %u chunks of %s in flight per rank; %s; %s\n", result->writer_engine,
+               job->depth, bytes_text(job->chunk_bytes, chunk, sizeof chunk),
+               job->sync ? "fsync" : "not synced",
+               job->is_async ? "asynchronous" : "training waits");
+    if (result->read_count)
+        printf("  Reader   %s; %u in flight per rank%s\n", result->evidence.reader_engine,
+               job->depth, job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
+    printf("  Host     %s: %u CPUs (%s), %s of memory, %s\n", escape_shown(place->host),
+           place->cpu_count, escape_shown(place->cpu),
+           bytes_text(place->memory_bytes, memory, sizeof memory), escape_shown(place->kernel));
+    if (result->processes > 1)
+        printf("  Ranks    %u processes on %u nodes\n", result->processes, result->nodes);
+}
+
+static void print_phase(const char *name, const struct phase *phase)
+{
+    char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], wall[WORDS_BYTES],
+        p50[WORDS_BYTES], p99[WORDS_BYTES];
+
+    if (!phase->count)
+        return;
+    printf("  %-8s %10s %9s .. %-9s %10s %10s %10s\n", name,
+           words_rate(phase->bytes_per_s / GIB, rate), words_rate(phase->low / GIB, low),
+           words_rate(phase->high / GIB, high), seconds(phase->wall_s, wall),
+           words_duration(histogram_quantile(&phase->latency_ns, 0.5), p50),
+           words_duration(histogram_quantile(&phase->latency_ns, 0.99), p99));
+}
+
+static void print_training(const struct checkpoint_asked *asked,
+                           const struct checkpoint_result *result, const struct phase *writes)
+{
+    char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
+    const double lost_all = lost_s(asked, result);
+
+    if (!asked->job->step_ns || !writes->count)
+        return;
+    printf(
+        "  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the time\n",
+        (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
+        seconds(lost_all, lost), (unsigned long long)writes->count, writes->count == 1 ? "" : "s",
+        seconds(lost_all / (double)writes->count, each),
+        100 * lost_all / ((double)result->loop_ns * 1e-9));
+}
+
+static void print_young(const struct checkpoint_asked *asked,
+                        const struct checkpoint_result *result, const struct phase *writes)
+{
+    const struct young young = young_of(asked, result, writes);
+    char full[WORDS_BYTES], mtbf[WORDS_BYTES], every[WORDS_BYTES];
+
+    if (writes->count)
+        printf(
+            "  Interval %s by Young's formula, with one failure in %s and %s for an unscaled "
+            "checkpoint\n           at this rate; %.1f%% of the time is then lost to checkpoints "
+            "and failures\n",
+            seconds(young.interval_s, every), words_duration(asked->mtbf_ns, mtbf),
+            seconds(young.write_s, full), young.lost_percent);
+}
+
+static void print_bytes(const struct checkpoint_result *result, const struct phase *writes,
+                        const struct phase *reads)
+{
+    const double written = (double)writes->bytes * (double)writes->count;
+    char bytes[32], read[32];
+
+    if (writes->count) {
+        printf("  Bytes    %s written", bytes_text((uint64_t)written, bytes, sizeof bytes));
+        if (isfinite(writes->device_bytes))
+            printf(", %.1f%% of them by the devices beneath, for any process\n",
+                   100 * writes->device_bytes / written);
+        else
+            printf("; no device beneath counts what it writes\n");
+    }
+    for (uint32_t i = 0; i < result->evidence.run_count && i < 1; i++) {
+        const struct result_bytes *device = &result->evidence.runs[i].epochs[0].device;
+        bytes_text(reads->bytes, read, sizeof read);
+        if (device->known)
+            printf("  Read     %s each time, %.1f%% of it left storage the first time (%s)\n", read,
+                   100 * (double)device->bytes / (double)reads->bytes, device->method);
+        else
+            printf("  Read     %s each time; bytes that left storage: unknown: %s\n", read,
+                   device->reason);
+    }
+}
+
+static void print_end(const struct checkpoint_result *result)
+{
+    const struct content_ceiling *ceiling = &result->ceiling;
+    char made[WORDS_BYTES], checked[WORDS_BYTES];
+
+    if (result->evidence.run_count)
+        printf("  Cache    %s before each read: %s\n", cache_of(result),
+               escape_shown(result->evidence.runs[0].cold.method));
+    printf(
+        "  Ceiling  per rank %s GiB/s to write and %s GiB/s to verify: the most the program itself "
+        "can do here\n",
+        words_rate(ceiling->made_per_s / GIB, made),
+        words_rate(ceiling->checked_per_s / GIB, checked));
+    for (uint32_t i = 0; i < result->evidence.notice_count; i++)
+        printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
+}
+
+/* "-" if training did not wait */
+static void print_rows(const struct checkpoint_result *result)
+{
+    char rate[WORDS_BYTES], wall[WORDS_BYTES], median[WORDS_BYTES], fastest[WORDS_BYTES],
+        durable[WORDS_BYTES], stall[WORDS_BYTES];
+
+    printf("\n  %-6s %10s %9s %10s %10s %10s %8s %10s %10s\n", "", "checkpoint", "GiB/s", "fastest",
+           "median", "slowest", "rank", "durable", "stall");
+    for (uint64_t i = 0; i < result->write_count + result->read_count; i++) {
+        const bool is_read = i >= result->write_count;
+        const struct checkpoint_row *row =
+            is_read ? &result->reads[i - result->write_count] : &result->writes[i];
+        printf("  %-6s %10u %9s %10s %10s %10s %8u %10s %10s\n", is_read ? "read" : "write",
+               row->number, words_rate(rate_of(row) / GIB, rate),
+               words_duration(row->fastest_ns, fastest), words_duration(row->median_ns, median),
+               words_duration(row->wall_ns, wall), row->slowest,
+               is_read || !checkpoint_durability(row) ? "-"
+                                                      : words_duration(row->durable_ns, durable),
+               is_read ? "-" : words_duration(row->stall_ns, stall));
+    }
+}
+
+void checkpoint_report_text(const struct checkpoint_asked *asked,
+                            const struct checkpoint_result *result)
+{
+    const struct result *evidence = &result->evidence;
+    const char *cache = cache_of(result);
+    struct phase writes, reads;
+    char durable[WORDS_BYTES], synced[WORDS_BYTES];
+
+    printf("iobench " PACKAGE_VERSION " checkpoint: %s%s%s, %llu written, %llu read",
+           !evidence->valid      ? "INVALID"
+           : is_degraded(result) ? "DEGRADED"
+                                 : "valid",
+           cache ? ", " : "", cache ? cache : "", (unsigned long long)result->write_count,
+           (unsigned long long)result->read_count);
+    if (result->files.count && result->files.bytes < result->files.full_bytes)
+        printf(", SCALED to 1/%.0f",
+               (double)result->files.full_bytes / (double)result->files.bytes);
+    printf("\n");
+    if (!evidence->valid)
+        printf("  INVALID  %s\n", escape_shown(evidence->invalid_reason));
+    if (is_degraded(result))
+        printf("  DEGRADED %s\n", escape_shown(evidence->degraded_reason));
+    printf("\n");
+    print_place(asked, result);
+    if (summarise(result->writes, result->write_count, &writes) ||
+        summarise(result->reads, result->read_count, &reads))
+        return;
+    printf("\n  %-8s %10s %22s  %10s %10s %10s\n", "", "GiB/s", "95% interval     ", "time",
+           "p50 chunk", "p99 chunk");
+    print_phase("Write", &writes);
+    print_phase("Restore", &reads);
+    printf("\n");
+    if (writes.count && writes.durability == CHECKPOINT_NOT_DURABLE)
+        printf("  Durable  not durable: files were not synced; complete after %s\n",
+               seconds(writes.durable_s, durable));
+    else if (writes.count)
+        printf("  Durable  %safter %s: all files synced, the manifest written, the folder renamed; "
+               "fsync %s\n",
+               writes.durability == CHECKPOINT_UNVERIFIED ? "unverified, " : "",
+               seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
+    print_training(asked, result, &writes);
+    print_young(asked, result, &writes);
+    print_bytes(result, &writes, &reads);
+    print_end(result);
+    print_rows(result);
+}
+
+/* ---- JSON ---- */
+
+static const char *const durabilities[] = {"not durable", "unverified", "durable"};
+
+static void put_latency(json_t *object, const struct histogram *latency_ns)
+{
+    json_put_count(object, "requests", latency_ns->count);
+    json_put_number(object, "p50_ms", (double)histogram_quantile(latency_ns, 0.5) * 1e-6);
+    json_put_number(object, "p99_ms", (double)histogram_quantile(latency_ns, 0.99) * 1e-6);
+    json_put_number(object, "max_ms", (double)histogram_quantile(latency_ns, 1) * 1e-6);
+}
+
+static json_t *json_phase(const struct checkpoint_row *rows, uint64_t count, bool is_read)
+{
+    struct phase phase;
+    json_t *object = json_object();
+
+    if (count == 0 || summarise(rows, count, &phase)) {
+        json_decref(object);
+        return json_null();
+    }
+    json_put_count(object, "count", count);
+    json_put_count(object, "bytes", phase.bytes);
+    json_put_number(object, "bytes_per_s", phase.bytes_per_s);
+    json_put_number(object, "low_bytes_per_s", phase.low);
+    json_put_number(object, "high_bytes_per_s", phase.high);
+    json_put_number(object, "wall_s", phase.wall_s);
+    put_latency(object, &phase.latency_ns);
+    if (!is_read) {
+        json_put_number(object, "sync_s", phase.sync_s);
+        json_put_number(object, "durable_s", phase.durability ? phase.durable_s : NAN);
+        json_put_number(object, "stall_s", phase.stall_s);
+        json_put_number(object, "process_write_bytes", phase.process_bytes);
+        json_put_number(object, "device_write_bytes", phase.device_bytes);
+        json_put_text(object, "durability", durabilities[phase.durability]);
+    }
+    return object;
+}
+
+static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
+{
+    json_t *object = json_object();
+
+    json_put_count(object, "number", row->number);
+    json_put_count(object, "bytes", row->bytes);
+    json_put_number(object, "bytes_per_s", rate_of(row));
+    json_put_number(object, "wall_s", (double)row->wall_ns * 1e-9);
+    json_put_number(object, "median_rank_s", (double)row->median_ns * 1e-9);
+    json_put_number(object, "fastest_rank_s", (double)row->fastest_ns * 1e-9);
+    json_put_count(object, "slowest_rank", row->slowest);
+    put_latency(object, &row->latency_ns);
+    if (is_read) {
+        json_put_count(object, "damaged_chunks", row->damaged);
+    } else {
+        json_put_number(object, "sync_s", (double)row->sync_ns * 1e-9);
+        json_put_number(object, "durable_s",
+                        checkpoint_durability(row) ? (double)row->durable_ns * 1e-9 : NAN);
+        json_put_number(object, "stall_s", (double)row->stall_ns * 1e-9);
+        json_put_number(object, "process_write_bytes", row->process_bytes);
+        json_put_number(object, "device_write_bytes", row->device_bytes);
+        json_put_text(object, "durability", durabilities[checkpoint_durability(row)]);
+    }
+    return object;
+}
+
+/* Add the fields of a read: caches, and bytes read from storage. */
+static json_t *json_of_read(const struct checkpoint_row *row, const struct result_run *run)
+{
+    json_t *object = json_of_row(row, true);
+    const struct result_bytes *device = &run->epochs[0].device;
+
+    json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
+    json_put_text(object, "cache_method", run->cold.method);
+    json_put_text(object, "cache_reason", run->cold.reason);
+    json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
+    json_put_text(object, "device_read_method", device->known ? device->method : NULL);
+    json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
+    return object;
+}
+
+static json_t *json_model(const struct checkpoint_asked *asked,
+                          const struct checkpoint_result *result)
+{
+    const struct model_files *files = &result->files;
+    json_t *object = json_object();
+
+    if (!files->count) {
+        json_decref(object);
+        return json_null();
+    }
+    json_put_text(object, "name", asked->job->model.model.name);
+    json_put_count(object, "parameters", asked->job->model.model.parameters);
+    json_put_count(object, "ranks", files->ranks);
+    json_put_count(object, "tensor_parallel", files->tensor);
+    json_put_count(object, "pipeline_parallel", files->pipeline);
+    json_put_count(object, "data_parallel", files->data);
+    json_put_count(object, "zero_stage", files->zero);
+    json_object_set_new(object, "as_published", json_boolean(files->is_published));
+    json_put_count(object, "files", files->count);
+    json_put_count(object, "bytes", files->bytes);
+    json_put_count(object, "full_bytes", files->full_bytes);
+    return object;
+}
+
+static json_t *json_settings(const struct checkpoint_asked *asked,
+                             const struct checkpoint_result *result)
+{
+    const struct checkpoint_job *job = asked->job;
+    json_t *object = json_object();
+
+    json_put_text(object, "path", job->path);
+    json_put_text(object, "layout", job->is_single ? "single" : "sharded");
+    json_put_count(object, "chunk_bytes", job->chunk_bytes);
+    json_put_count(object, "iodepth", job->depth);
+    json_put_text(object, "writer", result->write_count ? result->writer_engine : NULL);
+    json_put_text(object, "reader", result->read_count ? result->evidence.reader_engine : NULL);
+    json_object_set_new(object, "direct", json_boolean(job->direct));
+    json_object_set_new(object, "fsync", json_boolean(job->sync));
+    json_object_set_new(object, "verify", json_boolean(job->verify));
+    json_object_set_new(object, "async", json_boolean(job->is_async));
+    json_put_count(object, "keep", job->keep);
+    json_put_count(object, "interval", job->interval);
+    json_put_number(object, "step_time_s", (double)job->step_ns * 1e-9);
+    json_put_number(object, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
+    json_put_count(object, "rank_shift", job->rank_shift);
+    json_put_count(object, "seed", job->seed);
+    return object;
+}
+
+static json_t *json_training(const struct checkpoint_asked *asked,
+                             const struct checkpoint_result *result)
+{
+    struct phase writes;
+    json_t *object = json_object();
+
+    if (result->write_count == 0 || summarise(result->writes, result->write_count, &writes)) {
+        json_decref(object);
+        return json_null();
+    }
+    const struct young young = young_of(asked, result, &writes);
+    const bool trains = asked->job->step_ns > 0;
+    json_put_count(object, "steps", result->steps);
+    json_put_number(object, "loop_s", trains ? (double)result->loop_ns * 1e-9 : NAN);
+    json_put_number(object, "lost_s", trains ? lost_s(asked, result) : NAN);
+    json_put_number(object, "young_write_s", young.write_s);
+    json_put_number(object, "young_interval_s", young.interval_s);
+    json_put_number(object, "young_lost_percent", young.lost_percent);
+    return object;
+}
+
+static json_t *json_ranks(const struct checkpoint_result *result)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < result->ranks; i++) {
+        const struct checkpoint_rank *rank = &result->each[i];
+        json_t *object = json_object();
+        json_put_count(object, "rank", i);
+        json_put_text(object, "host", rank->host);
+        json_put_count(object, "written_bytes", rank->written);
+        json_put_number(object, "write_s", (double)rank->write_ns * 1e-9);
+        json_put_count(object, "read_bytes", rank->read);
+        json_put_number(object, "read_s", (double)rank->read_ns * 1e-9);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *json_place(const struct checkpoint_result *result)
+{
+    const struct environment *place = &result->evidence.environment;
+    json_t *object = report_environment(place);
+
+    json_put_count(object, "cpus", place->cpu_count);
+    json_put_count(object, "processes", result->processes);
+    json_put_count(object, "nodes", result->nodes);
+    return object;
+}
+
+json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
+                               const struct checkpoint_result *result)
+{
+    json_t *document = json_object(), *writes = json_array(), *reads = json_array();
+
+    json_put_text(document, "schema", "iobench-checkpoint");
+    json_put_count(document, "schema_version", 1);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "command", asked->command);
+    json_put_text(document, "started", result->evidence.environment.started);
+    report_verdict(document, &result->evidence);
+    json_object_set_new(document, "place", json_place(result));
+    json_object_set_new(document, "model", json_model(asked, result));
+    json_object_set_new(document, "settings", json_settings(asked, result));
+    json_object_set_new(document, "write", json_phase(result->writes, result->write_count, false));
+    json_object_set_new(document, "read", json_phase(result->reads, result->read_count, true));
+    json_put_text(document, "cache_before", cache_of(result));
+    json_object_set_new(document, "training", json_training(asked, result));
+    json_put_number(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
+    json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
+    for (uint64_t i = 0; i < result->write_count; i++)
+        json_array_append_new(writes, json_of_row(&result->writes[i], false));
+    for (uint64_t i = 0; i < result->read_count; i++)
+        json_array_append_new(reads, json_of_read(&result->reads[i], &result->evidence.runs[i]));
+    json_object_set_new(document, "writes", writes);
+    json_object_set_new(document, "reads", reads);
+    json_object_set_new(document, "ranks", json_ranks(result));
+    if (json_check() == 0 && document && seal_add(document) == 0)
+        return document;
+    json_decref(document);
+    return NULL;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/save.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/workers.h"
+#include "cmd/checkpoint/content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t LOOK_NS = 100000000, START_NAP_NS = 20000;
+
+/* ---- buffers ---- */
+
+int rank_buffers_create(struct rank_buffers *buffers)
+{
+    const uint64_t count = (uint64_t)buffers->ranks * buffers->depth;
+
+    buffers->all = memory_array(count, sizeof *buffers->all);
+    if (!buffers->all)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        buffers->all[i].iov_len = buffers->chunk_bytes;
+        buffers->all[i].iov_base = memory_pages(buffers->chunk_bytes);
+        if (!buffers->all[i].iov_base)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void rank_buffers_destroy(struct rank_buffers *buffers)
+{
+    const uint64_t count = buffers->all ? (uint64_t)buffers->ranks * buffers->depth : 0;
+
+    if (buffers->is_held) {
+        memory_keep(buffers->all);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        free(buffers->all[i].iov_base);
+    free(buffers->all);
+    buffers->all = NULL;
+}
+
+struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number)
+{
+    return buffers->all + number * buffers->depth;
+}
+
+/* ---- the start ---- */
+
+void rank_start_prepare(struct rank_start *start, uint32_t ranks)
+{
+    countdown_set(&start->missing, ranks);
+    flag_clear(&start->is_given);
+}
+
+void rank_start_wait(struct rank_start *start, const struct flag *stopped)
+{
+    if (countdown_done(&start->missing, 1)) {
+        start->ns = clock_now_ns();
+        flag_set(&start->is_given);
+    }
+    while (!flag_get(&start->is_given) && !flag_get(stopped) && !flag_get(&stop_asked))
+        clock_sleep_ns(START_NAP_NS);
+}
+
+uint64_t rank_start_elapsed_ns(const struct rank_start *start)
+{
+    return flag_get(&start->is_given) ? clock_now_ns() - start->ns : 0;
+}
+
+/* ---- a rank ---- */
+
+struct rank_writer {
+    struct save *save;
+    const struct iovec *buffers;
+    struct folder draft;
+    struct writer writer;
+    uint32_t *idle, idle_count; /* buffers */
+    struct rank_figures *figures;
+};
+
+static bool is_stopped(const struct save *save)
+{
+    return flag_get(&save->stopped) || flag_get(&stop_asked);
+}
+
+static int open_file(const struct rank_writer *rank, const struct snapshot_file *file)
+{
+    const struct save *save = rank->save;
+    const char *name = save->snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
+    int fd = save->snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
+                                       : folder_create_file(&rank->draft, name);
+
+    if (fd < 0)
+        return fd;
+    /* Preallocate: direct writes that extend a file are serialised, and a full file system fails
+     * here. Not every file system supports the call. */
+    int code = 0;
+    if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
+        errno != ENOSYS && errno != EINVAL)
+        code = fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
+                    (unsigned long long)file->bytes, fail_errno_text(errno));
+    else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT))
+        code = fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
+                    rank->draft.path, name, fail_errno_text(errno));
+    if (code == 0)
+        return fd;
+    close(fd);
+    return code;
+}
+
+/* Returns 1 if a write completed, 0, or a negative errno with a reason. */
+static int wait_for_one(struct rank_writer *rank, uint64_t wait_ns)
+{
+    int index = writer_wait(&rank->writer, wait_ns, rank->draft.path);
+
+    if (index == -EAGAIN)
+        return 0;
+    if (index < 0)
+        return index;
+    rank->idle[rank->idle_count++] = (uint32_t)index;
+    return 1;
+}
+
+/* A write has completed when it is found to have: look before time is spent on the next chunk. */
+static int take_completed(struct rank_writer *rank)
+{
+    int found = 1;
+
+    while (found > 0 && rank->writer.in_flight)
+        found = wait_for_one(rank, 0);
+    return found < 0 ? found : 0;
+}
+
+static void write_chunk(struct rank_writer *rank, uint32_t number, int fd, uint64_t at)
+{
+    struct snapshot *snapshot = rank->save->snapshot;
+    const struct snapshot_file *file = &snapshot->files[number];
+    const uint64_t left = file->bytes - at;
+    const uint32_t bytes = left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+    const uint32_t index = rank->idle[--rank->idle_count];
+
+    snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
+        content_stamp(rank->buffers[index].iov_base, bytes, snapshot_key(snapshot), number, at);
+    writer_write(&rank->writer, index, fd, bytes, file->offset + at);
+}
+
+static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
+{
+    const uint64_t bytes = rank->save->snapshot->files[number].bytes;
+    uint64_t at = 0;
+
+    while (at < bytes || rank->writer.in_flight) {
+        if (is_stopped(rank->save))
+            return fail(EINTR, "interrupted");
+        const bool is_full = at >= bytes || rank->idle_count == 0;
+        int code = is_full ? wait_for_one(rank, LOOK_NS) : take_completed(rank);
+        if (code < 0)
+            return code;
+        if (is_full)
+            continue;
+        write_chunk(rank, number, fd, at);
+        at += rank->save->snapshot->chunk_bytes;
+    }
+    return 0;
+}
+
+static int sync_file(struct rank_writer *rank, int fd, const struct snapshot_file *file)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    if (!rank->save->sync)
+        return 0;
+    if (fsync(fd))
+        return fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, file->name,
+                    fail_errno_text(errno));
+    rank->figures->sync_ns += clock_now_ns() - start_ns;
+    rank->figures->synced_bytes += file->bytes;
+    return 0;
+}
+
+static int write_files(struct rank_writer *rank)
+{
+    const struct snapshot *snapshot = rank->save->snapshot;
+    int code = 0;
+
+    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++) {
+        if (snapshot->files[i].rank != rank->figures->rank)
+            continue;
+        int fd = open_file(rank, &snapshot->files[i]);
+        if (fd < 0)
+            return fd;
+        code = write_chunks(rank, i, fd);
+        if (code == 0)
+            code = sync_file(rank, fd, &snapshot->files[i]);
+        if (code) /* the kernel may still write to it */
+            writer_close(&rank->writer);
+        if (close(fd) && code == 0)
+            code = fail(errno, "%s/%s: cannot close: %s", rank->draft.path, snapshot->files[i].name,
+                        fail_errno_text(errno));
+        rank->figures->bytes += code ? 0 : snapshot->files[i].bytes;
+    }
+    return code;
+}
+
+static int open_rank(struct rank_writer *rank)
+{
+    struct save *save = rank->save;
+    const struct writer_config config = {.buffers = rank->buffers,
+                                         .depth = save->buffers->depth,
+                                         .direct = save->direct,
+                                         .timeout_ns = save->timeout_ns};
+    int code = snapshot_open_draft(save->store, save->snapshot->number, &rank->draft);
+
+    rank->idle = memory_array(config.depth, sizeof *rank->idle);
+    if (code == 0 && !rank->idle)
+        code = -ENOMEM;
+    for (; code == 0 && rank->idle_count < config.depth; rank->idle_count++)
+        rank->idle[rank->idle_count] = rank->idle_count;
+    return code ? code : writer_open(&rank->writer, save->writer, &config);
+}
+
+static int save_rank(void *context, struct workers *workers, uint64_t number)
+{
+    struct save *save = context;
+    struct rank_writer rank = {.save = save,
+                               .buffers = rank_buffers_of(save->buffers, number),
+                               .draft = {.fd = -1},
+                               .figures = &save->figures[number]};
+
+    (void)workers;
+    *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
+    int code = open_rank(&rank);
+    rank_start_wait(&save->start, &save->stopped);
+    if (code == 0)
+        code = write_files(&rank);
+    rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);
+    rank.figures->latency_ns = rank.writer.figures.latency_ns;
+    if (number == 0)
+        snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
+    writer_close(&rank.writer);
+    if (rank.writer.is_held)
+        flag_set(&save->held);
+    folder_close(&rank.draft);
+    free(rank.idle);
+    return code;
+}
+
+static void stop(void *context)
+{
+    flag_set(&((struct save *)context)->stopped);
+}
+
+int save_run(struct save *save)
+{
+    const struct workers_job job = {"checkpoint", save_rank, stop, NULL, save};
+
+    flag_clear(&save->stopped);
+    rank_start_prepare(&save->start, save->buffers->ranks);
+    int code = save->buffers->ranks ? workers_run(&job, save->buffers->ranks) : 0;
+    save->buffers->is_held |= flag_get(&save->held);
+    return code;
+}

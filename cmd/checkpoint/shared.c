@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/shared.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t ranks, uint32_t process)
+{
+    return (uint32_t)((uint64_t)ranks * process / shared->ranks->place.ranks);
+}
+
+void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t number,
+                 uint64_t total)
+{
+    const struct checkpoint_progress progress = {.is_read = is_read,
+                                                 .number = number,
+                                                 .total = total,
+                                                 .elapsed_ns = clock_now_ns() - shared->start_ns};
+
+    if (shared->observer->progress)
+        shared->observer->progress(shared->observer->context, &progress);
+}
+
+/* ---- memory ---- */
+
+static int check_memory(const struct checkpoint_shared *shared, const struct rank_buffers *buffers)
+{
+    const uint64_t needed = (uint64_t)buffers->ranks * buffers->depth * buffers->chunk_bytes;
+    const uint64_t available = memory_available_bytes() / shared->ranks->place.local_ranks;
+    char need[32], have[32];
+
+    if (needed <= available / 4 * 3)
+        return 0;
+    return fail(
+        ENOMEM,
+        "%u ranks with %u chunks in flight need %s of memory in this process, which may use "
+        "%s: lower --chunk or --iodepth, use --subset, or spread the ranks with mpirun",
+        buffers->ranks, buffers->depth, bytes_text(needed, need, sizeof need),
+        bytes_text(available / 4 * 3, have, sizeof have));
+}
+
+int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t chunk_bytes)
+{
+    struct rank_buffers *buffers = &shared->buffers;
+    const uint32_t process = shared->ranks->place.rank;
+    const uint32_t first = shared_first_rank(shared, ranks, process);
+    const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
+    struct guard_moment start;
+
+    shared->first_rank = first;
+    if (ranks < shared->ranks->place.ranks)
+        return fail(EINVAL, "%u processes for a checkpoint of %u ranks: start at most one per rank",
+                    shared->ranks->place.ranks, ranks);
+    if (buffers->all && buffers->ranks == count && buffers->chunk_bytes == chunk_bytes)
+        return 0;
+    rank_buffers_destroy(buffers);
+    free(shared->figures);
+    *buffers = (struct rank_buffers){
+        .ranks = count, .depth = shared->job->depth, .chunk_bytes = chunk_bytes};
+    shared->figures = memory_array(count + 1, sizeof *shared->figures);
+    int code = shared->figures ? check_memory(shared, buffers) : -ENOMEM;
+    if (code == 0)
+        code = rank_buffers_create(buffers);
+    for (uint64_t i = 0; code == 0 && i < (uint64_t)count * buffers->depth; i++)
+        if (i == 0)
+            content_fill(buffers->all[i].iov_base, chunk_bytes, shared->job->seed);
+        else
+            memcpy(buffers->all[i].iov_base, buffers->all[0].iov_base, chunk_bytes);
+    if (code == 0 && count && shared->result->ceiling.made_per_s <= 0) {
+        guard_begin(&start);
+        content_measure(buffers->all[0].iov_base, chunk_bytes, &shared->result->ceiling);
+        guard_end(&start, &shared->guard);
+    }
+    return code;
+}
+
+/* ---- ranks ---- */
+
+int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number)
+{
+    code = ranks_meet(shared->ranks, code, NULL);
+    if (code || shared->ranks->place.ranks == 1)
+        return code;
+    uint32_t *all = memory_array(shared->ranks->place.ranks, sizeof *all);
+    code = all ? ranks_gather(shared->ranks, number, sizeof *number, all) : -ENOMEM;
+    if (code == 0)
+        *number = all[0];
+    free(all);
+    return code;
+}
+
+/* What a process reports about each of its ranks after a checkpoint. */
+struct rank_line {
+    uint32_t rank;
+    uint64_t bytes, wall_ns, sync_ns, synced_bytes, damaged;
+};
+
+struct process_report {
+    uint32_t count;
+    double process_bytes, device_bytes; /* NAN: unknown */
+    struct histogram latency_ns;
+    char first_damage[256];
+    struct rank_line lines[];
+};
+
+static void describe(const struct checkpoint_shared *shared, struct process_report *report)
+{
+    report->count = shared->buffers.ranks;
+    for (uint32_t i = 0; i < report->count; i++) {
+        const struct rank_figures *figures = &shared->figures[i];
+        report->lines[i] =
+            (struct rank_line){figures->rank,    figures->bytes,        figures->wall_ns,
+                               figures->sync_ns, figures->synced_bytes, figures->damaged};
+        histogram_merge(&report->latency_ns, &figures->latency_ns);
+        if (figures->damaged && !report->first_damage[0])
+            memcpy(report->first_damage, figures->first_damage, sizeof report->first_damage);
+    }
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
+
+    return one < two ? -1 : one > two;
+}
+
+static void add_line(struct checkpoint_shared *shared, const struct rank_line *line,
+                     const char *host, bool is_read, struct checkpoint_row *row)
+{
+    struct checkpoint_rank *rank = &shared->result->each[line->rank];
+
+    rank->rank = line->rank;
+    snprintf(rank->host, sizeof rank->host, "%s", host);
+    *(is_read ? &rank->read : &rank->written) += line->bytes;
+    *(is_read ? &rank->read_ns : &rank->write_ns) += line->wall_ns;
+    row->bytes += line->bytes;
+    row->synced_bytes += line->synced_bytes;
+    row->damaged += line->damaged;
+    if (line->sync_ns > row->sync_ns)
+        row->sync_ns = line->sync_ns;
+    if (line->wall_ns >= row->wall_ns) {
+        row->wall_ns = line->wall_ns;
+        row->slowest = line->rank;
+    }
+}
+
+/* times: space for all ranks. */
+static void merge(struct checkpoint_shared *shared, const char *reports, size_t bytes, bool is_read,
+                  uint64_t *times, struct checkpoint_row *row)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
+        const struct process_report *report =
+            (const struct process_report *)(const void *)(reports + i * bytes);
+        const char *host =
+            shared->ranks->peers ? shared->ranks->peers[i].host : shared->ranks->place.host;
+        row->process_bytes += report->process_bytes;
+        row->device_bytes += report->device_bytes;
+        histogram_merge(&row->latency_ns, &report->latency_ns);
+        for (uint32_t k = 0; k < report->count; k++) {
+            add_line(shared, &report->lines[k], host, is_read, row);
+            times[count++] = report->lines[k].wall_ns;
+        }
+        if (report->first_damage[0])
+            result_invalid(&shared->result->evidence, "content differs from what was written: %s",
+                           report->first_damage);
+    }
+    qsort(times, count, sizeof *times, compare_times);
+    row->fastest_ns = times[0];
+    row->median_ns = times[count / 2];
+}
+
+int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
+                   const struct storage_bytes *written, struct checkpoint_row *row)
+{
+    const uint32_t processes = shared->ranks->place.ranks, most = ranks / processes + 1;
+    const size_t bytes =
+        bytes_align_up(sizeof(struct process_report) + most * sizeof(struct rank_line), 64);
+    struct process_report *mine = memory_zeroed(bytes);
+    char *reports = memory_array(processes, bytes);
+    uint64_t *times = memory_array(ranks, sizeof *times);
+    int code = mine && reports && times ? 0 : -ENOMEM;
+
+    if (code == 0) {
+        mine->process_bytes =
+            written && written->process_known ? (double)written->process_write_bytes : (double)NAN;
+        mine->device_bytes =
+            written && written->device_known ? (double)written->device_write_bytes : (double)NAN;
+        if (shared->ranks->place.local_rank) /* the ranks of a node have the same devices */
+            mine->device_bytes = 0;
+        describe(shared, mine);
+    }
+    code = ranks_meet(shared->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(shared->ranks, mine, bytes, reports);
+    if (code == 0)
+        merge(shared, reports, bytes, !written, times, row);
+    free(times);
+    free(reports);
+    free(mine);
+    return code;
+}

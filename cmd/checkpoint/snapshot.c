@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/snapshot.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 40 };
+static const char manifest_name[] = "manifest", lock_name[] = ".iobench-lock";
+
+static const char *final_name(uint32_t number, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "checkpoint-%06u", number);
+    return name;
+}
+
+static const char *draft_name(uint32_t number, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, ".checkpoint-%06u.partial", number);
+    return name;
+}
+
+/* Return whether a name is a checkpoint's, and set its number. */
+static bool parse_name(const char *name, bool is_draft, uint32_t *number)
+{
+    char again[NAME_BYTES];
+
+    return sscanf(name, is_draft ? ".checkpoint-%6u" : "checkpoint-%6u", number) == 1 &&
+           strcmp(is_draft ? draft_name(*number, again) : final_name(*number, again), name) == 0;
+}
+
+/* ---- the folder of checkpoints ---- */
+
+static bool is_ours(void *context, const char *below, const struct stat *status)
+{
+    (void)context;
+    if (S_ISDIR(status->st_mode))
+        return below[0] == '\0';
+    return model_is_file_name(below) || strcmp(below, manifest_name) == 0 ||
+           strcmp(below, SNAPSHOT_SINGLE) == 0;
+}
+
+int snapshot_abandon(const struct snapshot_store *store, uint32_t number)
+{
+    char name[NAME_BYTES];
+    int code = folder_remove_tree(&store->folder, draft_name(number, name), is_ours, NULL);
+
+    return code == -ENOENT ? 0 : code;
+}
+
+static int remove_drafts(const struct snapshot_store *store)
+{
+    struct folder_names names;
+    int code = folder_names_read(&names, &store->folder);
+    uint32_t number;
+
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (parse_name(names.list[i], true, &number))
+            code = snapshot_abandon(store, number);
+    folder_names_release(&names);
+    return code;
+}
+
+int snapshot_open(struct snapshot_store *store, const char *path, bool writes)
+{
+    *store = (struct snapshot_store){.folder.fd = -1, .lock.fd = -1};
+    int code = writes ? folder_make_path(path) : 0;
+
+    if (code == 0)
+        code = folder_open(&store->folder, path);
+    if (code || !writes)
+        return code;
+    char *lock = file_join(path, lock_name);
+    code = lock ? file_lock_acquire(&store->lock, lock) : -ENOMEM;
+    free(lock);
+    return code ? code : remove_drafts(store);
+}
+
+void snapshot_close(struct snapshot_store *store)
+{
+    file_lock_release(&store->lock);
+    folder_close(&store->folder);
+}
+
+int snapshot_list(const struct snapshot_store *store, uint32_t **numbers, size_t *count)
+{
+    struct folder_names names;
+    int code = folder_names_read(&names, &store->folder);
+
+    *count = 0;
+    *numbers = code ? NULL : memory_array(names.count + 1, sizeof **numbers);
+    if (code == 0 && !*numbers)
+        code = -ENOMEM;
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (parse_name(names.list[i], false, *numbers + *count))
+            ++*count;
+    folder_names_release(&names);
+    return code;
+}
+
+int snapshot_next_number(const struct snapshot_store *store, uint32_t *number)
+{
+    uint32_t *numbers;
+    size_t count;
+    int code = snapshot_list(store, &numbers, &count);
+
+    *number = code == 0 && count ? numbers[count - 1] + 1 : 1;
+    free(numbers);
+    if (code == 0 && *number > SNAPSHOT_NUMBER_MAX)
+        code = fail(EOVERFLOW, "%s: no number is left for another checkpoint", store->folder.path);
+    return code;
+}
+
+/* ---- one checkpoint ---- */
+
+static int make_single(const struct folder *draft, uint64_t bytes)
+{
+    int fd = folder_create_file(draft, SNAPSHOT_SINGLE);
+
+    if (fd < 0)
+        return fd;
+    int code = ftruncate(fd, (off_t)bytes)
+                   ? fail(errno, "%s/%s: cannot set the size: %s", draft->path, SNAPSHOT_SINGLE,
+                          fail_errno_text(errno))
+                   : 0;
+    close(fd);
+    return code;
+}
+
+int snapshot_begin(const struct snapshot_store *store, const struct snapshot *snapshot)
+{
+    struct folder draft = {.fd = -1};
+    char name[NAME_BYTES];
+    int code = folder_make(&store->folder, draft_name(snapshot->number, name));
+
+    if (code == 0 && snapshot->is_single) {
+        code = folder_open_below(&draft, &store->folder, name);
+        if (code == 0)
+            code = make_single(&draft, snapshot->bytes);
+        folder_close(&draft);
+    }
+    return code;
+}
+
+int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, struct folder *draft)
+{
+    char name[NAME_BYTES];
+
+    return folder_open_below(draft, &store->folder, draft_name(number, name));
+}
+
+static int write_manifest(const struct folder *draft, const struct snapshot *snapshot)
+{
+    char *text = snapshot_text(snapshot);
+    int fd = text ? folder_create_file(draft, manifest_name) : -ENOMEM;
+    int code = fd < 0 ? fd : file_write_at(fd, text, strlen(text), 0, draft->path);
+
+    if (code == 0 && fsync(fd))
+        code = fail(errno, "%s/%s: cannot sync: %s", draft->path, manifest_name,
+                    fail_errno_text(errno));
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    return code;
+}
+
+int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot)
+{
+    char name[NAME_BYTES], complete[NAME_BYTES];
+    struct folder draft;
+    int code = snapshot_open_draft(store, snapshot->number, &draft);
+
+    if (code == 0)
+        code = write_manifest(&draft, snapshot);
+    if (code == 0)
+        code = folder_sync(&draft);
+    folder_close(&draft);
+    if (code == 0)
+        code = folder_rename(&store->folder, draft_name(snapshot->number, name), &store->folder,
+                             final_name(snapshot->number, complete), false);
+    return code ? code : folder_sync(&store->folder);
+}
+
+int snapshot_remove(const struct snapshot_store *store, uint32_t number)
+{
+    char name[NAME_BYTES], draft[NAME_BYTES];
+    int code = folder_rename(&store->folder, final_name(number, name), &store->folder,
+                             draft_name(number, draft), false);
+
+    return code ? code : snapshot_abandon(store, number);
+}
+
+char *snapshot_path(const char *folder, uint32_t number, const char *name)
+{
+    char complete[NAME_BYTES];
+    char *path = file_format_path("%s/%s/%s", folder, final_name(number, complete), name);
+
+    if (!path)
+        fail(ENOMEM, "out of memory for a path");
+    return path;
+}
+
+int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot)
+{
+    char *path = snapshot_path(folder, number, manifest_name), *text = NULL;
+    size_t bytes;
+
+    *snapshot = (struct snapshot){0};
+    int code = path ? file_load(path, SNAPSHOT_MANIFEST_BYTES_MAX, &text, &bytes) : -ENOMEM;
+    if (code == 0)
+        code = snapshot_parse(snapshot, text, bytes, path);
+    if (code == 0 && snapshot->number != number)
+        code = fail(EBADMSG, "%s: the manifest of checkpoint %u, expected %u", path,
+                    snapshot->number, number);
+    free(text);
+    free(path);
+    return code;
+}
+
+/* Return whether every file is there, as long as the manifest says. */
+static bool has_its_files(const struct snapshot_store *store, const struct snapshot *snapshot)
+{
+    struct folder folder;
+    char name[NAME_BYTES];
+    bool good = folder_open_below(&folder, &store->folder, final_name(snapshot->number, name)) == 0;
+
+    for (uint32_t i = 0; i < snapshot->file_count && good; i++) {
+        const struct snapshot_file *file = &snapshot->files[i];
+        struct stat status;
+        good = folder_stat(&folder, snapshot->is_single ? SNAPSHOT_SINGLE : file->name, &status) ==
+                   0 &&
+               S_ISREG(status.st_mode) && (uint64_t)status.st_size >= file->offset + file->bytes;
+    }
+    folder_close(&folder);
+    return good;
+}
+
+int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
+                        size_t *count)
+{
+    size_t all;
+    int code = snapshot_list(store, numbers, &all);
+
+    *count = 0;
+    for (size_t i = 0; i < all && code == 0; i++) {
+        struct snapshot found;
+        if (snapshot_load(store->folder.path, (*numbers)[i], &found) == 0 &&
+            (!with_files || has_its_files(store, &found)))
+            (*numbers)[(*count)++] = (*numbers)[i];
+        snapshot_release(&found);
+    }
+    return code;
+}
+
+static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t *bytes)
+{
+    struct folder folder;
+    struct folder_names names = {0};
+    char name[NAME_BYTES];
+    int code = folder_open_below(&folder, &store->folder, final_name(number, name));
+
+    if (code == 0)
+        code = folder_names_read(&names, &folder);
+    for (size_t i = 0; i < names.count && code == 0; i++) {
+        struct stat status;
+        code = folder_stat(&folder, names.list[i], &status);
+        *bytes += code ? 0 : (uint64_t)status.st_blocks * 512;
+    }
+    folder_names_release(&names);
+    folder_close(&folder);
+    return code;
+}
+
+int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count)
+{
+    uint32_t *numbers;
+    int code = snapshot_list_whole(store, true, &numbers, count);
+
+    *bytes = code ? NULL : memory_array(*count + 1, sizeof **bytes);
+    if (code == 0 && !*bytes)
+        code = -ENOMEM;
+    for (size_t i = 0; i < *count && code == 0; i++)
+        code = size_of(store, numbers[i], *bytes + i);
+    free(numbers);
+    return code;
+}
+
+int snapshot_prune(const struct snapshot_store *store, uint64_t keep)
+{
+    uint32_t *numbers;
+    size_t count;
+    int code = snapshot_list_whole(store, true, &numbers, &count);
+
+    for (size_t i = 0; i + keep < count && code == 0; i++)
+        code = snapshot_remove(store, numbers[i]);
+    free(numbers);
+    return code;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/checkpoint/writer.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t DRAIN_NS = UINT64_C(10000000000), STEP_NS = 100000000;
+
+static int open_with(struct writer *writer, const struct plugin *plugin)
+{
+    writer->ops = (const struct writer_ops *)(const void *)plugin; /* its first member */
+    writer->state = memory_zeroed(plugin->state_size);
+    if (!writer->state)
+        return -ENOMEM;
+    return writer->ops->open(writer->state, &writer->config, writer->engine);
+}
+
+static void close_engine(struct writer *writer)
+{
+    if (writer->is_held) {
+        memory_keep(writer->state);
+    } else if (writer->state) {
+        writer->ops->close(writer->state);
+        free(writer->state);
+    }
+    writer->state = NULL;
+}
+
+/* Open the best writer that works; the engine text names the refused one and the reason. */
+static int open_best(struct writer *writer)
+{
+    int code = open_with(writer, writer_registry[0]);
+
+    for (const struct plugin *const *row = writer_registry + 1; *row && code < 0; row++) {
+        const int refusal = code;
+        close_engine(writer);
+        code = open_with(writer, *row);
+        const size_t length = strlen(writer->engine);
+        snprintf(writer->engine + length, sizeof writer->engine - length,
+                 " (writer %s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
+    }
+    return code;
+}
+
+int writer_open(struct writer *writer, const struct plugin *plugin,
+                const struct writer_config *config)
+{
+    *writer = (struct writer){.config = *config};
+    writer->requests = memory_array(config->depth, sizeof *writer->requests);
+    if (!writer->requests)
+        return -ENOMEM;
+    int code = plugin ? open_with(writer, plugin) : open_best(writer);
+    return code ? fail(code, "--writer %s: refused here: %s", writer->ops->plugin.name,
+                       fail_errno_text(code))
+                : 0;
+}
+
+void writer_close(struct writer *writer)
+{
+    const uint64_t start_ns = clock_now_ns();
+    struct writer_completion done;
+    int found = 0;
+
+    while (writer->state && writer->in_flight && found >= 0 &&
+           clock_now_ns() - start_ns < DRAIN_NS) {
+        found = writer->ops->reap(writer->state, &done, STEP_NS);
+        writer->in_flight -= found > 0;
+    }
+    writer->is_held = writer->in_flight > 0;
+    close_engine(writer);
+    free(writer->requests);
+    writer->requests = NULL;
+}
+
+void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes, uint64_t offset)
+{
+    struct writer_request *request = &writer->requests[index];
+
+    *request = (struct writer_request){
+        .fd = fd, .index = index, .bytes = bytes, .offset = offset, .submit_ns = clock_now_ns()};
+    writer->in_flight++;
+    writer->ops->submit(writer->state, request);
+}
+
+/* Returns the index of a completed write, -EAGAIN if it is still in flight, or its error. */
+static int settle(struct writer *writer, const struct writer_completion *done, const char *path)
+{
+    struct writer_request *request = &writer->requests[done->index];
+    int result = done->result;
+
+    if (result == -EAGAIN || result == -EINTR)
+        result = 0;
+    else if (result == 0)
+        result = -ENOSPC;
+    if (result < 0) {
+        writer->in_flight--;
+        return fail(result, "%s: offset %llu: cannot write: %s", path,
+                    (unsigned long long)(request->offset + request->from), fail_errno_text(result));
+    }
+    request->from += (uint32_t)result;
+    if (request->from < request->bytes) {
+        writer->ops->submit(writer->state, request);
+        return -EAGAIN;
+    }
+    writer->in_flight--;
+    writer->figures.writes++;
+    writer->figures.bytes += request->bytes;
+    histogram_add(&writer->figures.latency_ns, done->ended_ns - request->submit_ns);
+    return (int)done->index;
+}
+
+static int check_late(const struct writer *writer, const char *path)
+{
+    const uint64_t now_ns = clock_now_ns(), timeout_ns = writer->config.timeout_ns;
+
+    for (uint32_t i = 0; timeout_ns && i < writer->config.depth; i++) {
+        const struct writer_request *request = &writer->requests[i];
+        if (request->from < request->bytes && now_ns - request->submit_ns > timeout_ns)
+            return fail(ETIMEDOUT, "%s: storage not responding: a write has taken %.0f s", path,
+                        (double)(now_ns - request->submit_ns) * 1e-9);
+    }
+    return -EAGAIN;
+}
+
+int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
+{
+    struct writer_completion done;
+    int found = writer->ops->reap(writer->state, &done, wait_ns);
+
+    if (found < 0)
+        return found;
+    return found ? settle(writer, &done, path) : check_late(writer, path);
+}

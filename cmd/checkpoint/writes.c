@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The writing half of a job: checkpoints between the steps of a training loop that is emulated by
+ * its step time. What the loop takes beyond its steps is what checkpoints cost. */
+#include "cmd/checkpoint/shared.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t NAP_NS = 1000000, SLEEP_NS = 50000000;
+
+struct write_phase {
+    struct checkpoint_shared *shared;
+    struct snapshot snapshot;
+    struct save save;
+    struct thread thread; /* for an asynchronous save */
+    struct flag done;     /* the thread has finished */
+    bool is_pending;      /* a checkpoint has begun and is not finished */
+    uint64_t begun_ns;
+    struct storage_bytes before; /* counters when it began */
+    struct checkpoint_row *row;  /* row of the pending checkpoint */
+};
+
+/* ---- one checkpoint ---- */
+
+static int save_act(void *context)
+{
+    return save_run(context);
+}
+
+static int save_thread(void *context)
+{
+    struct write_phase *writing = context;
+    int code = save_run(&writing->save);
+
+    flag_set(&writing->done);
+    return code;
+}
+
+/* Number, create and start a checkpoint. */
+static int begin(struct write_phase *writing)
+{
+    struct checkpoint_shared *shared = writing->shared;
+    const bool leads = shared->ranks->place.rank == 0;
+    struct snapshot *snapshot = &writing->snapshot;
+    int code = leads ? snapshot_next_number(&shared->store, &snapshot->number) : 0;
+
+    code = shared_agree(shared, code, &snapshot->number);
+    if (code)
+        return code;
+    writing->row = &shared->result->writes[shared->result->write_count];
+    writing->row->number = snapshot->number;
+    writing->is_pending = true;
+    storage_read(shared->storage, &writing->before); /* before any rank of this node writes */
+    code = ranks_meet(shared->ranks, leads ? snapshot_begin(&shared->store, snapshot) : 0, NULL);
+    if (code)
+        return code;
+    flag_clear(&writing->done);
+    writing->begun_ns = clock_now_ns();
+    return shared->job->is_async
+               ? thread_start(&writing->thread, "saver", save_thread, writing)
+               : ranks_do(shared->ranks, "writing a checkpoint", save_act, &writing->save);
+}
+
+/* Return the number of chunks before a process's own. */
+static uint64_t chunks_before(const struct write_phase *writing, uint32_t process)
+{
+    const struct snapshot *snapshot = &writing->snapshot;
+    const uint32_t rank = shared_first_rank(writing->shared, snapshot->ranks, process);
+
+    for (uint32_t i = 0; i < snapshot->file_count; i++)
+        if (snapshot->files[i].rank >= rank)
+            return snapshot->files[i].first_chunk;
+    return snapshot->chunk_count;
+}
+
+/* The first process writes the manifest. */
+static int gather_checksums(struct write_phase *writing)
+{
+    struct ranks *ranks = writing->shared->ranks;
+    uint32_t *sums = writing->snapshot.checksums;
+    uint64_t most = 0;
+
+    if (ranks->place.ranks == 1)
+        return 0;
+    for (uint32_t i = 0; i < ranks->place.ranks; i++) {
+        const uint64_t count = chunks_before(writing, i + 1) - chunks_before(writing, i);
+        most = count > most ? count : most;
+    }
+    uint32_t *mine = memory_array(most, sizeof *mine);
+    uint32_t *all = memory_array(most * ranks->place.ranks, sizeof *all);
+    const uint64_t from = chunks_before(writing, ranks->place.rank);
+    int code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
+    if (code == 0) {
+        memcpy(mine, sums + from,
+               (chunks_before(writing, ranks->place.rank + 1) - from) * sizeof *sums);
+        code = ranks_gather(ranks, mine, most * sizeof *mine, all);
+    }
+    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
+        memcpy(sums + chunks_before(writing, i), all + most * i,
+               (chunks_before(writing, i + 1) - chunks_before(writing, i)) * sizeof *sums);
+    free(mine);
+    free(all);
+    return code;
+}
+
+/* Wait for the saving thread, sending heartbeats. */
+static int join(struct write_phase *writing, int code)
+{
+    if (!writing->shared->job->is_async)
+        return code;
+    while (writing->thread.started && !flag_get(&writing->done)) {
+        ranks_called_off(writing->shared->ranks);
+        clock_sleep_ns(NAP_NS);
+    }
+    const int saved = thread_join(&writing->thread);
+    return code ? code : saved;
+}
+
+/* The disk may take longer than the others tolerate, to sync or to remove an old checkpoint. */
+static int commit(void *context)
+{
+    struct write_phase *writing = context;
+
+    return snapshot_commit(&writing->shared->store, &writing->snapshot);
+}
+
+static int prune(void *context)
+{
+    struct write_phase *writing = context;
+
+    return snapshot_prune(&writing->shared->store, writing->shared->job->keep);
+}
+
+/* Complete what begin() began. code: its result. */
+static int finish(struct write_phase *writing, int code)
+{
+    struct checkpoint_shared *shared = writing->shared;
+    struct checkpoint_row *row = writing->row;
+    struct storage_bytes after;
+
+    code = ranks_meet(shared->ranks, join(writing, code), NULL);
+    if (code == 0)
+        code = gather_checksums(writing);
+    if (code == 0 && shared->ranks->place.rank == 0)
+        code = ranks_do(shared->ranks, "completing a checkpoint", commit, writing);
+    code = ranks_meet(shared->ranks, code, NULL);
+    if (code)
+        return code;
+    writing->is_pending = false;
+    row->durable_ns = clock_now_ns() - writing->begun_ns;
+    storage_read(shared->storage, &after);
+    const struct storage_bytes written = storage_growth(&writing->before, &after);
+    code = shared_collect(shared, writing->snapshot.ranks, &written, row);
+    if (code == 0) {
+        shared->result->write_count++;
+        memcpy(shared->result->writer_engine, writing->save.engine,
+               sizeof shared->result->writer_engine);
+    }
+    if (code == 0 && shared->ranks->place.rank == 0)
+        code = ranks_do(shared->ranks, "removing a checkpoint", prune, writing);
+    return ranks_meet(shared->ranks, code, NULL);
+}
+
+/* ---- training ---- */
+
+/* Collective: return in `done` whether all ranks have written the pending checkpoint. */
+static int poll_done(struct write_phase *writing, bool *done)
+{
+    struct ranks *ranks = writing->shared->ranks;
+    uint8_t mine = flag_get(&writing->done);
+
+    *done = mine;
+    if (ranks->place.ranks == 1)
+        return 0;
+    uint8_t *all = memory_array(ranks->place.ranks, 1);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, &mine, 1, all);
+    *done = code == 0 && !memchr(all, 0, ranks->place.ranks);
+    free(all);
+    return code;
+}
+
+static int step(struct checkpoint_shared *shared)
+{
+    const uint64_t end_ns = clock_now_ns() + shared->job->step_ns;
+
+    for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns && !flag_get(&stop_asked);
+         now_ns = clock_now_ns())
+        clock_sleep_until_ns(end_ns - now_ns > SLEEP_NS ? now_ns + SLEEP_NS : end_ns);
+    shared->result->steps++;
+    return ranks_meet(shared->ranks, stop_check(), NULL);
+}
+
+/* Train until the next checkpoint is due or, with only_pending, until none is pending; finish the
+ * pending checkpoint as soon as it is written. */
+static int train(struct write_phase *writing, bool only_pending)
+{
+    struct checkpoint_shared *shared = writing->shared;
+    const uint64_t steps = shared->job->step_ns ? shared->job->interval : 0;
+    bool done;
+    int code = 0;
+
+    for (uint64_t i = 0; i < steps && code == 0 && (writing->is_pending || !only_pending); i++) {
+        code = step(shared);
+        if (code || !writing->is_pending)
+            continue;
+        code = poll_done(writing, &done);
+        const uint64_t from_ns = clock_now_ns();
+        if (code == 0 && done)
+            code = finish(writing, 0);
+        writing->row->stall_ns += clock_now_ns() - from_ns;
+    }
+    if (code == 0 && writing->is_pending) {
+        const uint64_t from_ns = clock_now_ns();
+        code = finish(writing, 0);
+        writing->row->stall_ns += clock_now_ns() - from_ns;
+    }
+    return code;
+}
+
+static int write_all(struct write_phase *writing)
+{
+    struct checkpoint_shared *shared = writing->shared;
+    struct guard_moment start;
+    int code = 0;
+
+    guard_begin(&start);
+    const uint64_t start_ns = clock_now_ns();
+    for (uint64_t i = 0; i < shared->job->writes && code == 0; i++) {
+        shared_show(shared, false, i, shared->job->writes);
+        code = train(writing, false);
+        const uint64_t from_ns = clock_now_ns();
+        if (code == 0)
+            code = begin(writing);
+        if (writing->is_pending && (code || !shared->job->is_async))
+            code = finish(writing, code);
+        if (writing->row)
+            writing->row->stall_ns += clock_now_ns() - from_ns;
+    }
+    if (code == 0)
+        code = train(writing, true);
+    shared->result->loop_ns = clock_now_ns() - start_ns;
+    guard_end(&start, &shared->guard);
+    return code;
+}
+
+/* After a failure no rank writes any more: remove the incomplete checkpoint. */
+static void give_up(struct write_phase *writing)
+{
+    struct checkpoint_shared *shared = writing->shared;
+
+    if (!writing->is_pending)
+        return;
+    join(writing, 0);
+    ranks_meet(shared->ranks, 0, NULL);
+    if (shared->ranks->place.rank == 0)
+        snapshot_abandon(&shared->store, writing->snapshot.number);
+}
+
+int writes_run(struct checkpoint_shared *shared)
+{
+    const struct checkpoint_job *job = shared->job;
+    struct write_phase writing = {.shared = shared};
+    int code =
+        snapshot_plan(&writing.snapshot, &shared->result->files, job->chunk_bytes, job->is_single);
+
+    memcpy(writing.snapshot.model, job->model.model.name, sizeof writing.snapshot.model);
+    writing.snapshot.seed = job->seed;
+    if (code == 0)
+        code = shared_prepare(shared, writing.snapshot.ranks, job->chunk_bytes);
+    code = ranks_meet(shared->ranks, code, NULL);
+    writing.save = (struct save){.store = &shared->store,
+                                 .snapshot = &writing.snapshot,
+                                 .buffers = &shared->buffers,
+                                 .first_rank = shared->first_rank,
+                                 .writer = job->writer,
+                                 .direct = job->direct,
+                                 .sync = job->sync,
+                                 .timeout_ns = job->io_timeout_ns,
+                                 .figures = shared->figures};
+    if (code == 0)
+        code = write_all(&writing);
+    if (code) {
+        fail_hold();
+        give_up(&writing);
+        fail_release();
+    }
+    snapshot_release(&writing.snapshot);
+    return code;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/beside.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/gradients.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/stop.h"
+#include "cmd/arguments.h"
+#include "cmd/commands.h"
+#include "cmd/member.h"
+#include "cmd/net/survey.h"
+#include "report/load.h"
+#include "trainer/buckets.h"
+#include "trainer/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The members: their bits in a stage. */
+enum { ALONE = 1 << 0, BESIDE = 1 << 1, MEMBERS = 2 };
+
+/* ---- before the ranks join ---- */
+
+static int parse_reads(struct net_beside *beside, char *text)
+{
+    const struct arguments_scope scopes[] = {{.table = job_options, .settings = &beside->job}, {0}};
+    struct arguments arguments = {0};
+    char **words = memory_array(strlen(text) + 1, sizeof *words);
+    int code = words ? option_defaults(job_options, &beside->job) : -ENOMEM;
+    int count = code ? code : arguments_split(text, words);
+    const int first = count > 0 && strcmp(words[0], "run") == 0;
+
+    code = count < 0 ? count : arguments_parse(scopes, count - first, words + first, &arguments);
+    if (code == 0 && arguments.count)
+        code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
+    free(arguments.operands);
+    free(words);
+    return code;
+}
+
+static int check_reads(struct net_beside *beside)
+{
+    struct job *job = &beside->job;
+    struct job_plugins plugins;
+
+    if (!job->read.data)
+        return fail(EINVAL, "--data is missing");
+    if (job->against || job->beside || job->turns > 1 || job->until_percent > 0 || job->start_at)
+        return fail(EINVAL,
+                    "--against, --beside, --turns, --until and --start-at are not for reads "
+                    "beside gradients");
+    if (job->order.ranks > 1)
+        return fail(EINVAL, "--ranks is that of the launcher");
+    if (job->output.json || job->output.csv || job->output.series || job->output.profile ||
+        job->output.trace)
+        return fail(EINVAL, "outputs are those of iobench net: --json");
+    job->runs = beside->settings.rounds;
+    if (!job->output.label && !(job->output.label = strdup("reads")))
+        return fail(ENOMEM, "out of memory");
+    int code = job_choose(job, &plugins);
+    job_release(&plugins);
+    /* Of a set that only some hosts lack, the ranks tell when they have met. */
+    return code || !ranks_speaks() ? code : arguments_check_data("data", job->read.data);
+}
+
+/* The network's gradients, cut as its backward pass gives them away. */
+static int divide_gradients(struct net_beside *beside, uint32_t ranks)
+{
+    const struct net_beside_settings *settings = &beside->settings;
+    const struct network *network = network_find(settings->network);
+    struct graph *graph = network ? network_build(network, network->side, network->classes) : NULL;
+    const uint64_t each_bytes = settings->halves ? 2 : sizeof(float);
+    struct buckets buckets = {0};
+    int code = graph ? graph->code : -EINVAL;
+
+    beside->rhythm = (struct rhythm){.step_ns = settings->step_ns, .damage = settings->damage};
+    if (code == 0)
+        code = buckets_by_layer(&buckets, graph, (uint32_t)settings->buckets);
+    for (uint32_t i = 0; i < buckets.count && code == 0; i++)
+        code = rhythm_add(&beside->rhythm, buckets_floats(&buckets, i) * each_bytes, ranks);
+    buckets_free(&buckets);
+    if (graph)
+        graph_destroy(graph);
+    return code;
+}
+
+int net_beside_start(struct net_beside *beside, const struct net_beside_settings *settings,
+                     const struct invocation *invocation)
+{
+    static const char *const labels[MEMBERS] = {"alone", "beside gradients"};
+    char *text = strdup(settings->reads);
+
+    *beside = (struct net_beside){.settings = *settings, .as_run = *invocation};
+    beside->as_run.command = &command_run;
+    beside->as_run.settings = &beside->job;
+    beside->as_run.count = 0;
+    beside->members = (struct members){.invocation = &beside->as_run, .keeps_messages = true};
+    beside->rounds = memory_array(settings->rounds, sizeof *beside->rounds);
+    if (!text || !beside->rounds) {
+        free(text);
+        return fail(ENOMEM, "out of memory");
+    }
+    int code = parse_reads(beside, text);
+    if (code == 0)
+        code = check_reads(beside);
+    free(text);
+    if (code) {
+        return fail(-code, "--beside '%s': %s", settings->reads, fail_reason());
+    }
+    code = divide_gradients(beside, 1); /* check before there are ranks */
+    for (int i = 0; i < MEMBERS && code == 0; i++)
+        code = members_start(&beside->members, &beside->job, labels[i], run_as_member);
+    return code;
+}
+
+void net_beside_end(struct net_beside *beside, int code)
+{
+    members_end(&beside->members, code);
+    members_release(&beside->members);
+    free(beside->rounds);
+    option_release(job_options, &beside->job);
+}
+
+/* ---- the stages ---- */
+
+struct stage_work {
+    struct net_beside *beside;
+    struct ranks *ranks;
+    uint32_t rank, rank_count;
+    unsigned bits;
+    uint64_t end_ns; /* of exchanging alone */
+    bool is_last;
+};
+
+/* A member's own words rather than that it ended. */
+static int explain(struct net_beside *beside, int code)
+{
+    for (uint32_t i = 0; code && code != -EINTR && i < beside->members.started; i++) {
+        char *line = members_reason(&beside->members.list[i]);
+        if (line)
+            code = fail(-code, "%s", line);
+        free(line);
+    }
+    return code;
+}
+
+static int prepare(void *context)
+{
+    struct stage_work *work = context;
+
+    return explain(work->beside,
+                   members_prepare(&work->beside->members, work->rank, work->rank_count));
+}
+
+static int make_cold(void *context)
+{
+    struct stage_work *work = context;
+
+    return explain(work->beside, members_ready(&work->beside->members, work->bits));
+}
+
+static int await(void *context)
+{
+    struct stage_work *work = context;
+
+    return explain(work->beside, members_await(&work->beside->members, work->bits, work->is_last));
+}
+
+static bool has_passed(void *context)
+{
+    const struct stage_work *work = context;
+
+    return clock_now_ns() >= work->end_ns || flag_get(&stop_asked);
+}
+
+static bool have_read(void *context)
+{
+    struct stage_work *work = context;
+
+    return members_have_ended(&work->beside->members, work->bits) || flag_get(&stop_asked);
+}
+
+/* Collective. */
+static int exchange(struct stage_work *work, enum net_stage stage, struct net_round *round)
+{
+    struct rhythm *rhythm = &work->beside->rhythm;
+    struct guard_moment start;
+
+    guard_begin(&start);
+    work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
+    const int code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
+                                &round->exchange[stage]);
+    guard_end(&start, &work->beside->guard);
+    return code;
+}
+
+static int carry_out(struct stage_work *work, enum net_stage stage, struct net_round *round,
+                     struct recorder *recorder, uint64_t number)
+{
+    const bool reads = stage != NET_STAGE_EXCHANGE;
+    int code = 0;
+
+    work->bits = stage == NET_STAGE_READS ? ALONE : BESIDE;
+    if (reads)
+        code = ranks_meet(work->ranks, ranks_do(work->ranks, "drop caches", make_cold, work), NULL);
+    if (code)
+        return code;
+    recorder_sample(recorder);
+    const uint64_t start_ns = clock_now_ns();
+    if (reads)
+        code = members_go(&work->beside->members, work->bits);
+    code = ranks_meet(work->ranks, code, NULL);
+    if (code == 0 && stage != NET_STAGE_READS)
+        code = exchange(work, stage, round);
+    if (code == 0 && reads)
+        code = ranks_do(work->ranks, "read", await, work);
+    if (code == 0)
+        code = stop_check();
+    code = ranks_meet(work->ranks, code, NULL);
+    meter_add(recorder_meter(recorder), METER_GRADIENT_BYTES,
+              (uint64_t)gradients_sent_bytes((double)work->beside->rhythm.bytes *
+                                                 (double)round->exchange[stage].steps,
+                                             work->ranks->place.ranks));
+    recorder_sample(recorder);
+    recorder_mark(recorder, net_stage_names[stage], number, start_ns);
+    return code;
+}
+
+static int carry_out_rounds(struct stage_work *work, struct recorder *recorder)
+{
+    const struct net_beside_settings *settings = &work->beside->settings;
+    struct random random = random_start((uint32_t)settings->seed); /* the same on all ranks */
+    uint32_t order[NET_STAGES] = {0, 1, 2};
+    int code = 0;
+
+    for (uint64_t round = 0; round < settings->rounds && code == 0; round++) {
+        random_shuffle_u32(&random, order, NET_STAGES);
+        work->is_last = round + 1 == settings->rounds;
+        for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
+            code = carry_out(work, (enum net_stage)order[i], &work->beside->rounds[round], recorder,
+                             round);
+    }
+    return code;
+}
+
+/* ---- what was read ---- */
+
+enum { WALL, SAMPLES, RECORD_BYTES, REQUEST_BYTES, FIGURES };
+
+/* Keep what the result says of its figures. Returns 1 if they may mislead. */
+static double take_marks(struct net_beside *beside, const json_t *job)
+{
+    const char *degraded = load_degraded(job), *cache = load_text(job, "summary.cache_before");
+
+    if (degraded && !*beside->degraded)
+        snprintf(beside->degraded, sizeof beside->degraded, "the reads: %s", degraded);
+    if (!*beside->cache || !cache || strcmp(cache, beside->cache) == 0)
+        snprintf(beside->cache, sizeof beside->cache, "%s", cache ? cache : "");
+    else
+        snprintf(beside->cache, sizeof beside->cache, "mixed");
+    return degraded != NULL;
+}
+
+static int take_member(struct net_beside *beside, const struct member *member,
+                       double (*figures)[FIGURES], double *degraded)
+{
+    const size_t rounds = beside->settings.rounds;
+    static const char *const keys[FIGURES] = {"wall_s", "samples", "record_bytes", "request_bytes"};
+    json_t *documents = json_array();
+    const json_t *epoch;
+    size_t k;
+    int code = members_collect(member, documents);
+    const json_t *job = json_array_get(documents, 0), *runs = json_object_get(job, "runs");
+    const char *reason = load_text(job, "invalid_reason");
+
+    if (code == 0 && !load_true(job, "valid"))
+        code =
+            fail(EINVAL, "%s: not valid: %s", member->label, reason ? reason : "no reason given");
+    if (code == 0 && json_array_size(runs) != rounds)
+        code = fail(ENODATA, "%s: %zu runs of %zu", member->label, json_array_size(runs), rounds);
+    *degraded = code ? 0 : take_marks(beside, job);
+    for (size_t i = 0; i < rounds && code == 0; i++)
+        json_array_foreach(json_object_get(json_array_get(runs, i), "epochs"), k,
+                           epoch) for (int f = 0; f < FIGURES; f++) figures[i][f] +=
+            load_number(epoch, keys[f]);
+    json_decref(documents);
+    return code;
+}
+
+static void add_rank(struct net_round *round, enum net_stage stage, const double *figures)
+{
+    if (figures[WALL] > round->wall_s[stage])
+        round->wall_s[stage] = figures[WALL];
+    round->samples[stage] += figures[SAMPLES];
+    round->record_bytes[stage] += figures[RECORD_BYTES];
+    round->request_bytes[stage] += figures[REQUEST_BYTES];
+}
+
+/* Collective: the figures of all ranks. */
+static int gather(struct net_beside *beside, struct ranks *ranks)
+{
+    const size_t rounds = beside->settings.rounds;
+    double(*mine)[FIGURES] = memory_array(rounds, sizeof *mine);
+    double(*all)[FIGURES] = memory_array(rounds * ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
+
+    for (int i = 0; i < MEMBERS && code == 0; i++) {
+        memset(mine, 0, rounds * sizeof *mine);
+        double degraded = 0;
+        code =
+            ranks_meet(ranks, take_member(beside, &beside->members.list[i], mine, &degraded), NULL);
+        if (code == 0)
+            code = ranks_sum(ranks, &degraded, 1);
+        if (code == 0 && degraded > 0 && !*beside->degraded)
+            snprintf(beside->degraded, sizeof beside->degraded,
+                     "the reads of %.0f other rank%s are degraded", degraded,
+                     degraded > 1 ? "s" : "");
+        if (code == 0)
+            code = ranks_gather(ranks, mine, rounds * sizeof *mine, all);
+        for (size_t k = 0; k < rounds * ranks->place.ranks && code == 0; k++)
+            add_rank(&beside->rounds[k % rounds], i ? NET_STAGE_BOTH : NET_STAGE_READS, all[k]);
+    }
+    free(mine);
+    free(all);
+    return code;
+}
+
+/* The last step of each stage that exchanges. */
+uint64_t net_beside_verified(const struct net_beside *beside)
+{
+    return 2 * beside->settings.rounds * beside->rhythm.bytes * beside->ranks;
+}
+
+int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ranks,
+                   struct recorder *recorder)
+{
+    struct stage_work work = {.beside = beside,
+                              .ranks = ranks,
+                              .rank = ranks->place.rank,
+                              .rank_count = ranks->place.ranks};
+    struct transport transport = {0};
+    struct transport_config config = {.ranks = ranks};
+    int code = arguments_check_data("data", beside->job.read.data);
+
+    if (code == 0)
+        code = divide_gradients(beside, ranks->place.ranks);
+    beside->ranks = ranks->place.ranks;
+    beside->rhythm.transport = &transport;
+    config.bytes = rhythm_arena_bytes(&beside->rhythm);
+    config.arena = code ? NULL : memory_pages(config.bytes);
+    if (code == 0)
+        code = config.arena ? transport_choose(&transport, name) : -ENOMEM;
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_meet(ranks, ranks_do(ranks, "index", prepare, &work), NULL);
+    if (code == 0)
+        code = transport_open(&transport, &config);
+    if (code == 0)
+        code = carry_out_rounds(&work, recorder);
+    transport_close(&transport, code != 0);
+    free(config.arena);
+    if (code == 0)
+        members_end(&beside->members, 0);
+    return code ? code : gather(beside, ranks);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/cuda/arena.h"
+
+#include <errno.h>
+
+const char *iobench_module_release(void);
+const char *iobench_module_release(void)
+{
+    return PACKAGE_VERSION;
+}
+
+int gpu_arena_open(struct gpu_arena *arena, const struct net_gpu_settings *settings,
+                   const struct transport_config *config)
+{
+    arena->config = *config;
+    int code =
+        runtime_open(&arena->runtime, (uint32_t)settings->device, config->ranks->place.local_rank);
+    if (code)
+        return code;
+    arena->memory = runtime_allocate(config->bytes);
+    return arena->memory ? runtime_event_create(&arena->event) : -ENOMEM;
+}
+
+void gpu_arena_close(struct gpu_arena *arena, bool failed)
+{
+    if (failed) /* freeing may wait for transfers; exiting does not */
+        return;
+    runtime_event_destroy(arena->event);
+    runtime_release(arena->memory);
+    runtime_close(&arena->runtime);
+}
+
+int gpu_arena_copy(struct gpu_arena *arena, bool back, uint64_t at, uint64_t bytes)
+{
+    unsigned char *host = arena->config.arena + at, *device = arena->memory + at;
+    const int code =
+        runtime_copy(back ? host : device, back ? device : host, bytes, arena->runtime.stream);
+
+    return code ? code : runtime_wait(arena->runtime.stream);
+}
+
+int gpu_arena_start(struct gpu_arena *arena)
+{
+    arena->is_busy = true;
+    return runtime_event_record(arena->event, arena->runtime.stream);
+}
+
+int gpu_arena_test(struct gpu_arena *arena, bool *done)
+{
+    int code = 0;
+
+    *done = true;
+    if (arena->is_busy)
+        code = runtime_event_test(arena->event, done);
+    arena->is_busy = !*done;
+    return code;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nccl transport, the module iobench-net-nccl.so. Messages are collected until they are waited
+ * for, and then started as one group, in which they cannot wait for each other.
+ */
+#include "base/fail.h"
+#include "cmd/net/cuda/arena.h"
+
+#include <errno.h>
+#include <nccl.h>
+#include <stdio.h>
+
+enum { REQUESTS = 2 * TRANSPORT_DEPTH };
+
+struct nccl_request {
+    uint32_t peer;
+    bool sends;
+    uint64_t at, bytes;
+};
+
+struct transport_nccl_state {
+    struct gpu_arena arena;
+    ncclComm_t ranks;
+    struct nccl_request requests[REQUESTS];
+    uint32_t count;
+};
+
+extern const struct transport_ops iobench_transport_nccl;
+
+static int check(const struct transport_nccl_state *nccl, ncclResult_t status, const char *what)
+{
+    if (status == ncclSuccess || status == ncclInProgress)
+        return 0;
+    const char *more = ncclGetLastError(nccl->ranks);
+    return fail(EIO, "transport nccl: %s: %s%s%s", what, ncclGetErrorString(status),
+                more && *more ? "; " : "", more ? more : "");
+}
+
+/* The first rank makes the identity of the group. */
+static int join(struct transport_nccl_state *nccl)
+{
+    struct ranks *ranks = nccl->arena.config.ranks;
+    ncclConfig_t usual = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id = {0};
+    int code = 0;
+
+    if (ranks->place.rank == 0)
+        code = check(nccl, ncclGetUniqueId(&id), "make an identity");
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_broadcast(ranks, &id, sizeof id);
+    if (code == 0)
+        code = check(nccl,
+                     ncclCommInitRankConfig(&nccl->ranks, (int)ranks->place.ranks, id,
+                                            (int)ranks->place.rank, &usual),
+                     "join the other ranks");
+    return code;
+}
+
+static int transport_nccl_open(void *state, const void *settings,
+                               const struct transport_config *config)
+{
+    struct transport_nccl_state *nccl = state;
+    const int code =
+        ranks_meet(config->ranks, gpu_arena_open(&nccl->arena, settings, config), NULL);
+
+    return code ? code : join(nccl);
+}
+
+static void transport_nccl_close(void *state, bool failed)
+{
+    struct transport_nccl_state *nccl = state;
+
+    if (nccl->ranks && failed)
+        ncclCommAbort(nccl->ranks);
+    else if (nccl->ranks)
+        ncclCommDestroy(nccl->ranks);
+    gpu_arena_close(&nccl->arena, failed);
+}
+
+static void transport_nccl_describe(void *state, char *text, size_t bytes)
+{
+    const struct transport_nccl_state *nccl = state;
+    int version = 0;
+
+    ncclGetVersion(&version);
+    snprintf(text, bytes, "NCCL %d.%d.%d from GPU %u (%s)", version / 10000, version / 100 % 100,
+             version % 100, nccl->arena.runtime.device, nccl->arena.runtime.name);
+}
+
+static int add(struct transport_nccl_state *nccl, const struct transport_message *message,
+               bool sends)
+{
+    if (nccl->count == REQUESTS)
+        return fail(EBUSY, "transport nccl: too many messages in flight");
+    nccl->requests[nccl->count++] = (struct nccl_request){.peer = message->peer,
+                                                          .sends = sends,
+                                                          .at = sends ? message->from : message->to,
+                                                          .bytes = message->bytes};
+    return 0;
+}
+
+static int transport_nccl_send(void *state, const struct transport_message *message)
+{
+    return add(state, message, true);
+}
+
+static int transport_nccl_receive(void *state, const struct transport_message *message)
+{
+    return add(state, message, false);
+}
+
+static int start_requests(struct transport_nccl_state *nccl)
+{
+    void *stream = nccl->arena.runtime.stream;
+    ncclResult_t status = ncclGroupStart();
+
+    for (uint32_t i = 0; i < nccl->count && status == ncclSuccess; i++) {
+        const struct nccl_request *request = &nccl->requests[i];
+        unsigned char *data = nccl->arena.memory + request->at;
+        const int peer = (int)request->peer;
+        status = request->sends
+                     ? ncclSend(data, request->bytes, ncclUint8, peer, nccl->ranks, stream)
+                     : ncclRecv(data, request->bytes, ncclUint8, peer, nccl->ranks, stream);
+    }
+    const ncclResult_t ended = ncclGroupEnd();
+    const int code = check(nccl, status == ncclSuccess ? ended : status, "start messages");
+    nccl->count = 0;
+    return code ? code : gpu_arena_start(&nccl->arena);
+}
+
+static ncclResult_t swap_all(struct transport_nccl_state *nccl, const unsigned char *out,
+                             unsigned char *in, uint64_t each)
+{
+    void *stream = nccl->arena.runtime.stream;
+    const int ranks = (int)nccl->arena.config.ranks->place.ranks;
+    ncclResult_t status = ncclGroupStart();
+
+    for (int i = 0; i < ranks && status == ncclSuccess; i++) {
+        const uint64_t at = (uint64_t)i * each;
+        status = ncclSend(out + at, each, ncclUint8, i, nccl->ranks, stream);
+        if (status == ncclSuccess)
+            status = ncclRecv(in + at, each, ncclUint8, i, nccl->ranks, stream);
+    }
+    const ncclResult_t ended = ncclGroupEnd();
+    return status == ncclSuccess ? ended : status;
+}
+
+static int transport_nccl_collective(void *state, enum collective kind, uint64_t out_at,
+                                     uint64_t in_at, uint64_t bytes)
+{
+    struct transport_nccl_state *nccl = state;
+    const struct ranks_place *place = &nccl->arena.config.ranks->place;
+    const uint64_t each = bytes / place->ranks, own = place->rank * each;
+    unsigned char *out = nccl->arena.memory + out_at, *in = nccl->arena.memory + in_at;
+    const size_t floats = bytes / sizeof(float), part = each / sizeof(float);
+    void *stream = nccl->arena.runtime.stream;
+    ncclResult_t status = ncclSuccess;
+
+    switch (kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        status = ncclAllReduce(out, in, floats, ncclFloat, ncclSum, nccl->ranks, stream);
+        break;
+    case COLLECTIVE_REDUCE_SCATTER:
+        status = ncclReduceScatter(out, in + own, part, ncclFloat, ncclSum, nccl->ranks, stream);
+        break;
+    case COLLECTIVE_ALL_GATHER:
+        status = ncclAllGather(out + own, in, each, ncclUint8, nccl->ranks, stream);
+        break;
+    case COLLECTIVE_BROADCAST:
+        status = ncclBroadcast(out, in, bytes, ncclUint8, 0, nccl->ranks, stream);
+        break;
+    case COLLECTIVE_ALL_TO_ALL:
+        status = swap_all(nccl, out, in, each);
+        break;
+    case COLLECTIVES:
+        break;
+    }
+    const int code = check(nccl, status, "start a collective");
+    return code ? code : gpu_arena_start(&nccl->arena);
+}
+
+static int transport_nccl_copy(void *state, bool back, uint64_t at, uint64_t bytes)
+{
+    return gpu_arena_copy(&((struct transport_nccl_state *)state)->arena, back, at, bytes);
+}
+
+static int transport_nccl_test(void *state, bool *done)
+{
+    struct transport_nccl_state *nccl = state;
+    ncclResult_t status = ncclSuccess;
+    int code = gpu_arena_test(&nccl->arena, done);
+
+    if (code == 0 && *done && nccl->count > 0) {
+        *done = false;
+        return start_requests(nccl);
+    }
+    if (code == 0 && !*done)
+        code = check(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");
+    return code ? code : check(nccl, status, "transfer");
+}
+
+const struct transport_ops iobench_transport_nccl = {
+    .plugin = {.name = "nccl",
+               .settings_size = sizeof(struct net_gpu_settings),
+               .state_size = sizeof(struct transport_nccl_state),
+               .usable = runtime_usable},
+    .open = transport_nccl_open,
+    .close = transport_nccl_close,
+    .describe = transport_nccl_describe,
+    .send = transport_nccl_send,
+    .receive = transport_nccl_receive,
+    .collective = transport_nccl_collective,
+    .copy = transport_nccl_copy,
+    .test = transport_nccl_test,
+};

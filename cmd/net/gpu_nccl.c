@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The nccl transport's front end: the transport is in the module iobench-net-nccl.so. */
+#include "cmd/net/gpu_settings.h"
+#include "cmd/net/plugins.h"
+
+static const struct module module_nccl = {
+    .file = "iobench-net-nccl.so",
+    .variable = "IOBENCH_NET_NCCL_MODULE",
+    .libraries = {"libcuda.so.1", "libnccl.so.2"},
+    .remedy = "install it (PyTorch's wheels bring NCCL), or add its folder to LD_LIBRARY_PATH",
+};
+
+static int nccl_usable(void)
+{
+    return module_usable(&transport_nccl.place, &transport_nccl.plugin);
+}
+
+const struct transport_ops transport_nccl = {
+    .plugin = {.name = "nccl",
+               .summary = "messages and collectives of NCCL between GPUs",
+               .options = gpu_options,
+               .settings_size = sizeof(struct net_gpu_settings),
+               .usable = nccl_usable},
+    .place = {&module_nccl, "iobench_transport_nccl"},
+};

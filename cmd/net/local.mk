@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	cmd/net/collective.c cmd/net/collective.h \
+	cmd/net/matrix.c cmd/net/matrix.h \
+	cmd/net/measure.c cmd/net/measure.h \
+	cmd/net/pattern.c cmd/net/pattern.h \
+	cmd/net/plugins.h cmd/net/registry.c \
+	cmd/net/rhythm.c cmd/net/rhythm.h \
+	cmd/net/survey.c cmd/net/survey.h \
+	cmd/net/tcp.c cmd/net/tcp.h cmd/net/tcp_connect.c cmd/net/tcp_plain.c cmd/net/tcp_registry.c \
+	cmd/net/transport.c cmd/net/transport.h
+
+if HAVE_MPI
+libiobench_a_SOURCES += cmd/net/mpi.c
+endif
+
+if HAVE_URING
+libiobench_a_SOURCES += cmd/net/tcp_uring.c
+endif
+
+if HAVE_VERBS
+libiobench_a_SOURCES += cmd/net/verbs.c cmd/net/verbs_settings.h
+VERBS_SOURCES = cmd/net/verbs/connect.c cmd/net/verbs/device.c cmd/net/verbs/move.c \
+	cmd/net/verbs/verbs.c cmd/net/verbs/verbs.h
+module_PROGRAMS += iobench-verbs.so
+iobench_verbs_so_SOURCES = $(VERBS_SOURCES)
+iobench_verbs_so_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+iobench_verbs_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_verbs_so_LDFLAGS = $(SANITIZE) -shared
+iobench_verbs_so_LDADD = $(VERBS_LIBS)
+endif
+
+# Between GPUs.
+if HAVE_CUDA
+libiobench_a_SOURCES += cmd/net/gpu.c cmd/net/gpu_settings.h
+NET_P2P_SOURCES = cmd/net/cuda/arena.c cmd/net/cuda/arena.h cmd/net/cuda/p2p.c
+module_PROGRAMS += iobench-net-p2p.so
+iobench_net_p2p_so_SOURCES = $(NET_P2P_SOURCES) kernels/runtime.c kernels/runtime.h
+iobench_net_p2p_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_net_p2p_so_CFLAGS = $(AM_CFLAGS) -fPIC
+# Only what it uses: not cuDNN.
+iobench_net_p2p_so_LDFLAGS = $(SANITIZE) -shared -Wl,--as-needed
+iobench_net_p2p_so_LDADD = $(CUDA_LIBS)
+endif
+
+if HAVE_NCCL
+libiobench_a_SOURCES += cmd/net/gpu_nccl.c
+NET_NCCL_SOURCES = cmd/net/cuda/arena.c cmd/net/cuda/arena.h cmd/net/cuda/nccl.c
+module_PROGRAMS += iobench-net-nccl.so
+iobench_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) kernels/runtime.c kernels/runtime.h
+iobench_net_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_net_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_net_nccl_so_LDFLAGS = $(SANITIZE) -shared
+iobench_net_nccl_so_LDADD = $(NCCL_LIBS)
+endif

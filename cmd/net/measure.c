@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/measure.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "cmd/net/collective.h"
+#include "cmd/net/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Messages lie this far apart at least. The end of each half is for words between the two ranks of
+ * a pair, 8 bytes each. */
+enum { SPACING = 64, END_BYTES = 2 * SPACING };
+enum pair_word { WORD_ACK = 1, WORD_COUNT = 2 };
+/* So that small messages can be in flight in numbers. */
+static const uint64_t window_bytes = 4 << 20;
+static const uint64_t operations_max = 1 << 22;
+
+uint64_t measure_arena_bytes(uint64_t most)
+{
+    const uint64_t half = most > window_bytes ? most : window_bytes;
+
+    return 2 * ((half + SPACING - 1) / SPACING * SPACING + END_BYTES);
+}
+
+int measure_open(struct measure *measure, struct transport *transport, uint64_t bytes,
+                 uint32_t repeats)
+{
+    measure->transport = transport;
+    measure->half_bytes = bytes / 2;
+    measure->repeats = repeats;
+    measure->values = memory_array(repeats, sizeof *measure->values);
+    return measure->values ? 0 : -ENOMEM;
+}
+
+void measure_close(struct measure *measure)
+{
+    free(measure->values);
+    measure->values = NULL;
+}
+
+static unsigned char *arena_of(const struct measure *measure)
+{
+    return measure->transport->config.arena;
+}
+
+/* ---- verification ---- */
+
+static void damage(struct measure *measure, unsigned char *data)
+{
+    if (++measure->verified == measure->damage)
+        data[0] ^= 1;
+}
+
+static int check(struct measure *measure, const struct pattern *pattern, uint64_t sent_at,
+                 uint64_t received_at, uint64_t bytes)
+{
+    unsigned char *data = arena_of(measure) + measure->half_bytes + received_at;
+    const int code = transport_get(measure->transport, measure->half_bytes + received_at, bytes);
+
+    damage(measure, data);
+    measure->verified_bytes += bytes;
+    return code ? code : pattern_check(pattern, sent_at, data, bytes);
+}
+
+static int check_sum(struct measure *measure, uint64_t turn, uint64_t at, uint64_t bytes)
+{
+    unsigned char *data = arena_of(measure) + measure->half_bytes + at;
+    const int code = transport_get(measure->transport, measure->half_bytes + at, bytes);
+
+    damage(measure, data);
+    measure->verified_bytes += bytes;
+    return code ? code
+                : pattern_check_sum(turn, measure->transport->config.ranks->place.ranks, at, data,
+                                    bytes);
+}
+
+/* ---- pairs ---- */
+
+struct pair_turn {
+    uint32_t peer;
+    bool leads, sends, receives;
+    enum pair_kind kind;
+    uint64_t bytes, spacing;
+    uint32_t window; /* messages before an acknowledgement */
+};
+
+static struct pair_turn turn_of(const struct measure *measure, uint32_t peer, bool leads,
+                                enum pair_kind kind, uint64_t bytes)
+{
+    const uint64_t spacing = (bytes + SPACING - 1) / SPACING * SPACING;
+    const uint64_t fitting = (measure->half_bytes - END_BYTES) / spacing;
+    const bool both = kind == PAIR_BOTH || kind == PAIR_LATENCY;
+
+    return (struct pair_turn){
+        .peer = peer,
+        .leads = leads,
+        .sends = both || (kind == PAIR_FORTH) == leads,
+        .receives = both || (kind == PAIR_BACK) == leads,
+        .kind = kind,
+        .bytes = bytes,
+        .spacing = spacing,
+        .window = kind == PAIR_LATENCY        ? 1
+                  : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
+                                              : TRANSPORT_DEPTH,
+    };
+}
+
+static struct transport_message message_of(const struct measure *measure,
+                                           const struct pair_turn *turn, uint32_t number)
+{
+    const uint64_t at = number * turn->spacing;
+
+    return (struct transport_message){
+        .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = turn->bytes};
+}
+
+static struct transport_message word_of(const struct measure *measure, const struct pair_turn *turn,
+                                        enum pair_word word)
+{
+    const uint64_t at = measure->half_bytes - (uint64_t)word * SPACING;
+
+    return (struct transport_message){
+        .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = sizeof(uint64_t)};
+}
+
+/* There and back. */
+static int bounce(struct measure *measure, const struct pair_turn *turn)
+{
+    const struct transport_message message = message_of(measure, turn, 0);
+    struct transport *transport = measure->transport;
+    int code = transport_receive(transport, &message);
+
+    if (code == 0 && !turn->leads)
+        code = transport_wait(transport);
+    if (code == 0)
+        code = transport_send(transport, &message);
+    return code ? code : transport_wait(transport);
+}
+
+/* What was sent has arrived. */
+static int acknowledge(struct measure *measure, const struct pair_turn *turn)
+{
+    const struct transport_message ack = word_of(measure, turn, WORD_ACK);
+    struct transport *transport = measure->transport;
+    int code = transport_wait(transport);
+
+    if (code == 0 && turn->receives)
+        code = transport_send(transport, &ack);
+    if (code == 0 && turn->sends)
+        code = transport_receive(transport, &ack);
+    return code ? code : transport_wait(transport);
+}
+
+/* A window of messages, and an acknowledgement. */
+static int stream(struct measure *measure, const struct pair_turn *turn)
+{
+    struct transport *transport = measure->transport;
+    int code = 0;
+
+    for (uint32_t i = 0; i < turn->window && turn->receives && code == 0; i++) {
+        const struct transport_message message = message_of(measure, turn, i);
+        code = transport_receive(transport, &message);
+    }
+    for (uint32_t i = 0; i < turn->window && turn->sends && code == 0; i++) {
+        const struct transport_message message = message_of(measure, turn, i);
+        code = transport_send(transport, &message);
+    }
+    return code ? code : acknowledge(measure, turn);
+}
+
+/* A window of messages is always under way, and the last ones are acknowledged. */
+static int stream_on(struct measure *measure, const struct pair_turn *turn, uint64_t windows)
+{
+    struct transport *transport = measure->transport;
+    int code = 0;
+
+    for (uint64_t i = 0; i < windows * turn->window && code == 0; i++) {
+        const struct transport_message message =
+            message_of(measure, turn, (uint32_t)(i % turn->window));
+        code = transport_make_room(transport, turn->window);
+        if (code == 0 && turn->receives)
+            code = transport_receive(transport, &message);
+        if (code == 0 && turn->sends)
+            code = transport_send(transport, &message);
+    }
+    return code ? code : acknowledge(measure, turn);
+}
+
+static int move(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
+{
+    int code = 0;
+
+    if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport))
+        return stream_on(measure, turn, operations);
+    for (uint64_t i = 0; i < operations && code == 0; i++)
+        code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
+    return code;
+}
+
+/* Returns the nanoseconds, or a negative errno. */
+static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
+{
+    const uint64_t start_ns = clock_now_ns();
+    const int code = move(measure, turn, operations);
+
+    return code ? code : (int64_t)(clock_now_ns() - start_ns);
+}
+
+static uint64_t operations_for(const struct measure *measure, int64_t took_ns, uint64_t operations)
+{
+    const double each_ns = (double)(took_ns > 0 ? took_ns : 1) / (double)operations;
+    const double wanted = (double)measure->repeat_ns / each_ns;
+
+    return wanted < 1                        ? 1
+           : wanted > (double)operations_max ? operations_max
+                                             : (uint64_t)(wanted + 1);
+}
+
+/* The other rank is ready; the leading one says how many operations come next. */
+static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t *operations)
+{
+    const struct transport_message word = word_of(measure, turn, WORD_COUNT);
+    struct transport *transport = measure->transport;
+    int code = turn->leads ? transport_receive(transport, &word) : transport_send(transport, &word);
+
+    if (code == 0)
+        code = transport_wait(transport);
+    if (turn->leads)
+        memcpy(arena_of(measure) + word.from, operations, sizeof *operations);
+    if (code == 0 && turn->leads)
+        code = transport_put(transport, word.from, sizeof *operations);
+    if (code == 0)
+        code = turn->leads ? transport_send(transport, &word) : transport_receive(transport, &word);
+    if (code == 0)
+        code = transport_wait(transport);
+    if (code == 0 && !turn->leads)
+        code = transport_get(transport, word.to, sizeof *operations);
+    if (!turn->leads)
+        memcpy(operations, arena_of(measure) + word.to, sizeof *operations);
+    return code;
+}
+
+/* Twice: the first operation may connect, and the second round shows what a warm one takes. */
+static int warm_up(struct measure *measure, const struct pair_turn *turn, uint64_t *operations)
+{
+    int code = 0;
+
+    *operations = 1;
+    for (int i = 0; i < 2 && code == 0; i++) {
+        code = agree(measure, turn, operations);
+        const int64_t took_ns = code ? 0 : run_pair(measure, turn, *operations);
+        if (took_ns < 0)
+            code = (int)took_ns;
+        *operations = operations_for(measure, took_ns, *operations);
+    }
+    return code;
+}
+
+static int check_pair(struct measure *measure, const struct pair_turn *turn,
+                      const struct pattern *theirs)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; i < turn->window && turn->receives && code == 0; i++)
+        code = check(measure, theirs, i * turn->spacing, i * turn->spacing, turn->bytes);
+    return code;
+}
+
+static int repeat_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations,
+                       uint64_t number, int64_t *took_ns)
+{
+    const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
+    const struct pattern theirs = {turn->peer, number};
+
+    int code = 0;
+    if (measure->verify && turn->sends) {
+        pattern_fill(&mine, arena_of(measure), turn->window * turn->spacing);
+        code = transport_put(measure->transport, 0, turn->window * turn->spacing);
+    }
+    if (code == 0)
+        code = agree(measure, turn, &operations);
+    if (code)
+        return code;
+    *took_ns = run_pair(measure, turn, operations);
+    if (*took_ns < 0)
+        return (int)*took_ns;
+    return measure->verify ? check_pair(measure, turn, &theirs) : 0;
+}
+
+int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
+                 uint64_t bytes, uint64_t turn_number, struct stats_summary *figure)
+{
+    const struct pair_turn turn = turn_of(measure, peer, leads, kind, bytes);
+    uint64_t operations;
+    int code = warm_up(measure, &turn, &operations);
+
+    for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
+        int64_t took_ns = 0;
+        code = repeat_pair(measure, &turn, operations, random_hash(turn_number, kind, i), &took_ns);
+        const double seconds = (double)took_ns * 1e-9;
+        const double moved = (double)bytes * turn.window * (kind == PAIR_BOTH ? 2 : 1);
+        measure->values[i] = kind == PAIR_LATENCY ? seconds / (double)operations / 2
+                                                  : moved * (double)operations / seconds;
+    }
+    if (code)
+        ranks_call_off(measure->transport->config.ranks);
+    else
+        *figure = stats_summarise(measure->values, measure->repeats);
+    return code;
+}
+
+/* ---- collectives ---- */
+
+struct collective_turn {
+    enum collective kind;
+    uint64_t bytes;
+};
+
+static int fill(struct measure *measure, const struct collective_turn *turn, uint64_t number)
+{
+    const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
+
+    if (turn->kind == COLLECTIVE_ALL_REDUCE || turn->kind == COLLECTIVE_REDUCE_SCATTER)
+        pattern_fill_floats(&mine, arena_of(measure), turn->bytes);
+    else
+        pattern_fill(&mine, arena_of(measure), turn->bytes);
+    return transport_put(measure->transport, 0, turn->bytes);
+}
+
+static int check_collective(struct measure *measure, const struct collective_turn *turn,
+                            uint64_t number)
+{
+    const struct ranks_place *place = &measure->transport->config.ranks->place;
+    const uint64_t each = turn->bytes / place->ranks, own_at = place->rank * each;
+    const struct pattern root = {0, number};
+    int code = 0;
+
+    if (turn->kind == COLLECTIVE_ALL_REDUCE)
+        return check_sum(measure, number, 0, turn->bytes);
+    if (turn->kind == COLLECTIVE_REDUCE_SCATTER)
+        return check_sum(measure, number, own_at, each);
+    if (turn->kind == COLLECTIVE_BROADCAST)
+        return place->rank ? check(measure, &root, 0, 0, turn->bytes) : 0;
+    for (uint32_t i = 0; i < place->ranks && code == 0; i++) {
+        const struct pattern theirs = {i, number};
+        const uint64_t sent_at = turn->kind == COLLECTIVE_ALL_GATHER ? i * each : own_at;
+        code = check(measure, &theirs, sent_at, i * each, each);
+    }
+    return code;
+}
+
+/* Ranks start together and the slowest counts. Returns its nanoseconds, or a negative errno. */
+static int64_t run_collective(struct measure *measure, const struct collective_turn *turn,
+                              uint64_t operations)
+{
+    struct ranks *ranks = measure->transport->config.ranks;
+    int code = ranks_meet(ranks, 0, NULL);
+    const uint64_t start_ns = clock_now_ns();
+
+    for (uint64_t i = 0; i < operations && code == 0; i++)
+        code = collective_run(measure->transport, turn->kind, 0, measure->half_bytes, turn->bytes);
+    const int64_t took_ns = (int64_t)(clock_now_ns() - start_ns);
+    if (code)
+        ranks_call_off(ranks);
+    code = ranks_meet(ranks, code, NULL);
+    int64_t *all = memory_array(ranks->place.ranks, sizeof *all), slowest_ns = 0;
+    if (code == 0)
+        code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, &took_ns, sizeof took_ns, all);
+    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
+        slowest_ns = all[i] > slowest_ns ? all[i] : slowest_ns;
+    free(all);
+    return code ? code : slowest_ns;
+}
+
+int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes,
+                       uint64_t turn_number, struct stats_summary *seconds)
+{
+    const struct collective_turn turn = {kind, bytes};
+    struct ranks *ranks = measure->transport->config.ranks;
+    uint64_t operations = 1;
+    int code = 0;
+
+    for (int i = 0; i < 2 && code == 0; i++) {
+        const int64_t took_ns = run_collective(measure, &turn, operations);
+        code = took_ns < 0 ? (int)took_ns : 0;
+        operations = operations_for(measure, took_ns, operations);
+    }
+    for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
+        const uint64_t number = random_hash(turn_number, kind, i);
+        if (measure->verify)
+            code = ranks_meet(ranks, fill(measure, &turn, number), NULL);
+        if (code)
+            return code;
+        const int64_t took_ns = run_collective(measure, &turn, operations);
+        code = took_ns < 0 ? (int)took_ns : 0;
+        if (code == 0)
+            code = ranks_meet(ranks, measure->verify ? check_collective(measure, &turn, number) : 0,
+                              NULL);
+        measure->values[i] = (double)took_ns * 1e-9 / (double)operations;
+    }
+    if (code == 0)
+        *seconds = stats_summarise(measure->values, measure->repeats);
+    return code;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/report.h"
+
+#include "base/bytes.h"
+#include "base/escape.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/net/collective.h"
+#include "report/report.h"
+#include "report/seal.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double MB = 1e6;
+/* A matrix of more ranks is in the JSON only; as many suspects are named. */
+enum { SHOWN_RANKS = 8, SUSPECTS = 16 };
+
+/* ---- the table ---- */
+
+/* "1,234 ±2%": half of the 95% interval; text: WORDS_BYTES. */
+static const char *rate_text(const struct stats_summary *figure, double unit, char *text)
+{
+    char rate[WORDS_BYTES];
+    const double half = stats_half_width(figure);
+
+    words_rate(figure->median / unit, rate);
+    if (half > 0.99)
+        snprintf(text, WORDS_BYTES, "%.16s >99%%", rate);
+    else if (isfinite(half))
+        snprintf(text, WORDS_BYTES, "%.16s %2.0f%%", rate, 100 * half);
+    else
+        snprintf(text, WORDS_BYTES, "%.16s", rate);
+    return text;
+}
+
+static void print_sizes(const struct net_asked *asked, const struct fabric_survey *survey)
+{
+    const struct ranks_peer *peers = asked->ranks->peers;
+    char bytes[32], text[PAIR_KINDS][WORDS_BYTES];
+
+    printf("\n  Messages between rank 0 on %s", escape_shown(peers[0].host));
+    printf(" and rank %u on %s\n", survey->other, escape_shown(peers[survey->other].host));
+    printf("  %10s %14s %15s %15s %15s\n", "size", "latency us", "forth MB/s", "back MB/s",
+           "both MB/s");
+    for (uint32_t i = 0; i < survey->size_count; i++) {
+        const struct survey_size *size = &survey->sizes[i];
+        for (int kind = 0; kind < PAIR_KINDS; kind++)
+            rate_text(&size->pair[kind], kind == PAIR_LATENCY ? 1e-6 : MB, text[kind]);
+        printf("  %10s %14s %15s %15s %15s\n", bytes_text(size->bytes, bytes, sizeof bytes),
+               text[PAIR_LATENCY], text[PAIR_FORTH], text[PAIR_BACK], text[PAIR_BOTH]);
+    }
+}
+
+static void print_matrix(const struct matrix *matrix)
+{
+    char rate[WORDS_BYTES];
+
+    printf("  %7s", "from\\to");
+    for (uint32_t to = 0; to < matrix->ranks; to++)
+        printf(" %7u", to);
+    printf("\n");
+    for (uint32_t from = 0; from < matrix->ranks; from++) {
+        printf("  %7u", from);
+        for (uint32_t to = 0; to < matrix->ranks; to++)
+            printf(" %7s", words_rate(matrix->bytes_per_s[from * matrix->ranks + to] / MB, rate));
+        printf("\n");
+    }
+}
+
+static void print_node(const struct net_asked *asked, const struct matrix *matrix, uint32_t node)
+{
+    uint32_t rank = 0;
+
+    if (matrix->nodes == 1) {
+        printf("rank %u", node);
+        return;
+    }
+    while (matrix->node_of[rank] != node)
+        rank++;
+    printf("node %s", escape_shown(asked->ranks->peers[rank].host));
+}
+
+static void print_rank(const struct net_asked *asked, uint32_t rank)
+{
+    printf("rank %u on %s", rank, escape_shown(asked->ranks->peers[rank].host));
+}
+
+static void print_suspect(const struct net_asked *asked, const struct matrix *matrix,
+                          const struct suspect *suspect)
+{
+    char rate[WORDS_BYTES], typical[WORDS_BYTES];
+
+    words_rate(suspect->bytes_per_s / MB, rate);
+    words_rate(suspect->typical / MB, typical);
+    printf("  %-8s ", suspect->kind == SUSPECT_ASYMMETRY ? "Uneven" : "Slow");
+    if (suspect->kind == SUSPECT_SENDER || suspect->kind == SUSPECT_RECEIVER) {
+        print_node(asked, matrix, suspect->from);
+        printf(" %s at most %s MB/s, others %s\n",
+               suspect->kind == SUSPECT_SENDER ? "sends" : "receives", rate, typical);
+        return;
+    }
+    print_rank(asked, suspect->from);
+    printf(" to ");
+    print_rank(asked, suspect->to);
+    printf(": %s MB/s, %s %s\n", rate, suspect->kind == SUSPECT_LINK ? "others" : "back", typical);
+}
+
+static void print_pairs(const struct net_asked *asked, const struct fabric_survey *survey)
+{
+    const struct matrix *matrix = &survey->matrix;
+    struct suspect suspects[SUSPECTS];
+    char bytes[32], rate[WORDS_BYTES], latency[WORDS_BYTES];
+    const int count = matrix_judge(matrix, suspects, SUSPECTS);
+
+    printf("\n  All pairs, messages of %s, %s\n",
+           bytes_text(asked->settings->pair_bytes, bytes, sizeof bytes),
+           survey->is_alone ? "one pair at a time: MB/s" : "disjoint pairs at once: MB/s");
+    if (matrix->ranks <= SHOWN_RANKS)
+        print_matrix(matrix);
+    for (int within = 0; within < 2; within++) {
+        const double middle = matrix_median(matrix, matrix->bytes_per_s, within);
+        if (isfinite(middle))
+            printf("  Median   %s MB/s, %s us%s\n", words_rate(middle / MB, rate),
+                   words_rate(1e6 * matrix_median(matrix, matrix->latency_s, within), latency),
+                   matrix->nodes == 1 ? ""
+                   : within           ? " within nodes"
+                                      : " between nodes");
+    }
+    for (int i = 0; i < count; i++)
+        print_suspect(asked, matrix, &suspects[i]);
+    if (count == 0)
+        printf("  Slow     no node, link or direction stands out\n");
+}
+
+static double bus_rate(const struct fabric_survey *survey, const struct survey_collective *row,
+                       int kind)
+{
+    return (double)row->bytes / row->seconds[kind].median *
+           collective_bus_factor((enum collective)kind, survey->matrix.ranks);
+}
+
+double net_report_all_reduce(const struct fabric_survey *survey)
+{
+    return survey->has_collectives && survey->size_count
+               ? bus_rate(survey, &survey->collectives[survey->size_count - 1],
+                          COLLECTIVE_ALL_REDUCE)
+               : NAN;
+}
+
+static void print_collectives(const struct fabric_survey *survey)
+{
+    char text[WORDS_BYTES];
+
+    for (int table = 0; table < 2; table++) {
+        printf("\n  Collectives of %u ranks: %s\n  %10s", survey->matrix.ranks,
+               table ? "bus bandwidth, MB/s" : "time of the slowest rank, us", "size");
+        for (int kind = 0; kind < COLLECTIVES; kind++)
+            printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
+                   collective_name((enum collective)kind));
+        for (uint32_t i = 0; i < survey->size_count; i++) {
+            const struct survey_collective *row = &survey->collectives[i];
+            printf("\n  %10s", bytes_text(row->bytes, text, sizeof text));
+            for (int kind = 0; kind < COLLECTIVES; kind++)
+                printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
+                       table ? words_rate(bus_rate(survey, row, kind) / MB, text)
+                             : rate_text(&row->seconds[kind], 1e-6, text));
+        }
+        printf("\n");
+    }
+}
+
+/* Bytes of a figure over the whole time; NAN if unknown. */
+static double total_of(const struct timeline *timeline, const char *key)
+{
+    const uint32_t column = timeline_find(timeline, key);
+    const double end_s =
+        timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
+
+    return column == timeline->column_count ? NAN
+                                            : timeline_mean(timeline, column, 0, end_s) * end_s;
+}
+
+/* What the ports of all nodes did meanwhile; without the loopback. */
+static void print_ports(const struct timeline *timeline)
+{
+    const double received = timeline ? total_of(timeline, "fabric_receive_bytes_per_s") : NAN;
+    const double sent = timeline ? total_of(timeline, "fabric_send_bytes_per_s") : NAN;
+    char received_text[32], sent_text[32];
+
+    if (isfinite(received) && isfinite(sent))
+        printf("  Ports    %s received, %s sent by all nodes meanwhile\n",
+               bytes_text((uint64_t)received, received_text, sizeof received_text),
+               bytes_text((uint64_t)sent, sent_text, sizeof sent_text));
+}
+
+void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey)
+{
+    char bytes[32];
+
+    printf("iobench " PACKAGE_VERSION " net: %s, %u ranks on %u node%s\n\n",
+           !asked->verdict.valid             ? "INVALID"
+           : *asked->verdict.degraded_reason ? "DEGRADED"
+           : asked->settings->verify         ? "valid"
+                                             : "NOT VERIFIED",
+           survey->matrix.ranks, survey->matrix.nodes, survey->matrix.nodes == 1 ? "" : "s");
+    if (!asked->verdict.valid)
+        words_print(stdout, "  INVALID", 11, escape_shown(asked->verdict.invalid_reason));
+    if (*asked->verdict.degraded_reason)
+        words_print(stdout, "  DEGRADED", 11, escape_shown(asked->verdict.degraded_reason));
+    for (uint32_t i = 0; i < asked->verdict.notice_count; i++)
+        words_print(stdout, "  Note", 11, escape_shown(asked->verdict.notices[i]));
+    words_print(stdout, "  Fabric", 11, escape_shown(survey->transport));
+    printf("  Figures  medians of %u; %%: half of the 95%% interval\n", asked->settings->repeats);
+    if (asked->settings->verify)
+        printf("  Data     %s received and verified, nothing damaged\n",
+               bytes_text(survey->verified_bytes, bytes, sizeof bytes));
+    print_ports(asked->timeline);
+    if (survey->has_sizes)
+        print_sizes(asked, survey);
+    if (survey->has_pairs)
+        print_pairs(asked, survey);
+    if (survey->has_collectives)
+        print_collectives(survey);
+    if (asked->beside)
+        net_beside_text(asked->beside, asked->timeline);
+}
+
+/* ---- JSON ---- */
+
+/* PREFIX_UNIT and the ends of its interval. */
+static void put_figure(json_t *object, const char *prefix, const char *unit,
+                       const struct stats_summary *figure, double scale)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s_%s", prefix, unit);
+    json_put_number(object, key, figure->median * scale);
+    snprintf(key, sizeof key, "%s_low_%s", prefix, unit);
+    json_put_number(object, key, figure->low * scale);
+    snprintf(key, sizeof key, "%s_high_%s", prefix, unit);
+    json_put_number(object, key, figure->high * scale);
+}
+
+static json_t *json_settings(const struct net_asked *asked)
+{
+    const struct survey_settings *settings = asked->settings;
+    json_t *object = json_object();
+
+    json_put_text(object, "transport", asked->transport);
+    json_put_count(object, "repeats", settings->repeats);
+    json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
+    json_object_set_new(object, "verify", json_boolean(settings->verify));
+    json_put_count(object, "pair_bytes", settings->pair_bytes);
+    json_put_count(object, "seed", settings->seed);
+    return object;
+}
+
+static json_t *json_ranks(const struct net_asked *asked)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
+        json_t *object = json_object();
+        json_put_text(object, "host", asked->ranks->peers[i].host);
+        json_put_count(object, "node", asked->ranks->peers[i].node);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *json_messages(const struct fabric_survey *survey)
+{
+    static const char *const names[PAIR_KINDS] = {"latency", "forth", "back", "both"};
+    json_t *object = json_object(), *list = json_array();
+
+    json_put_count(object, "from_rank", 0);
+    json_put_count(object, "to_rank", survey->other);
+    json_object_set_new(object, "sizes", list);
+    for (uint32_t i = 0; i < survey->size_count; i++) {
+        json_t *row = json_object();
+        json_put_count(row, "bytes", survey->sizes[i].bytes);
+        for (int kind = 0; kind < PAIR_KINDS; kind++)
+            put_figure(row, names[kind], kind == PAIR_LATENCY ? "s" : "bytes_per_s",
+                       &survey->sizes[i].pair[kind], 1);
+        json_array_append_new(list, row);
+    }
+    return object;
+}
+
+static json_t *json_rows(const struct matrix *matrix, const double *values)
+{
+    json_t *rows = json_array();
+
+    for (uint32_t from = 0; from < matrix->ranks; from++) {
+        json_t *row = json_array();
+        for (uint32_t to = 0; to < matrix->ranks; to++)
+            json_array_append_new(row, json_number(values[(size_t)from * matrix->ranks + to]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *json_suspects(const struct matrix *matrix)
+{
+    static const char *const kinds[] = {"node_sends", "node_receives", "link", "asymmetry"};
+    const int most = (int)(matrix->ranks * matrix->ranks + 2 * matrix->ranks);
+    struct suspect *suspects = memory_array((size_t)most, sizeof *suspects);
+    const int count = suspects ? matrix_judge(matrix, suspects, most) : 0;
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++) {
+        json_t *object = json_object();
+        const bool is_node = suspects[i].kind <= SUSPECT_RECEIVER;
+        json_put_text(object, "kind", kinds[suspects[i].kind]);
+        json_put_count(object, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
+                       suspects[i].from);
+        if (!is_node)
+            json_put_count(object, "to_rank", suspects[i].to);
+        json_put_number(object, "bytes_per_s", suspects[i].bytes_per_s);
+        json_put_number(object, "typical_bytes_per_s", suspects[i].typical);
+        json_array_append_new(list, object);
+    }
+    free(suspects);
+    return list;
+}
+
+static json_t *json_pairs(const struct fabric_survey *survey)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "one_at_a_time", json_boolean(survey->is_alone));
+    json_object_set_new(object, "bytes_per_s",
+                        json_rows(&survey->matrix, survey->matrix.bytes_per_s));
+    json_object_set_new(object, "latency_s", json_rows(&survey->matrix, survey->matrix.latency_s));
+    json_object_set_new(object, "suspects", json_suspects(&survey->matrix));
+    return object;
+}
+
+static json_t *json_collectives(const struct fabric_survey *survey)
+{
+    json_t *list = json_array();
+
+    for (int kind = 0; kind < COLLECTIVES; kind++)
+        for (uint32_t i = 0; i < survey->size_count; i++) {
+            const struct survey_collective *row = &survey->collectives[i];
+            json_t *object = json_object();
+            json_put_text(object, "name", collective_name((enum collective)kind));
+            json_put_count(object, "bytes", row->bytes);
+            put_figure(object, "time", "s", &row->seconds[kind], 1);
+            json_put_number(object, "algorithm_bytes_per_s",
+                            (double)row->bytes / row->seconds[kind].median);
+            json_put_number(object, "bus_bytes_per_s", bus_rate(survey, row, kind));
+            json_array_append_new(list, object);
+        }
+    return list;
+}
+
+json_t *net_report_json(const struct net_asked *asked, const struct fabric_survey *survey)
+{
+    json_t *document = json_object();
+
+    json_put_text(document, "schema", "iobench-net");
+    json_put_count(document, "schema_version", 1);
+    json_put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_put_text(document, "command", asked->command);
+    json_put_text(document, "started", asked->verdict.environment.started);
+    json_object_set_new(document, "place", report_machine(&asked->verdict.environment));
+    report_verdict(document, &asked->verdict);
+    json_put_text(document, "transport", survey->transport);
+    json_put_count(document, "nodes", survey->matrix.nodes);
+    json_object_set_new(document, "ranks", json_ranks(asked));
+    json_object_set_new(document, "settings", json_settings(asked));
+    json_put_number(document, "verified_bytes",
+                    asked->settings->verify ? (double)survey->verified_bytes : NAN);
+    json_object_set_new(document, "messages",
+                        survey->has_sizes ? json_messages(survey) : json_null());
+    json_object_set_new(document, "pairs", survey->has_pairs ? json_pairs(survey) : json_null());
+    json_object_set_new(document, "collectives",
+                        survey->has_collectives ? json_collectives(survey) : json_null());
+    json_object_set_new(document, "beside",
+                        asked->beside ? net_beside_json(asked->beside, asked->timeline)
+                                      : json_null());
+    json_object_set_new(document, "series",
+                        asked->timeline ? report_timeline(asked->timeline) : json_null());
+    if (json_check() == 0 && document && seal_add(document) == 0)
+        return document;
+    json_decref(document);
+    return NULL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/rhythm.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "cmd/net/collective.h"
+#include "cmd/net/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { FORWARD_SHARE = 3, /* the backward pass takes twice as long */ NAP_NS = 50000 };
+
+int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks)
+{
+    const uint64_t unit = sizeof(float) * (uint64_t)ranks;
+    const uint64_t whole = bytes < unit ? unit : bytes / unit * unit;
+
+    if (rhythm->count == RHYTHM_BUCKETS)
+        return fail(EINVAL, "more than %d buckets of gradients", RHYTHM_BUCKETS);
+    rhythm->buckets[rhythm->count++] = whole;
+    rhythm->bytes += whole;
+    return 0;
+}
+
+uint64_t rhythm_arena_bytes(const struct rhythm *rhythm)
+{
+    return 2 * rhythm->bytes;
+}
+
+/* Wait, but not silently: others look for this rank's heartbeats. */
+static int pause_until(struct ranks *ranks, uint64_t end_ns)
+{
+    for (uint64_t now_ns; (now_ns = clock_now_ns()) < end_ns;) {
+        const uint64_t left_ns = end_ns - now_ns;
+        const struct timespec nap = {.tv_nsec = left_ns < NAP_NS ? (long)left_ns : NAP_NS};
+        if (ranks_called_off(ranks))
+            return fail(ECANCELED, "another rank failed");
+        nanosleep(&nap, NULL);
+    }
+    return 0;
+}
+
+static int make_step(const struct rhythm *rhythm, struct rhythm_figures *figures)
+{
+    struct ranks *ranks = rhythm->transport->config.ranks;
+    const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
+    const uint64_t backward_ns = rhythm->step_ns - forward_ns;
+    uint64_t at = 0;
+    int code = 0;
+
+    for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
+        code = pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
+        const uint64_t begin_ns = clock_now_ns();
+        if (code == 0)
+            code = collective_run(rhythm->transport, COLLECTIVE_ALL_REDUCE, at, rhythm->bytes + at,
+                                  rhythm->buckets[i]);
+        figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
+        at += rhythm->buckets[i];
+    }
+    const uint64_t took_ns = clock_now_ns() - start_ns;
+    figures->time_s += (double)took_ns * 1e-9;
+    figures->late_s += (double)(took_ns - rhythm->step_ns) * 1e-9;
+    figures->steps++;
+    return code;
+}
+
+static int put(const struct rhythm *rhythm)
+{
+    const struct transport *transport = rhythm->transport;
+    const struct pattern mine = {transport->config.ranks->place.rank, rhythm->turn};
+
+    pattern_fill_floats(&mine, transport->config.arena, rhythm->bytes);
+    return transport_put(rhythm->transport, 0, rhythm->bytes);
+}
+
+static int check(const struct rhythm *rhythm)
+{
+    const struct transport_config *config = &rhythm->transport->config;
+    int code = transport_get(rhythm->transport, rhythm->bytes, rhythm->bytes);
+
+    if (rhythm->turn == rhythm->damage)
+        config->arena[rhythm->bytes] ^= 1;
+    return code ? code
+                : pattern_check_sum(rhythm->turn, config->ranks->place.ranks, 0,
+                                    config->arena + rhythm->bytes, rhythm->bytes);
+}
+
+static int find_slowest(struct ranks *ranks, struct rhythm_figures *figures)
+{
+    struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(ranks, figures, sizeof *figures, all);
+    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
+        if (all[i].time_s > figures->time_s)
+            *figures = all[i];
+    free(all);
+    return code;
+}
+
+int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
+               struct rhythm_figures *figures)
+{
+    struct ranks *ranks = rhythm->transport->config.ranks;
+    double ready = 0;
+
+    *figures = (struct rhythm_figures){0};
+    rhythm->turn++;
+    int code = ranks_meet(ranks, put(rhythm), NULL);
+    while (code == 0 && ready < ranks->place.ranks) {
+        code = make_step(rhythm, figures);
+        if (code)
+            ranks_call_off(ranks);
+        code = ranks_meet(ranks, code, NULL);
+        ready = ended(context);
+        if (code == 0)
+            code = ranks_sum(ranks, &ready, 1);
+    }
+    if (code == 0)
+        code = ranks_meet(ranks, check(rhythm), NULL);
+    return code ? code : find_slowest(ranks, figures);
+}

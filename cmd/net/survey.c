@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/net/survey.h"
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/stop.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t latency_bytes = 8;
+
+struct survey_work {
+    const struct survey_settings *settings;
+    struct ranks *ranks;
+    struct measure measure;
+    struct fabric_survey *survey;
+    uint64_t done, total; /* steps */
+    uint64_t turn;
+};
+
+/* Collective: end a step. */
+static int end_step(struct survey_work *work, int code)
+{
+    if (code == 0)
+        code = stop_check();
+    code = ranks_meet(work->ranks, code, NULL);
+    work->done++;
+    work->turn++;
+    if (code == 0 && work->settings->progress && work->ranks->place.rank == 0)
+        work->settings->progress(work->settings->progress_context, work->done, work->total);
+    return code;
+}
+
+/* ---- pairs ---- */
+
+uint32_t survey_rounds(uint32_t ranks)
+{
+    return ranks - 1 + ranks % 2;
+}
+
+/* A round robin tournament by the circle method; an odd number of ranks has a bye. */
+uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank)
+{
+    const uint32_t circle = survey_rounds(ranks); /* odd */
+    const uint64_t idle = (uint64_t)round * ((circle + 1) / 2) % circle;
+    uint32_t partner;
+
+    if (rank == circle)
+        partner = (uint32_t)idle;
+    else
+        partner = rank == idle ? circle : (round + circle - rank) % circle;
+    return partner < ranks ? partner : rank;
+}
+
+static int measure_all_kinds(struct survey_work *work, uint32_t peer)
+{
+    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
+    const bool leads = rank < peer;
+    const size_t forth = (size_t)rank * ranks + peer, back = (size_t)peer * ranks + rank;
+    const struct matrix *matrix = &work->survey->matrix;
+    struct stats_summary figure = {0};
+    int code =
+        measure_pair(&work->measure, peer, leads, PAIR_LATENCY, latency_bytes, work->turn, &figure);
+
+    if (leads)
+        matrix->latency_s[forth] = matrix->latency_s[back] = figure.median;
+    for (int kind = PAIR_FORTH; kind <= PAIR_BACK && code == 0; kind++) {
+        code = measure_pair(&work->measure, peer, leads, (enum pair_kind)kind,
+                            work->settings->pair_bytes, work->turn, &figure);
+        if (leads)
+            matrix->bytes_per_s[kind == PAIR_FORTH ? forth : back] = figure.median;
+    }
+    return code;
+}
+
+static int measure_alone(struct survey_work *work)
+{
+    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
+    int code = 0;
+
+    for (uint32_t a = 0; a < ranks; a++)
+        for (uint32_t b = a + 1; b < ranks && code == 0; b++) {
+            if (rank == a || rank == b)
+                code = measure_all_kinds(work, rank == a ? b : a);
+            code = end_step(work, code);
+        }
+    return code;
+}
+
+static int measure_rounds(struct survey_work *work)
+{
+    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
+    int code = 0;
+
+    for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
+        const uint32_t partner = survey_partner(ranks, round, rank);
+        if (partner != rank)
+            code = measure_all_kinds(work, partner);
+        code = end_step(work, code);
+    }
+    return code;
+}
+
+/* Each pair's figures are with its lower rank. */
+static int collect(struct survey_work *work, double *mine)
+{
+    const uint32_t ranks = work->ranks->place.ranks;
+    const size_t count = (size_t)ranks * ranks;
+    double *all = memory_array(count * ranks, sizeof *all);
+    int code = ranks_meet(work->ranks, all ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        code = ranks_gather(work->ranks, mine, count * sizeof *mine, all);
+    for (uint32_t from = 0; code == 0 && from < ranks; from++)
+        for (uint32_t to = 0; to < ranks; to++) {
+            const uint32_t owner = from < to ? from : to;
+            mine[(size_t)from * ranks + to] = all[owner * count + (size_t)from * ranks + to];
+        }
+    free(all);
+    return code;
+}
+
+static int measure_matrix(struct survey_work *work)
+{
+    struct fabric_survey *survey = work->survey;
+    int code = survey->is_alone ? measure_alone(work) : measure_rounds(work);
+
+    if (code == 0)
+        code = collect(work, survey->matrix.bytes_per_s);
+    if (code == 0)
+        code = collect(work, survey->matrix.latency_s);
+    survey->has_pairs = code == 0;
+    return code;
+}
+
+/* ---- sizes ---- */
+
+static int measure_sizes(struct survey_work *work)
+{
+    const uint32_t rank = work->ranks->place.rank, other = work->survey->other;
+    int code = 0;
+
+    for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++) {
+        struct survey_size *size = &work->survey->sizes[i];
+        for (int kind = 0; kind < PAIR_KINDS && code == 0; kind++)
+            if (rank == 0 || rank == other)
+                code =
+                    measure_pair(&work->measure, rank == 0 ? other : 0, rank == 0,
+                                 (enum pair_kind)kind, size->bytes, work->turn, &size->pair[kind]);
+        code = end_step(work, code);
+    }
+    work->survey->has_sizes = code == 0;
+    return code;
+}
+
+static int measure_collectives(struct survey_work *work)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++)
+        for (int kind = 0; kind < COLLECTIVES && code == 0; kind++) {
+            struct survey_collective *row = &work->survey->collectives[i];
+            code = measure_collective(&work->measure, (enum collective)kind, row->bytes, work->turn,
+                                      &row->seconds[kind]);
+            code = end_step(work, code);
+        }
+    work->survey->has_collectives = code == 0;
+    return code;
+}
+
+/* ---- all ---- */
+
+/* The first rank on another node, or the last. */
+static uint32_t find_other(const struct ranks *ranks)
+{
+    for (uint32_t i = 1; i < ranks->place.ranks; i++)
+        if (ranks->peers[i].node != ranks->peers[0].node)
+            return i;
+    return ranks->place.ranks - 1;
+}
+
+/* Collectives move whole 8-byte words for each rank. */
+static uint64_t collective_bytes(uint64_t bytes, uint32_t ranks)
+{
+    const uint64_t unit = 8 * (uint64_t)ranks;
+
+    return bytes < unit ? unit : bytes / unit * unit;
+}
+
+static int prepare(struct survey_work *work)
+{
+    const struct survey_settings *settings = work->settings;
+    struct fabric_survey *survey = work->survey;
+    const uint32_t ranks = work->ranks->place.ranks;
+    const size_t links = (size_t)ranks * ranks;
+
+    for (uint64_t bytes = settings->from_bytes;
+         bytes <= settings->to_bytes && survey->size_count < SURVEY_SIZES;
+         bytes *= settings->factor) {
+        survey->sizes[survey->size_count].bytes = bytes;
+        survey->collectives[survey->size_count++].bytes = collective_bytes(bytes, ranks);
+    }
+    survey->other = find_other(work->ranks);
+    survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
+                       (settings->pairs == SURVEY_PAIRS_AUTO && ranks <= SURVEY_ALONE_RANKS);
+    survey->nodes = memory_array(ranks, sizeof *survey->nodes);
+    survey->matrix = (struct matrix){
+        .ranks = ranks,
+        .nodes = work->ranks->place.nodes,
+        .node_of = survey->nodes,
+        .bytes_per_s = memory_array(links, sizeof(double)),
+        .latency_s = memory_array(links, sizeof(double)),
+    };
+    if (!survey->nodes || !survey->matrix.bytes_per_s || !survey->matrix.latency_s)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < ranks; i++)
+        survey->nodes[i] = work->ranks->peers[i].node;
+    for (size_t i = 0; i < links; i++)
+        survey->matrix.bytes_per_s[i] = survey->matrix.latency_s[i] = NAN;
+    work->total = (settings->has_sizes ? survey->size_count : 0) +
+                  (settings->has_collectives ? survey->size_count * COLLECTIVES : 0) +
+                  (settings->pairs == SURVEY_PAIRS_NONE ? 0
+                   : survey->is_alone                   ? ranks * (ranks - 1) / 2
+                                                        : survey_rounds(ranks));
+    return 0;
+}
+
+static int measure_everything(struct survey_work *work)
+{
+    const struct survey_settings *settings = work->settings;
+    double verified = 0;
+
+    if (settings->progress && work->ranks->place.rank == 0)
+        settings->progress(settings->progress_context, 0, work->total);
+    int code = settings->has_sizes ? measure_sizes(work) : 0;
+
+    if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE)
+        code = measure_matrix(work);
+    if (code == 0 && settings->has_collectives)
+        code = measure_collectives(work);
+    verified = (double)work->measure.verified_bytes;
+    if (code == 0)
+        code = ranks_sum(work->ranks, &verified, 1);
+    work->survey->verified_bytes = (uint64_t)verified;
+    return code;
+}
+
+static uint64_t largest(const struct survey_settings *settings, uint32_t ranks)
+{
+    const uint64_t pairs = settings->pairs == SURVEY_PAIRS_NONE ? 0 : settings->pair_bytes;
+    const uint64_t sizes = collective_bytes(settings->to_bytes, ranks);
+
+    return pairs > sizes ? pairs : sizes > settings->to_bytes ? sizes : settings->to_bytes;
+}
+
+int survey_run(const struct survey_settings *settings, struct transport *transport,
+               struct ranks *ranks, struct fabric_survey *survey)
+{
+    struct transport_config config = {
+        .ranks = ranks, .bytes = measure_arena_bytes(largest(settings, ranks->place.ranks))};
+    struct survey_work work = {.settings = settings,
+                               .ranks = ranks,
+                               .survey = survey,
+                               .turn = settings->seed,
+                               .measure = {.repeat_ns = settings->repeat_ns,
+                                           .verify = settings->verify,
+                                           .damage = settings->damage}};
+
+    *survey = (struct fabric_survey){0};
+    config.arena = memory_pages(config.bytes);
+    int code = config.arena
+                   ? measure_open(&work.measure, transport, config.bytes, settings->repeats)
+                   : -ENOMEM;
+    if (code == 0)
+        code = prepare(&work);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = transport_open(transport, &config);
+    if (code == 0) {
+        code = measure_everything(&work);
+        transport_describe(transport, survey->transport);
+    }
+    transport_close(transport, code != 0);
+    measure_close(&work.measure);
+    free(config.arena);
+    return code;
+}
+
+void survey_destroy(struct fabric_survey *survey)
+{
+    free(survey->nodes);
+    free(survey->matrix.bytes_per_s);
+    free(survey->matrix.latency_s);
+}

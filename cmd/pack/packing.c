@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/pack/packing.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "base/workers.h"
+#include "dataset/manifest.h"
+#include "dataset/store.h"
+#include "dataset/within.h"
+#include "cmd/pack/shard_writer.h"
+#include "cmd/pack/target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORD_OVERHEAD_BYTES = 1024 };
+
+static const char *const on_error_choices[] = {"stop", "skip", NULL};
+
+const struct option_spec pack_options[] = {
+    {"format", 'f', OPTION_TEXT, offsetof(struct pack_job, format), "shards",
+     .metavar = "NAME[:OPTIONS]", .section = "What is made",
+     .summary = "format of the data set to create"},
+    {"shards", 's', OPTION_COUNT, offsetof(struct pack_job, shards), "0",
+     .summary = "number of shards; auto: by --shard-size", .maximum = 1e6, .zero = "auto"},
+    {"shard-size", 0, OPTION_SIZE, offsetof(struct pack_job, shard_bytes), "256m",
+     .summary = "approximate size of a shard", .minimum = 4096},
+    {"shuffle", 0, OPTION_COUNT, offsetof(struct pack_job, shuffle), "0", .metavar = "SEED",
+     .implied = "1", .zero = "none", .summary = "write the samples in a random order"},
+    {"limit", 0, OPTION_COUNT, offsetof(struct pack_job, limit), "0", .zero = "all",
+     .summary = "use only the first N samples"},
+    {"quality", 0, OPTION_COUNT, offsetof(struct pack_job, quality), "95", .minimum = 1,
+     .maximum = 100, .summary = "JPEG quality for raw pixels and --side"},
+    {"side", 0, OPTION_COUNT, offsetof(struct pack_job, side), "0", .metavar = "PIXELS",
+     .zero = "none", .maximum = 16384,
+     .summary = "encode larger images again, with this shorter side"},
+    {"raw", 0, OPTION_FLAG, offsetof(struct pack_job, raw),
+     .summary = "store pixels (PPM), with --side of the smaller images"},
+    {"entry-points", 0, OPTION_FLAG, offsetof(struct pack_job, entry_points),
+     .summary = "then verify TARGET and write beside it where decoding its JPEGs can begin"},
+    {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
+     .summary = "show what would be created; change nothing"},
+    {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
+     .section = "Source", .summary = "kind of SOURCE: a format, archive, idx or synthetic"},
+    {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
+     .choices = on_error_choices, .metavar = "stop|skip",
+     .summary = "on a damaged sample: stop, or skip and count it"},
+    {"odd-labels", 0, OPTION_CHOICE, offsetof(struct pack_job, odd_labels), "refuse",
+     .choices = format_odd_labels_names,
+     .summary = "labels that are not integers: dropped, rounded, or refused as damage"},
+    {"threads", 't', OPTION_COUNT, offsetof(struct pack_job, threads), "0", .section = "How",
+     .maximum = 1024, .zero = "auto", .summary = "number of threads; auto: one per CPU"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct pack_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
+    {0},
+};
+
+struct pack {
+    const struct pack_job *job;
+    const struct pack_observer *observer;
+    struct pack_figures *figures;
+    struct source source;
+    struct plugin_choice format;
+    struct target target;
+    struct permutation order;
+    struct shard_writer_common common;
+    uint64_t count, kept, threads, start_ns, plan;
+    uint32_t shards, pending;
+    pthread_mutex_t lock; /* of all below and of target */
+    uint32_t next;        /* shard to consider for the next writer */
+};
+
+static void report(struct pack *pack, struct pack_progress progress)
+{
+    progress.elapsed_ns = clock_now_ns() - pack->start_ns;
+    if (pack->observer && pack->observer->progress)
+        pack->observer->progress(pack->observer->context, &progress);
+}
+
+static void report_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    report(context,
+           (struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+}
+
+static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
+{
+    return (uint64_t)((unsigned __int128)pack->count * shard / pack->shards);
+}
+
+/* ---- planning ---- */
+
+/* Pixels take several times the bytes of the images that the source counts: look at some. */
+static int estimate_pixels(struct pack *pack)
+{
+    enum { LOOK_AT = 16 };
+    struct source_traits *traits = &pack->source.traits;
+    struct source_buffer buffer = {0};
+    uint64_t looked = 0, sum = 0, bytes;
+    struct sample sample;
+    void *cursor;
+
+    int code = source_cursor_open(&pack->source, &cursor);
+    for (uint64_t i = 0; code == 0 && i < LOOK_AT && !traits->in_order; i++) {
+        if (source_read(&pack->source, cursor, pack->count * i / LOOK_AT, &buffer, &sample) ||
+            recode_pixel_bytes(&pack->common.recode, &sample, &bytes))
+            continue; /* the writers report it */
+        sum += bytes;
+        looked++;
+    }
+    if (cursor)
+        source_cursor_close(&pack->source, cursor);
+    source_buffer_release(&buffer);
+    if (looked)
+        traits->image_bytes = traits->count * (sum / looked);
+    return code;
+}
+
+static int choose_source(struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    struct source *source = &pack->source;
+    const struct source_config config = {.threads = pack->threads,
+                                         .skip = job->on_error == PACK_SKIP,
+                                         .quality = job->quality,
+                                         .odd_labels = job->odd_labels,
+                                         .progress = report_look,
+                                         .progress_context = pack};
+    int code = source_open(source, job->from, job->source, &config);
+
+    if (code)
+        return code;
+    memcpy(pack->figures->source, source->traits.what, sizeof source->traits.what);
+    pack->count = source->traits.count;
+    if (job->limit && job->limit < pack->count)
+        pack->count = job->limit;
+    if (job->raw && (code = estimate_pixels(pack)))
+        return code;
+    if (job->shuffle && source->traits.in_order)
+        return fail(EINVAL,
+                    "%s: %s can only be read from front to back, not shuffled: pack it "
+                    "first, then shuffle the result",
+                    job->source, source->traits.what);
+    return 0;
+}
+
+static int choose_shards(const struct pack *pack, uint32_t *shards)
+{
+    const struct pack_job *job = pack->job;
+    char *path = NULL;
+    int most = format_shard_path(pack->format.plugin, job->target, 0, 0, &path);
+
+    free(path);
+    if (most < 0)
+        return most;
+    if (job->shards > pack->count)
+        return fail(EINVAL, "%llu samples cannot fill %llu shards", (unsigned long long)pack->count,
+                    (unsigned long long)job->shards);
+    if (most > 0 && job->shards > (uint64_t)most)
+        return fail(EINVAL, "a data set of format %s has at most %d shard%s, not %llu",
+                    pack->format.plugin->name, most, most == 1 ? "" : "s",
+                    (unsigned long long)job->shards);
+    uint64_t wanted = job->shards;
+    if (wanted == 0) {
+        uint64_t bytes = (uint64_t)((double)pack->source.traits.image_bytes * (double)pack->count /
+                                    (double)pack->source.traits.count);
+        wanted = (bytes + job->shard_bytes - 1) / job->shard_bytes;
+        wanted = wanted > pack->count ? pack->count : wanted;
+        wanted = wanted < 1 ? 1 : wanted > 1000000 ? 1000000 : wanted;
+        if (most > 0 && wanted > (uint64_t)most)
+            wanted = (uint64_t)most;
+    }
+    *shards = (uint32_t)wanted;
+    return 0;
+}
+
+/* Hash everything that determines the output. Not on_error: a finished shard is the same either
+ * way. */
+static uint64_t plan_of(const struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
+    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *byte = texts[i]; *byte; byte++)
+            plan = random_hash(plan, (uint8_t)*byte, i);
+    plan = random_hash(plan, job->quality, job->shuffle);
+    if (job->side || job->raw)
+        plan = random_hash(plan, job->side, 1 + job->raw);
+    return job->odd_labels == FORMAT_ODD_REFUSE ? plan
+                                                : random_hash(plan, (uint64_t)job->odd_labels, 0);
+}
+
+/* Each folder of plain files is a class: one more and the classes after it get other numbers. */
+static bool has_folders_for_classes(const struct pack_job *job)
+{
+    const struct plugin *source = format_detect(job->source);
+
+    fail_clear();
+    return source && format_of(source)->records_are_images;
+}
+
+/* The source is never removed: it is not in the target. Nor does it get images or classes by what
+ * is written below it. */
+static int check_apart(const struct pack_job *job, const struct format_ops *format)
+{
+    struct store_status status;
+
+    if (store_stat(job->source, &status)) { /* generated, or an error to come */
+        fail_clear();
+        return 0;
+    }
+    if (within_is_same(job->source, job->target))
+        return fail(EINVAL, "%s: source and target are the same", job->target);
+    if (within_folder(job->source, job->target))
+        return fail(EINVAL, "%s: the source is inside the target", job->source);
+    if (format->records_are_images && within_folder(job->target, job->source))
+        return fail(EINVAL,
+                    "%s: is inside the source, which would then contain each image twice; name a "
+                    "folder outside %s",
+                    job->target, job->source);
+    if (within_folder(job->target, job->source) && has_folders_for_classes(job))
+        return fail(EINVAL,
+                    "%s: is inside the source, whose folders are its classes, and would be one "
+                    "more; name a folder outside %s",
+                    job->target, job->source);
+    return 0;
+}
+
+/* Compute what remains to be done, and check the free space. */
+static int plan_work(struct pack *pack)
+{
+    const struct source_traits *traits = &pack->source.traits;
+
+    pack->kept = pack->pending = 0;
+    for (uint32_t i = 0; i < pack->shards; i++) {
+        if (pack->target.finished[i])
+            pack->kept += shard_begin(pack, i + 1) - shard_begin(pack, i);
+        else
+            pack->pending++;
+    }
+    pack->figures->shards = pack->shards;
+    pack->figures->shards_kept = pack->shards - pack->pending;
+    pack->figures->needed_bytes =
+        (pack->count - pack->kept) * (traits->image_bytes / traits->count + RECORD_OVERHEAD_BYTES);
+    return target_check_room(&pack->target, pack->figures->needed_bytes);
+}
+
+/* A copy of generated images counts, too. */
+static bool is_synthetic(const struct pack *pack)
+{
+    return pack->source.ops->generates || manifest_is_synthetic(pack->job->source);
+}
+
+static int prepare(struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    int code = plugin_choose("format", format_registry, job->format, &pack->format);
+
+    if (code == 0)
+        code = plugin_usable(pack->format.plugin);
+    if (code == 0)
+        code = format_check_writable(pack->format.plugin);
+    if (code == 0)
+        code = check_apart(job, format_of(pack->format.plugin));
+    if (code == 0)
+        code = choose_source(pack);
+    if (code == 0)
+        code = choose_shards(pack, &pack->shards);
+    if (code)
+        return code;
+    pack->plan = plan_of(pack);
+    const struct target_request request = {.path = job->target,
+                                           .format = &pack->format,
+                                           .shards = pack->shards,
+                                           .plan = pack->plan,
+                                           .start_over = job->start_over,
+                                           .command = job->command,
+                                           .is_synthetic = is_synthetic(pack)};
+    code = target_open(&pack->target, &request);
+    return code ? code : plan_work(pack);
+}
+
+static void run_dry(struct pack *pack)
+{
+    pack->figures->samples = pack->count - pack->kept;
+    pack->figures->image_bytes =
+        pack->figures->samples * (pack->source.traits.image_bytes / pack->source.traits.count);
+}
+
+/* ---- writing ---- */
+
+/* Return the next shard to write, pack->shards if there is none. */
+static uint32_t take_shard(struct pack *pack)
+{
+    pthread_mutex_lock(&pack->lock);
+    while (pack->next < pack->shards && pack->target.finished[pack->next])
+        pack->next++;
+    uint32_t shard = pack->next;
+    if (shard < pack->shards)
+        pack->next++;
+    pthread_mutex_unlock(&pack->lock);
+    return shard;
+}
+
+static int write_shard(struct pack *pack, uint32_t shard)
+{
+    char *path;
+
+    pthread_mutex_lock(&pack->lock);
+    int code = target_shard_begin(&pack->target, shard, &path);
+    pthread_mutex_unlock(&pack->lock);
+    if (code == 0)
+        code = shard_writer_run(&pack->common, path, shard_begin(pack, shard),
+                                shard_begin(pack, shard + 1));
+    pthread_mutex_lock(&pack->lock);
+    if (code == 0)
+        code = target_shard_done(&pack->target, shard);
+    pthread_mutex_unlock(&pack->lock);
+    free(path);
+    return code;
+}
+
+static int run_writer(void *context, struct workers *workers, uint64_t number)
+{
+    struct pack *pack = context;
+    int code = 0;
+
+    (void)workers;
+    (void)number;
+    while (code == 0 && !flag_get(&pack->common.stop)) {
+        uint32_t shard = take_shard(pack);
+        if (shard == pack->shards)
+            break;
+        code = write_shard(pack, shard);
+    }
+    return code == -ECANCELED ? 0 : code;
+}
+
+static void stop_writers(void *context)
+{
+    struct pack *pack = context;
+
+    flag_set(&pack->common.stop);
+}
+
+static void report_write(struct pack *pack, enum pack_phase phase)
+{
+    report(pack, (struct pack_progress){.phase = phase,
+                                        .done = pack->kept + counter_get(&pack->common.samples),
+                                        .total = pack->count,
+                                        .bytes = counter_get(&pack->common.bytes),
+                                        .kept = pack->kept});
+}
+
+static int watch(void *context)
+{
+    struct pack *pack = context;
+
+    if (flag_get(&stop_asked))
+        stop_writers(pack);
+    report_write(pack, PACK_WRITE);
+    return 0;
+}
+
+static int run_writers(struct pack *pack)
+{
+    uint64_t writers = pack->source.traits.in_order    ? 1
+                       : pack->pending < pack->threads ? pack->pending
+                                                       : pack->threads;
+    const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
+
+    pack->common.source = &pack->source;
+    pack->common.format = &pack->format;
+    pack->common.order = pack->job->shuffle ? &pack->order : NULL;
+    pack->common.skip = pack->job->on_error == PACK_SKIP;
+    pack->common.producers =
+        pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
+    pack->order = permutation_start(pack->job->shuffle, pack->count);
+    return workers_run(&job, writers);
+}
+
+static void count_up(struct pack *pack)
+{
+    struct pack_figures *figures = pack->figures;
+
+    figures->skipped = counter_get(&pack->common.skipped);
+    figures->samples = counter_get(&pack->common.samples) - figures->skipped;
+    figures->skipped += pack->source.traits.skipped;
+    figures->image_bytes = counter_get(&pack->common.bytes);
+    figures->damaged = counter_get(&pack->common.damaged);
+    memcpy(figures->first_damaged, pack->common.first_damaged, sizeof figures->first_damaged);
+    figures->recoded = counter_get(&pack->common.recoded);
+    figures->unrecoded_bytes = counter_get(&pack->common.unrecoded_bytes);
+    figures->encodes = pack->source.traits.encodes || counter_get(&pack->common.encoded) > 0 ||
+                       (figures->recoded > 0 && !pack->job->raw);
+    figures->elapsed_ns = clock_now_ns() - pack->start_ns;
+    memcpy(figures->first_skipped,
+           pack->common.first_skipped[0] ? pack->common.first_skipped
+                                         : pack->source.traits.first_skipped,
+           sizeof figures->first_skipped);
+}
+
+static int run_wet(struct pack *pack)
+{
+    int code = target_begin(&pack->target);
+
+    if (code == 0)
+        code = plan_work(pack); /* another pack may have resumed it meanwhile */
+    pack->start_ns = clock_now_ns();
+    if (code == 0)
+        code = run_writers(pack);
+    if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
+        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
+    if (code == 0)
+        code = target_finish(&pack->target);
+    else
+        target_leave(&pack->target);
+    count_up(pack);
+    report_write(pack, PACK_DONE);
+    return code;
+}
+
+int pack_run(const struct pack_job *job, const struct pack_observer *observer,
+             struct pack_figures *figures)
+{
+    struct pack *pack = memory_zeroed(sizeof *pack);
+
+    *figures = (struct pack_figures){0};
+    if (!pack)
+        return -ENOMEM;
+    store_set_timeout(job->io_timeout_ns);
+    pack->job = job;
+    pack->observer = observer;
+    pack->common.recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
+    pack->figures = figures;
+    pack->threads = job->threads ? job->threads : thread_cpu_count();
+    pack->start_ns = clock_now_ns();
+    pthread_mutex_init(&pack->lock, NULL);
+    pthread_mutex_init(&pack->common.lock, NULL);
+    int code = prepare(pack);
+    if (code == 0)
+        code = job->dry_run ? (run_dry(pack), 0) : run_wet(pack);
+    target_release(&pack->target);
+    source_close(&pack->source);
+    plugin_release(&pack->format);
+    pthread_mutex_destroy(&pack->common.lock);
+    pthread_mutex_destroy(&pack->lock);
+    free(pack);
+    return code;
+}

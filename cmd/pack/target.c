@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/pack/target.h"
+
+#include "base/bytes.h"
+#include "base/draft.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "dataset/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOCK ".iobench-lock"
+/* Manifest of a set that an earlier version, which replaced sets, had begun to remove. */
+#define REPLACED ".iobench-replaced"
+
+enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
+
+/* ---- existing contents ---- */
+
+static int load_unfinished(struct target *target)
+{
+    struct place_entry entry;
+    char *text, *path;
+    size_t bytes;
+
+    int code = place_look(&target->place, MANIFEST_UNFINISHED, &entry);
+    if (code == -ENOENT)
+        return 0;
+    if (code == 0)
+        code = place_load(&target->place, MANIFEST_UNFINISHED, MANIFEST_BYTES_MAX, &text, &bytes);
+    if (code)
+        return code;
+    path = file_join(target->path, MANIFEST_UNFINISHED);
+    code = path ? manifest_parse(&target->unfinished, text, bytes, path) : -ENOMEM;
+    free(path);
+    free(text);
+    target->has_unfinished = code == 0;
+    if (code) /* cut before anything was made? */
+        return code == -ENODATA ? 0 : code;
+    target->unfinished_owner = entry.owner;
+    target->is_resumed = target->unfinished.plan == target->request.plan &&
+                         target->unfinished.shards == target->request.shards;
+    target->draft = file_format_path("%s%s", MANIFEST_DRAFT, target->unfinished.suffix);
+    return target->draft ? 0 : -ENOMEM;
+}
+
+static bool is_as_listed(const struct target *target, const char *name,
+                         const struct manifest_file *file, struct place_entry *entry)
+{
+    return place_look(&target->place, name, entry) == 0 && entry->kind == PLACE_FILE &&
+           entry->names == 1 && entry->bytes == file->bytes && entry->mtime_ns == file->mtime_ns &&
+           entry->owner == target->unfinished_owner;
+}
+
+/* A shard counts as finished if all its files are as pack left them: in its own folder, or already
+ * in place. */
+static int check_finished(struct target *target)
+{
+    const struct manifest *manifest = &target->unfinished;
+    struct place_entry entry;
+
+    memcpy(target->finished, manifest->done, manifest->shards * sizeof *target->finished);
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (file->is_folder || !target->finished[file->shard])
+            continue;
+        char *draft = file_format_path("%s/%u/%s", target->draft, file->shard, file->path);
+        if (!draft)
+            return -ENOMEM;
+        target->finished[file->shard] = is_as_listed(target, draft, file, &entry) ||
+                                        is_as_listed(target, file->path, file, &entry);
+        free(draft);
+    }
+    fail_clear();
+    return 0;
+}
+
+/* Names that are neither pack's own nor made by file systems. */
+static int take_name(void *context, const char *name)
+{
+    struct target *target = context;
+
+    if (strcmp(name, LOCK) == 0 || strcmp(name, "lost+found") == 0 ||
+        strcmp(name, MANIFEST_UNFINISHED) == 0 ||
+        (target->draft && strcmp(name, target->draft) == 0))
+        return 0;
+    return fail(EEXIST, "%s: is not empty (%s): remove it yourself or choose another folder",
+                target->path, name);
+}
+
+/* Can the set be made here? */
+static int check_target(struct target *target)
+{
+    int holds_set = place_has(&target->place, MANIFEST_SET);
+
+    if (holds_set == 0)
+        holds_set = place_has(&target->place, REPLACED);
+    if (holds_set < 0)
+        return holds_set;
+    if (target->has_unfinished && !target->is_resumed && !target->request.start_over)
+        return fail(EEXIST,
+                    "%s: holds an unfinished data set of another source or other options; repeat "
+                    "that command%s%.500s, or remove the folder to start over",
+                    target->path, target->unfinished.command ? ": " : "",
+                    target->unfinished.command ? target->unfinished.command : "");
+    return target->is_resumed && !holds_set ? 0 : place_list(&target->place, "", take_name, target);
+}
+
+static void forget(struct target *target)
+{
+    manifest_release(&target->unfinished);
+    free(target->draft);
+    target->draft = NULL;
+    target->has_unfinished = target->is_resumed = false;
+    memset(target->finished, 0, target->request.shards * sizeof *target->finished);
+}
+
+/* A server has no lock; the manifest must serve as one. */
+static int lock(struct target *target)
+{
+    if (!target->place.is_local || target->lock.fd >= 0)
+        return 0;
+    char *path = file_join(target->path, LOCK);
+    int code = path ? file_lock_acquire(&target->lock, path) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+static int look_once(struct target *target)
+{
+    struct store_status status;
+
+    forget(target);
+    int code = store_stat(target->path, &status);
+    if (code == -ENOENT) {
+        fail_clear();
+        return 0;
+    }
+    if (code == 0 && status.kind != STORE_FOLDER)
+        code = fail(EEXIST, "%s: is a file; expected a folder for the data set", target->path);
+    if (code == 0 && !target->is_open) {
+        code = place_open(&target->place, target->path);
+        target->is_open = code == 0;
+    }
+    /* The process at work is a better reason than the files it has made so far. */
+    if (code == 0)
+        code = place_has(&target->place, LOCK);
+    if (code > 0)
+        code = lock(target);
+    if (code == 0)
+        code = load_unfinished(target);
+    if (code == 0)
+        code = check_target(target);
+    if (code == 0 && target->is_resumed)
+        code = check_finished(target);
+    return code;
+}
+
+/* Without the lock another pack may change the folder meanwhile: manifest and files may be from two
+ * moments. So check again after a refusal, the process at work first. */
+static int look(struct target *target)
+{
+    int code = look_once(target);
+
+    for (int i = 1; code && code != -EBUSY && target->lock.fd < 0 && i < LOOKS; i++)
+        code = look_once(target);
+    return code;
+}
+
+int target_open(struct target *target, const struct target_request *request)
+{
+    size_t length = strlen(request->path);
+
+    *target =
+        (struct target){.request = *request, .lock = {.fd = -1}, .place = {.folder = {.fd = -1}}};
+    while (length > 1 && request->path[length - 1] == '/')
+        length--;
+    target->path = strndup(request->path, length);
+    target->finished = memory_array(request->shards, sizeof *target->finished);
+    if (!target->path || !target->finished)
+        return fail(ENOMEM, "out of memory for %u shards", request->shards);
+    return look(target);
+}
+
+void target_release(struct target *target)
+{
+    if (!target->path)
+        return;
+    if (target->finished)
+        forget(target);
+    if (target->is_open)
+        place_close(&target->place);
+    file_lock_release(&target->lock);
+    free(target->finished);
+    free(target->path);
+    *target = (struct target){.lock = {.fd = -1}};
+}
+
+int target_check_room(const struct target *target, uint64_t bytes)
+{
+    char wanted[32], there[32];
+    uint64_t free_bytes = 0;
+    int code = store_free_bytes(target->path, &free_bytes);
+
+    if (code == 0 && free_bytes < bytes)
+        code = fail(ENOSPC, "%s: needs about %s, only %s free", target->path,
+                    bytes_text(bytes, wanted, sizeof wanted),
+                    bytes_text(free_bytes, there, sizeof there));
+    return code;
+}
+
+/* ---- making ---- */
+
+static int remove_name(struct target *target, const char *name)
+{
+    struct place_entry entry;
+    int code = place_look(&target->place, name, &entry);
+
+    return code == -ENOENT ? 0 : code ? code : place_remove(&target->place, name, &entry);
+}
+
+static int remove_draft(struct target *target)
+{
+    int code = target->draft ? place_has(&target->place, target->draft) : 0;
+
+    return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
+}
+
+static int append(struct target *target, char *text)
+{
+    int code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
+
+    free(text);
+    return code;
+}
+
+static int write_head(struct target *target)
+{
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    int code = remove_draft(target); /* of an interrupted pack of another plan */
+
+    if (code == 0)
+        code = remove_name(target, MANIFEST_UNFINISHED);
+    if (code == 0)
+        code = file_draft_suffix(suffix);
+    if (code)
+        return code;
+    free(target->draft);
+    target->draft = file_format_path("%s%s", MANIFEST_DRAFT, suffix);
+    if (!target->draft)
+        return -ENOMEM;
+    code = append(target, manifest_head(target->request.plan, suffix, target->request.shards));
+    return code ? code : place_sync(&target->place, "");
+}
+
+/* Shards that are remade may already have files in place. From the last path to the first, since a
+ * folder precedes its contents. */
+static int remove_stale(struct target *target)
+{
+    const struct manifest *manifest = &target->unfinished;
+    struct place_entry entry;
+    int code = 0;
+
+    for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (target->finished[file->shard])
+            continue;
+        if (!file->is_folder && is_as_listed(target, file->path, file, &entry))
+            code = place_remove(&target->place, file->path, &entry);
+        else if (file->is_folder && place_look(&target->place, file->path, &entry) == 0 &&
+                 entry.kind == PLACE_FOLDER)
+            place_remove(&target->place, file->path, &entry); /* when it is empty */
+    }
+    return code;
+}
+
+/* The hidden folder belongs to only this user: no other user can have put links into it. */
+static int open_draft(struct target *target)
+{
+    struct place_entry entry;
+    int code = place_look(&target->place, target->draft, &entry);
+
+    if (code == -ENOENT)
+        return place_make_private(&target->place, target->draft);
+    if (code == 0 && entry.kind != PLACE_FOLDER)
+        code = fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path, target->draft);
+    else if (code == 0 && target->place.is_local && entry.owner != geteuid())
+        code = fail(EPERM, "%s/%s: made by another user, who must complete the set", target->path,
+                    target->draft);
+    return code;
+}
+
+int target_begin(struct target *target)
+{
+    struct store_status status;
+    int code = store_stat(target->path, &status) == -ENOENT ? 1 : 0;
+
+    target->is_made = code == 1;
+    code = store_make_folders(target->path);
+    if (code == 0 && !target->is_open) {
+        code = place_open(&target->place, target->path);
+        target->is_open = code == 0;
+    }
+    if (code == 0)
+        code = lock(target);
+    if (code)
+        return code;
+    code = look(target);
+    target->is_begun = code == 0;
+    /* A partial line left by a crash must not become the start of the next one. */
+    if (code == 0)
+        code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
+                                  : write_head(target);
+    if (code == 0)
+        code =
+            append(target, manifest_start(target->request.command, target->request.is_synthetic));
+    if (code == 0)
+        code = open_draft(target);
+    return code || !target->is_resumed ? code : remove_stale(target);
+}
+
+static char *shard_folder(const struct target *target, uint32_t shard)
+{
+    return file_format_path("%s/%u", target->draft, shard);
+}
+
+int target_shard_begin(struct target *target, uint32_t shard, char **path)
+{
+    char *folder = shard_folder(target, shard), *whole = NULL;
+    int code = folder ? 0 : -ENOMEM;
+
+    *path = NULL;
+    if (code == 0)
+        code = place_has(&target->place, folder);
+    if (code > 0)
+        code = place_remove_tree(&target->place, folder);
+    if (code == 0)
+        code = place_make(&target->place, folder);
+    if (code == 0)
+        whole = file_join(target->path, folder);
+    if (whole)
+        code = format_shard_path(target->request.format->plugin, whole, shard,
+                                 target->request.shards, path);
+    free(whole);
+    free(folder);
+    return code ? code : *path ? 0 : -ENOMEM;
+}
+
+struct target_listing {
+    struct target *target;
+    struct manifest_block *block;
+    const char *folder; /* of the shard */
+    const char *below;  /* within that */
+};
+
+static int list_one(void *context, const char *name)
+{
+    const struct target_listing *listing = context;
+    struct place *place = &listing->target->place;
+    struct place_entry entry;
+    char *below = file_join(listing->below, name);
+    char *path = below ? file_join(listing->folder, below) : NULL;
+    int code = path ? place_look(place, path, &entry) : -ENOMEM;
+
+    if (code == 0 && entry.kind == PLACE_FOLDER) {
+        struct target_listing inner = *listing;
+        inner.below = below;
+        code = manifest_block_add_folder(listing->block, below);
+        if (code == 0)
+            code = place_list(place, path, list_one, &inner);
+    } else if (code == 0) {
+        code = manifest_block_add(listing->block, below, entry.bytes, entry.mtime_ns);
+    }
+    free(path);
+    free(below);
+    return code;
+}
+
+/* The shard's files are synced; now sync their names, then the lines that list them. */
+int target_shard_done(struct target *target, uint32_t shard)
+{
+    char *folder = shard_folder(target, shard);
+    struct target_listing listing = {.target = target,
+                                     .block = folder ? manifest_block_begin(shard) : NULL,
+                                     .folder = folder,
+                                     .below = ""};
+    int code = listing.block ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
+
+    if (code == 0)
+        code = place_sync(&target->place, folder);
+    if (code == 0)
+        code = place_sync(&target->place, target->draft);
+    char *text = listing.block ? manifest_block_end(listing.block) : NULL;
+    if (code == 0)
+        code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
+    free(text);
+    free(folder);
+    target->finished[shard] = code == 0;
+    return code;
+}
+
+/* ---- completing ---- */
+
+struct moving {
+    struct place *place;
+    const char *folder;
+};
+
+static int move_one(void *context, const char *name)
+{
+    const struct moving *moving = context;
+    char *from = file_join(moving->folder, name);
+    int code = from ? place_move(moving->place, from, name) : -ENOMEM;
+
+    free(from);
+    return code;
+}
+
+static int move_shards(struct target *target)
+{
+    int code = 0;
+
+    for (uint32_t shard = 0; code == 0 && shard < target->request.shards; shard++) {
+        char *folder = shard_folder(target, shard);
+        struct moving moving = {&target->place, folder};
+        code = folder ? 0 : -ENOMEM;
+        if (code == 0)
+            code = place_has(&target->place, folder);
+        if (code > 0)
+            code = place_list(&target->place, folder, move_one, &moving);
+        free(folder);
+    }
+    return code;
+}
+
+int target_finish(struct target *target)
+{
+    int code = move_shards(target);
+
+    if (code == 0)
+        code = remove_draft(target);
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    if (code == 0)
+        code = place_move(&target->place, MANIFEST_UNFINISHED, MANIFEST_SET);
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    file_lock_release(&target->lock);
+    return code;
+}
+
+void target_leave(struct target *target)
+{
+    bool any = false;
+
+    fail_hold();
+    for (uint32_t shard = 0; shard < target->request.shards; shard++)
+        any = any || target->finished[shard];
+    if (target->is_begun && !any && remove_draft(target) == 0)
+        remove_name(target, MANIFEST_UNFINISHED);
+    file_lock_release(&target->lock);
+    if (target->is_made && target->is_open)
+        place_remove_itself(&target->place);
+    fail_release();
+}

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench report: results as one HTML page.
+ */
+#include "base/child.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text_stream.h"
+#include "cmd/commands.h"
+#include "cmd/outputs.h"
+#include "cmd/program.h"
+#include "cmd/results/report_data.h"
+#include "cmd/sandbox.h"
+#include "cmd/shuffle/plot.h"
+#include "report/browser.h"
+#include "report/chart.h"
+#include "report/documents.h"
+#include "report/gnuplot.h"
+#include "report/html.h"
+#include "report/load.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values in all charts together, to bound the size of the page. */
+enum { VALUES_MOST = 30000, BINS_LEAST = 80, BINS_MOST = 600, CHARTS_MOST = 16, WORDED = 64 };
+
+struct report_settings {
+    char *output, *title;
+};
+
+/* clang-format off: one row each */
+#define FIELD(field) .offset = offsetof(struct report_settings, field)
+static const struct option_spec report_options[] = {
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "output file, .html, .png or .pdf (with Chromium); default: the first RESULT with "
+                ".html appended; - is standard output (HTML)"},
+    {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "Storage under training", .metavar = "TEXT",
+     .summary = "title of the page"},
+    {0},
+};
+#undef FIELD
+/* clang-format on */
+
+struct report_page {
+    struct report_data data;
+    struct text_stream streams[HTML_SECTIONS], words;
+    char *sections[HTML_SECTIONS], *word_text;
+    json_t *island, *charts;
+    const char *missing; /* why pictures are missing; NULL: none missing */
+};
+
+/* ---- pictures ---- */
+
+/* Draw a script and add the figure to a section; without gnuplot, only its words. */
+static int add_picture(struct report_page *page, enum html_section section, const char *title,
+                       const char *words, struct text_stream *script, int chart)
+{
+    char *text = NULL, *svg = NULL;
+    size_t bytes = 0, svg_bytes = 0;
+    int code = text_stream_take(script, &text, &bytes);
+
+    if (code == 0)
+        code = gnuplot_run(text, bytes, GNUPLOT_SVG, &svg, &svg_bytes);
+    if (code == -ENOENT) {
+        page->missing = "gnuplot is not installed: no pictures but those that a browser draws";
+        fail_clear();
+        code = 0;
+    }
+    if (code == 0)
+        html_figure(page->streams[section].stream, title, words, svg, svg_bytes, chart);
+    free(text);
+    free(svg);
+    return code;
+}
+
+static int add_chart(struct report_page *page, const char *title, const struct chart *chart)
+{
+    const size_t number = json_array_size(page->charts);
+    struct text_stream script;
+    char words[4096] = "";
+    unsigned width, height;
+
+    for (uint32_t i = 0; i < chart->panel_count; i++) {
+        char panel[1024];
+        const size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", i ? " " : "",
+                 chart_words(chart, &chart->panels[i], panel, sizeof panel));
+    }
+    json_array_append_new(page->charts, chart_json(chart));
+    if (text_stream_open(&script))
+        return -ENOMEM;
+    chart_size(chart, "", &width, &height);
+    gnuplot_begin(script.stream, width, height);
+    chart_script(script.stream, "", chart);
+    return add_picture(page, HTML_TIME, title, words, &script, (int)number);
+}
+
+/* Chart a job; one of many nodes as their sum. */
+static int chart_job(struct report_page *page, const char *name, const struct timeline *timeline,
+                     uint32_t bins)
+{
+    struct chart_source sources[CHART_SOURCES] = {{name, timeline}};
+    uint32_t count = timeline->node_count <= CHART_SOURCES ? timeline->node_count : 0;
+    struct chart chart;
+
+    for (uint32_t i = 0; i < count; i++) {
+        timeline->nodes[i].timeline->start_unix_ns = timeline->start_unix_ns;
+        sources[i] = (struct chart_source){timeline->nodes[i].host, timeline->nodes[i].timeline};
+    }
+    int code = chart_make(&chart, CHART_OF_NODES, sources, count ? count : 1, bins);
+    if (code == 0)
+        code = add_chart(page, name, &chart);
+    chart_release(&chart);
+    return code;
+}
+
+/* Chart the storage throughput of all runs in one panel. */
+static int chart_runs(struct report_page *page, const struct chart_source *sources, uint32_t count,
+                      uint32_t bins)
+{
+    struct chart chart;
+    int code = chart_make(&chart, CHART_OF_RUNS, sources, count, bins);
+
+    if (code == 0 && strncmp(chart.panels[0].title, "Storage", 7) == 0) {
+        chart.panel_count = 1;
+        code = add_chart(page, "All runs", &chart);
+    }
+    chart_release(&chart);
+    return code;
+}
+
+/* Leave out series that cannot be charted: the figures above do not depend on them. */
+static int chart_series(struct report_page *page)
+{
+    const struct report_data *data = &page->data;
+    struct timeline *timelines[CHARTS_MOST];
+    struct chart_source sources[CHARTS_MOST];
+    uint32_t count = 0, curves = 0;
+    int code = 0;
+
+    for (size_t i = 0; i < data->count && count < CHARTS_MOST; i++) {
+        const json_t *series = json_object_get(data->results[i].job, "series");
+        timelines[count] =
+            json_is_object(series) ? report_timeline_load(data->results[i].name, series) : NULL;
+        if (!timelines[count])
+            continue;
+        curves += 8 + 4 * timelines[count]->node_count;
+        sources[count] = (struct chart_source){data->results[i].name, timelines[count]};
+        count++;
+    }
+    const uint32_t room = VALUES_MOST / (curves + 1);
+    const uint32_t bins = room > BINS_MOST ? BINS_MOST : room < BINS_LEAST ? BINS_LEAST : room;
+    if (count > 1)
+        code = chart_runs(page, sources, count, bins);
+    for (uint32_t i = 0; i < count && (code == 0 || code == -ENODATA); i++)
+        code = chart_job(page, sources[i].name, timelines[i], bins);
+    for (uint32_t i = 0; i < count; i++)
+        timeline_destroy(timelines[i]);
+    if (code == -ENODATA)
+        code = 0;
+    if (code == 0)
+        fail_clear();
+    return code;
+}
+
+static int draw_scaling(struct report_page *page)
+{
+    const json_t *rows = json_object_get(page->island, "scaling");
+    struct text_stream script;
+
+    if (json_array_size(rows) == 0)
+        return 0;
+    if (text_stream_open(&script))
+        return -ENOMEM;
+    pictures_scaling(script.stream, rows);
+    return add_picture(page, HTML_SCALING, "Speed-up and efficiency over ranks",
+                       "The table below has the same figures.", &script, -1);
+}
+
+static int draw_latency(struct report_page *page)
+{
+    struct text_stream script;
+
+    if (text_stream_open(&script))
+        return -ENOMEM;
+    if (!pictures_latency(script.stream, page->data.results, page->data.count)) {
+        text_stream_close(&script);
+        return 0;
+    }
+    return add_picture(page, HTML_LATENCY, "Latency by share of the reads, both logarithmic",
+                       "The table below has the percentiles.", &script, -1);
+}
+
+/* ---- shuffles ---- */
+
+static void fill_panel(const json_t *row, struct plot_panel *panel)
+{
+    const char *name = load_text(row, "shuffle");
+    const double speed = load_number(row, "bytes_per_s");
+    const double random =
+        load_number(row, "labels_per_batch") / load_number(row, "labels_per_batch_at_random");
+
+    if (!name || !(random >= 0))
+        return;
+    snprintf(panel->title, sizeof panel->title, "%s", name);
+    panel->randomness = fmin(random, 1);
+    panel->bytes_per_s = isfinite(speed) && speed > 0 ? speed : 0;
+    panel->on_front = load_true(row, "on_front");
+    panel->verified = load_number(row, "cold_runs") >= load_number(row, "runs");
+}
+
+static int draw_shuffles(struct report_page *page)
+{
+    const json_t *rows = page->data.shuffles;
+    const size_t count = json_array_size(rows);
+    struct plot_panel *panels = count ? calloc(count, sizeof *panels) : NULL;
+    struct text_stream stream;
+    char *svg = NULL, words[2048] = "Read throughput of each shuffle:";
+    size_t bytes = 0, measured = 0;
+
+    for (size_t i = 0; panels && i < count; i++) {
+        fill_panel(json_array_get(rows, i), &panels[i]);
+        measured += panels[i].bytes_per_s > 0;
+        const size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s %s %.0f MiB/s at %.0f%% of a random draw",
+                 i ? ";" : "", panels[i].title, panels[i].bytes_per_s / 1048576,
+                 100 * panels[i].randomness);
+    }
+    int code = count && !panels ? fail(ENOMEM, "out of memory") : 0;
+    if (measured && code == 0 && (code = text_stream_open(&stream)) == 0) {
+        code = plot_svg(stream.stream, panels, count, false);
+        const int taken = text_stream_take(&stream, &svg, &bytes);
+        code = code ? code : taken;
+    }
+    if (svg && code == 0)
+        html_figure(page->streams[HTML_SHUFFLE].stream, "Shuffles", words, svg, bytes, -1);
+    free(svg);
+    free(panels);
+    return code;
+}
+
+/* ---- other documents ---- */
+
+/* Leave out a series that cannot be charted. */
+static int chart_other(struct report_page *page, const char *name, const json_t *series)
+{
+    struct timeline *timeline = json_is_object(series) ? report_timeline_load(name, series) : NULL;
+    int code = timeline ? chart_job(page, name, timeline, BINS_LEAST) : 0;
+
+    timeline_destroy(timeline);
+    if (code && code != -ENODATA)
+        return code;
+    fail_clear();
+    return 0;
+}
+
+static int draw_others(struct report_page *page)
+{
+    size_t index;
+    json_t *other;
+    int code = 0;
+
+    json_array_foreach(page->data.others, index, other)
+    {
+        const json_t *document = json_object_get(other, "document");
+        const struct document_kind *kind = documents_kind(document);
+        struct text_stream script;
+        char title[REPORT_NAME_BYTES + 64];
+
+        snprintf(title, sizeof title, "%s: %.*s", kind->title, REPORT_NAME_BYTES,
+                 load_text(other, "name"));
+        code = text_stream_open(&script);
+        if (code == 0 && kind->draw(script.stream, document))
+            code = add_picture(page, HTML_OTHERS, title, "The table below has the same figures.",
+                               &script, -1);
+        else if (code == 0)
+            text_stream_close(&script);
+        if (code == 0)
+            code = chart_other(page, load_text(other, "name"), json_object_get(document, "series"));
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+/* ---- the page ---- */
+
+/* Write the headline of each run, and what the first ones found, for readers without scripts. */
+static void write_words(FILE *stream, const struct report_data *data)
+{
+    for (size_t i = 0; i < data->count; i++) {
+        const json_t *entries = json_object_get(data->results[i].job, "entries");
+        const char *headline = load_text(data->results[i].job, "headline");
+        fputs("<h3>", stream);
+        html_text(stream, data->results[i].name);
+        fputs("</h3><p>", stream);
+        html_text(stream, headline ? headline : "");
+        fputs("</p><dl>", stream);
+        for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
+            const char *name = load_text(json_array_get(entries, k), "name");
+            const char *text = load_text(json_array_get(entries, k), "text");
+            fputs("<dt>", stream);
+            html_text(stream, name ? name : "");
+            fputs("</dt><dd>", stream);
+            html_text(stream, text ? text : "");
+            fputs("</dd>", stream);
+        }
+        fputs("</dl>\n", stream);
+    }
+}
+
+static int fill_page(struct report_page *page)
+{
+    size_t bytes;
+    int code = text_stream_open(&page->words);
+
+    page->charts = json_array();
+    page->island = report_data_island(&page->data);
+    for (int i = 0; i < HTML_SECTIONS && code == 0; i++)
+        code = text_stream_open(&page->streams[i]);
+    if (code == 0 && !page->island)
+        code = -ENOMEM;
+    if (code == 0)
+        code = chart_series(page);
+    if (code == 0)
+        code = draw_scaling(page);
+    if (code == 0)
+        code = draw_latency(page);
+    if (code == 0)
+        code = draw_shuffles(page);
+    if (code == 0)
+        code = draw_others(page);
+    if (code)
+        return code;
+    write_words(page->words.stream, &page->data);
+    json_object_set(page->island, "charts", page->charts);
+    code = text_stream_take(&page->words, &page->word_text, &bytes);
+    for (int i = 0; i < HTML_SECTIONS && code == 0; i++)
+        code = text_stream_take(&page->streams[i], &page->sections[i], &bytes);
+    return code;
+}
+
+/* Kinds of output, by the suffix. */
+enum page_kind { OUTPUT_PNG = BROWSER_PNG, OUTPUT_PDF = BROWSER_PDF, OUTPUT_HTML };
+static const char *const suffixes[] = {
+    [OUTPUT_PNG] = ".png", [OUTPUT_PDF] = ".pdf", [OUTPUT_HTML] = ".html"};
+
+static int output_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (strcmp(path, "-") == 0)
+        return OUTPUT_HTML;
+    for (int i = 0; i <= OUTPUT_HTML; i++)
+        if (dot && strcmp(dot, suffixes[i]) == 0)
+            return i;
+    return fail(EINVAL, "%s: unknown suffix: expected .html, .png or .pdf", path);
+}
+
+static int write_page(const struct report_page *page, const char *title, const char *path)
+{
+    struct text_stream stream;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    int code = html_write(stream.stream, title, page->word_text,
+                          (const char *const *)page->sections, page->island);
+    const int taken = text_stream_take(&stream, &text, &bytes);
+    code = code ? code : taken;
+    if (code == 0)
+        code = report_write_file(strcmp(path, "-") == 0 ? "/dev/stdout" : path, text, bytes);
+    free(text);
+    return code;
+}
+
+static void release(struct report_page *page)
+{
+    report_data_release(&page->data);
+    json_decref(page->island);
+    json_decref(page->charts);
+    text_stream_close(&page->words);
+    free(page->word_text);
+    for (int i = 0; i < HTML_SECTIONS; i++) {
+        text_stream_close(&page->streams[i]);
+        free(page->sections[i]);
+    }
+}
+
+static int make_report(const struct invocation *invocation, struct report_page *page,
+                       const char *path)
+{
+    const struct report_settings *settings = invocation->settings;
+    int code = 0;
+
+    for (int i = 0; i < invocation->count && code == 0; i++)
+        code = report_data_load(&page->data, invocation->operands[i]);
+    if (code == 0)
+        code = fill_page(page);
+    if (code == 0)
+        code = write_page(page, settings->title, path);
+    if (code == 0 && page->missing)
+        fprintf(stderr, "iobench report: %s\n", page->missing);
+    return code;
+}
+
+/* Write the page of this invocation to a path, in a process of its own, which is confined. */
+static int make_in_child(void *context, const char *path)
+{
+    const struct invocation *invocation = context;
+    const struct report_settings *settings = invocation->settings;
+    const char **argv = memory_array((size_t)invocation->count + 8, sizeof *argv);
+    char *program = program_path();
+    char *title = file_format_path("--title=%s", settings->title);
+    char *output = file_format_path("--output=%s", path);
+    char *sandbox = file_format_path("--sandbox=%s", sandbox_choices[invocation->sandbox]);
+    const char *const first[] = {program, "report", title, output, sandbox, "--"};
+    struct child_result result = {0};
+    int code = argv && program && title && output && sandbox ? 0 : fail(ENOMEM, "out of memory");
+
+    if (code == 0) {
+        memcpy(argv, first, sizeof first);
+        memcpy(argv + sizeof first / sizeof *first, invocation->operands,
+               (size_t)invocation->count * sizeof *argv);
+        code =
+            child_run(&(struct child_task){.argv = argv, .prefers = "iobench report: "}, &result);
+    }
+    if (code == 0 && result.status)
+        code = fail(EIO, "%s",
+                    strncmp(result.output, "iobench report: ", 16) == 0 ? result.output + 16
+                                                                        : result.output);
+    free(argv);
+    free(program);
+    free(title);
+    free(output);
+    free(sandbox);
+    return code;
+}
+
+/* The page as a browser draws it. This process reads no results, and is not confined. */
+static int draw_page(const struct invocation *invocation, enum page_kind kind, const char *path)
+{
+    char *drawn = NULL;
+    size_t bytes;
+    unsigned cut;
+    int code = browser_draw(make_in_child, (void *)(uintptr_t)invocation, (enum browser_kind)kind,
+                            &drawn, &bytes, &cut);
+
+    if (code == 0)
+        code = report_write_file(path, drawn, bytes);
+    if (code == 0 && cut)
+        fprintf(stderr,
+                "iobench report: the picture ends after %d pixels, %u before the end of the "
+                "page: .html and .pdf have all of it\n",
+                BROWSER_HEIGHT_MAX, cut);
+    free(drawn);
+    return code;
+}
+
+static int write_report(const struct invocation *invocation, const char *path)
+{
+    const int kind = output_of(path);
+
+    if (kind != OUTPUT_HTML)
+        return draw_page(invocation, (enum page_kind)kind, path);
+    struct report_page *page = calloc(1, sizeof *page);
+    int code =
+        page ? sandbox_enter(invocation, invocation->settings, 1) : fail(ENOMEM, "out of memory");
+    if (code == 0)
+        code = make_report(invocation, page, path);
+    if (page)
+        release(page);
+    free(page);
+    return code;
+}
+
+static int run_report(const struct invocation *invocation)
+{
+    const struct report_settings *settings = invocation->settings;
+    char *path = settings->output ? strdup(settings->output)
+                                  : file_format_path("%s.html", invocation->operands[0]);
+    int status;
+
+    command_on_interrupt();
+    if (!path) {
+        fail(ENOMEM, "out of memory");
+        status = command_failed(invocation);
+    } else if (output_of(path) < 0) {
+        status = command_misused(invocation);
+    } else {
+        status = write_report(invocation, path) ? command_failed(invocation) : COMMAND_OK;
+    }
+    free(path);
+    return status;
+}
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "results as one page for a browser",
+    .operands = "RESULT...",
+    .operands_minimum = 1,
+    .operands_maximum = -1,
+    .description =
+        "Writes one HTML file that needs no network and no other file: the answer (what was "
+        "measured, whether it is valid, the bottleneck, what it feeds, what to do next), charts "
+        "over time with phases, scaling, formats and shuffles, latency, stalls, cold caches, "
+        "comparison with the first result, and what differs between the runs. RESULT is a result "
+        "(--json of run, train, infer, checkpoint or net, or a measurement that sweep keeps) or "
+        "the "
+        "output of iobench shuffle --measure --json. Several results are runs, named by their "
+        "labels "
+        "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "
+        "its pictures; charts over time can be zoomed if iobench was built with dygraphs. -o "
+        "FILE.png "
+        "and FILE.pdf are drawn by Chromium, if it is installed.",
+    .examples = "iobench report result.json\twrites result.json.html\n"
+                "iobench report -o sweep.html FOLDER/cell-*.json shuffles.json\tof iobench sweep "
+                "-o FOLDER\n"
+                "iobench report -o report.pdf before.json after.json\tto print or attach\n",
+    .options = report_options,
+    .settings_size = sizeof(struct report_settings),
+    .operands_exist = true,
+    .operands_reach = {OPTION_WRITES, OPTION_READS},
+    .run = run_report,
+};

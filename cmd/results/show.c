@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench show: shows what the trainer sees of a record or a batch.
+ */
+#include "cmd/results/show_sheet.h"
+
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/outputs.h"
+#include "dataset/store.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "cmd/pack/cursor.h"
+#include "pipeline/engine/worker.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_MAX = 1024, THUMB_OF_ONE = 448, TEXT_BYTES = 512 };
+
+struct show_settings {
+    char *record, *shuffle, *format, *decode, *output, *json;
+    uint64_t batch, batch_size, epoch, seed, io_timeout_ns;
+};
+
+#define FIELD(field) .offset = offsetof(struct show_settings, field)
+/* clang-format off: a row or two each */
+static const struct option_spec show_options[] = {
+    {"record", 'r', OPTION_TEXT, FIELD(record), .metavar = "N", .section = "What is shown",
+     .summary = "this record, as numbered in messages (from 0), instead of a batch"},
+    {"batch", 'b', OPTION_COUNT, FIELD(batch), .fallback = "0",
+     .summary = "this batch of the epoch (from 0)"},
+    {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "32", .minimum = 1,
+     .maximum = BATCH_MAX, .summary = "samples per batch"},
+    {"epoch", 0, OPTION_COUNT, FIELD(epoch), .fallback = "0", .summary = "epoch (from 0)"},
+    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+     .summary = "random seed of sample order and crops"},
+    {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "auto", .metavar = "NAME[:...]",
+     .summary = "shuffle strategy: the sample order of an epoch; auto as in 'iobench run'"},
+
+    {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
+     .section = "How it is read", .summary = "decoder, with the options of the run"},
+    {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
+     .summary = "format of the data set"},
+    {"io-timeout", 0, OPTION_DURATION, FIELD(io_timeout_ns), .fallback = "60s", .zero = "none",
+     .summary = "time-out for a server that does not respond (nfs://)"},
+
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.png", .reach = OPTION_WRITES,
+     .section = "Output",
+     .summary = "write the picture: each whole image with its box, and the pixels of the trainer"},
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .begins = "{\"data\": \"\", \"epoch\"", .implied = "-",
+     .summary = "write JSON to FILE, by default to standard output"},
+    {0},
+};
+/* clang-format on */
+
+/* One record. */
+struct shown_record {
+    uint64_t record, offset;
+    const char *path; /* of its shard */
+    int32_t label;
+    struct view_shown view; /* width 0: unknown */
+    int code;               /* of decoding; reason if not 0 */
+    char reason[TEXT_BYTES];
+};
+
+struct show {
+    const struct show_settings *settings;
+    struct plugin_choice format, choice, whole_choice;
+    struct catalog *catalog;
+    struct cursor *cursor;
+    struct format_scratch scratch;
+    struct decoder decoder, whole;
+    bool is_open, whole_is_open;
+    uint8_t *bytes, *row, *whole_row; /* the record, its row, and the whole image */
+    struct show_sheet sheet;
+    uint64_t *records;
+    struct shown_record *shown;
+    uint32_t count;
+};
+
+/* ---- which records ---- */
+
+static int take_record(struct show *show)
+{
+    uint64_t record;
+    int code = option_parse_count(show->settings->record, &record);
+
+    if (code)
+        return code;
+    if (record >= show->catalog->record_count)
+        return fail(EINVAL, "--record %" PRIu64 ": the data set has %" PRIu64 " records, from 0",
+                    record, show->catalog->record_count);
+    show->records[show->count++] = record;
+    return 0;
+}
+
+/* Follow the plan from the first draw of the batch. */
+static int follow(struct show *show, struct plan *plan, uint64_t *slots)
+{
+    struct plan_op op;
+
+    while (show->count < show->settings->batch_size) {
+        const int taken = plan_next(plan, &op, 1);
+        if (taken <= 0)
+            return taken;
+        if (op.kind == PLAN_FETCH)
+            slots[op.slot] = op.record;
+        else
+            show->records[show->count++] = slots[op.slot];
+    }
+    return 0;
+}
+
+static int take_batch(struct show *show, struct plan *plan)
+{
+    const struct show_settings *settings = show->settings;
+    int code = plan_begin(plan, settings->epoch);
+
+    if (code)
+        return code;
+    const uint64_t draws = plan_draws(plan);
+    if (settings->batch >= (draws + settings->batch_size - 1) / settings->batch_size)
+        return fail(EINVAL,
+                    "--batch %" PRIu64 ": the epoch has %" PRIu64 " samples, %" PRIu64 " a batch",
+                    settings->batch, draws, settings->batch_size);
+    code = plan_seek(plan, settings->batch * settings->batch_size);
+    if (code)
+        return code;
+    uint64_t *slots = memory_array(plan->traits.slots, sizeof *slots);
+    code = slots ? follow(show, plan, slots) : -ENOMEM;
+    free(slots);
+    return code;
+}
+
+static int choose_records(struct show *show)
+{
+    const struct show_settings *settings = show->settings;
+    const struct plan_scope scope = {.catalog = show->catalog,
+                                     .seed = settings->seed,
+                                     .ranks = 1,
+                                     .batch_size = (uint32_t)settings->batch_size};
+    struct plugin_choice shuffle;
+    struct plan plan;
+
+    show->records = memory_array(settings->batch_size, sizeof *show->records);
+    if (!show->records)
+        return -ENOMEM;
+    if (settings->record)
+        return take_record(show);
+    int code = shuffle_choose(settings->shuffle, show->catalog->compressed, &shuffle);
+    if (code)
+        return code;
+    code = plan_open(&plan, &shuffle, &scope);
+    if (code == 0)
+        code = take_batch(show, &plan);
+    plan_close(&plan);
+    plugin_release(&shuffle);
+    return code;
+}
+
+/* ---- how they are decoded ---- */
+
+static int choose_decoder(struct show *show)
+{
+    const char *text = show->settings->decode;
+    int code = plugin_choose("decoder", decoder_registry, text, &show->choice);
+
+    if (code)
+        return code;
+    if (!decoder_of(show->choice.plugin)->gives_pixels)
+        return fail(EINVAL, "--decode %s: makes no pixels", text);
+    return 0;
+}
+
+/* The same decoder for the whole image, which also shows what is left of damaged ones. */
+static int open_whole(struct show *show)
+{
+    char text[TEXT_BYTES];
+    const uint32_t side = show->count == 1 ? THUMB_OF_ONE : show->decoder.traits.side;
+
+    int bytes =
+        snprintf(text, sizeof text, "%s%csize=%u,view=whole,damaged=decode", show->settings->decode,
+                 strchr(show->settings->decode, ':') ? ',' : ':', side);
+    if (bytes >= (int)sizeof text)
+        return fail(EINVAL, "--decode: text too long");
+    int code = plugin_choose("decoder", decoder_registry, text, &show->whole_choice);
+    if (code)
+        return code;
+    show->whole_is_open = true;
+    return decoder_open(&show->whole, &show->whole_choice);
+}
+
+static int open_decoders(struct show *show)
+{
+    show->is_open = true;
+    int code = decoder_open(&show->decoder, &show->choice);
+    if (code == 0)
+        code = open_whole(show);
+    if (code)
+        return code;
+    const size_t largest = show->catalog->record_bytes_max;
+    show->cursor = cursor_create(show->catalog);
+    show->bytes = memory_zeroed(largest);
+    show->scratch = (struct format_scratch){.bytes = memory_zeroed(largest), .capacity = largest};
+    show->row = memory_zeroed(show->decoder.traits.row_bytes);
+    show->whole_row = memory_zeroed(show->whole.traits.row_bytes);
+    show->shown = memory_array(show->count, sizeof *show->shown);
+    if (!show->cursor || !show->bytes || !show->scratch.bytes || !show->row || !show->whole_row ||
+        !show->shown)
+        return -ENOMEM;
+    return sheet_open(&show->sheet, show->count, show->whole.traits.side,
+                      show->decoder.traits.side);
+}
+
+/* ---- each record ---- */
+
+static int read_record(struct show *show, struct shown_record *shown, struct sample *sample)
+{
+    const struct extent *extent = catalog_extent(show->catalog, shown->record);
+    const struct shard *shard = &show->catalog->shards[extent->shard];
+
+    shown->path = shard->path;
+    shown->offset = extent->offset;
+    shown->label = -1;
+    int code = cursor_read(show->cursor, shown->record, show->bytes);
+    if (code == 0)
+        code = format_parse(&show->format, shard, show->bytes, extent->bytes, FORMAT_ODD_LABELS,
+                            &show->scratch, sample);
+    if (code == 0)
+        shown->label = sample->label;
+    return code;
+}
+
+static void show_record(struct show *show, uint32_t i)
+{
+    struct shown_record *shown = &show->shown[i];
+    const uint8_t *whole = NULL;
+    struct sample sample;
+
+    *shown = (struct shown_record){.record = show->records[i]};
+    shown->code = read_record(show, shown, &sample);
+    if (shown->code == 0) {
+        const struct decode_source source = decode_source_of(&sample);
+        const struct view view =
+            view_of_record(show->settings->seed, show->settings->epoch, shown->record);
+        if (decoder_decode(&show->whole, &source, &view, show->whole_row) >= 0) {
+            whole = show->whole_row;
+            shown->view = *decoder_shown(&show->whole);
+        }
+        shown->code = decoder_decode(&show->decoder, &source, &view, show->row);
+        if (shown->code >= 0)
+            shown->view = *decoder_shown(&show->decoder);
+    }
+    if (shown->code)
+        snprintf(shown->reason, sizeof shown->reason, "%s", fail_reason());
+    sheet_show(&show->sheet, i, whole, shown->code < 0 ? NULL : show->row, &shown->view);
+}
+
+/* ---- output ---- */
+
+static void print_record(const struct shown_record *shown)
+{
+    const struct view_box *box = &shown->view.box;
+
+    printf("record %" PRIu64 "  %s: offset %" PRIu64 "  label %" PRId32, shown->record,
+           escape_shown(shown->path), shown->offset, shown->label);
+    if (shown->code >= 0)
+        printf("  %u x %u  box %g,%g %g x %g%s", shown->view.width, shown->view.height, box->x,
+               box->y, box->width, box->height, box->mirror ? " mirrored" : "");
+    printf("%s%s\n", shown->code ? "  DAMAGED: " : "",
+           shown->code ? escape_shown(shown->reason) : "");
+}
+
+static json_t *record_json(const struct shown_record *shown)
+{
+    const struct view_box *box = &shown->view.box;
+    json_t *seen = shown->code < 0
+                       ? json_null()
+                       : json_pack("{s:o, s:o, s:o, s:o, s:b}", "x", json_number(box->x), "y",
+                                   json_number(box->y), "width", json_number(box->width), "height",
+                                   json_number(box->height), "mirror", (int)box->mirror);
+
+    return json_pack("{s:I, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "record",
+                     (json_int_t)shown->record, "shard", json_text(shown->path), "offset",
+                     (json_int_t)shown->offset, "label", (int)shown->label, "width",
+                     (json_int_t)shown->view.width, "height", (json_int_t)shown->view.height, "box",
+                     seen, "damaged", shown->code ? json_text(shown->reason) : json_null());
+}
+
+static json_t *show_json(const struct show *show)
+{
+    json_t *records = json_array();
+
+    for (uint32_t i = 0; i < show->count; i++)
+        json_array_append_new(records, record_json(&show->shown[i]));
+    return json_pack("{s:o, s:I, s:I, s:o, s:o}", "data", json_text(show->catalog->root), "epoch",
+                     (json_int_t)show->settings->epoch, "seed", (json_int_t)show->settings->seed,
+                     "decoder", json_text(show->settings->decode), "records", records);
+}
+
+static int write_outputs(const struct show *show)
+{
+    const struct show_settings *settings = show->settings;
+    int code = 0;
+
+    if (settings->output) {
+        char *png = NULL;
+        size_t bytes = 0;
+        code = sheet_png(&show->sheet, &png, &bytes);
+        if (code == 0)
+            code = report_write_file(settings->output, png, bytes);
+        free(png);
+    }
+    if (code == 0 && settings->json)
+        code = json_file_write(settings->json, show_json(show));
+    if (code == 0 && !(settings->json && strcmp(settings->json, "-") == 0))
+        for (uint32_t i = 0; i < show->count; i++)
+            print_record(&show->shown[i]);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static int open_set(struct show *show, const char *path)
+{
+    const struct format_scan scan = {0};
+    int code = format_choose(show->settings->format, path, &show->format);
+
+    if (code)
+        return code;
+    code = format_catalog_kept(&show->format, path, &show->catalog);
+    if (code)
+        code = format_catalog(&show->format, path, false, &scan, &show->catalog);
+    if (code == 0)
+        format_say_remarks(show->catalog);
+    return code;
+}
+
+static int show_all(struct show *show, const char *path)
+{
+    store_set_timeout(show->settings->io_timeout_ns);
+    int code = open_set(show, path);
+    if (code == 0)
+        code = choose_records(show);
+    if (code == 0)
+        code = open_decoders(show);
+    for (uint32_t i = 0; code == 0 && i < show->count; i++)
+        show_record(show, i);
+    return code ? code : write_outputs(show);
+}
+
+static void show_close(struct show *show)
+{
+    sheet_close(&show->sheet);
+    free(show->shown);
+    free(show->records);
+    free(show->whole_row);
+    free(show->row);
+    free(show->scratch.bytes);
+    free(show->bytes);
+    cursor_destroy(show->cursor);
+    if (show->whole_is_open)
+        decoder_close(&show->whole);
+    if (show->is_open)
+        decoder_close(&show->decoder);
+    catalog_destroy(show->catalog);
+    plugin_release(&show->whole_choice);
+    plugin_release(&show->choice);
+    plugin_release(&show->format);
+}
+
+static int show_command(const struct invocation *invocation)
+{
+    struct show show = {.settings = invocation->settings};
+    uint32_t damaged = 0;
+
+    if (choose_decoder(&show)) {
+        plugin_release(&show.choice);
+        return command_misused(invocation);
+    }
+    int code = outputs_check_path(show.settings->output, "\x89PNG\r\n\x1a\n");
+    if (code == 0)
+        code = show_all(&show, invocation->operands[0]);
+    for (uint32_t i = 0; code == 0 && i < show.count; i++)
+        damaged += show.shown[i].code != 0;
+    show_close(&show);
+    return code ? command_failed(invocation) : damaged ? COMMAND_FAILED : COMMAND_OK;
+}
+
+const struct command command_show = {
+    .name = "show",
+    .summary = "show what the trainer sees of a record or a batch",
+    .operands = "DATA",
+    .operands_minimum = 1,
+    .operands_maximum = 1,
+    .operands_exist = true,
+    .description =
+        "Decodes a batch, or one record, exactly as a run with the same seed, shuffle and decoder "
+        "does, prints each record's place, label and crop box, and draws a picture: on the left "
+        "the whole image with its box, on the right the pixels that the trainer gets, cropped, "
+        "resized and mirrored. A damaged image is named and crossed out, and what can be decoded "
+        "of it is on the left; the exit status is then 1. Changes nothing in DATA.",
+    .examples = "iobench show /mnt/imagenet/train -o batch.png\tthe first batch\n"
+                "iobench show /mnt/set --record 1017 -o it.png\ta record named in a message\n"
+                "iobench show /mnt/set --epoch 2 --batch 5 --json\tboxes of a later batch\n",
+    .options = show_options,
+    .settings_size = sizeof(struct show_settings),
+    .operands_reach = {OPTION_READS_SET},
+    .is_confined = true,
+    .run = show_command,
+};

@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench run: runs jobs from the command line or from job files and prints their results.
+ */
+#include "pipeline/jobs/run.h"
+#include "pipeline/jobs/session.h"
+
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/text_stream.h"
+#include "cmd/arguments.h"
+#include "cmd/run/beside.h"
+#include "cmd/commands.h"
+#include "cmd/jobfile.h"
+#include "cmd/layers.h"
+#include "cmd/outputs.h"
+#include "cmd/progress.h"
+#include "cmd/run/rivals.h"
+#include "cmd/member.h"
+#include "cmd/sandbox.h"
+#include "cmd/section.h"
+#include "cmd/start_at.h"
+#include "cmd/synthetic.h"
+#include "dataset/store.h"
+#include "cmd/pack/packing.h"
+#include "report/compare.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct jobs {
+    struct job *jobs;
+    size_t count;
+    bool take_turns;                /* alternate runs in one session, then compare */
+    struct ranks ranks;             /* of the jobs; only rank 0 prints */
+    const struct member_gate *gate; /* at which the job waits for another; NULL: none */
+    json_t *documents;              /* results are added; NULL: not wanted */
+};
+
+/* A job's line in the table after the last one; 0: it has no result. */
+struct job_rates {
+    double samples_per_s, bytes_per_s;
+    enum result_cache cache; /* before the runs */
+    const char *mark;        /* "DEGRADED", "INVALID"; NULL: none */
+};
+
+/* ---- which jobs ---- */
+
+/* Apply, in this order: defaults, workload, preset, section of a job file, command line. */
+static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
+                const struct job *layers, struct job *job)
+{
+    option_release(job_options, job);
+    *job = (struct job){0};
+    int code = option_defaults(job_options, job);
+    if (code == 0 && layers && layers->workload)
+        code = layers_workload(layers->workload, job_options, job);
+    if (code == 0 && layers && layers->as)
+        code = layers_preset(layers->as, job_options, job);
+    if (code == 0 && jobfile)
+        code = jobfile_apply(jobfile, section, job_options, job);
+    if (code == 0)
+        code = layers_command_line(invocation, job_options, job);
+    if (code == 0 && !jobfile && invocation->count && job->read.data)
+        return fail(EINVAL, "only one of --data %s and %s can be given", job->read.data,
+                    invocation->operands[0]);
+    if (code == 0 && !jobfile && invocation->count)
+        code = option_set(job_options, job, "data", invocation->operands[0], "data");
+    return code;
+}
+
+/* Fill a job; the job file or the command line names the workload and the preset. */
+static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
+                            size_t section, struct job *job)
+{
+    int code = fill(invocation, jobfile, section, NULL, job);
+    struct job named = *job;
+
+    if (code || (!named.as && !named.workload))
+        return code;
+    *job = (struct job){0};
+    code = fill(invocation, jobfile, section, &named, job);
+    option_release(job_options, &named);
+    return code;
+}
+
+/* Append a job. Returns NULL with a reason. */
+static struct job *add_job(struct jobs *jobs)
+{
+    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
+        return NULL;
+    struct job *job = &jobs->jobs[jobs->count++];
+    *job = (struct job){0};
+    return job;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Append the first job with one line of its --against, or its --beside, added; a workload or preset
+ * named there applies before both. */
+static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
+                      struct job *rival)
+{
+    const char *option = first->beside ? "--beside" : "--against";
+    const char *options = first->beside ? first->beside : first->against;
+    int code = fill_with_preset(invocation, NULL, 0, rival);
+    if (code == 0)
+        code = rivals_apply(option, options, line, rival);
+    struct job named = *rival;
+
+    if (code || (is_same(first->as, named.as) && is_same(first->workload, named.workload)))
+        return code;
+    *rival = (struct job){0};
+    code = fill(invocation, NULL, 0, &named, rival);
+    if (code == 0)
+        code = rivals_apply(option, options, line, rival);
+    option_release(job_options, &named);
+    return code;
+}
+
+/* The job's --against rivals follow it. */
+static int add_command_line(const struct invocation *invocation, struct jobs *jobs)
+{
+    struct job *first = add_job(jobs);
+    int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
+    const size_t rivals = code ? 0 : first->beside ? 1 : rivals_count(first->against);
+
+    if (code == 0 && first->beside && first->against)
+        return fail(EINVAL, "only one of --beside and --against can be given");
+    if (rivals && !first->output.label)
+        code = option_set(job_options, first, "label", "as given", "label");
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        struct job *rival = add_job(jobs);
+        code = rival ? fill_rival(invocation, &jobs->jobs[0], i, rival) : -ENOMEM;
+    }
+    jobs->take_turns = rivals > 0 && !jobs->jobs[0].beside;
+    return code;
+}
+
+static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
+                       size_t section, struct jobs *jobs)
+{
+    struct job *job = add_job(jobs);
+    int code = job ? fill_with_preset(invocation, jobfile, section, job) : -ENOMEM;
+
+    if (code == 0 && job->against)
+        return fail(EINVAL, "--against works on a command line; use --paired to compare the "
+                            "sections of a job file");
+    if (code == 0 && job->beside)
+        return fail(EINVAL, "--beside works on a command line only");
+    if (code == 0)
+        jobs->take_turns |= job->paired;
+    if (code == 0 && !job->output.label)
+        code = option_set(job_options, job, "label", jobfile->ini.sections[section].name, "label");
+    return code;
+}
+
+/* Return whether the operand is a data set. A job file is text, or named so. */
+static bool is_data(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    unsigned char head[512];
+
+    if (dot && strcmp(dot, ".ini") == 0 && !file_is_folder(path))
+        return false;
+    if (!store_is_local(path) || strstr(path, "://") || file_is_folder(path))
+        return true;
+    for (size_t i = 0, bytes = store_peek(path, head, sizeof head); i < bytes; i++)
+        if (head[i] < '\t' || (head[i] > '\r' && head[i] < ' '))
+            return true;
+    return false;
+}
+
+static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs,
+                         struct sections *others)
+{
+    int code = 0;
+
+    for (int i = 0; i < invocation->count && code == 0; i++) {
+        struct jobfile jobfile;
+        code = jobfile_load(invocation->operands[i], &jobfile);
+        jobfile.allow_commands = invocation->allow_commands;
+        for (size_t k = 0; code == 0 && k < jobfile.ini.section_count; k++)
+            if (!jobfile_is_global(&jobfile, k))
+                code = section_is_foreign(&jobfile, k)
+                           ? sections_add(others, &jobfile, k, invocation)
+                           : add_section(invocation, &jobfile, k, jobs);
+        jobfile_release(&jobfile);
+    }
+    return code;
+}
+
+static void release_jobs(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        option_release(job_options, &jobs->jobs[i]);
+    free(jobs->jobs);
+}
+
+static bool speaks(const struct jobs *jobs)
+{
+    return jobs->ranks.place.rank == 0;
+}
+
+/* Check all jobs before the first one starts. */
+static int check_jobs(struct jobs *jobs)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < jobs->count && code == 0; i++) {
+        struct job_plugins plugins;
+        struct job *job = &jobs->jobs[i];
+        code = job_share(job, &jobs->ranks.place);
+        if (code == 0) {
+            code = job_choose(job, &plugins);
+            job_release(&plugins);
+        }
+        store_set_timeout(job->read.io_timeout_ns);
+        if (code == 0)
+            code = start_at_check(job);
+        if (code == 0 && job->read.data)
+            code = arguments_check_data("data", job->read.data);
+        if (code == 0 && speaks(jobs))
+            code = outputs_check(job, "{\"schema\"", "label,valid");
+    }
+    if (code == 0 && speaks(jobs))
+        code = outputs_check_jobs(jobs->jobs, jobs->count);
+    if (code == 0 && jobs->take_turns)
+        code = rivals_check(jobs->jobs, jobs->count);
+    for (size_t i = 0; i < jobs->count && code == 0 && !jobs->take_turns; i++)
+        if (jobs->jobs[i].turns > 1)
+            code = fail(EINVAL, "--turns needs --against or --paired");
+    return ranks_meet(&jobs->ranks, code, NULL);
+}
+
+/* ---- carrying them out ---- */
+
+static bool takes_stdout(const struct job *job)
+{
+    return job_stdout_count(job) > 0;
+}
+
+/* Launchers insert a terminal whatever their own output is. */
+static bool wants_color(const struct result *result)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
+static void print_result(const struct result *result, const struct summary *summary)
+{
+    if (result->job->dry_run && result->valid)
+        report_plan(stdout, result);
+    else if (!takes_stdout(result->job))
+        report_text(stdout, result, summary, wants_color(result));
+    fflush(stdout);
+}
+
+/* What --require-samples-per-s and --require-rate ask. */
+static int check_required(const struct job *job, const struct summary *summary)
+{
+    int code = command_reach("require-samples-per-s", summary->samples_per_s.median,
+                             job->require_samples_per_s, "samples/s");
+
+    return code ? code
+                : command_reach("require-rate", summary->bytes_per_s.median,
+                                (double)job->require_rate_bytes, "bytes/s");
+}
+
+static int write_profile(const struct result *result, const struct summary *summary)
+{
+    const char *path = result->job->output.profile;
+    struct text_stream stream;
+
+    if (!path)
+        return 0;
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    report_profile(stream.stream, result, summary, NULL);
+    return outputs_write(path, &stream);
+}
+
+/* Print a job's result. A job that failed before its first run has no table, but its files say that
+ * it is invalid. all: array for its JSON, rates: for its rates, or NULL. Returns enum command_exit.
+ */
+static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
+                json_t *all, struct job_rates *rates)
+{
+    struct summary *summary = memory_zeroed(sizeof *summary);
+    int status = result->valid ? COMMAND_OK : COMMAND_FAILED;
+
+    if (!summary)
+        return command_failed(invocation);
+    command_text(invocation, result->environment.command, sizeof result->environment.command);
+    int code = summary_make(result, summary);
+    if (code == 0 && (result->valid || result->run_count))
+        print_result(result, summary);
+    if (code == 0 && !result->job->dry_run)
+        code = outputs_add(outputs, result, summary);
+    if (code == 0 && all && json_array_append_new(all, report_json(result, summary)))
+        code = fail(ENOMEM, "out of memory");
+    if (summary->all.skipped || *result->degraded_reason)
+        status = COMMAND_FAILED;
+    if (code == 0 && result->valid && !result->job->dry_run && summary->all.samples)
+        code = write_profile(result, summary);
+    if (code == 0 && result->valid && !result->job->dry_run)
+        code = check_required(result->job, summary);
+    if (rates && result->valid && summary->runs)
+        *rates = (struct job_rates){summary->samples_per_s.median, summary->bytes_per_s.median,
+                                    summary->cache, NULL};
+    if (rates && (!result->valid || report_is_degraded(result)))
+        rates->mark = result->valid ? "DEGRADED" : "INVALID";
+    free(summary);
+    return code ? command_failed(invocation) : status;
+}
+
+/* A stuck rank reports no cause; the other ranks do. */
+static int tell_failure(const struct invocation *invocation, const struct jobs *jobs)
+{
+    return speaks(jobs) || jobs->ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
+}
+
+static int prepare_data(void *context)
+{
+    return synthetic_prepare(context);
+}
+
+/* Generate the set if it is absent. Returns COMMAND_OK, or the exit status of the job. */
+static int find_data_of(const struct invocation *invocation, struct jobs *jobs, struct job *job,
+                        bool *is_missing)
+{
+    *is_missing = false;
+    store_set_timeout(job->read.io_timeout_ns);
+    int code = job->read.data ? 0 : ranks_in_turn(&jobs->ranks, prepare_data, job);
+    *is_missing = code == -ENOENT && job->dry_run;
+    if (*is_missing && speaks(jobs))
+        puts(fail_reason());
+    return code && !*is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
+}
+
+/* Returns enum command_exit. */
+static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
+                     struct outputs *outputs, struct job_rates *rates)
+{
+    const bool synthetic = !job->read.data;
+    struct progress progress = progress_start();
+    struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks};
+    const struct run_observer observer = {
+        .progress = speaks(jobs) ? progress_show : NULL,
+        .context = &progress,
+        .gate = jobs->gate      ? member_wait
+                : job->start_at ? start_at_wait
+                                : NULL,
+        .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
+    };
+    struct result result;
+    bool is_missing;
+
+    int status = find_data_of(invocation, jobs, job, &is_missing);
+    if (status || is_missing)
+        return status;
+    int code = (job->dry_run ? run_dry : run_job)(job, &jobs->ranks, &observer, &result);
+    progress_clear(&progress);
+    status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
+    result.data_was_made = result.data_was_made || synthetic;
+    if (speaks(jobs))
+        status = show(invocation, &result, outputs, jobs->documents, rates);
+    else if (!result.valid)
+        status = COMMAND_FAILED;
+    result_destroy(&result);
+    return status;
+}
+
+/* Compare each job with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
+static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
+{
+    static const double alpha = 0.05;
+    struct comparison comparisons[RUN_JOBS_MAX];
+    const json_t *first = json_array_get(all, 0);
+    const size_t rivals = json_array_size(all) - 1;
+    json_t *told = json_array();
+    int code = 0;
+
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        const json_t *rival = json_array_get(all, i + 1);
+        code = compare_groups(&(struct compare_group){&first, 1},
+                              &(struct compare_group){&rival, 1}, &comparisons[i]);
+    }
+    if (code == 0)
+        compare_correct(comparisons, rivals);
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        char name[512];
+        snprintf(name, sizeof name, "B: %s; A: %s", jobs->jobs[i + 1].output.label,
+                 jobs->jobs[0].output.label);
+        if (!takes_stdout(&jobs->jobs[0])) {
+            putchar('\n');
+            compare_text(stdout, name, &comparisons[i], alpha);
+        }
+        json_array_append_new(told,
+                              compare_json(jobs->jobs[i + 1].output.label, &comparisons[i], alpha));
+    }
+    if (code == 0 && json_check())
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0)
+        return outputs_compare(outputs, told);
+    json_decref(told);
+    return code;
+}
+
+/* Print all results of a session and their comparison. Returns enum command_exit. */
+static int show_all(const struct invocation *invocation, struct jobs *jobs, struct result *results,
+                    struct outputs *outputs)
+{
+    json_t *all = json_array();
+    bool is_whole = true;
+    int status = COMMAND_OK;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (i && !takes_stdout(&jobs->jobs[i]))
+            putchar('\n');
+        int job_status = show(invocation, &results[i], outputs, all, NULL);
+        status = job_status ? job_status : status;
+        is_whole = is_whole && results[i].valid;
+    }
+    if (is_whole && json_array_size(all) == jobs->count && compare(jobs, all, outputs))
+        status = command_failed(invocation);
+    json_decref(all);
+    return status;
+}
+
+/* Returns enum command_exit. */
+static int carry_out_sitting(const struct invocation *invocation, struct jobs *jobs,
+                             struct outputs *outputs)
+{
+    struct result *results = memory_array(jobs->count, sizeof *results);
+    struct progress progress = progress_start();
+    const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
+                                          .context = &progress};
+    bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing;
+    int status = results && synthetic ? COMMAND_OK : command_failed(invocation);
+
+    for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
+        synthetic[i] = !jobs->jobs[i].read.data;
+        status = find_data_of(invocation, jobs, &jobs->jobs[i], &is_missing);
+    }
+    if (status == COMMAND_OK) {
+        int code = run_sitting(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
+        progress_clear(&progress);
+        status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
+        for (size_t i = 0; i < jobs->count; i++) {
+            results[i].data_was_made = results[i].data_was_made || synthetic[i];
+            status = results[i].valid ? status : COMMAND_FAILED;
+        }
+        int shown = speaks(jobs) ? show_all(invocation, jobs, results, outputs) : COMMAND_OK;
+        status = shown ? shown : status;
+        for (size_t i = 0; i < jobs->count; i++)
+            result_destroy(&results[i]);
+    }
+    free(results);
+    free(synthetic);
+    return status;
+}
+
+/* Rates of other caches, or of a job that is degraded, are no comparison. */
+static void print_marks(const struct jobs *jobs, const struct job_rates *rates)
+{
+    const char *before = "\n";
+    bool differ = false;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        differ |= rates[i].samples_per_s > 0 && rates[0].samples_per_s > 0 &&
+                  rates[i].cache != rates[0].cache;
+        if (rates[i].mark)
+            printf("%s%s is %s\n", before, escape_shown(jobs->jobs[i].output.label), rates[i].mark);
+        before = rates[i].mark ? "" : before;
+    }
+    for (size_t i = 0; i < jobs->count && differ; i++) {
+        if (!(rates[i].samples_per_s > 0))
+            continue;
+        printf("%s%s: cache %s before its runs\n", before, escape_shown(jobs->jobs[i].output.label),
+               summary_cache_name(rates[i].cache));
+        before = "";
+    }
+}
+
+/* Print all jobs side by side. */
+static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
+{
+    enum { NAME = 36 };
+    char samples[WORDS_BYTES], mib[WORDS_BYTES];
+
+    printf("\n%-*s%12s%12s%14s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
+    for (size_t i = 0; i < jobs->count; i++) {
+        words_name(stdout, escape_shown(jobs->jobs[i].output.label), NAME);
+        if (!(rates[i].samples_per_s > 0)) {
+            printf("%12s%12s\n", "-", "-");
+            continue;
+        }
+        printf("%12s%12s", words_rate(rates[i].samples_per_s, samples),
+               words_rate(rates[i].bytes_per_s / 1048576, mib));
+        if (i && rates[0].samples_per_s > 0)
+            printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
+        putchar('\n');
+    }
+    print_marks(jobs, rates);
+    puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");
+}
+
+/* A failed job does not stop the others; a signal does. */
+static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
+                          struct outputs *outputs)
+{
+    struct job_rates *rates = memory_array(jobs->count, sizeof *rates);
+    int status = rates ? COMMAND_OK : command_failed(invocation);
+    bool has_table = jobs->count > 1 && speaks(jobs) && !jobs->jobs[0].dry_run;
+
+    for (size_t i = 0; rates && i < jobs->count; i++) {
+        if (i && ranks_meet(&jobs->ranks, stop_check(), NULL))
+            break;
+        if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
+            putchar('\n');
+        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], outputs, &rates[i]);
+        status = job_status ? job_status : status;
+        has_table = has_table && !takes_stdout(&jobs->jobs[i]);
+    }
+    if (rates && has_table && !flag_get(&stop_asked))
+        print_rates(jobs, rates);
+    free(rates);
+    return status;
+}
+
+static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
+{
+    struct outputs outputs;
+
+    if (outputs_open(&outputs, jobs->count))
+        return command_failed(invocation);
+    int status = jobs->take_turns && !jobs->jobs[0].dry_run
+                     ? carry_out_sitting(invocation, jobs, &outputs)
+                     : carry_out_each(invocation, jobs, &outputs);
+    if (outputs_finish(&outputs))
+        status = command_failed(invocation);
+    outputs_close(&outputs);
+    return status;
+}
+
+static int join_and_carry_out(const struct invocation *invocation, struct jobs *jobs)
+{
+    if (sandbox_enter(invocation, jobs->jobs, jobs->count))
+        return command_failed(invocation);
+    int status, code = command_join(&jobs->ranks);
+    if (code) {
+        status = command_failed(invocation);
+    } else if (check_jobs(jobs)) {
+        status = command_misused(invocation);
+    } else {
+        command_on_interrupt(); /* after MPI's own */
+        status = carry_out_all(invocation, jobs);
+    }
+    command_leave(&jobs->ranks, status != COMMAND_OK);
+    return status;
+}
+
+/* The file's jobs of other commands come last. */
+static int join_and_carry_out_with(const struct invocation *invocation, struct jobs *jobs,
+                                   const struct sections *others)
+{
+    const struct job *asked = invocation->settings;
+    struct invocation whole = *invocation;
+
+    if (others->count && asked->dry_run && ranks_speaks())
+        sections_print(others);
+    if (others->count == 0 || asked->dry_run)
+        return join_and_carry_out(invocation, jobs);
+    whole.more = others->list;
+    whole.more_count = others->count;
+    command_keep_ranks();
+    int status = join_and_carry_out(&whole, jobs);
+    if (status != COMMAND_USAGE) { /* what failed is a job, not the file */
+        const int other = sections_run(others);
+        status = other ? other : status;
+    }
+    command_part_ranks(status != COMMAND_OK);
+    return status;
+}
+
+int run_as_member(const struct invocation *invocation, struct job *job,
+                  const struct member_gate *gate, json_t *documents)
+{
+    struct jobs alone = {.jobs = job, .count = 1, .gate = gate, .documents = documents};
+
+    return join_and_carry_out(invocation, &alone);
+}
+
+static int run_run(const struct invocation *invocation)
+{
+    struct jobs jobs = {0};
+    const bool has_jobfile =
+        invocation->count > 1 || (invocation->count && !is_data(invocation->operands[0]));
+    struct sections others = {0};
+    int code = has_jobfile ? load_jobfiles(invocation, &jobs, &others)
+                           : add_command_line(invocation, &jobs);
+    int status = code ? command_misused(invocation) : COMMAND_OK;
+    if (code == 0 && jobs.count && jobs.jobs[0].beside)
+        status = beside_carry_out(invocation, jobs.jobs, run_as_member);
+    else if (code == 0)
+        status = join_and_carry_out_with(invocation, &jobs, &others);
+
+    sections_release(&others);
+    release_jobs(&jobs);
+    return status;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "read a data set as training does, and report its throughput",
+    .operands = "[DATA | JOBFILE...]",
+    .operands_maximum = -1,
+    .description = "Reads a data set as training does: in shuffled order, decoded, in batches. "
+                   "Reports samples/s, how many GPUs that feeds, where the pipeline stalled, and "
+                   "whether the caches were verified cold. DATA is short for --data DATA. A job "
+                   "file holds several jobs, which "
+                   "run one after the other, or alternate and are compared with --paired; it may "
+                   "run commands (server-drop-cmd, server-check-cmd) only with --allow-commands. A "
+                   "section with command=checkpoint or command=net is a job of that command. "
+                   "Under mpirun or srun all processes share the job and rank 0 prints.\n"
+                   "--against tests whether other options are faster: both alternate run by run in "
+                   "one session, and the ratios of the pairs are tested (paired t test of "
+                   "logarithms, p corrected for the number of comparisons). Five pairs detect a "
+                   "difference of 5% if runs vary by 1.5%. Where they vary more, make them short "
+                   "(--limit-samples) and let several take turns within a pair (--turns); a pair "
+                   "then leaves out its fastest and slowest quarter, and so rare stalls.\n"
+                   "--beside shows what two jobs at once do to each other: each runs alone and "
+                   "beside the other, alternating, in processes that start together once the "
+                   "caches of both are dropped. It reports each job's results, its slow-down, and "
+                   "whether both end earlier at once than one after the other.",
+    .examples = "iobench\tgenerate a synthetic set, read it, print the table\n"
+                "iobench /mnt/imagenet\tread this set; the same as --data /mnt/imagenet\n"
+                "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, verified cold\n"
+                "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
+                "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "
+                "slower?\n"
+                "iobench run --data /mnt/a -c --beside '--data /mnt/b --decode none'\ttwo jobs at "
+                "once\n"
+                "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tone job on "
+                "four nodes with four ranks each\n",
+    .options = job_options,
+    .settings_size = sizeof(struct job),
+    .run = run_run,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shuffle: shared by the parts of `iobench shuffle`: survey of orders (cmd/shuffle/shuffle.c),
+ * throughput (cmd/shuffle/measure.c), tables and files (cmd/shuffle/report.c), charts
+ * (cmd/shuffle/plot.h). Main thread.
+ */
+#ifndef IOBENCH_CMD_SHUFFLE_H
+#define IOBENCH_CMD_SHUFFLE_H
+
+#include "base/fail.h"
+#include "base/stats.h"
+#include "cmd/line.h"
+#include "cmd/shuffle/plot.h"
+#include "cmd/pack/labels.h"
+#include "shuffle/quality.h"
+
+enum { SHUFFLE_RUNS_MOST = 100 };
+
+struct shuffle_settings {
+    char *data, *format;
+    int labels; /* enum shuffle_labels */
+    uint64_t records, shards, sample_bytes, classes;
+    char *partitions, *ranks;
+    int remainder;
+    uint64_t batch_size, epochs, seed, block_bytes, window;
+    char *as; /* a preset of shuffle/preset.h */
+    bool measure;
+    char *reader;
+    bool direct;
+    uint64_t iodepth, memory_bytes, runs, limit_samples;
+    char *plot, *json, *csv;
+};
+
+enum shuffle_labels { SHUFFLE_LABELS_AUTO, SHUFFLE_LABELS_SORTED, SHUFFLE_LABELS_READ };
+
+/* Throughput of an order, in runs after dropping caches. */
+struct shuffle_speed {
+    uint32_t runs, cold_runs;
+    double bytes_per_s[SHUFFLE_RUNS_MOST], samples_per_s[SHUFFLE_RUNS_MOST];
+    struct stats_summary bytes, samples; /* of the counted runs */
+    char warm_reason[FAIL_REASON_BYTES]; /* why the last unverified run is not cold, or degraded */
+    char refused[FAIL_REASON_BYTES];     /* why it cannot be read on this machine; "" */
+    bool on_front;                       /* no other order is both more random and faster */
+};
+
+/* One row of the table: a surveyed order. */
+struct shuffle_row {
+    const char *order;
+    enum plan_partition partition;
+    uint32_t ranks;
+    char refused[FAIL_REASON_BYTES]; /* why the order does not suit the partition; "" */
+    struct coalesce reads;           /* how fetches are coalesced into reads */
+    struct quality quality;
+    struct shuffle_speed speed;
+};
+
+struct survey {
+    const struct shuffle_settings *settings;
+    struct plugin_choice format; /* format of --data */
+    const char *preset_order;    /* of --as, else NULL */
+    struct catalog *catalog;
+    struct labels labels; /* of == NULL: assumed sorted */
+    uint32_t classes;
+    struct shuffle_row *rows;
+    size_t row_count;
+    struct plot_panel *panels; /* one per row, or NULL */
+    struct line line;
+};
+
+/* Distinct labels per batch relative to a random draw, at most 1; NAN without a full batch. */
+double shuffle_randomness(const struct shuffle_row *row);
+
+/* ---- cmd/shuffle/measure.c ---- */
+
+/* Read --data in each order: settings->runs rounds of one cold run each, so that disturbances hit
+ * all orders alike; then mark the Pareto front. Orders that do not fit into memory are noted and
+ * skipped. Returns 0, or -errno for any other failure. */
+int shuffle_measure(struct survey *survey);
+
+/* ---- cmd/shuffle/report.c ---- */
+
+void shuffle_print_set(const struct survey *survey);
+void shuffle_print_heading(const struct shuffle_row *row);
+void shuffle_print_row(const struct shuffle_row *row);
+void shuffle_print_legend(const struct survey *survey);
+/* Print throughputs as a table and as a letter chart. */
+void shuffle_print_speeds(const struct survey *survey);
+/* Names partition and ranks if there are several. */
+const char *shuffle_title(const struct survey *survey, const struct shuffle_row *row, char *text,
+                          size_t text_bytes);
+/* Write --json and --csv. Returns 0 or -errno. */
+int shuffle_write_files(const struct survey *survey);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/size/page.h"
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/text_stream.h"
+#include "report/gnuplot.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+static const char *seconds(double value, char *text)
+{
+    return words_duration((uint64_t)(fmin(value, 1e9) * 1e9), text);
+}
+
+static double busy_of(const struct size_case *cluster)
+{
+    const double gpus = cluster->gpus * cluster->answer.plant.of[SIZING_GPU_RATE];
+
+    return cluster->answer.samples_per_s.median / gpus;
+}
+
+/* Later epochs may find a part of the data in caches; the first does not. */
+static const struct sizing_rates *rates_of(const struct size_case *cluster)
+{
+    return &cluster->answer.first;
+}
+
+/* ---- the page ---- */
+
+static void print_range(const char *what, const struct sizing_range *range)
+{
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
+
+    printf("    %-26s%16s%16s ..%12s\n", what, words_rate(range->median, median),
+           words_rate(range->low, low), words_rate(range->high, high));
+}
+
+static struct sizing_range scale_range(const struct sizing_range *range, double factor)
+{
+    return (struct sizing_range){range->median * factor, range->low * factor, range->high * factor};
+}
+
+static void print_ranges(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_range first = scale_range(&answer->first_batch_s, 1000),
+                              stalls = scale_range(&answer->stall_share, 100),
+                              saving = scale_range(&answer->checkpoint_share, 100);
+
+    printf("\n  Predicted%35s%30s\n", "median", "90% between");
+    print_range("samples/s", &answer->samples_per_s);
+    print_range("first epoch, samples/s", &answer->first_samples_per_s);
+    print_range("later epochs, samples/s", &answer->later_samples_per_s);
+    print_range("first batch after, ms", &first);
+    print_range("stalls on batches, %", &stalls);
+    if (answer->checkpoint_s > 0)
+        print_range("stopped to save, %", &saving);
+}
+
+static void print_reach(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
+
+    printf("  Reaches  %s samples/s: GPUs busy %.1f%% of the time\n",
+           words_rate(answer->samples_per_s.median, median), 100 * busy_of(cluster));
+    printf("  Goal     %s samples/s, reached in %.0f%% of cases\n",
+           words_rate(answer->goal_samples_per_s, median), 100 * answer->probability);
+    printf("  Limit    %s", sizing_part_names[rates->limit]);
+    if (rates->next < SIZING_PART_COUNT && isfinite(rates->of[rates->next]))
+        printf("; next %s, at %s times that rate", sizing_part_names[rates->next],
+               words_rate(rates->of[rates->next] / rates->of[rates->limit], median));
+    putchar('\n');
+    if (answer->checkpoint_s > 0)
+        printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
+               seconds(answer->checkpoint_interval_s, high),
+               words_byte_rate(answer->checkpoint_bytes_per_s, median));
+    if (cluster->recorded_s > 0)
+        printf("  Recorded %s on average, %s at most, in %s\n",
+               words_byte_rate(cluster->recorded_bytes_per_s, low),
+               words_byte_rate(cluster->recorded_peak_bytes_per_s, high),
+               seconds(cluster->recorded_s, median));
+    print_ranges(cluster);
+}
+
+static void print_need(const char *what, const char *needs, const char *has, double share)
+{
+    printf("    %-28s%16s%16s", what, needs, has);
+    if (isfinite(share))
+        printf("%9.0f%%", 100 * share);
+    putchar('\n');
+}
+
+/* What does not limit the rate of reads. */
+static void print_more_needs(const struct sizing_answer *answer)
+{
+    const struct sizing_plant *plant = &answer->plant;
+    const double fabric = plant->of[SIZING_FABRIC_RATE] * plant->of[SIZING_FABRIC_EFFICIENCY];
+    char needs[WORDS_BYTES], has[WORDS_BYTES];
+
+    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
+        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, needs),
+                   words_byte_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
+    if (answer->checkpoint_s > 0)
+        print_need("writes, at 1% lost to saving",
+                   words_byte_rate(answer->checkpoint_write_per_s, needs),
+                   words_byte_rate(answer->checkpoint_bytes_per_s, has),
+                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
+    if (answer->checkpoint_s > 0)
+        print_need("reads, at 1% lost to restores",
+                   words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
+}
+
+static void print_needs(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    const double goal = answer->goal_samples_per_s;
+    const double sample =
+        answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
+    char needs[WORDS_BYTES], has[WORDS_BYTES];
+
+    printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
+    print_need("storage, bytes", words_byte_rate(answer->storage_bytes_per_s, needs),
+               words_byte_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
+               goal / rates->of[SIZING_PART_STORAGE]);
+    const double reads =
+        rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
+    print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, needs),
+               words_rate(reads, has), goal / rates->of[SIZING_PART_READS]);
+    print_need("each node from storage", words_byte_rate(answer->node_bytes_per_s, needs),
+               words_byte_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
+               goal / rates->of[SIZING_PART_CLIENT]);
+    print_need("each node, CPU cores", words_rate(answer->cores, needs),
+               words_rate(answer->plant.of[SIZING_CORES], has),
+               goal / rates->of[SIZING_PART_CORES]);
+    print_need("GPUs, samples/s", words_rate(goal, needs),
+               words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
+    print_need("storage, as an epoch begins", words_byte_rate(answer->start_bytes_per_s, needs),
+               "-", NAN);
+    print_more_needs(answer);
+}
+
+static void print_upgrades(const struct sizing_answer *answer)
+{
+    char rate[WORDS_BYTES];
+
+    printf("\n  Twice as much of%30s%16s\n", "samples/s", "gain");
+    for (unsigned i = 0; i < answer->upgrade_count; i++)
+        printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],
+               words_rate(answer->upgrades[i].samples_per_s, rate),
+               fmax(0, 100 * answer->upgrades[i].gain));
+}
+
+static bool is_told_before(const struct size_table *table, size_t number, const char *doubt)
+{
+    for (size_t i = 0; i < number; i++)
+        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
+            if (strcmp(table->cases[i].doubts[k], doubt) == 0)
+                return true;
+    return false;
+}
+
+/* Print each doubt of the profiles once. */
+static void print_doubts(const struct size_table *table)
+{
+    const char *before = "\n";
+
+    for (size_t i = 0; i < table->count; i++)
+        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
+            if (!is_told_before(table, i, table->cases[i].doubts[k])) {
+                fputs(before, stdout);
+                words_print(stdout, "In doubt", 10, table->cases[i].doubts[k]);
+                before = "";
+            }
+}
+
+void size_page_print(const struct size_case *cluster)
+{
+    printf("iobench size: %.0f x %s, %s, on %.0f x %s\nwith %s\n\n", cluster->gpus, cluster->gpu,
+           cluster->network, cluster->answer.plant.nodes, cluster->node, cluster->storage);
+    print_reach(cluster);
+    print_needs(cluster);
+    print_upgrades(&cluster->answer);
+    size_forms_print(&cluster->forms, &cluster->answer);
+    print_doubts(&(struct size_table){.cases = (struct size_case *)(uintptr_t)cluster, .count = 1});
+    printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
+           "uncertainties amount to. Verify with: iobench size --simulate --acceptance\n");
+}
+
+void size_page_table(const struct size_table *table)
+{
+    const struct size_case *previous = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct size_case *cluster = &table->cases[i];
+        const struct sizing_answer *answer = &cluster->answer;
+        char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], storage[WORDS_BYTES];
+        if (!previous || strcmp(previous->storage, cluster->storage) != 0)
+            printf("%s%s of %s with %s\n  %5s%6s%10s%18s%6s%11s  %s\n", previous ? "\n" : "",
+                   cluster->network, cluster->gpu, cluster->storage, "GPUs", "nodes", "samples/s",
+                   "90% between", "busy", "storage", "limit");
+        printf("  %5.0f%6.0f%10s%8s ..%7s%5.0f%%%11s  %s\n", cluster->gpus, answer->plant.nodes,
+               words_short_rate(answer->samples_per_s.median, median),
+               words_short_rate(answer->samples_per_s.low, low),
+               words_short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
+               words_byte_rate(answer->storage_bytes_per_s, storage),
+               sizing_part_names[rates_of(cluster)->limit]);
+        previous = cluster;
+    }
+    print_doubts(table);
+}
+
+/* ---- JSON ---- */
+
+static json_t *range_json(const struct sizing_range *range)
+{
+    json_t *object = json_object();
+
+    json_put_number(object, "median", range->median);
+    json_put_number(object, "low", range->low);
+    json_put_number(object, "high", range->high);
+    return object;
+}
+
+static json_t *inputs_json(const struct sizing_inputs *inputs)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
+        char name[64];
+        json_t *figure = json_object();
+        snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
+                 sizing_input_table[i].key);
+        json_put_number(figure, "value", inputs->of[i].value);
+        json_put_number(figure, "spread", inputs->of[i].spread);
+        json_object_set_new(object, name, figure);
+    }
+    return object;
+}
+
+static json_t *curve_json(const struct sizing_curve *curve)
+{
+    json_t *points = json_array();
+
+    for (unsigned i = 0; i < curve->count; i++)
+        for (unsigned k = 0; k < curve->rows[i].count; k++) {
+            const struct sizing_curve_row *row = &curve->rows[i];
+            json_t *point = json_object();
+            json_put_number(point, "read_bytes", row->read_bytes);
+            json_put_number(point, "depth", row->depths[k]);
+            json_put_number(point, "bytes_per_s", row->bytes_per_s[k].value);
+            json_put_number(point, "spread", row->bytes_per_s[k].spread);
+            json_array_append_new(points, point);
+        }
+    return points;
+}
+
+static json_t *rates_json(const struct sizing_rates *rates)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < SIZING_PART_COUNT; i++)
+        json_object_set_new(object, sizing_part_names[i], json_number(rates->of[i]));
+    return object;
+}
+
+static json_t *upgrades_json(const struct sizing_answer *answer)
+{
+    json_t *rows = json_array();
+
+    for (unsigned i = 0; i < answer->upgrade_count; i++) {
+        json_t *row = json_object();
+        json_put_text(row, "part", sizing_part_names[answer->upgrades[i].part]);
+        json_put_number(row, "samples_per_s", answer->upgrades[i].samples_per_s);
+        json_put_number(row, "gain", answer->upgrades[i].gain);
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* Of every predicted figure. */
+static json_t *intervals_json(const struct sizing_answer *answer)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "first_epoch_samples_per_s",
+                        range_json(&answer->first_samples_per_s));
+    json_object_set_new(object, "later_epochs_samples_per_s",
+                        range_json(&answer->later_samples_per_s));
+    json_object_set_new(object, "first_batch_s", range_json(&answer->first_batch_s));
+    json_object_set_new(object, "stall_share", range_json(&answer->stall_share));
+    json_object_set_new(object, "checkpoint_share", range_json(&answer->checkpoint_share));
+    return object;
+}
+
+static json_t *doubts_json(const struct size_case *cluster)
+{
+    json_t *doubts = json_array();
+
+    for (unsigned i = 0; i < cluster->doubt_count; i++)
+        json_array_append_new(doubts, json_text(cluster->doubts[i]));
+    return doubts;
+}
+
+static json_t *case_json(const struct size_case *cluster)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_rates *rates = rates_of(cluster);
+    json_t *object = json_object();
+
+    json_put_text(object, "gpu", cluster->gpu);
+    json_put_text(object, "network", cluster->network);
+    json_put_text(object, "node", cluster->node);
+    json_put_text(object, "storage", cluster->storage);
+    json_put_number(object, "gpus", cluster->gpus);
+    json_object_set_new(object, "doubts", doubts_json(cluster));
+    json_put_number(object, "recorded_bytes_per_s",
+                    cluster->recorded_s > 0 ? cluster->recorded_bytes_per_s : NAN);
+    json_put_number(object, "recorded_peak_bytes_per_s",
+                    cluster->recorded_s > 0 ? cluster->recorded_peak_bytes_per_s : NAN);
+    json_put_number(object, "recorded_s", cluster->recorded_s > 0 ? cluster->recorded_s : NAN);
+    json_put_number(object, "nodes", answer->plant.nodes);
+    json_object_set_new(object, "samples_per_s", range_json(&answer->samples_per_s));
+    json_put_number(object, "stated_samples_per_s", answer->outcome.samples_per_s);
+    json_put_number(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
+    json_put_number(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
+    json_put_number(object, "first_batch_s", answer->outcome.first_batch_s);
+    json_object_set_new(object, "intervals", intervals_json(answer));
+    json_put_number(object, "stall_share", answer->outcome.stall_share);
+    json_put_number(object, "checkpoint_share", answer->outcome.checkpoint_share);
+    json_put_number(object, "checkpoint_s", answer->checkpoint_s);
+    json_put_number(object, "checkpoint_interval_s", answer->checkpoint_interval_s);
+    json_put_number(object, "goal_samples_per_s", answer->goal_samples_per_s);
+    json_put_number(object, "goal_probability", answer->probability);
+    json_put_number(object, "needs_storage_bytes_per_s", answer->storage_bytes_per_s);
+    json_put_number(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
+    json_put_number(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
+    json_put_number(object, "needs_node_cores", answer->cores);
+    json_put_number(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
+    json_put_number(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
+    json_put_number(object, "needs_restore_bytes_per_s", answer->checkpoint_read_per_s);
+    json_put_number(object, "start_bytes", answer->start_bytes);
+    json_put_number(object, "start_bytes_per_s", answer->start_bytes_per_s);
+    json_put_text(object, "limit", sizing_part_names[rates->limit]);
+    json_put_text(object, "next", sizing_part_names[rates->next]);
+    json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
+    json_object_set_new(object, "upgrades", upgrades_json(answer));
+    json_object_set_new(object, "forms", size_forms_json(&cluster->forms));
+    json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));
+    json_object_set_new(object, "curve", curve_json(&cluster->inputs.curve));
+    return object;
+}
+
+json_t *size_page_json(const struct size_table *table)
+{
+    json_t *document = json_object(), *cases = json_array();
+
+    for (size_t i = 0; i < table->count; i++)
+        json_array_append_new(cases, case_json(&table->cases[i]));
+    json_object_set_new(document, "schema", json_text("iobench-size"));
+    json_object_set_new(document, "schema_version", json_integer(1));
+    json_object_set_new(document, "cases", cases);
+    return document;
+}
+
+/* ---- files ---- */
+
+static void write_block(FILE *script, const struct size_table *table, int storage)
+{
+    const size_t count = table->count / (size_t)table->storages;
+
+    fprintf(script, "$storage%d << end\n", storage);
+    for (size_t i = 0; i < count; i++) {
+        const struct size_case *cluster = &table->cases[(size_t)storage * count + i];
+        fprintf(script, "%.0f %g %g %g %g\n", cluster->gpus, cluster->answer.samples_per_s.median,
+                cluster->answer.samples_per_s.low, cluster->answer.samples_per_s.high,
+                cluster->answer.goal_samples_per_s);
+    }
+    fputs("end\n", script);
+}
+
+static void write_chart(FILE *script, const struct size_table *table)
+{
+    char title[2 * SIZE_TITLE_BYTES + 64];
+    bool in_doubt = false;
+
+    gnuplot_begin(script, 900, 560);
+    for (int i = 0; i < table->storages; i++)
+        write_block(script, table, i);
+    for (size_t i = 0; i < table->count; i++)
+        in_doubt |= table->cases[i].doubt_count > 0;
+    snprintf(title, sizeof title, "%s on %s, 90%% intervals%s", table->cases[0].network,
+             table->cases[0].gpu, in_doubt ? "; profiles in doubt" : "");
+    fputs("set title ", script);
+    gnuplot_text(script, title);
+    fputs("\nset logscale xy\nset xlabel 'GPUs'\nset ylabel 'samples/s'\nset key left top\n"
+          "set grid\nplot $storage0 using 1:5 with lines dashtype 2 linecolor rgb '#000000' "
+          "title 'all GPUs busy'",
+          script);
+    for (int i = 0; i < table->storages; i++) {
+        const size_t count = table->count / (size_t)table->storages;
+        fprintf(script, ", $storage%d using 1:2:3:4 with yerrorlines linewidth 2 title ", i);
+        gnuplot_text(script, table->cases[(size_t)i * count].storage);
+    }
+    fputc('\n', script);
+}
+
+int size_page_chart(const struct size_table *table, const char *path)
+{
+    struct text_stream stream;
+    char *script = NULL;
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    write_chart(stream.stream, table);
+    int code = text_stream_take(&stream, &script, &bytes);
+    if (code == 0)
+        code = gnuplot_draw(script, bytes, path);
+    free(script);
+    return code;
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Carries out the commands of a study, and keeps what is done. */
+#include "cmd/study/study.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/json.h"
+#include "cmd/command.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "cmd/program.h"
+#include "report/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { RESULT_BYTES_MAX = 256 << 20 };
+
+/* Time limit of one command. */
+static const double run_limit_s = 3600;
+
+/* Added to --budget for starting, indexing and exiting. */
+static const double grace_s = 60;
+
+struct carrying {
+    struct study_plan *plan;
+    struct line line;
+    uint64_t start_ns;
+};
+
+/* ---- the record ---- */
+
+enum { BUILD_BYTES = 17 };
+
+static const char *build_text(char text[BUILD_BYTES])
+{
+    snprintf(text, BUILD_BYTES, "%016" PRIx64, program_build());
+    return text;
+}
+
+static char *record_path(const struct study_plan *plan)
+{
+    return file_join(plan->options->folder, "study.json");
+}
+
+/* The paths of the sets that a run reads, which depend on what they were made of. */
+static json_t *sets_of(const struct study_plan *plan, const struct study_run *run)
+{
+    json_t *sets = json_array();
+
+    for (size_t i = 0; i < plan->set_count; i++)
+        if (run->sets >> i & 1)
+            json_array_append_new(sets, json_text(plan->sets[i].path));
+    return sets;
+}
+
+static json_t *record_of(const struct study_plan *plan, const struct study_run *run)
+{
+    json_t *record = json_object();
+
+    json_put_text(record, "name", run->name);
+    json_put_text(record, "command", run->command.shown);
+    json_put_text(record, "launch", run->launch);
+    json_object_set_new(record, "sets", sets_of(plan, run));
+    json_object_set_new(record, "done", json_boolean(run->state == STUDY_DONE));
+    json_put_number(record, "seconds", run->seconds);
+    json_put_text(record, "reason", run->reason);
+    return record;
+}
+
+static int keep(const struct study_plan *plan)
+{
+    json_t *document = json_object(), *runs = json_array();
+    char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
+
+    json_object_set_new(document, "schema", json_string("iobench-study"));
+    json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
+    json_put_text(document, "study", plan->study->name);
+    json_put_text(document, "build", build_text(text));
+    json_put_text(document, "data", plan->options->data);
+    json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
+    json_object_set_new(document, "runs", runs);
+    for (size_t i = 0; i < plan->run_count; i++)
+        json_array_append_new(runs, record_of(plan, &plan->runs[i]));
+    int code = path ? json_file_write(path, document) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+/* Return whether both texts are absent, or equal. */
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Return whether the record is of this study, data, program and nodes. */
+static bool fits(const struct study_plan *plan, const json_t *document)
+{
+    char build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
+
+    return is_same(load_text(document, "study"), plan->study->name) &&
+           is_same(load_text(document, "data"), plan->options->data) &&
+           is_same(load_text(document, "build"), build_text(build)) &&
+           is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
+}
+
+/* ---- results ---- */
+
+static void set_reason(struct study_run *run, const char *reason)
+{
+    free(run->reason);
+    run->reason = strdup(reason);
+}
+
+static json_t *load_result(const struct study_run *run)
+{
+    char *text = NULL;
+    size_t bytes;
+    json_t *document = NULL;
+
+    if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
+        document = load_any(run->path, text, bytes);
+    free(text);
+    return document;
+}
+
+/* Keep what a job read. */
+static void add_read(struct study_run *run, const json_t *job)
+{
+    json_t *read = json_object(), *place = json_object();
+
+    json_put_text(place, "host", load_text(job, "place.host"));
+    json_object_set_new(read, "place", place);
+    json_object_set(read, "dataset", json_object_get(job, "dataset"));
+    json_array_append_new(run->read, read);
+}
+
+/* Return the parts of a document that have figures: its jobs, its ramp, the shuffles of a survey,
+ * or itself. */
+static json_t *parts_of(json_t *document)
+{
+    json_t *jobs = json_object_get(document, "jobs"), *ramp = json_object_get(document, "ramp");
+
+    if (json_array_size(jobs))
+        return json_incref(jobs);
+    return json_is_array(document) ? json_incref(document)
+                                   : json_pack("[O]", json_is_object(ramp) ? ramp : document);
+}
+
+/* A ramp and a survey have no mark beside the reason. */
+static const char *degraded_reason(const json_t *part)
+{
+    static const char *const keys[] = {"degraded_reason", "not_read_reason", "unverified_reason"};
+    const char *reason = load_degraded(part);
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !reason; i++)
+        if (!json_object_get(part, "degraded"))
+            reason = load_text(part, keys[i]);
+    return reason;
+}
+
+/* Read from a result what it read, and why it should not be trusted. */
+static bool read_doubts(struct study_run *run)
+{
+    json_t *document = load_result(run), *parts = document ? parts_of(document) : NULL;
+    const char *invalid = NULL, *degraded = NULL;
+
+    json_decref(run->read);
+    run->read = json_array();
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+        invalid = invalid ? invalid : load_text(part, "invalid_reason");
+        degraded = degraded ? degraded : degraded_reason(part);
+        add_read(run, part);
+    }
+    if (invalid || degraded)
+        set_reason(run, invalid ? invalid : degraded);
+    const bool is_whole = document && !invalid;
+    json_decref(parts);
+    json_decref(document);
+    return is_whole;
+}
+
+/* ---- those of earlier calls ---- */
+
+/* Take over a result if its record says that this command ended. *replaced counts those whose data
+ * were others. */
+static void take_over_run(const struct study_plan *plan, struct study_run *run,
+                          const json_t *record, size_t *replaced)
+{
+    if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
+        !is_same(load_text(record, "command"), run->command.shown) ||
+        !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done"))
+        return;
+    json_t *sets = sets_of(plan, run);
+    const bool same = json_equal(sets, json_object_get(record, "sets")) != 0;
+    json_decref(sets);
+    *replaced += !same;
+    if (!same || !read_doubts(run))
+        return;
+    run->state = STUDY_DONE;
+    run->is_kept = true;
+    run->seconds = load_number(record, "seconds");
+}
+
+/* Reuse the results of an earlier call with the same commands. */
+static void take_over(struct study_plan *plan)
+{
+    char *path = record_path(plan), *text = NULL;
+    size_t bytes;
+    json_t *document = NULL, *record;
+    size_t index, replaced = 0;
+
+    if (path && file_exists(path) && file_load(path, RESULT_BYTES_MAX, &text, &bytes) == 0)
+        document = load_any(path, text, bytes);
+    free(text);
+    free(path);
+    const bool is_fit = document && fits(plan, document);
+    for (size_t i = 0; is_fit && i < plan->run_count; i++)
+        json_array_foreach(json_object_get(document, "runs"), index, record)
+            take_over_run(plan, &plan->runs[i], record, &replaced);
+    if (replaced)
+        fprintf(stderr,
+                "iobench study: %zu result%s of other data sets (--data was replaced or written, "
+                "or --sets names another folder): measured again\n",
+                replaced, replaced == 1 ? " is" : "s are");
+    json_decref(document);
+    fail_clear();
+}
+
+/* ---- one command ---- */
+
+/* Returns the exit status, or -errno with a reason. */
+static int start(const struct study_command *command, struct child_result *result)
+{
+    const struct child_task task = {.argv = command->argv,
+                                    .prefers = "iobench ", /* not the launcher's last words */
+                                    .timeout_ns = (uint64_t)(run_limit_s * 1e9)};
+    int code = child_run(&task, result);
+
+    return code ? code : result->status;
+}
+
+/* A set that cannot be made only fails the runs that read it. Returns 0, -EINTR, or another -errno
+ * with a reason. */
+static int make_set(struct carrying *carrying, struct study_set *set)
+{
+    struct child_result result;
+    char text[sizeof carrying->line.last];
+    int code = folder_make_parent(set->path);
+
+    if (code)
+        return code;
+    snprintf(text, sizeof text, "making the data set %s", set->name);
+    line_show(&carrying->line, text);
+    code = start(&set->command, &result);
+    if (code > 0)
+        set->lack = file_format_path("data set %s: %s", set->name, result.output);
+    return code > 0 ? 0 : code;
+}
+
+static bool is_replaced(const struct study_run *run, const struct study_run *other)
+{
+    size_t i, k;
+    const json_t *one, *another;
+
+    json_array_foreach(run->read, i, one)
+        json_array_foreach(other->read, k, another) if (load_compare_data(one, another) ==
+                                                        LOAD_DATA_REPLACED) return true;
+    return false;
+}
+
+/* Figures of two sets at one path are not compared: a study that goes on may find another one. */
+static void check_sets(const struct study_plan *plan, struct study_run *run)
+{
+    for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
+        const struct study_run *other = &plan->runs[i];
+        if (other == run || other->state != STUDY_DONE || !is_replaced(run, other))
+            continue;
+        char *reason = file_format_path("it read another data set than %s at the same path: it was "
+                                        "replaced or written; name another folder with -o",
+                                        other->name);
+        run->state = STUDY_FAILED;
+        set_reason(run, reason ? reason : "its data set was replaced");
+        free(reason);
+    }
+}
+
+/* Identifies the file: a new result replaces the old one of that name. */
+static ino_t inode_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+static int carry_out(struct carrying *carrying, struct study_run *run)
+{
+    struct child_result result;
+    const ino_t former = inode_of(run->path);
+    const uint64_t start_ns = clock_now_ns();
+    int status = start(&run->command, &result);
+
+    run->seconds = (double)(clock_now_ns() - start_ns) * 1e-9;
+    if (status == -EINTR)
+        return status;
+    const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
+    run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
+    check_sets(carrying->plan, run);
+    if (status == COMMAND_USAGE) /* the last line is only a hint */
+        snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
+    if (run->state == STUDY_FAILED && !run->reason)
+        set_reason(run, status < 0 ? fail_reason() : result.output);
+    return keep(carrying->plan);
+}
+
+/* ---- all of them ---- */
+
+static double elapsed_s(const struct carrying *carrying)
+{
+    return (double)(clock_now_ns() - carrying->start_ns) * 1e-9;
+}
+
+/* The first run of a study is never skipped for the budget. */
+static int carry_out_due(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    char text[sizeof carrying->line.last];
+    bool has_run = false;
+    int code = 0;
+
+    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
+        struct study_run *run = &plan->runs[i];
+        if (run->state != STUDY_DUE)
+            continue;
+        if (has_run && elapsed_s(carrying) > plan->options->budget_s + grace_s) {
+            run->state = STUDY_LEFT_OUT;
+            set_reason(run, "left out: the time of --budget was over");
+            continue;
+        }
+        snprintf(text, sizeof text, "%s: %s (%zu of %zu), %.0f s", plan->study->name, run->name,
+                 i + 1, plan->run_count, elapsed_s(carrying));
+        line_show(&carrying->line, text);
+        code = carry_out(carrying, run);
+        has_run = true;
+    }
+    return code;
+}
+
+/* Open MPI refuses root and more ranks than cores unless told otherwise. */
+static void prepare_mpi(void)
+{
+    static const char *const settings[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 0);
+}
+
+/* Results of a set that was made again are not of its files. Returns whether there are any. */
+static bool renew_results(struct carrying *carrying, size_t set)
+{
+    struct study_plan *plan = carrying->plan;
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
+        if (run->state != STUDY_DONE || !(run->sets >> set & 1))
+            continue;
+        free(run->reason);
+        run->reason = NULL;
+        run->state = STUDY_DUE;
+        run->is_kept = false;
+        count++;
+    }
+    line_clear(&carrying->line);
+    if (count)
+        fprintf(stderr,
+                "iobench study: data set %s was gone and is made again: its %zu result%s measured "
+                "again\n",
+                escape_shown(plan->sets[set].name), count, count == 1 ? " is" : "s are");
+    return count > 0;
+}
+
+/* Make the sets of the runs that are due. Returns 1 if that makes others due, 0 or -errno. */
+static int make_due_sets(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    bool more_due = false;
+    uint32_t due = 0;
+    int code = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++)
+        due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
+    for (size_t i = 0; i < plan->set_count && code == 0; i++) {
+        struct study_set *set = &plan->sets[i];
+        if (!(due >> i & 1) || set->lack || study_set_exists(set))
+            continue;
+        code = make_set(carrying, set);
+        if (code == 0 && !set->lack)
+            more_due |= renew_results(carrying, i);
+    }
+    return code ? code : more_due;
+}
+
+static int make_sets(struct carrying *carrying)
+{
+    struct study_plan *plan = carrying->plan;
+    int code;
+
+    while ((code = make_due_sets(carrying)) > 0)
+        ;
+    for (size_t i = 0; i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
+        const char *lack = study_lacking_set(plan, run);
+        if (run->state == STUDY_DUE && lack) {
+            run->state = STUDY_FAILED;
+            set_reason(run, lack);
+        }
+    }
+    return code;
+}
+
+/* Emulate as many nodes as the largest run that is due has ranks. */
+static int emulate_nodes(const struct study_plan *plan)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < plan->run_count; i++)
+        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > count)
+            count = plan->runs[i].ranks;
+    return plan->options->emulates_nodes && count
+               ? study_nodes_emulate(count, plan->options->link_bytes_per_s)
+               : 0;
+}
+
+int study_carry_out(struct study_plan *plan)
+{
+    struct carrying carrying = {.plan = plan, .line = line_start()};
+    int code = folder_make_path(plan->options->folder);
+
+    if (code == 0)
+        take_over(plan);
+    prepare_mpi();
+    if (code == 0)
+        code = make_sets(&carrying);
+    if (code == 0)
+        code = emulate_nodes(plan);
+    carrying.start_ns = clock_now_ns();
+    if (code == 0)
+        code = carry_out_due(&carrying);
+    line_clear(&carrying.line);
+    return code;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/sweep/figures.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const sweep_part_names[SWEEP_PARTS] = {"wait",     "upload", "compute",
+                                                   "exchange", "update", "barrier"};
+
+const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t cell, uint32_t round)
+{
+    return &table->figures[(size_t)round * table->plan->cells + cell];
+}
+
+/* Nodes may have copies of a set, which are other files. */
+static bool is_other_set(const struct sweep_figures *a, const struct sweep_figures *b)
+{
+    return a->set_samples != b->set_samples || a->set_bytes != b->set_bytes ||
+           (a->files && b->files && a->host == b->host && a->files != b->files);
+}
+
+const struct sweep_figures *sweep_of_other_set(const struct sweep_table *table,
+                                               const struct sweep_figures *figures)
+{
+    for (size_t i = 0; figures->set && i < (size_t)table->rounds * table->plan->cells; i++) {
+        const struct sweep_figures *other = &table->figures[i];
+        if (other->is_valid && other->set == figures->set && is_other_set(other, figures))
+            return other;
+    }
+    return NULL;
+}
+
+/* ---- a cell ---- */
+
+/* Merge a word with those seen so far. */
+static const char *join(const char *so_far, const char *word)
+{
+    if (!*so_far || strcmp(so_far, word) == 0)
+        return word;
+    return "mixed";
+}
+
+static void add_valid(struct sweep_summary *summary, const struct sweep_figures *figures,
+                      double *wall_s)
+{
+    summary->valid++;
+    summary->limit = join(summary->limit, figures->limit);
+    summary->cache = join(summary->cache, figures->cache);
+    summary->randomness = figures->randomness;
+    summary->ranks = figures->ranks;
+    summary->nodes = figures->nodes;
+    *wall_s += figures->wall_s;
+    for (int i = 0; i < SWEEP_PARTS; i++)
+        summary->shares[i] += figures->parts_s[i];
+}
+
+struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t cell)
+{
+    struct sweep_summary summary = {.limit = "", .cache = ""};
+    double *rates = memory_array(table->rounds, sizeof *rates), wall_s = 0;
+    size_t known = 0;
+
+    for (uint32_t round = 0; rates && round < table->rounds; round++) {
+        const struct sweep_figures *figures = sweep_at(table, cell, round);
+        summary.measured += figures->is_measured;
+        if (figures->is_measured && !figures->is_valid && !summary.reason)
+            summary.reason = figures->reason;
+        if (!figures->is_valid)
+            continue;
+        if (figures->samples_per_s > 0)
+            rates[known++] = figures->samples_per_s;
+        add_valid(&summary, figures, &wall_s);
+    }
+    for (int i = 0; i < SWEEP_PARTS; i++)
+        summary.shares[i] = wall_s > 0 ? summary.shares[i] / wall_s : NAN;
+    if (known)
+        summary.samples_per_s = stats_summarise(rates, known);
+    free(rates);
+    return summary;
+}
+
+/* ---- pairs ---- */
+
+struct pairs {
+    double *a, *b;
+    size_t count, of_other_caches;
+};
+
+static void add_pair(struct pairs *pairs, const struct sweep_figures *a,
+                     const struct sweep_figures *b)
+{
+    if (!a->is_valid || !b->is_valid || pairs->count == PAIRED_MAX)
+        return;
+    pairs->of_other_caches += strcmp(a->cache, b->cache) != 0;
+    pairs->a[pairs->count] = a->samples_per_s;
+    pairs->b[pairs->count++] = b->samples_per_s;
+}
+
+static int open_pairs(struct pairs *pairs, size_t most)
+{
+    most = most < PAIRED_MAX ? most : PAIRED_MAX;
+    *pairs = (struct pairs){.a = memory_array(most, sizeof *pairs->a),
+                            .b = memory_array(most, sizeof *pairs->b)};
+    return pairs->a && pairs->b ? 0 : -1;
+}
+
+static void close_pairs(struct pairs *pairs)
+{
+    free(pairs->a);
+    free(pairs->b);
+}
+
+struct paired sweep_against_first(const struct sweep_table *table, uint32_t cell, size_t axis)
+{
+    const uint32_t first = sweep_neighbour(table->plan, cell, axis, 0);
+    struct pairs pairs;
+
+    if (open_pairs(&pairs, table->rounds) == 0)
+        for (uint32_t round = 0; round < table->rounds; round++)
+            add_pair(&pairs, sweep_at(table, first, round), sweep_at(table, cell, round));
+    const struct paired paired = paired_test(pairs.a, pairs.b, pairs.count, 1, false);
+    close_pairs(&pairs);
+    return paired;
+}
+
+/* ---- effects ---- */
+
+static void measure_effect(const struct sweep_table *table, struct pairs *pairs,
+                           struct sweep_effect *effect)
+{
+    const struct sweep_plan *plan = table->plan;
+
+    pairs->count = pairs->of_other_caches = 0;
+    for (uint32_t round = 0; round < table->rounds; round++)
+        for (uint32_t cell = 0; cell < plan->cells; cell++)
+            if (sweep_digit(plan, cell, effect->axis) == effect->digit)
+                add_pair(pairs,
+                         sweep_at(table, sweep_neighbour(plan, cell, effect->axis, 0), round),
+                         sweep_at(table, cell, round));
+    effect->cache_pairs = pairs->of_other_caches;
+    effect->paired = paired_test(pairs->a, pairs->b, pairs->count, 1, false);
+}
+
+/* Correct the p-values of the effects that could be tested. */
+static void correct(struct sweep_effect *effects, size_t count)
+{
+    double p[PAIRED_HOLM_MAX];
+    size_t tested = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        effects[i].p_corrected = effects[i].paired.p;
+        tested += isfinite(effects[i].paired.p) != 0;
+    }
+    const bool holm = tested <= PAIRED_HOLM_MAX;
+    size_t next = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(effects[i].paired.p) && holm)
+            p[next++] = effects[i].paired.p;
+        else if (isfinite(effects[i].paired.p))
+            effects[i].p_corrected = fmin(1, effects[i].paired.p * (double)tested);
+    if (!holm)
+        return;
+    paired_holm(p, tested);
+    next = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(effects[i].paired.p))
+            effects[i].p_corrected = p[next++];
+}
+
+struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *count)
+{
+    const struct sweep_plan *plan = table->plan;
+    struct sweep_effect *effects;
+    struct pairs pairs;
+    size_t most = 0;
+
+    *count = 0;
+    for (size_t i = 0; i < plan->axis_count; i++)
+        most += plan->axes[i].count - 1;
+    effects = memory_array(most, sizeof *effects);
+    if (open_pairs(&pairs, (size_t)table->rounds * plan->cells) || !effects) {
+        close_pairs(&pairs);
+        free(effects);
+        return NULL;
+    }
+    for (size_t i = 0; i < plan->axis_count; i++)
+        for (size_t digit = 1; digit < plan->axes[i].count; digit++) {
+            struct sweep_effect *effect = &effects[(*count)++];
+            *effect = (struct sweep_effect){.axis = i, .digit = digit};
+            measure_effect(table, &pairs, effect);
+        }
+    correct(effects, *count);
+    close_pairs(&pairs);
+    return effects;
+}

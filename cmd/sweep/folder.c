@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A measurement's file appears complete, by renaming, so a kill at any moment loses at most the
+ * measurement that ran. That one goes on without its sweep: it holds the folder's lock, and who
+ * resumes the sweep waits for its result.
+ */
+#include "cmd/sweep/sweep.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/draft.h"
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/json.h"
+#include "base/stop.h"
+#include "cmd/json_file.h"
+#include "report/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1, POLL_NS = 250000000 };
+
+static const char plan_name[] = "sweep.json", lock_name[] = ".sweep.lock";
+static const char plan_schema[] = "iobench-sweep-plan", failure_schema[] = "iobench-sweep-failure";
+
+static const char *fingerprint_text(const struct sweep *sweep, char text[17])
+{
+    snprintf(text, 17, "%016" PRIx64, sweep->fingerprint);
+    return text;
+}
+
+/* ---- measurements ---- */
+
+char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    return file_format_path("%s/cell-%05u-run-%u.json", sweep->folder.path, cell + 1, round + 1);
+}
+
+static json_t *load(const char *path)
+{
+    json_t *document = NULL;
+    size_t bytes;
+    char *text;
+
+    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
+        return NULL;
+    document = load_any(path, text, bytes);
+    free(text);
+    return document;
+}
+
+static bool is_failure(const json_t *document)
+{
+    const char *schema = load_text(document, "schema");
+
+    return schema && strcmp(schema, failure_schema) == 0;
+}
+
+static int read_figures(const struct sweep *sweep, const json_t *document,
+                        struct sweep_figures *figures)
+{
+    const char *reason = load_text(document, "reason");
+
+    *figures = (struct sweep_figures){.is_measured = true};
+    if (!is_failure(document))
+        return sweep->target->read(document, figures);
+    snprintf(figures->reason, sizeof figures->reason, "%s", reason ? reason : "it failed");
+    return 0;
+}
+
+/* Measurements of two sets are no pairs: a sweep that goes on may find another set at the path. */
+static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
+{
+    const struct sweep_figures *other = sweep_of_other_set(&sweep->table, figures);
+
+    if (!figures->is_valid || !other)
+        return;
+    figures->is_valid = false;
+    figures->is_replaced = true;
+    if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
+        snprintf(figures->reason, sizeof figures->reason,
+                 "the files of the data set are not those of another measurement, though samples "
+                 "and bytes are as many: it was replaced or written; name another folder with -o");
+    else
+        snprintf(figures->reason, sizeof figures->reason,
+                 "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
+                 "another measurement: it was replaced; name another folder with -o",
+                 figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
+}
+
+int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
+    char *path = sweep_folder_file(sweep, cell, round);
+
+    *figures = (struct sweep_figures){0};
+    if (!path || !file_exists(path)) {
+        const int code = path ? -ENOENT : -ENOMEM;
+        free(path);
+        return code;
+    }
+    json_t *document = load(path);
+    int code = document ? read_figures(sweep, document, figures) : -EINVAL;
+    json_decref(document);
+    if (code == 0)
+        check_set(sweep, figures);
+    if (code) {
+        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
+    } else if (!figures->is_valid && strstr(figures->reason, "interrupted")) {
+        code = -ENOENT;
+    }
+    free(path);
+    return code;
+}
+
+int sweep_folder_fail(struct sweep *sweep, uint32_t cell, uint32_t round, const char *reason)
+{
+    char *path = sweep_folder_file(sweep, cell, round);
+    int code = path ? json_file_write(path, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
+                                                      "schema_version", SCHEMA_VERSION, "reason",
+                                                      json_text(reason)))
+                    : -ENOMEM;
+
+    free(path);
+    return code;
+}
+
+static int remove_path(const char *path)
+{
+    struct folder folder;
+    const char *name;
+    int code = folder_open_parent(&folder, path, &name);
+
+    if (code == 0)
+        code = folder_remove(&folder, name, NULL);
+    folder_close(&folder);
+    return code == -ENOENT ? 0 : code;
+}
+
+int sweep_folder_remove(struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    char *path = sweep_folder_file(sweep, cell, round);
+    const int code = path ? remove_path(path) : -ENOMEM;
+
+    free(path);
+    return code;
+}
+
+static int load_all(struct sweep *sweep)
+{
+    int code = 0;
+
+    for (uint32_t round = 0; round < sweep->table.rounds && code == 0; round++)
+        for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
+            code = sweep_folder_load(sweep, cell, round);
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            if (code == 0 && sweep->settings->retry && !figures->is_valid)
+                code = sweep_folder_remove(sweep, cell, round) ? -EIO : -ENOENT;
+            if (code == -ENOENT)
+                sweep->table.figures[(size_t)round * sweep->plan.cells + cell] =
+                    (struct sweep_figures){0};
+            sweep->folder.kept += code == 0;
+            code = code == -ENOENT ? 0 : code;
+        }
+    return code;
+}
+
+/* ---- the plan ---- */
+
+static json_t *json_of_plan(const struct sweep *sweep)
+{
+    json_t *options = json_object();
+    char text[17], command[4096];
+
+    for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+        const struct sweep_axis *axis = &sweep->plan.axes[i];
+        json_t *values = json_array();
+        for (size_t k = 0; k < axis->count; k++)
+            json_array_append_new(values, json_text(axis->values[k]));
+        json_object_set_new(options, axis->name, values);
+    }
+    command_text(sweep->invocation, command, sizeof command);
+    return json_pack("{s:s, s:i, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "schema", plan_schema,
+                     "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
+                     "fingerprint", fingerprint_text(sweep, text), "command", json_text(command),
+                     "swept", sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
+                     "launch", json_text(sweep->launch), "options", options);
+}
+
+static int check_plan(const struct sweep *sweep, const char *path)
+{
+    json_t *document = load(path);
+    const char *schema = load_text(document, "schema");
+    const char *fingerprint = load_text(document, "fingerprint");
+    const char *command = load_text(document, "command");
+    char text[17];
+    int code = document ? 0 : -EINVAL;
+
+    if (document && (!schema || strcmp(schema, plan_schema) != 0))
+        code = fail(EEXIST, "%s: is not the plan of a sweep", path);
+    else if (document && (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
+        code = fail(EEXIST,
+                    "%s: holds another sweep (%s), or that of another build: name another "
+                    "folder with -o",
+                    sweep->folder.path, command ? command : "unknown");
+    json_decref(document);
+    return code;
+}
+
+/* Return whether it is the draft of a file that sweeps write. */
+static bool is_left_draft(const char *name)
+{
+    return file_is_draft_name(name) &&
+           (strncmp(name, ".sweep.json.", 12) == 0 || strncmp(name, ".cell-", 6) == 0);
+}
+
+/* Remove drafts that a killed sweep left behind; refuse a folder of other files without a plan,
+ * whose drafts are not a sweep's. */
+static int check_names(const struct sweep *sweep, bool has_plan)
+{
+    struct folder_names names;
+    struct folder folder;
+    int code = folder_open(&folder, sweep->folder.path);
+
+    if (code == 0)
+        code = folder_names_read(&names, &folder);
+    else
+        names = (struct folder_names){0};
+    for (size_t i = 0; i < names.count && code == 0 && !has_plan; i++)
+        if (!is_left_draft(names.list[i]) && strcmp(names.list[i], lock_name) != 0)
+            code = fail(EEXIST, "%s: holds other files and no sweep: name another folder with -o",
+                        sweep->folder.path);
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (is_left_draft(names.list[i]))
+            code = folder_remove(&folder, names.list[i], NULL);
+    folder_names_release(&names);
+    folder_close(&folder);
+    return code;
+}
+
+static int open_plan(struct sweep *sweep)
+{
+    char *path = file_join(sweep->folder.path, plan_name);
+    const bool has_plan = path && file_exists(path);
+    int code = path ? 0 : -ENOMEM;
+
+    if (code == 0 && has_plan)
+        code = check_plan(sweep, path);
+    if (code == 0)
+        code = check_names(sweep, has_plan);
+    if (code == 0 && !has_plan)
+        code = json_file_write(path, json_of_plan(sweep));
+    free(path);
+    return code;
+}
+
+/* ---- the folder ---- */
+
+static int lock(struct sweep *sweep)
+{
+    char *path = file_join(sweep->folder.path, lock_name);
+    bool is_told = false;
+    int code = path ? -EBUSY : -ENOMEM;
+
+    while (path && (code = file_lock_acquire(&sweep->folder.lock, path)) == -EBUSY) {
+        if (!is_told)
+            fprintf(stderr, "iobench sweep: a measurement is still running there: %s\n",
+                    escape_shown(fail_reason()));
+        is_told = true;
+        if ((code = stop_check()))
+            break;
+        clock_sleep_ns(POLL_NS);
+    }
+    free(path);
+    return code;
+}
+
+int sweep_folder_open(struct sweep *sweep)
+{
+    sweep->folder.lock.fd = -1;
+    sweep->folder.path =
+        sweep->settings->output
+            ? strdup(sweep->settings->output)
+            : file_format_path("iobench-sweep-%08x", (unsigned)(sweep->fingerprint >> 32));
+    int code = sweep->folder.path ? folder_make_path(sweep->folder.path) : -ENOMEM;
+
+    if (code == 0)
+        code = lock(sweep);
+    if (code == 0)
+        code = open_plan(sweep);
+    return code ? code : load_all(sweep);
+}
+
+void sweep_folder_close(struct sweep *sweep)
+{
+    file_lock_release(&sweep->folder.lock);
+    free(sweep->folder.path);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/sweep/plan.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+static int add_value(struct sweep_axis *axis, const char *value)
+{
+    for (size_t i = 0; i < axis->count; i++)
+        if (strcmp(axis->values[i], value) == 0)
+            return fail(EINVAL, "--%s: the value '%s' is given twice", axis->name, value);
+    if (axis->count == SWEEP_VALUES_MAX)
+        return fail(EINVAL, "--%s: more than %d values", axis->name, SWEEP_VALUES_MAX);
+    if (memory_room(&axis->values, axis->count, sizeof *axis->values, "values"))
+        return -ENOMEM;
+    char *copy = strdup(value);
+    if (!copy)
+        return fail(ENOMEM, "out of memory");
+    axis->values[axis->count++] = copy;
+    return 0;
+}
+
+static bool is_argument(const char *text)
+{
+    const size_t key = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+    return key && text[key] == '=';
+}
+
+/* Return the length of a list's first value in bytes. */
+static size_t value_bytes(const char *text)
+{
+    bool has_arguments = false;
+    size_t i = 0;
+
+    for (; text[i]; i++) {
+        if (text[i] == '\\' && text[i + 1] == ',')
+            i++;
+        else if (text[i] == ',' && !(has_arguments && is_argument(text + i + 1)))
+            break;
+        has_arguments = has_arguments || text[i] == ':';
+    }
+    return i;
+}
+
+/* Copy a value, dropping the backslashes before commas. */
+static char *unescape(const char *text, size_t bytes)
+{
+    char *value = strndup(text, bytes), *to = value;
+
+    for (const char *from = value; from && *from; from++)
+        if (*from != '\\' || from[1] != ',')
+            *to++ = *from;
+    if (value)
+        *to = '\0';
+    else
+        fail(ENOMEM, "out of memory");
+    return value;
+}
+
+/* ---- ranges ---- */
+
+static bool is_duration(const struct option_spec *row)
+{
+    return row && row->type == OPTION_DURATION;
+}
+
+static bool is_size(const struct option_spec *row)
+{
+    return row && row->type == OPTION_SIZE;
+}
+
+static int parse_number(const struct option_spec *row, const char *text, double *number)
+{
+    uint64_t whole = 0;
+    char *end;
+    int code = 0;
+
+    if (row && row->type == OPTION_REAL) {
+        *number = strtod(text, &end);
+        return *text && !*end && isfinite(*number) ? 0 : -EINVAL;
+    }
+    if (is_size(row))
+        code = option_parse_size(text, &whole);
+    else if (is_duration(row))
+        code = option_parse_duration(text, &whole);
+    else
+        code = option_parse_count(text, &whole);
+    *number = (double)whole;
+    return code;
+}
+
+/* Write a number as a user would, exactly. */
+static void number_text(const struct option_spec *row, double number, char *text, size_t bytes)
+{
+    static const char *const sizes[] = {"", "k", "m", "g", "t"}, *const times[] = {"ns", "us", "ms",
+                                                                                   "s"};
+    const double step = is_size(row) ? 1024 : 1000;
+    size_t unit = 0;
+
+    if (row && row->type == OPTION_REAL) {
+        snprintf(text, bytes, "%.12g", number);
+        return;
+    }
+    number = nearbyint(number);
+    while ((is_size(row) && unit < 4) || (is_duration(row) && unit < 3)) {
+        if (number == 0 || fmod(number, step) != 0)
+            break;
+        number /= step;
+        unit++;
+    }
+    const char *suffix = is_duration(row) ? times[unit] : is_size(row) ? sizes[unit] : "";
+    if (is_size(row) && row->per_second && unit == 0)
+        suffix = "b"; /* a rate needs a unit */
+    snprintf(text, bytes, "%.0f%s", number, suffix);
+}
+
+static bool can_range(const struct option_spec *row)
+{
+    return !row || (row->type != OPTION_FLAG && row->type != OPTION_CHOICE);
+}
+
+static int add_numbers(struct sweep_axis *axis, double from, double to, double step, bool multiply)
+{
+    char text[48], last[48] = "";
+    int code = 0;
+
+    for (double number = from; code == 0 && number <= to * (1 + 1e-9);
+         number = multiply ? number * step : number + step) {
+        number_text(axis->row, number, text, sizeof text);
+        if (strcmp(text, last) != 0) /* skip values that round to the same integer */
+            code = add_value(axis, text);
+        snprintf(last, sizeof last, "%s", text);
+    }
+    return code;
+}
+
+/* Returns 0, 1 if text is not a range, or a negative errno with a reason. */
+static int add_range(struct sweep_axis *axis, const char *text)
+{
+    char parts[3][48];
+    double from, to, step;
+    char kind, *end;
+    int used = 0;
+
+    if (!can_range(axis->row) ||
+        sscanf(text, "%47[^:]:%47[^:]:%c%47[^:]%n", parts[0], parts[1], &kind, parts[2], &used) !=
+            4 ||
+        text[used] || (kind != 'x' && kind != '+'))
+        return 1;
+    if (parse_number(axis->row, parts[0], &from) || parse_number(axis->row, parts[1], &to)) {
+        if (!axis->row || axis->row->type != OPTION_TEXT)
+            return -EINVAL;
+        fail_clear();
+        return 1;
+    }
+    step = strtod(parts[2], &end);
+    if (kind == '+' && parse_number(axis->row, parts[2], &step))
+        return -EINVAL;
+    if (kind == 'x' && (*end || !(step > 1)))
+        return fail(EINVAL, "--%s: %s: expected a factor above 1 after x, as in 32:1024:x2",
+                    axis->name, text);
+    if (!(from <= to) || !(step > 0) || (kind == 'x' && !(from > 0)))
+        return fail(EINVAL, "--%s: %s: expected FROM:TO:xFACTOR or FROM:TO:+STEP, FROM at most TO",
+                    axis->name, text);
+    return add_numbers(axis, from, to, step, kind == 'x');
+}
+
+/* ---- all ---- */
+
+static bool has_alternatives(const struct option_spec *row, const struct plugin *const *members)
+{
+    return members || (row && (row->type == OPTION_FLAG || row->type == OPTION_CHOICE));
+}
+
+/* Add every member that works here; for flags and choices, every value. */
+static int add_alternatives(struct sweep_axis *axis, const struct plugin *const *members)
+{
+    static const char *const flags[] = {"no", "yes", NULL};
+    const char *const *names =
+        axis->row && axis->row->type == OPTION_CHOICE ? axis->row->choices : flags;
+    int code = 0;
+
+    for (size_t i = 0; members && members[i] && code == 0; i++)
+        if (plugin_usable(members[i]) == 0)
+            code = add_value(axis, members[i]->name);
+    for (size_t i = 0; !members && names[i] && code == 0; i++)
+        code = add_value(axis, names[i]);
+    if (code == 0 && axis->count == 0)
+        return fail(ENOTSUP, "--%s all: none works here: %s", axis->name, fail_reason());
+    if (code == 0)
+        fail_clear(); /* reasons of members that do not work */
+    return code;
+}
+
+static int add_values(struct sweep_axis *axis, const struct plugin *const *members,
+                      const char *text)
+{
+    int code = 0;
+
+    for (;;) {
+        const size_t bytes = value_bytes(text);
+        char *value = unescape(text, bytes);
+        if (!value)
+            return -ENOMEM;
+        if (strcmp(value, "all") == 0 && has_alternatives(axis->row, members))
+            code = add_alternatives(axis, members);
+        else if ((code = add_range(axis, value)) == 1)
+            code = add_value(axis, value);
+        free(value);
+        if (code || !text[bytes])
+            return code;
+        text += bytes + 1;
+    }
+}
+
+/* ---- axes ---- */
+
+static void release_axis(struct sweep_axis *axis)
+{
+    for (size_t i = 0; i < axis->count; i++)
+        free(axis->values[i]);
+    free(axis->values);
+    axis->values = NULL;
+    axis->count = 0;
+}
+
+void sweep_release(struct sweep_plan *plan)
+{
+    for (size_t i = 0; i < plan->axis_count; i++)
+        release_axis(&plan->axes[i]);
+    plan->axis_count = 0;
+}
+
+const struct sweep_axis *sweep_axis_named(const struct sweep_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->axis_count; i++)
+        if (strcmp(plan->axes[i].name, name) == 0)
+            return &plan->axes[i];
+    return NULL;
+}
+
+int sweep_add(struct sweep_plan *plan, const char *name, const struct option_spec *row,
+              const struct plugin *const *members, const char *text)
+{
+    const struct sweep_axis *known = sweep_axis_named(plan, name);
+    struct sweep_axis *axis = &plan->axes[known ? (size_t)(known - plan->axes) : plan->axis_count];
+
+    if (!known && plan->axis_count == SWEEP_AXES_MAX)
+        return fail(EINVAL, "more than %d options", SWEEP_AXES_MAX);
+    if (known)
+        release_axis(axis);
+    else
+        plan->axis_count++;
+    *axis = (struct sweep_axis){.name = name, .row = row};
+    return add_values(axis, members, text);
+}
+
+int sweep_count(struct sweep_plan *plan)
+{
+    uint64_t cells = 1;
+
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        cells *= plan->axes[i].count;
+        if (cells > SWEEP_CELLS_MAX)
+            return fail(EINVAL, "more than %d cells: give fewer values", SWEEP_CELLS_MAX);
+    }
+    plan->cells = (uint32_t)cells;
+    return 0;
+}
+
+/* Return how much the cell number grows per step on that axis. */
+static uint32_t stride_of(const struct sweep_plan *plan, size_t axis)
+{
+    uint32_t stride = 1;
+
+    for (size_t i = axis + 1; i < plan->axis_count; i++)
+        stride *= (uint32_t)plan->axes[i].count;
+    return stride;
+}
+
+size_t sweep_digit(const struct sweep_plan *plan, uint32_t cell, size_t axis)
+{
+    return cell / stride_of(plan, axis) % plan->axes[axis].count;
+}
+
+const char *sweep_value(const struct sweep_plan *plan, uint32_t cell, size_t axis)
+{
+    return plan->axes[axis].values[sweep_digit(plan, cell, axis)];
+}
+
+uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t axis, size_t digit)
+{
+    const uint32_t stride = stride_of(plan, axis);
+
+    return cell - (uint32_t)sweep_digit(plan, cell, axis) * stride + (uint32_t)digit * stride;
+}
+
+/* Return the value of the "{NAME}" at the start of text; NULL: none there. */
+static const char *placeholder(const struct sweep_plan *plan, uint32_t cell, const char *text,
+                               size_t *bytes)
+{
+    const size_t length = strcspn(text + 1, "}");
+
+    for (size_t i = 0; text[length + 1] && i < plan->axis_count; i++)
+        if (strlen(plan->axes[i].name) == length &&
+            strncmp(plan->axes[i].name, text + 1, length) == 0) {
+            *bytes = length + 2;
+            return sweep_value(plan, cell, i);
+        }
+    return NULL;
+}
+
+char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text)
+{
+    size_t used = 0, bytes = 0;
+    char *filled = NULL;
+
+    for (int pass = 0; pass < 2; pass++) { /* first count, then copy */
+        used = 0;
+        for (const char *from = text; *from;) {
+            const char *value = *from == '{' ? placeholder(plan, cell, from, &bytes) : NULL;
+            const size_t length = value ? strlen(value) : 1;
+            if (filled)
+                memcpy(filled + used, value ? value : from, length);
+            used += length;
+            from += value ? bytes : 1;
+        }
+        if (!filled && !(filled = memory_zeroed(used + 1)))
+            return NULL;
+    }
+    return filled;
+}
+
+const char *sweep_title_without(const struct sweep_plan *plan, uint32_t cell, size_t axis,
+                                const char *name, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < plan->axis_count && used < bytes; i++)
+        if (plan->axes[i].count > 1 && i != axis &&
+            !(name && strcmp(name, plan->axes[i].name) == 0))
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", used ? " " : "",
+                                     plan->axes[i].name, sweep_value(plan, cell, i));
+    return text;
+}
+
+const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text, size_t bytes)
+{
+    sweep_title_without(plan, cell, SWEEP_NO_AXIS, NULL, text, bytes);
+    if (!*text)
+        snprintf(text, bytes, "the only cell");
+    return text;
+}
+
+/* ---- order ---- */
+
+unsigned sweep_class(const struct sweep_plan *plan, uint32_t cell)
+{
+    size_t changed = 0, inner = 0;
+
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        const size_t digit = sweep_digit(plan, cell, i);
+        changed += digit > 0;
+        inner += digit > 0 && digit + 1 < plan->axes[i].count;
+    }
+    if (changed <= 1)
+        return changed == 0 ? 0 : inner ? 2 : 1;
+    return inner ? 4 : 3;
+}
+
+struct drawn_cell {
+    unsigned class;
+    uint32_t place, cell;
+};
+
+static int more_telling(const void *one, const void *other)
+{
+    const struct drawn_cell *a = one, *b = other;
+
+    if (a->class != b->class)
+        return a->class < b->class ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, bool telling_first,
+                 uint32_t *order)
+{
+    struct random random = random_start(random_hash(seed, round, plan->cells));
+    static struct drawn_cell drawn[SWEEP_CELLS_MAX];
+
+    for (uint32_t i = 0; i < plan->cells; i++)
+        order[i] = i;
+    random_shuffle_u32(&random, order, plan->cells);
+    if (!telling_first)
+        return;
+    for (uint32_t i = 0; i < plan->cells; i++)
+        drawn[i] = (struct drawn_cell){sweep_class(plan, order[i]), i, order[i]};
+    qsort(drawn, plan->cells, sizeof *drawn, more_telling);
+    for (uint32_t i = 0; i < plan->cells; i++)
+        order[i] = drawn[i].cell;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sweep: shared by the parts of `iobench sweep`: the command (cmd/sweep/sweep.c), its folder
+ * (cmd/sweep/folder.c), one measurement (cmd/sweep/cell.c), tables and files (cmd/sweep/report.c).
+ * Main thread.
+ */
+#ifndef IOBENCH_CMD_SWEEP_H
+#define IOBENCH_CMD_SWEEP_H
+
+#include "base/lock.h"
+#include "cmd/command.h"
+#include "cmd/line.h"
+#include "cmd/sweep/figures.h"
+
+#include <jansson.h>
+
+enum sweep_scaling { SWEEP_SCALING_AUTO, SWEEP_STRONG, SWEEP_WEAK, SWEEP_STRONG_WEAK };
+
+struct sweep_settings {
+    char *output, *ranks, *nodes, *launch, *json, *csv;
+    uint64_t runs, budget_ns, order_seed;
+    int scaling; /* enum sweep_scaling */
+    bool retry, dry_run;
+};
+
+/* A command that a sweep can run. */
+struct sweep_target {
+    const struct command *command;
+    bool is_launched;                    /* cells run on several ranks, by --launch */
+    const struct plugin *const *members; /* family of its operands; NULL: no operands */
+    /* Extract the figures from a result. Returns 0 or -EINVAL with a reason. */
+    int (*read)(const json_t *document, struct sweep_figures *figures);
+};
+
+struct sweep_folder {
+    char *path;
+    struct file_lock lock; /* shared with the running measurement as its standard input */
+    size_t kept;           /* measurements found at the start */
+};
+
+struct sweep {
+    const struct invocation *invocation;
+    const struct sweep_settings *settings;
+    const struct sweep_target *target;
+    const char *launch; /* NULL: cells are started directly */
+    struct sweep_plan plan;
+    struct sweep_table table;
+    struct sweep_folder folder;
+    uint64_t fingerprint;
+};
+
+/* ---- cmd/sweep/folder.c: each measurement is saved to a file as it ends ---- */
+
+/* Create or reopen the folder, wait until no measurement runs in it, and load its contents.
+ * Returns 0, -EEXIST if it belongs to another sweep, or another negative errno with a reason. */
+int sweep_folder_open(struct sweep *sweep);
+void sweep_folder_close(struct sweep *sweep);
+/* Return the malloc()ed path of a measurement, or NULL with a reason. */
+char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_t round);
+/* Load a measurement; -ENOENT if it is missing or was interrupted. */
+int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round);
+/* Record why a measurement has no result. */
+int sweep_folder_fail(struct sweep *sweep, uint32_t cell, uint32_t round, const char *reason);
+int sweep_folder_remove(struct sweep *sweep, uint32_t cell, uint32_t round);
+
+/* ---- cmd/sweep/load.c ---- */
+
+int sweep_read_job(const json_t *document, struct sweep_figures *figures);
+int sweep_read_inference(const json_t *document, struct sweep_figures *figures);
+int sweep_read_survey(const json_t *document, struct sweep_figures *figures);
+
+/* ---- cmd/sweep/cell.c ---- */
+
+/* Return a cell's command line without its output options; release it. Empty with a reason on
+ * failure. */
+struct sweep_words {
+    char **list; /* NULL-terminated */
+    size_t count;
+};
+int sweep_cell_words(const struct sweep *sweep, uint32_t cell, struct sweep_words *words);
+void sweep_words_release(struct sweep_words *words);
+
+/* Measure a cell and load its figures. tick: called about ten times a second. Returns 0 even if the
+ * measurement failed, which is recorded; -EINTR; or another negative errno with a reason. */
+int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*tick)(void *context),
+                   void *context);
+
+/* ---- cmd/sweep/report.c ---- */
+
+/* Print the heading and the rows of some cells. */
+void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count);
+/* Print the tables. left_out: why cells were left out; NULL: none were. */
+void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out);
+
+/* ---- cmd/sweep/files.c ---- */
+
+/* Write --json and --csv. Returns 0 or -errno. */
+int sweep_write_files(const struct sweep *sweep, const char *left_out);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench train: trains a network; prints a line per epoch, curves as CSV and JSON.
+ */
+#include "pipeline/jobs/train.h"
+#include "pipeline/jobs/session.h"
+#include "pipeline/settings/alike.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "cmd/arguments.h"
+#include "cmd/commands.h"
+#include "cmd/layers.h"
+#include "cmd/line.h"
+#include "cmd/network.h"
+#include "cmd/outputs.h"
+#include "cmd/train/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct train_settings {
+    struct network_settings network;
+    char *evaluation_data, *checkpoint, *exchange, *initial, *final;
+    uint64_t evaluate_every, buckets, accumulate;
+    int recipe;
+    double rate, momentum, weight_decay, label_smoothing, warmup_epochs, clip_norm, target;
+    bool resume, restart;
+};
+
+static const char *const recipe_names[] = {"sgd", "lars", NULL};
+
+/* clang-format off: one or two rows each */
+#define FIELD(field) .offset = offsetof(struct train_settings, field)
+#define JOB NETWORK_JOB(struct train_settings)
+static const struct option_spec train_options[] = {
+    NETWORK_OPTIONS(struct train_settings),
+    {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
+     .reach = OPTION_INDEXES_SET, .summary = "data set for evaluation"},
+    JOB_AS_ROW(JOB),
+    JOB_READER_ROWS(JOB),
+    JOB_ORDER_ROWS(JOB),
+    JOB_SILENCE_ROW(JOB),
+    JOB_DECODE_ROWS(JOB),
+    JOB_ENTRY_POINTS_ROW(JOB),
+
+    {"epochs", 'e', OPTION_COUNT, JOB_FIELD(JOB, epochs), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20, .section = "Training", .summary = "passes over the data set"},
+    {"batch-size", 'B', OPTION_COUNT, JOB_FIELD(JOB, batch_size), .fallback = "64", .minimum = 1,
+     .maximum = 1 << 20, .summary = "samples per batch of one rank"},
+    {"accumulate", 0, OPTION_COUNT, FIELD(accumulate), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20,
+     .summary = "batches of one rank whose gradients are added up before they are exchanged and "
+                "the weights updated"},
+    {"recipe", 0, OPTION_CHOICE, FIELD(recipe), .fallback = "sgd", .choices = recipe_names,
+     .summary = "SGD with cosine decay, or LARS for large batches"},
+    {"lr", 0, OPTION_REAL, FIELD(rate), .fallback = "-1", .minimum = -1, .maximum = 1e6,
+     .summary = "peak learning rate; below 0: the recipe's for the batch size"},
+    {"momentum", 0, OPTION_REAL, FIELD(momentum), .fallback = "-1", .minimum = -1, .maximum = 1,
+     .summary = "momentum; below 0: the recipe's"},
+    {"weight-decay", 0, OPTION_REAL, FIELD(weight_decay), .fallback = "-1", .minimum = -1,
+     .maximum = 1e6,
+     .summary = "weight decay of weights (lars: and fc biases); below 0: the recipe's"},
+    {"label-smoothing", 0, OPTION_REAL, FIELD(label_smoothing), .fallback = "-1", .minimum = -1,
+     .maximum = 0.99, .summary = "below 0: the recipe's"},
+    {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
+     .maximum = 1e6, .summary = "warm-up epochs of the learning rate; below 0: the recipe's"},
+    {"clip-norm", 0, OPTION_REAL, FIELD(clip_norm), .fallback = "-1", .minimum = -1, .maximum = 1e9,
+     .summary = "shorten an update's gradients to this norm over all parameters if theirs is "
+                "larger; 0: never; below 0: the recipe's"},
+    {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
+     .reach = OPTION_CONNECTS,
+     .summary = "all-reduce of the gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto "
+                "is mpi under an MPI launcher"},
+    {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
+     .summary =
+         "at most this many buckets of gradients, cut at layers, each reduced once complete"},
+
+    {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20, .section = "Duration", .summary = "epochs between evaluations"},
+    {"target", 0, OPTION_REAL, FIELD(target), .fallback = "0", .maximum = 1,
+     .summary = "stop at this top-1 accuracy (example: 0.759) and report the time to reach it"},
+    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "DIR", .reach = OPTION_WRITES_IN,
+     .summary = "save the training state to DIR/last.checkpoint after each epoch"},
+    {"resume", 0, OPTION_FLAG, FIELD(resume), .fallback = "no",
+     .summary = "resume from that checkpoint, as if never interrupted"},
+    {"restart", 0, OPTION_FLAG, FIELD(restart), .fallback = "no",
+     .summary = "train from the beginning and replace that checkpoint after the first epoch"},
+    {"init", 0, OPTION_TEXT, FIELD(initial), .metavar = "FILE", .reach = OPTION_READS,
+     .summary = "start from the weights in a safetensors file, by torchvision's names"},
+    {"export", 0, OPTION_TEXT, FIELD(final), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write the trained weights to a new safetensors file, by torchvision's names"},
+
+    JOB_COLD_ROWS(JOB),
+
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, output.json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .section = "Output",
+     .summary = "write settings, curves and input pipeline figures as JSON; - is standard output "
+                "instead of the table"},
+    {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write one CSV row per epoch; - is standard output instead of the table"},
+    JOB_SERIES_ROWS(JOB),
+    {"profile", 0, OPTION_TEXT, JOB_FIELD(JOB, output.profile), .metavar = "FILE",
+     .reach = OPTION_WRITES,
+     .summary = "write network, step and data as measured, as a profile for 'iobench size'"},
+    {0},
+};
+#undef JOB
+#undef FIELD
+/* clang-format on */
+
+struct train_show {
+    const struct train_settings *settings;
+    struct line line;
+    bool speaks; /* on rank 0; the other ranks print nothing */
+    bool table;  /* on standard output */
+};
+
+static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64_t done,
+                          uint64_t total, uint64_t elapsed_ns, double loss)
+{
+    struct train_show *show = context;
+    char text[sizeof show->line.last], bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
+    char rate[WORDS_BYTES];
+    double seconds = (double)elapsed_ns * 1e-9;
+
+    if (!show->line.shown || !show->speaks)
+        return;
+    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
+    snprintf(text, sizeof text, "epoch %" PRIu64 "/%" PRIu64 "%s %s%s loss %.3f %s img/s",
+             epoch + 1, show->settings->network.job.epochs, evaluating ? " evaluating" : "",
+             line_bar(bar, done, total), line_left(left, done, total, elapsed_ns), loss, rate);
+    if (evaluating)
+        snprintf(text, sizeof text, "evaluating %s %s img/s", line_bar(bar, done, total), rate);
+    line_show(&show->line, text);
+}
+
+static void show_cold(void *context, uint64_t elapsed_ns)
+{
+    struct train_show *show = context;
+    const bool drops = show->settings->network.job.cold.drop_caches != JOB_DROP_NO;
+    char text[64];
+
+    snprintf(text, sizeof text, "%s, %.0f s", drops ? "dropping caches" : "checking the caches",
+             (double)elapsed_ns * 1e-9);
+    if (show->speaks)
+        line_show(&show->line, text);
+}
+
+static void show_stage(void *context, const char *stage)
+{
+    struct train_show *show = context;
+    char text[64];
+
+    snprintf(text, sizeof text, "%s: %s", show->settings->network.name, stage);
+    if (show->speaks)
+        line_show(&show->line, text);
+}
+
+static void show_epoch(void *context, const struct train_result *result,
+                       const struct train_epoch *epoch)
+{
+    struct train_show *show = context;
+
+    if (!show->speaks || !show->table)
+        return;
+    line_clear(&show->line);
+    train_report_epoch(show->settings->network.name, result, epoch);
+}
+
+/* ---- the command ---- */
+
+/* The command line names the preset and overrides its settings. */
+static int apply_preset(const struct invocation *invocation, struct train_settings *settings)
+{
+    int code = 0;
+
+    if (settings->network.job.as)
+        code = layers_preset(settings->network.job.as, train_options, settings);
+    if (code == 0 && settings->network.job.as)
+        code = layers_command_line(invocation, train_options, settings);
+    return code;
+}
+
+static int fill_job(struct train_settings *settings, struct train_job *train)
+{
+    struct training_config training;
+    int code = network_choose(&settings->network, train_options, NETWORK_JOB(struct train_settings),
+                              &training);
+
+    if (code)
+        return code;
+    training.exchange = settings->exchange;
+    training.buckets = (uint32_t)settings->buckets;
+    training.accumulate = (uint32_t)settings->accumulate;
+    *train = (struct train_job){
+        .job = settings->network.job,
+        .evaluation_data = settings->evaluation_data,
+        .evaluate_every = settings->evaluate_every,
+        .training = training,
+        .recipe = settings->recipe ? BACKEND_LARS : BACKEND_SGD,
+        .rate = settings->rate,
+        .momentum = settings->momentum,
+        .weight_decay = settings->weight_decay,
+        .label_smoothing = settings->label_smoothing,
+        .warmup_epochs = settings->warmup_epochs,
+        .clip_norm = settings->clip_norm,
+        .target = settings->target,
+        .checkpoint = settings->checkpoint,
+        .resume = settings->resume,
+        .restart = settings->restart,
+        .initial_weights = settings->initial,
+        .final_weights = settings->final,
+    };
+    if (settings->resume && settings->restart)
+        return fail(EINVAL, "only one of --resume and --restart can be given");
+    if (settings->resume && settings->initial)
+        return fail(EINVAL,
+                    "only one of --resume and --init can be given: a checkpoint has weights");
+    if (settings->final && file_exists(settings->final))
+        return fail(EEXIST, "--export %s: there is a file already: name another", settings->final);
+    if (settings->target > 0 && !settings->evaluation_data)
+        return fail(EINVAL, "--target needs --eval-data");
+    code = arguments_check_data("init", settings->initial);
+    return code ? code : arguments_check_data("eval-data", settings->evaluation_data);
+}
+
+/* Returns 0, 1 if the result is not good, or -errno. */
+static int learn(const struct invocation *invocation, struct train_job *job)
+{
+    struct train_show show = {.settings = invocation->settings,
+                              .line = line_start(),
+                              .speaks = job->ranks->place.rank == 0,
+                              .table = job_stdout_count(&job->job) == 0};
+    const struct train_observer observer = {.progress = show_progress,
+                                            .cold = show_cold,
+                                            .stage = show_stage,
+                                            .epoch = show_epoch,
+                                            .context = &show};
+    struct train_result result;
+    int code = train_run(job, &observer, &result);
+
+    line_clear(&show.line);
+    command_text(invocation, result.result.environment.command,
+                 sizeof result.result.environment.command);
+    if (code == 0)
+        code = show.speaks ? train_report_end(job, &result) : !result.result.valid;
+    train_destroy(&result);
+    return code;
+}
+
+static int join_and_learn(const struct invocation *invocation, struct train_job *job)
+{
+    struct ranks ranks;
+    int code = command_join(&ranks), status = COMMAND_OK;
+    bool is_usage = false;
+
+    command_on_interrupt(); /* after MPI's own */
+    job->ranks = &ranks;
+    if (code == 0) { /* check before spending hours */
+        code = ranks_meet(
+            &ranks,
+            ranks.place.rank == 0 ? outputs_check(&job->job, "{\"schema\"", "epoch,rate") : 0,
+            NULL);
+        is_usage = code < 0;
+    }
+    if (code == 0)
+        code = options_check_alike(train_options, invocation->settings, &ranks);
+    if (code == 0)
+        code = learn(invocation, job);
+    if (is_usage)
+        status = command_misused(invocation);
+    else if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
+        status = command_failed(invocation); /* a stuck rank reports no cause: the other ranks do */
+    else if (code)
+        status = COMMAND_FAILED;
+    ranks_leave(&ranks, code < 0);
+    return status;
+}
+
+static int train_command(const struct invocation *invocation)
+{
+    struct train_settings *settings = invocation->settings;
+    struct train_job job = {0};
+    int code = apply_preset(invocation, settings);
+    if (code == 0)
+        code = fill_job(settings, &job);
+    int status = code ? command_misused(invocation) : join_and_learn(invocation, &job);
+
+    option_release(job_options, &settings->network.job);
+    return status;
+}
+
+const struct command command_train = {
+    .name = "train",
+    .summary = "train a network on a data set, and report accuracy over time",
+    .description =
+        "Trains a network through the same pipeline that 'iobench run' times: reads in shuffled "
+        "order, decodes, crops and mirrors, computes, updates; evaluates between epochs. Reports "
+        "loss, accuracy and images/s of each epoch and the time to a target accuracy, from the "
+        "first step to the evaluation that reaches it; then what 'iobench run' reports: input "
+        "throughput, AU, stalls, and with --drop-caches whether the caches were verified cold at "
+        "the start. With --checkpoint it can be interrupted at any time and resumes bit for bit "
+        "after the last full epoch. Under mpirun or srun all processes train together and rank 0 "
+        "prints.",
+    .examples =
+        "iobench train --data /mnt/imagenet --drop-caches --batch-size 256\tcan a cold data set "
+        "feed ResNet-50?\n"
+        "iobench train --network tiny --data train --eval-data test --epochs 3\ta small network\n"
+        "iobench train --data imagenet --epochs 90 --checkpoint DIR --resume\tresume ResNet-50\n",
+    .options = train_options,
+    .settings_size = sizeof(struct train_settings),
+    .is_confined = true,
+    .run = train_command,
+};
