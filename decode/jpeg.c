@@ -337,7 +337,7 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     else
         code = fail(EBADMSG, "the JPEG cannot be decoded: %s%s", state->reason,
                     image_kind_of(source->bytes, source->length) == IMAGE_UNKNOWN
-                        ? "; --decode none reads what is no image"
+                        ? "; --decode=none reads what is no image"
                         : "");
     if (code == 0 && (state->truncated || state->errors.num_warnings))
         code = image_judge(request, state->truncated,

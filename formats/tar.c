@@ -100,7 +100,7 @@ static const char *path_of(const struct gathering *sample)
     return sample->catalog->shards[sample->catalog->shard_count - 1].path;
 }
 
-#define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode none reads what is none"
+#define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode=none reads what is none"
 static const char apart[] = "image and label are apart; write shards with tar --sort=name";
 
 /* Write "KEY (json, cls)" of the sample. */

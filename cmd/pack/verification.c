@@ -32,8 +32,11 @@ enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192 };
 const struct option_spec verify_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
-    {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
-     .summary = "decode the whole image, not only its header"},
+    {"decode", 0, OPTION_CHOICE, offsetof(struct verify_job, decode), "header", .implied = "pixels",
+     .choices = (const char *const[]){"none", "header", "pixels", NULL},
+     .summary = "what is checked of an image: its header, or all its pixels (--decode alone); "
+                "none: records are "
+                "taken whole, whatever they hold"},
     {"entry-points", 0, OPTION_FLAG, offsetof(struct verify_job, entry_points),
      .reach = OPTION_INDEXES_OPERANDS,
      .summary = "write beside the data where decoding its JPEGs can begin, which makes random "
@@ -155,7 +158,7 @@ static int check_image(const struct verify *verify, const struct sample *sample)
     struct image_header header;
 
     if (sample->encoding == SAMPLE_ENCODED)
-        return verify->job->decode
+        return verify->job->decode == VERIFY_PIXELS
                    ? image_check_decode(sample->image, sample->image_bytes, &verify->job->limits)
                    : image_check_headers(sample->image, sample->image_bytes, &header);
     if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
@@ -191,16 +194,18 @@ static int check_record(struct verify *verify, struct checker *checker, uint64_t
 {
     const struct extent *extent = catalog_extent(verify->catalog, record);
     const struct shard *shard = &verify->catalog->shards[extent->shard];
+    const bool images = verify->job->decode != VERIFY_RECORDS;
     struct sample sample;
-    int code = format_parse(&verify->format, shard, checker->record, extent->bytes,
-                            FORMAT_ODD_LABELS, &checker->scratch, &sample);
+    int code =
+        format_parse(&verify->format, shard, checker->record, extent->bytes,
+                     FORMAT_ODD_LABELS | (images ? 0 : FORMAT_WHOLE), &checker->scratch, &sample);
 
     if (code == 0 && (sample.has_odd_label || sample.image_bytes == 0)) {
         pthread_mutex_lock(&verify->lock);
         code = format_remark_sample(verify->catalog, extent, &sample);
         pthread_mutex_unlock(&verify->lock);
     }
-    if (code == 0 && sample.image_bytes > 0)
+    if (code == 0 && images && sample.image_bytes > 0)
         code = check_image(verify, &sample);
     return code ? code : keep_hint(verify, checker, record, &sample);
 }

@@ -14,10 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How much of an image is checked. */
+enum verify_decode { VERIFY_RECORDS, VERIFY_HEADERS, VERIFY_PIXELS };
+
 struct verify_job {
     const char *path;  /* borrowed */
     char *format;      /* "auto" or NAME[:OPTIONS] */
-    bool decode;       /* whole images, not only headers */
+    int decode;        /* enum verify_decode */
     bool entry_points; /* keep the decoder's hints beside the data */
     struct image_limits limits;
     uint64_t threads;       /* 0: one per CPU */

@@ -66,15 +66,16 @@ static int write_json(const struct verify_job *job, const struct verify_figures 
 {
     return json_file_write(
         job->json,
-        json_pack(
-            "{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
-            json_text(job->path), "format", figures->format, "shards", (json_int_t)figures->shards,
-            "records", (json_int_t)figures->records, "record_bytes", (json_int_t)figures->bytes,
-            "decoded", (int)job->decode, "entry_point_images", (json_int_t)figures->hints,
-            "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
-            (int)(figures->faults == 0), "fault_count", (json_int_t)figures->faults, "remarks",
-            json_texts(figures->remark_count, REMARK_TEXT_BYTES, figures->remarks[0]), "faults",
-            faults));
+        json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
+                  json_text(job->path), "format", figures->format, "shards",
+                  (json_int_t)figures->shards, "records", (json_int_t)figures->records,
+                  "record_bytes", (json_int_t)figures->bytes, "decoded",
+                  job->decode == VERIFY_PIXELS, "entry_point_images", (json_int_t)figures->hints,
+                  "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
+                  (int)(figures->faults == 0), "fault_count", (json_int_t)figures->faults,
+                  "remarks",
+                  json_texts(figures->remark_count, REMARK_TEXT_BYTES, figures->remarks[0]),
+                  "faults", faults));
 }
 
 static void print_figures(const struct verify_job *job, const struct verify_figures *figures)
@@ -88,11 +89,17 @@ static void print_figures(const struct verify_job *job, const struct verify_figu
            words_count(figures->records, records), bytes_text(figures->bytes, bytes, sizeof bytes),
            words_duration(figures->elapsed_ns, time), mib);
     if (figures->faults)
-        printf("%s fault%s\n", words_count(figures->faults, faults),
-               figures->faults == 1 ? "" : "s");
+        printf("%s fault%s%s\n", words_count(figures->faults, faults),
+               figures->faults == 1 ? "" : "s",
+               figures->faults < figures->records || job->decode == VERIFY_RECORDS
+                   ? ""
+                   : ", in all records; if they hold no images, --decode=none checks framing and "
+                     "checksums alone");
     else
-        printf("no faults in framing, checksums and %s\n",
-               job->decode ? "whole images" : "image headers");
+        printf("no faults in framing%s\n",
+               job->decode == VERIFY_PIXELS    ? ", checksums and whole images"
+               : job->decode == VERIFY_HEADERS ? ", checksums and image headers"
+                                               : " and checksums");
     if (figures->hints_path)
         printf("entry points of %s images are in %s\n", words_count(figures->hints, records),
                escape_shown(figures->hints_path));
@@ -140,6 +147,7 @@ const struct command command_verify = {
         "each fault, and continues. Exits with 1 if there are faults.",
     .examples = "iobench verify /mnt/imagenet/train\tframing, checksums, image headers\n"
                 "iobench verify --decode /mnt/set\tall pixels too\n"
+                "iobench verify --decode=none /mnt/tokens\trecords that hold no images\n"
                 "iobench verify --entry-points /mnt/set\tfor faster random crops\n",
     .options = verify_options,
     .settings_size = sizeof(struct verify_job),

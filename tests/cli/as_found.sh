@@ -108,7 +108,7 @@ for command in inspect "run --data" verify; do
     # shellcheck disable=SC2086 # it has words
     expect 1 "$IOBENCH" $command tar/sounds
     says "no tar record in it; instead: tar/sounds/a.tar: offset 0: s00 (wav, json): no image" "tar:image=EXTENSION" \
-        "--decode none"
+        "--decode=none"
 done
 expect 0 "$IOBENCH" run --data tar/sounds -f tar:image=wav --decode none -n 1 --no-calibrate
 says "12 samples"
@@ -136,12 +136,18 @@ opens records-index 12
 says "files of other tools beside shards, which are not read: 2; the first: records-index/train-00000-of-00002.index"
 for set in other/texts other/sequence other/nothing; do
     expect 1 "$IOBENCH" run --data "$set" -n 1 --no-calibrate
-    says "--decode none"
+    says "--decode=none"
+    expect 1 "$IOBENCH" verify "$set"
+    says "if they hold no images, --decode=none checks framing and checksums alone"
+    expect 0 "$IOBENCH" verify --decode=none "$set"
+    says "no faults in framing and checksums"
     expect 0 "$IOBENCH" run --data "$set" --decode none -n 1 --no-calibrate
     says "4 samples"
     printf 'x' | dd of="$set"/train-00000-of-00001 bs=1 seek=20 conv=notrunc 2>log || die "$(cat log)"
     expect 1 "$IOBENCH" run --data "$set" --decode none -n 1 --no-calibrate
     says "the CRC of the record is wrong"
+    expect 1 "$IOBENCH" verify --decode=none "$set"
+    says "the CRC of the record is wrong" "1 fault"
 done
 expect 1 "$IOBENCH" inspect other/sequence
 says "SequenceExample, of which lists are not read, has no feature image/encoded or image but: frames;"
