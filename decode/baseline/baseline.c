@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rows on demand: as many rows of MCUs are decoded (mcus.h) as the next row of pixels needs, which
- * is upsampled (planes.h) and converted (colour.h).
+ * is upsampled and converted (colour.h).
  *
  * Reads as far as libjpeg does for the same rows, no further: a damaged byte counts where it does.
  */
@@ -10,6 +10,7 @@
 #include "decode/baseline/mcus.h"
 #include "decode/baseline/progressive.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,77 +57,6 @@ int baseline_limit_level(int level)
 
 /* ---- headers ---- */
 
-/* The rules of libjpeg's jdsample.c. */
-static bool choose_upsampling(struct baseline *decoder, struct baseline_plane *plane)
-{
-    const uint32_t x = plane->ratio_x, y = plane->ratio_y;
-    const bool interpolates = decoder->side > 1;
-
-    if (x * plane->h * plane->side != decoder->h_most * decoder->side ||
-        y * plane->v * plane->side != decoder->v_most * decoder->side)
-        return false;
-    if (x == 1 && y == 1)
-        plane->upsampling = UPSAMPLE_NONE;
-    else if (x == 2 && y == 1 && interpolates && plane->width > 2)
-        plane->upsampling = UPSAMPLE_H2V1;
-    else if (x == 2 && y == 2 && interpolates && plane->width > 2)
-        plane->upsampling = UPSAMPLE_H2V2;
-    else if (x == 1 && y == 2 && interpolates)
-        plane->upsampling = UPSAMPLE_H1V2;
-    else
-        plane->upsampling = UPSAMPLE_REPLICATE;
-    if (plane->upsampling == UPSAMPLE_H2V2 || plane->upsampling == UPSAMPLE_H1V2)
-        decoder->needs_context = true;
-    return true;
-}
-
-/* The rule of libjpeg's jdmaster.c: a component with fewer samples is shrunk less, as far as that
- * replaces upsampling. */
-static uint32_t choose_side(const struct baseline *decoder, const struct baseline_plane *plane)
-{
-    uint32_t side = decoder->side;
-
-    while (side < 8 && decoder->h_most * decoder->side % (plane->h * side * 2) == 0 &&
-           decoder->v_most * decoder->side % (plane->v * side * 2) == 0)
-        side *= 2;
-    return side;
-}
-
-/* At the decoder's scale. */
-static int measure_plane(struct baseline *decoder, struct baseline_plane *plane)
-{
-    const struct markers *markers = &decoder->markers;
-
-    plane->side = choose_side(decoder, plane);
-    plane->ratio_x = decoder->h_most * decoder->side / (plane->h * plane->side);
-    plane->ratio_y = decoder->v_most * decoder->side / (plane->v * plane->side);
-    plane->width = divide_up(markers->width * plane->h * plane->side, decoder->h_most * 8);
-    plane->height = divide_up(markers->height * plane->v * plane->side, decoder->v_most * 8);
-    plane->columns = divide_up(plane->width, plane->side);
-    return choose_upsampling(decoder, plane) ? 0 : BASELINE_OTHER;
-}
-
-static int prepare_plane(struct baseline *decoder, uint32_t index)
-{
-    const struct markers *markers = &decoder->markers;
-    const struct markers_component *component = &markers->components[index];
-    struct baseline_plane *plane = &decoder->planes[index];
-
-    plane->h = decoder->plane_count > 1 ? component->h : 1;
-    plane->v = decoder->plane_count > 1 ? component->v : 1;
-    plane->first_block = decoder->mcu_blocks;
-    decoder->mcu_blocks += plane->h * plane->v;
-    if (component->quantiser >= MARKERS_TABLES || !markers->quantiser_defined[component->quantiser])
-        return BASELINE_OTHER;
-    plane->quantiser = component->quantiser;
-    baseline_idct_prepare(&plane->quantisers, markers->quantisers[component->quantiser]);
-    if (markers->is_progressive)
-        return 0;
-    plane->huffman = baseline_huffman_find(&decoder->cache, &markers->dc[component->dc],
-                                           &markers->ac[component->ac]);
-    return plane->huffman ? 0 : BASELINE_OTHER;
-}
-
 int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_image *image)
 {
     const struct markers *markers = &decoder->markers;
@@ -135,9 +65,39 @@ int baseline_scale(struct baseline *decoder, uint32_t eighths, struct baseline_i
         return BASELINE_OTHER;
     decoder->side = eighths;
     decoder->needs_context = false;
-    for (uint32_t i = 0; i < decoder->plane_count; i++)
-        if (measure_plane(decoder, &decoder->planes[i]))
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        struct baseline_plane *plane = &decoder->planes[i];
+        /* The rule of libjpeg's jdmaster.c: a component with fewer samples is shrunk less, as far
+         * as that replaces upsampling. */
+        plane->side = decoder->side;
+        while (plane->side < 8 &&
+               decoder->h_most * decoder->side % (plane->h * plane->side * 2) == 0 &&
+               decoder->v_most * decoder->side % (plane->v * plane->side * 2) == 0)
+            plane->side *= 2;
+        plane->ratio_x = decoder->h_most * decoder->side / (plane->h * plane->side);
+        plane->ratio_y = decoder->v_most * decoder->side / (plane->v * plane->side);
+        plane->width = divide_up(markers->width * plane->h * plane->side, decoder->h_most * 8);
+        plane->height = divide_up(markers->height * plane->v * plane->side, decoder->v_most * 8);
+        plane->columns = divide_up(plane->width, plane->side);
+        /* The rules of libjpeg's jdsample.c. */
+        const uint32_t x = plane->ratio_x, y = plane->ratio_y;
+        const bool interpolates = decoder->side > 1;
+        if (x * plane->h * plane->side != decoder->h_most * decoder->side ||
+            y * plane->v * plane->side != decoder->v_most * decoder->side)
             return BASELINE_OTHER;
+        if (x == 1 && y == 1)
+            plane->upsampling = UPSAMPLE_NONE;
+        else if (x == 2 && y == 1 && interpolates && plane->width > 2)
+            plane->upsampling = UPSAMPLE_H2V1;
+        else if (x == 2 && y == 2 && interpolates && plane->width > 2)
+            plane->upsampling = UPSAMPLE_H2V2;
+        else if (x == 1 && y == 2 && interpolates)
+            plane->upsampling = UPSAMPLE_H1V2;
+        else
+            plane->upsampling = UPSAMPLE_REPLICATE;
+        if (plane->upsampling == UPSAMPLE_H2V2 || plane->upsampling == UPSAMPLE_H1V2)
+            decoder->needs_context = true;
+    }
     image->width = divide_up(markers->width * eighths, 8);
     image->height = divide_up(markers->height * eighths, 8);
     return 0;
@@ -154,7 +114,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
         return BASELINE_OTHER;
     decoder->bytes = jpeg;
     decoder->count = bytes;
-    decoder->notes = (struct baseline_notes){0};
+    decoder->notes.spacing = 0;
     decoder->plane_count = markers->component_count;
     decoder->h_most = decoder->v_most = 1;
     for (uint32_t i = 0; decoder->plane_count > 1 && i < decoder->plane_count; i++) {
@@ -167,10 +127,27 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     decoder->mcu_columns = divide_up(markers->width, 8 * decoder->h_most);
     decoder->mcu_rows = divide_up(markers->height, 8 * decoder->v_most);
     decoder->mcu_blocks = 0;
-    for (uint32_t i = 0; i < decoder->plane_count; i++)
-        if (prepare_plane(decoder, i))
+    for (uint32_t i = 0; i < decoder->plane_count; i++) {
+        const struct markers_component *component = &markers->components[i];
+        struct baseline_plane *plane = &decoder->planes[i];
+        plane->h = decoder->plane_count > 1 ? component->h : 1;
+        plane->v = decoder->plane_count > 1 ? component->v : 1;
+        plane->first_block = decoder->mcu_blocks;
+        decoder->mcu_blocks += plane->h * plane->v;
+        if (component->quantiser >= MARKERS_TABLES ||
+            !markers->quantiser_defined[component->quantiser])
             return BASELINE_OTHER;
-    decoder->chunk_columns = greater(CHUNK_BLOCKS / decoder->mcu_blocks, 1);
+        plane->quantiser = component->quantiser;
+        baseline_idct_prepare(&plane->quantisers, markers->quantisers[component->quantiser]);
+        if (markers->is_progressive)
+            continue;
+        plane->huffman = baseline_huffman_find(&decoder->cache, &markers->dc[component->dc],
+                                               &markers->ac[component->ac]);
+        if (!plane->huffman)
+            return BASELINE_OTHER;
+    }
+    assert(decoder->mcu_blocks <= CHUNK_BLOCKS); /* markers.c allows 10 */
+    decoder->chunk_columns = CHUNK_BLOCKS / decoder->mcu_blocks;
     if (decoder->chunk_columns > CHUNK_STEP)
         decoder->chunk_columns -= decoder->chunk_columns % CHUNK_STEP;
     *image = (struct baseline_image){.components = markers->component_count,
@@ -183,21 +160,6 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 }
 
 /* ---- the region ---- */
-
-/* Select the MCUs to transform: those of the region and of the samples next to it. */
-static void select_mcus(struct baseline *decoder, const struct baseline_region *region)
-{
-    const uint32_t width = decoder->side * decoder->h_most;
-    const uint32_t height = decoder->side * decoder->v_most;
-    const uint32_t left = region->x > decoder->h_most ? region->x - decoder->h_most : 0;
-    const uint32_t above = region->y > decoder->v_most ? region->y - decoder->v_most : 0;
-    const uint32_t right = region->x + region->width + decoder->h_most;
-
-    decoder->region = *region;
-    decoder->first_column = left / width;
-    decoder->end_column = lesser(divide_up(right, width), decoder->mcu_columns);
-    decoder->first_row = above / height;
-}
 
 /* Give out aligned pieces of one block; without a block, only add up. */
 struct baseline_carver {
@@ -213,38 +175,10 @@ static void *carve(struct baseline_carver *carver, size_t bytes)
     return piece;
 }
 
-/* For two rows of MCUs, a power of two. */
-static uint32_t ring_rows(const struct baseline *decoder, const struct baseline_plane *plane)
-{
-    const uint32_t needed = 2 * decoder->group_rows * plane->v * plane->side;
-    uint32_t rows = 1;
-
-    while (rows < needed)
-        rows *= 2;
-    return rows;
-}
-
-static size_t row_blocks(const struct baseline *decoder)
-{
-    return (size_t)decoder->mcu_columns * decoder->mcu_blocks;
-}
-
-static void carve_stored(const struct baseline *decoder, struct baseline_plane *plane,
-                         struct baseline_carver *carver)
-{
-    struct baseline_stored *stored = &plane->stored;
-    const size_t blocks = baseline_progressive_blocks(decoder, plane);
-
-    stored->columns = (size_t)decoder->mcu_columns * plane->h;
-    stored->dc = carve(carver, blocks * sizeof *stored->dc);
-    stored->nonzero = carve(carver, blocks * sizeof *stored->nonzero);
-    stored->ac = carve(carver, blocks * sizeof *stored->ac);
-}
-
 static size_t carve_all(struct baseline *decoder, uint8_t *memory)
 {
     struct baseline_carver carver = {memory, 0};
-    const size_t blocks = row_blocks(decoder);
+    const size_t blocks = (size_t)decoder->mcu_columns * decoder->mcu_blocks;
 
     decoder->blocks = carve(&carver, (blocks + 2) * sizeof *decoder->blocks);
     decoder->skip_blocks = carve(&carver, (blocks + 2) * sizeof *decoder->skip_blocks);
@@ -262,42 +196,37 @@ static size_t carve_all(struct baseline *decoder, uint8_t *memory)
         plane->origin = decoder->first_column * plane->h * plane->side;
         plane->end = decoder->end_column * plane->h * plane->side;
         plane->stride = plane->end - plane->origin + MARGIN;
-        plane->rows = ring_rows(decoder, plane);
+        plane->rows = 1; /* for two rows of MCUs, a power of two */
+        while (plane->rows < 2 * decoder->group_rows * plane->v * plane->side)
+            plane->rows *= 2;
         carve(&carver, 1); /* before the first row */
         plane->samples = carve(&carver, plane->stride * plane->rows);
         plane->line = carve(&carver, decoder->region.width + MARGIN);
-        if (decoder->markers.is_progressive)
-            carve_stored(decoder, plane, &carver);
+        if (decoder->markers.is_progressive) {
+            struct baseline_stored *stored = &plane->stored;
+            stored->columns = (size_t)decoder->mcu_columns * plane->h;
+            const size_t all = stored->columns * decoder->mcu_rows * plane->v;
+            stored->dc = carve(&carver, all * sizeof *stored->dc);
+            stored->nonzero = carve(&carver, all * sizeof *stored->nonzero);
+            stored->ac = carve(&carver, all * sizeof *stored->ac);
+        }
     }
     return carver.used;
 }
 
 size_t baseline_select(struct baseline *decoder, const struct baseline_region *region)
 {
-    select_mcus(decoder, region);
+    /* Select the MCUs to transform: those of the region and of the samples next to it. */
+    const uint32_t width = decoder->side * decoder->h_most;
+    const uint32_t height = decoder->side * decoder->v_most;
+    const uint32_t left = region->x > decoder->h_most ? region->x - decoder->h_most : 0;
+    const uint32_t above = region->y > decoder->v_most ? region->y - decoder->v_most : 0;
+    const uint32_t right = region->x + region->width + decoder->h_most;
+    decoder->region = *region;
+    decoder->first_column = left / width;
+    decoder->end_column = lesser(divide_up(right, width), decoder->mcu_columns);
+    decoder->first_row = above / height;
     return carve_all(decoder, NULL);
-}
-
-/* The tables of a row's blocks, whose DC value alone counts if they are one sample. */
-static void fill_blocks(const struct baseline *decoder)
-{
-    struct entropy_block *block = decoder->blocks;
-    struct entropy_skip_block *skip = decoder->skip_blocks;
-
-    for (uint32_t column = 0; column < decoder->mcu_columns; column++)
-        for (uint32_t i = 0; i < decoder->plane_count; i++) {
-            const struct baseline_plane *plane = &decoder->planes[i];
-            const struct huffman *huffman = plane->huffman;
-            const bool is_flat = plane->side == 1;
-            for (uint32_t j = 0; j < plane->h * plane->v; j++, block++, skip++) {
-                block[-1].next_dc = is_flat ? huffman->flat_dc : huffman->dc;
-                block->ac = is_flat ? huffman->flat_ac : huffman->ac;
-                skip[-1].next_dc = &huffman->skip_dc;
-                skip->ac = &huffman->skip_ac;
-            }
-        }
-    block[-1].next_dc = decoder->cache.stop;
-    skip[-1].next_dc = &decoder->cache.skip_stop;
 }
 
 static void prepare(struct baseline *decoder, void *memory)
@@ -318,7 +247,23 @@ static void prepare(struct baseline *decoder, void *memory)
     }
     decoder->blocks++;
     decoder->skip_blocks++;
-    fill_blocks(decoder);
+    /* The tables of a row's blocks, whose DC value alone counts if they are one sample. */
+    struct entropy_block *block = decoder->blocks;
+    struct entropy_skip_block *skip = decoder->skip_blocks;
+    for (uint32_t column = 0; column < decoder->mcu_columns; column++)
+        for (uint32_t i = 0; i < decoder->plane_count; i++) {
+            const struct baseline_plane *plane = &decoder->planes[i];
+            const struct huffman *huffman = plane->huffman;
+            const bool is_flat = plane->side == 1;
+            for (uint32_t j = 0; j < plane->h * plane->v; j++, block++, skip++) {
+                block[-1].next_dc = is_flat ? huffman->flat_dc : huffman->dc;
+                block->ac = is_flat ? huffman->flat_ac : huffman->ac;
+                skip[-1].next_dc = &huffman->skip_dc;
+                skip->ac = &huffman->skip_ac;
+            }
+        }
+    block[-1].next_dc = decoder->cache.stop;
+    skip[-1].next_dc = &decoder->cache.skip_stop;
 }
 
 static int start_at_top(struct baseline *decoder)
@@ -331,7 +276,7 @@ static int start_at_top(struct baseline *decoder)
 
 int baseline_start(struct baseline *decoder, void *memory)
 {
-    decoder->route = (struct baseline_route){NULL, NULL};
+    decoder->route.next = decoder->route.end = NULL;
     prepare(decoder, memory);
     if (!decoder->markers.is_progressive)
         return start_at_top(decoder);
@@ -340,6 +285,18 @@ int baseline_start(struct baseline *decoder, void *memory)
 }
 
 /* ---- entry points ---- */
+
+/* Do rows and bits ascend, the bits within bytes [from, end) of the file? */
+static bool points_ascend(const struct baseline_point *points, uint32_t count, uint64_t from,
+                          uint64_t end)
+{
+    struct baseline_point before = {.row = 0, .bit = from * 8};
+
+    for (uint32_t i = 0; i < count; before = points[i++])
+        if (points[i].row <= before.row || points[i].bit < before.bit || points[i].bit / 8 >= end)
+            return false;
+    return true;
+}
 
 static bool leaves_rows(const struct baseline *decoder)
 {
@@ -352,20 +309,21 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     uint32_t above = 0;
 
     if (decoder->markers.is_progressive ||
-        !baseline_points_ascend(points, count, decoder->markers.scan, decoder->count))
+        !points_ascend(points, count, decoder->markers.scan, decoder->count))
         return BASELINE_OTHER;
     prepare(decoder, memory);
     decoder->notes.spacing = 0;
     while (above < count && points[above].row <= decoder->first_row)
         above++;
-    decoder->route =
-        (struct baseline_route){points + above, points + (leaves_rows(decoder) ? count : above)};
+    decoder->route.next = points + above;
+    decoder->route.end = points + (leaves_rows(decoder) ? count : above);
     return above ? baseline_mcus_enter(decoder, &points[above - 1]) : start_at_top(decoder);
 }
 
 void baseline_note_points(struct baseline *decoder, uint32_t spacing, struct baseline_point *points)
 {
-    decoder->notes = (struct baseline_notes){.spacing = spacing, .points = points};
+    decoder->notes.spacing = spacing;
+    decoder->notes.points = points;
 }
 
 /* ---- rows ---- */
@@ -399,14 +357,64 @@ uint32_t baseline_last_entry(const struct baseline *decoder)
                                 : decoder->first_row;
 }
 
-static int decode_until(struct baseline *decoder, uint32_t y)
+/* The row of samples next to the nearest one, on the side of pixel row y; at the edge, itself. */
+static const uint8_t *far_row(const struct baseline_plane *plane, uint32_t y)
 {
-    const uint32_t rows = rows_until(decoder, y);
+    const uint32_t near = y / 2, below = near + 1 < plane->height ? near + 1 : near;
 
-    while (decoder->decoded_rows < rows)
-        if (baseline_mcus_decode_row(decoder))
-            return BASELINE_OTHER;
-    return 0;
+    return baseline_plane_row(plane, y % 2 ? below : near - (near > 0)) - plane->origin;
+}
+
+/* Blend near and far rows, for pixels whose columns are interpolated. Returns where the first
+ * one's is. */
+static uint16_t *blend_rows(const struct baseline_plane *plane, const struct kernels *kernels,
+                            const struct baseline_region *region, uint32_t y, uint16_t *blend)
+{
+    const uint8_t *near = baseline_plane_row(plane, y / plane->ratio_y) - plane->origin;
+    const uint8_t *far = plane->upsampling == UPSAMPLE_H2V2 ? far_row(plane, y) : near;
+    const uint32_t x = region->x, first = x / 2;
+    const uint32_t count = (x + region->width - 1) / 2 - first + 1;
+    const ptrdiff_t from = (ptrdiff_t)first - 1;
+
+    kernels->blend(near + from, far + from, count + 2, blend);
+    return blend + 1;
+}
+
+/* What is added before blends are divided by 16. */
+static uint32_t even_bias(const struct baseline_plane *plane)
+{
+    return plane->upsampling == UPSAMPLE_H2V1 ? 4 : 8;
+}
+
+static uint32_t odd_bias(const struct baseline_plane *plane)
+{
+    return plane->upsampling == UPSAMPLE_H2V1 ? 8 : 7;
+}
+
+static const uint8_t *upsample(const struct baseline_plane *plane, const struct kernels *kernels,
+                               const struct baseline_region *region, uint32_t y, uint16_t *blend)
+{
+    const uint8_t *near = baseline_plane_row(plane, y / plane->ratio_y) - plane->origin;
+
+    switch (plane->upsampling) {
+    case UPSAMPLE_NONE:
+        return near + region->x;
+    case UPSAMPLE_H2V1:
+    case UPSAMPLE_H2V2:
+        kernels->twice(blend_rows(plane, kernels, region, y, blend),
+                       (region->x + region->width - 1) / 2 - region->x / 2 + 1, even_bias(plane),
+                       odd_bias(plane), plane->line);
+        return plane->line + region->x % 2;
+    case UPSAMPLE_H1V2:
+        kernels->blend(near + region->x, far_row(plane, y) + region->x, region->width, blend);
+        kernels->quarter(blend, region->width, 1 + y % 2, plane->line);
+        return plane->line;
+    case UPSAMPLE_REPLICATE:
+        break;
+    }
+    for (uint32_t i = 0; i < region->width; i++)
+        plane->line[i] = near[(region->x + i) / plane->ratio_x];
+    return plane->line;
 }
 
 int baseline_read(struct baseline *decoder, uint8_t *rgbx)
@@ -417,17 +425,22 @@ int baseline_read(struct baseline *decoder, uint8_t *rgbx)
     const uint32_t y = decoder->row++;
     const uint8_t *samples[MARKERS_COMPONENTS];
 
-    if (decode_until(decoder, y))
-        return BASELINE_OTHER;
-    if (decoder->plane_count == MARKERS_COMPONENTS && baseline_planes_are_halves(planes)) {
-        const struct colour_halves halves =
-            baseline_planes_blend(planes, kernels, region, y, decoder->blend);
-        samples[0] = baseline_plane_upsample(&planes[0], kernels, region, y, NULL);
+    for (const uint32_t rows = rows_until(decoder, y); decoder->decoded_rows < rows;)
+        if (baseline_mcus_decode_row(decoder))
+            return BASELINE_OTHER;
+    const enum baseline_upsampling chroma = planes[1].upsampling;
+    if (decoder->plane_count == MARKERS_COMPONENTS && planes[0].upsampling == UPSAMPLE_NONE &&
+        planes[2].upsampling == chroma && (chroma == UPSAMPLE_H2V1 || chroma == UPSAMPLE_H2V2)) {
+        const struct colour_halves halves = {
+            blend_rows(&planes[1], kernels, region, y, decoder->blend[0]),
+            blend_rows(&planes[2], kernels, region, y, decoder->blend[1]), even_bias(&planes[1]),
+            odd_bias(&planes[1])};
+        samples[0] = upsample(&planes[0], kernels, region, y, NULL);
         kernels->rgbx_twice(samples[0], &halves, region->x % 2, region->width, rgbx);
         return 0;
     }
     for (uint32_t i = 0; i < decoder->plane_count; i++)
-        samples[i] = baseline_plane_upsample(&planes[i], kernels, region, y, decoder->blend[0]);
+        samples[i] = upsample(&planes[i], kernels, region, y, decoder->blend[0]);
     if (decoder->plane_count == 1)
         kernels->grey(samples[0], region->width, rgbx);
     else

@@ -42,22 +42,17 @@ static inline uint64_t entropy_big_endian(const uint8_t *at)
     return value;
 }
 
-/* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
- * and add the padding. Stores the end of the copy. Returns where it stopped. */
-const uint8_t *baseline_entropy_unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
-                                        uint8_t **to_end);
-
-void baseline_entropy_begin(struct entropy_stream *stream, const uint8_t *start,
-                            const uint8_t *end);
-
-/* Step over less than 8 bits at the beginning. */
-void baseline_entropy_skip_bits(struct entropy_stream *stream, uint32_t bits);
-
 /* Return the bits consumed. */
-uint64_t baseline_entropy_position(const struct entropy_stream *stream);
+static inline uint64_t entropy_position(const struct entropy_stream *stream)
+{
+    return (uint64_t)(stream->next - stream->start) * 8 - stream->count;
+}
 
 /* Has the stream been consumed up to its last byte? */
-bool baseline_entropy_is_complete(const struct entropy_stream *stream);
+static inline bool entropy_is_complete(const struct entropy_stream *stream)
+{
+    return (uint64_t)(stream->end - stream->start) * 8 - entropy_position(stream) < 8;
+}
 
 /* Store the state after a run. Returns false if it used bits that are not there. */
 static inline bool entropy_stop(struct entropy_stream *stream, const uint8_t *next, uint64_t bits,
@@ -101,5 +96,33 @@ typedef uint32_t entropy_sum_dc(const struct entropy_stream *stream,
 struct entropy_symbol {
     uint32_t bits, advance; /* no bits: not valid */
 };
+
+/* ---- scans of a progressive image ---- */
+
+/* All blocks of a plane, in rows. */
+struct baseline_stored {
+    size_t columns;
+    int16_t *dc;
+    uint64_t *nonzero; /* which AC coefficients are */
+    int16_t (*ac)[64]; /* in zigzag order; undefined if none is */
+};
+
+/* A scan of AC coefficients [first, last] of one component, from bit `low` on. */
+struct progressive_ac {
+    struct entropy_stream *stream;
+    const struct huffman_codes *codes;
+    const struct baseline_stored *stored;
+    uint8_t first, last, low;
+    uint32_t *ended; /* blocks from here on that have no more codes in this scan */
+};
+
+static inline uint64_t progressive_band(const struct progressive_ac *ac)
+{
+    return ~UINT64_C(0) >> (63 - ac->last) >> ac->first << ac->first;
+}
+
+/* Decode blocks [index, end): the first bits of their coefficients, or one more. Returns false if a
+ * byte is not as it must be, or missing. */
+typedef bool progressive_decode_ac(const struct progressive_ac *ac, size_t index, size_t end);
 
 #endif

@@ -9,7 +9,6 @@
 #include "decode/baseline/colour.h"
 #include "decode/baseline/entropy.h"
 #include "decode/baseline/idct.h"
-#include "decode/baseline/progressive.h"
 
 struct kernels {
     entropy_run *run;

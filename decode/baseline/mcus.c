@@ -1,39 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/baseline/mcus.h"
 
-#include "decode/baseline/progressive.h"
-
+#include <assert.h>
 #include <string.h>
 
 /* ---- segments: what is between markers, or points ---- */
 
-/* To the end of the file, or just past the next point: where its byte is 0xff, with a zero. */
-static const uint8_t *segment_limit(const struct baseline *decoder)
+/* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
+ * and add the padding. Stores the end of the copy. Returns where it stopped. */
+static const uint8_t *unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
+                              uint8_t **to_end)
 {
-    const struct baseline_route *route = &decoder->route;
-
-    if (route->next == route->end || route->next->bit / 8 + 2 > decoder->count)
-        return decoder->bytes + decoder->count;
-    return decoder->bytes + route->next->bit / 8 + 2;
+    while (from < end) {
+        const uint8_t *marker = memchr(from, 0xff, (size_t)(end - from));
+        const size_t count = (size_t)((marker ? marker : end) - from);
+        memcpy(to, from, count);
+        to += count;
+        from += count;
+        if (!marker || end - marker < 2 || marker[1] != 0)
+            break;
+        *to++ = 0xff;
+        from += 2;
+    }
+    memset(to, 0, ENTROPY_PADDING);
+    *to_end = to;
+    return from;
 }
 
-/* It ends at a marker, before which any 0xff are filling; without one, the file is cut. */
 int baseline_mcus_begin_segment(struct baseline *decoder)
 {
-    const uint8_t *const limit = segment_limit(decoder);
     const uint8_t *const file_end = decoder->bytes + decoder->count;
+    const struct baseline_point *point = decoder->route.next;
+    const uint8_t *limit = file_end;
     uint8_t *end;
 
+    /* Just past the next point: where its byte is 0xff, with a zero. */
+    if (point != decoder->route.end && point->bit / 8 + 2 <= decoder->count)
+        limit = decoder->bytes + point->bit / 8 + 2;
     decoder->segment = decoder->next;
-    decoder->next = baseline_entropy_unstuff(decoder->next, limit, decoder->unstuffed, &end);
+    decoder->next = unstuff(decoder->next, limit, decoder->unstuffed, &end);
+    /* It ends at a marker, before which any 0xff are filling; without one, the file is cut. */
     while (file_end - decoder->next > 1 && decoder->next[0] == 0xff && decoder->next[1] == 0xff)
         decoder->next++;
     if (file_end - decoder->next < 2 || (limit == file_end && decoder->next[1] == 0))
         return BASELINE_OTHER;
-    baseline_entropy_begin(&decoder->stream, decoder->unstuffed, end);
+    decoder->stream = (struct entropy_stream){
+        .start = decoder->unstuffed, .next = decoder->unstuffed, .end = end};
     decoder->interval_left = decoder->markers.restart_interval;
     memset(decoder->dc, 0, sizeof decoder->dc);
-    baseline_notes_begin_segment(&decoder->notes);
+    decoder->notes.bytes = decoder->notes.stuffed = 0;
     return 0;
 }
 
@@ -41,11 +56,15 @@ int baseline_mcus_enter(struct baseline *decoder, const struct baseline_point *p
 {
     const uint64_t interval = decoder->markers.restart_interval;
     const uint64_t mcus = (uint64_t)point->row * decoder->mcu_columns;
+    const uint32_t bits = (uint32_t)(point->bit % 8);
 
     decoder->next = decoder->bytes + point->bit / 8;
     if (baseline_mcus_begin_segment(decoder))
         return BASELINE_OTHER;
-    baseline_entropy_skip_bits(&decoder->stream, (uint32_t)(point->bit % 8));
+    if (bits) {
+        decoder->stream.bits = (uint64_t)*decoder->stream.next++ << (56 + bits);
+        decoder->stream.count = 8 - bits;
+    }
     memcpy(decoder->dc, point->dc, sizeof decoder->dc);
     decoder->decoded_rows = point->row;
     if (interval) { /* a marker at the end of the row above is still ahead */
@@ -56,59 +75,22 @@ int baseline_mcus_enter(struct baseline *decoder, const struct baseline_point *p
     return 0;
 }
 
-static int pass_restart(struct baseline *decoder)
-{
-    /* The segment ended at a marker. */
-    if (!baseline_entropy_is_complete(&decoder->stream) ||
-        decoder->next[1] != 0xd0 + decoder->restart_number)
-        return BASELINE_OTHER;
-    decoder->restart_number = (decoder->restart_number + 1) & 7;
-    decoder->next += 2;
-    return baseline_mcus_begin_segment(decoder);
-}
-
 /* ---- MCUs of a row ---- */
-
-/* Turn differences into DC values, which wrap to 16 bits. */
-static void add_dc(struct baseline *decoder, int16_t *coefficients, uint32_t mcus)
-{
-    for (uint32_t i = 0; i < decoder->plane_count; i++) {
-        const struct baseline_plane *plane = &decoder->planes[i];
-        const size_t mcu = (size_t)decoder->mcu_blocks * 64;
-        const size_t first = (size_t)plane->first_block * 64;
-        const size_t end = first + (size_t)plane->h * plane->v * 64;
-        int16_t *at = coefficients;
-        uint16_t dc = decoder->dc[i];
-        for (uint32_t left = mcus; left > 0; left--, at += mcu)
-            for (size_t block = first; block < end; block += 64) {
-                dc = (uint16_t)(dc + at[block]);
-                at[block] = (int16_t)dc;
-            }
-        decoder->dc[i] = dc;
-    }
-}
-
-/* The same for MCUs that were stepped over. */
-static void add_skipped_dc(struct baseline *decoder, const struct entropy_mark *marks,
-                           uint32_t mcus)
-{
-    for (uint32_t i = 0; i < decoder->plane_count; i++) {
-        const struct baseline_plane *plane = &decoder->planes[i];
-        const struct entropy_mark *first = marks + plane->first_block;
-        uint32_t sum = 0;
-        for (uint32_t j = 0; j < plane->h * plane->v; j++)
-            sum += decoder->kernels->sum_dc(&decoder->stream, first + j, mcus, decoder->mcu_blocks,
-                                            plane->huffman);
-        decoder->dc[i] = (uint16_t)(decoder->dc[i] + sum);
-    }
-}
 
 uint32_t baseline_mcus_take(struct baseline *decoder, uint32_t wanted)
 {
     if (decoder->markers.restart_interval == 0)
         return wanted;
-    if (decoder->interval_left == 0 && pass_restart(decoder))
-        return 0;
+    if (decoder->interval_left == 0) {
+        /* The segment ended at a marker. */
+        if (!entropy_is_complete(&decoder->stream) ||
+            decoder->next[1] != 0xd0 + decoder->restart_number)
+            return 0;
+        decoder->restart_number = (decoder->restart_number + 1) & 7;
+        decoder->next += 2;
+        if (baseline_mcus_begin_segment(decoder))
+            return 0;
+    }
     const uint32_t mcus = lesser(wanted, decoder->interval_left);
     decoder->interval_left -= mcus;
     return mcus;
@@ -117,9 +99,11 @@ uint32_t baseline_mcus_take(struct baseline *decoder, uint32_t wanted)
 /* Decode MCUs [from, to) of a row into the coefficients. */
 static int decode_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
 {
+    const size_t mcu = (size_t)decoder->mcu_blocks * 64;
     struct entropy_block *blocks = decoder->blocks + (size_t)from * decoder->mcu_blocks;
     int16_t *coefficients = decoder->coefficients;
 
+    assert(to - from <= decoder->chunk_columns);
     for (uint32_t mcus; from < to; from += mcus) {
         if (!(mcus = baseline_mcus_take(decoder, to - from)))
             return BASELINE_OTHER;
@@ -131,7 +115,20 @@ static int decode_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
         *last = next_dc;
         if (!good)
             return BASELINE_OTHER;
-        add_dc(decoder, coefficients, mcus);
+        /* Turn differences into DC values, which wrap to 16 bits. */
+        for (uint32_t i = 0; i < decoder->plane_count; i++) {
+            const struct baseline_plane *plane = &decoder->planes[i];
+            const size_t first = (size_t)plane->first_block * 64;
+            const size_t end = first + (size_t)plane->h * plane->v * 64;
+            int16_t *at = coefficients;
+            uint16_t dc = decoder->dc[i];
+            for (uint32_t left = mcus; left > 0; left--, at += mcu)
+                for (size_t block = first; block < end; block += 64) {
+                    dc = (uint16_t)(dc + at[block]);
+                    at[block] = (int16_t)dc;
+                }
+            decoder->dc[i] = dc;
+        }
         blocks += count;
         coefficients += count * 64;
     }
@@ -154,7 +151,14 @@ static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
         end[-1].next_dc = next_dc;
         if (!good)
             return BASELINE_OTHER;
-        add_skipped_dc(decoder, marks, mcus);
+        for (uint32_t i = 0; i < decoder->plane_count; i++) {
+            const struct baseline_plane *plane = &decoder->planes[i];
+            uint32_t sum = 0;
+            for (uint32_t j = 0; j < plane->h * plane->v; j++)
+                sum += decoder->kernels->sum_dc(&decoder->stream, marks + plane->first_block + j,
+                                                mcus, decoder->mcu_blocks, plane->huffman);
+            decoder->dc[i] = (uint16_t)(decoder->dc[i] + sum);
+        }
         blocks = end;
     }
     return 0;
@@ -162,31 +166,15 @@ static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
 
 /* ---- the inverse DCT ---- */
 
-static idct_each *choose_idct(const struct kernels *kernels, uint32_t side)
-{
-    return side == 8   ? kernels->idct
-           : side == 4 ? kernels->idct_to_four
-           : side == 2 ? kernels->idct_to_two
-                       : kernels->idct_to_one;
-}
-
-/* Of blocks without AC coefficients, those listed stay. */
-static void use_stored(const struct baseline_plane *plane, size_t stored, uint32_t count,
-                       struct idct_block *blocks)
-{
-    for (uint32_t i = 0; i < count; i++)
-        blocks[i].coefficients = baseline_progressive_block(
-            &plane->stored, stored + i, (int16_t *)(uintptr_t)blocks[i].coefficients);
-}
-
-/* List a row of the blocks of MCUs [column, end), which are decoded: the row `line` of the MCUs;
- * blocks outside the image are not needed. Returns how many. */
+/* List row `line` of the blocks of MCUs [column, end), which are decoded; blocks outside the image
+ * are not needed. Returns how many. */
 static uint32_t list_row(const struct baseline *decoder, const struct baseline_plane *plane,
                          uint32_t line, uint32_t column, uint32_t end, struct idct_block *blocks)
 {
     const uint32_t row = decoder->decoded_rows * plane->v + line;
     const uint32_t from = column * plane->h, to = lesser(end * plane->h, plane->columns);
     const size_t rest_of_mcu = (size_t)(decoder->mcu_blocks - plane->h) * 64;
+    const struct baseline_stored *stored = &plane->stored;
     int16_t *block = decoder->coefficients + (size_t)(plane->first_block + line * plane->h) * 64;
     uint8_t *output =
         baseline_plane_row(plane, row * plane->side) + from * plane->side - plane->origin;
@@ -194,6 +182,13 @@ static uint32_t list_row(const struct baseline *decoder, const struct baseline_p
 
     for (uint32_t i = 0; i < to - from; i++) {
         blocks[i] = (struct idct_block){block, output};
+        if (decoder->markers.is_progressive) {
+            /* Without AC coefficients, the listed block's zeros stay. */
+            const size_t index = row * stored->columns + from + i;
+            int16_t *values = stored->nonzero[index] ? stored->ac[index] : block;
+            values[0] = stored->dc[index];
+            blocks[i].coefficients = values;
+        }
         output += plane->side;
         block += 64;
         if (++within == plane->h) {
@@ -201,32 +196,31 @@ static uint32_t list_row(const struct baseline *decoder, const struct baseline_p
             block += rest_of_mcu;
         }
     }
-    if (decoder->markers.is_progressive)
-        use_stored(plane, row * plane->stored.columns + from, to - from, blocks);
     return to - from;
 }
 
-/* May blocks of both be transformed by one call? */
-static bool are_alike(const struct baseline_plane *a, const struct baseline_plane *b)
-{
-    return a->quantiser == b->quantiser && a->side == b->side && a->stride == b->stride;
-}
-
-/* Returns BASELINE_OTHER if libjpeg must transform. */
+/* Transform MCUs [column, end) of a row. Returns BASELINE_OTHER if libjpeg must transform. */
 static int transform(const struct baseline *decoder, uint32_t column, uint32_t end)
 {
+    const struct kernels *kernels = decoder->kernels;
     struct idct_block blocks[IDCT_BLOCKS];
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
-        const struct baseline_plane *plane = &decoder->planes[i];
+        const struct baseline_plane *plane = &decoder->planes[i], *next = plane + 1;
         const uint32_t left = plane->height - decoder->decoded_rows * plane->v * plane->side;
         for (uint32_t line = 0; line < plane->v && line * plane->side < left; line++)
             count += list_row(decoder, plane, line, column, end, blocks + count);
-        if (count == 0 || (i + 1 < decoder->plane_count && are_alike(plane, plane + 1)))
+        assert(count <= IDCT_BLOCKS);
+        /* Blocks of planes that are alike are transformed by one call. */
+        if (count == 0 || (i + 1 < decoder->plane_count && plane->quantiser == next->quantiser &&
+                           plane->side == next->side && plane->stride == next->stride))
             continue;
-        if (!choose_idct(decoder->kernels, plane->side)(blocks, count, &plane->quantisers,
-                                                        plane->stride))
+        idct_each *const idct = plane->side == 8   ? kernels->idct
+                                : plane->side == 4 ? kernels->idct_to_four
+                                : plane->side == 2 ? kernels->idct_to_two
+                                                   : kernels->idct_to_one;
+        if (!idct(blocks, count, &plane->quantisers, plane->stride))
             return BASELINE_OTHER;
         count = 0;
     }
@@ -247,24 +241,56 @@ static int decode_region(struct baseline *decoder)
             return BASELINE_OTHER;
         memset(decoder->coefficients, 0, baseline_mcus_chunk_bytes(decoder));
     }
+    /* Repeat the first and last sample past the edges of the image where columns are interpolated
+     * there. */
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
         const uint32_t first = decoder->decoded_rows * plane->v * plane->side;
-        baseline_plane_repeat_edges(plane, first,
-                                    lesser(first + plane->v * plane->side, plane->height));
+        const uint32_t end = lesser(first + plane->v * plane->side, plane->height);
+        if (plane->upsampling != UPSAMPLE_H2V1 && plane->upsampling != UPSAMPLE_H2V2)
+            continue;
+        for (uint32_t y = first; y < end; y++) {
+            uint8_t *row = baseline_plane_row(plane, y) - plane->origin;
+            if (plane->origin == 0)
+                row[-1] = row[0];
+            if (plane->width <= plane->end)
+                row[plane->width] = row[plane->width - 1];
+        }
     }
     return 0;
 }
 
+/* Note the point before the next row. */
+static void note_point(struct baseline *decoder)
+{
+    const struct entropy_stream *stream = &decoder->stream;
+    const uint32_t row = decoder->decoded_rows;
+    const uint64_t position = entropy_position(stream);
+    const uint8_t *at = stream->start + decoder->notes.bytes;
+    const uint8_t *const end = stream->start + position / 8;
+    struct baseline_point *point = &decoder->notes.points[row / decoder->notes.spacing - 1];
+
+    /* In the file, a stuffed zero follows every 0xff. */
+    for (; (at = memchr(at, 0xff, (size_t)(end - at))); at++)
+        decoder->notes.stuffed++;
+    decoder->notes.bytes = position / 8;
+    *point = (struct baseline_point){
+        .row = row,
+        .bit = ((uint64_t)(decoder->segment - decoder->bytes) + decoder->notes.stuffed) * 8 +
+               position};
+    memcpy(point->dc, decoder->dc, sizeof point->dc);
+}
+
 int baseline_mcus_decode_row(struct baseline *decoder)
 {
-    struct baseline_route *route = &decoder->route;
-    const bool leaves = route->next < route->end && route->next->row == decoder->decoded_rows + 1;
+    const struct baseline_point *point = decoder->route.next;
+    const bool leaves = point < decoder->route.end && point->row == decoder->decoded_rows + 1;
     const uint32_t columns = leaves ? decoder->end_column : decoder->mcu_columns;
 
-    baseline_notes_add(&decoder->notes, decoder->decoded_rows,
-                       (uint64_t)(decoder->segment - decoder->bytes), &decoder->stream,
-                       decoder->dc);
+    assert(decoder->decoded_rows < decoder->mcu_rows);
+    if (decoder->notes.spacing && decoder->decoded_rows &&
+        decoder->decoded_rows % decoder->notes.spacing == 0)
+        note_point(decoder);
     if (decoder->markers.is_progressive) { /* all coefficients are there */
         if (decoder->decoded_rows >= decoder->first_row && decode_region(decoder))
             return BASELINE_OTHER;
@@ -278,6 +304,6 @@ int baseline_mcus_decode_row(struct baseline *decoder)
     decoder->decoded_rows++;
     if (!leaves)
         return 0;
-    const struct baseline_point *point = route->next++;
+    decoder->route.next++;
     return baseline_mcus_enter(decoder, point);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcus: rows of MCUs. One is decoded (entropy.h) and transformed into planes that hold the last two
- * (idct.h). What the region does not need is only stepped over, but for the DC values: rows above
- * it and columns beside it. Rows below it are not touched.
+ * mcus: rows of MCUs. One is decoded (entropy.h) and transformed (idct.h) into planes, the samples
+ * of a component, which hold the last two rows in a ring. What the region does not need is only
+ * stepped over, but for the DC values: rows above it and columns beside it. Rows below it are not
+ * touched.
  */
 #ifndef IOBENCH_DECODE_BASELINE_MCUS_H
 #define IOBENCH_DECODE_BASELINE_MCUS_H
@@ -10,12 +11,43 @@
 #include "decode/baseline/baseline.h"
 #include "decode/baseline/kernels.h"
 #include "decode/baseline/markers.h"
-#include "decode/baseline/planes.h"
-#include "decode/baseline/points.h"
 
 /* Blocks decoded at a time, then transformed; their MCUs are a multiple of CHUNK_STEP if they can.
  */
 enum { CHUNK_BLOCKS = IDCT_BLOCKS, CHUNK_STEP = 4 };
+
+enum baseline_upsampling {
+    UPSAMPLE_NONE,
+    UPSAMPLE_H2V1,
+    UPSAMPLE_H2V2,
+    UPSAMPLE_H1V2,
+    UPSAMPLE_REPLICATE
+};
+
+struct baseline_plane {
+    uint32_t h, v;             /* blocks in an MCU */
+    uint32_t side;             /* samples of a block */
+    uint32_t ratio_x, ratio_y; /* pixels per sample */
+    uint32_t width, height;    /* samples that are part of the image */
+    uint32_t columns;          /* of blocks with such samples */
+    enum baseline_upsampling upsampling;
+    struct huffman *huffman;
+    uint32_t quantiser; /* its number */
+    struct idct_quantisers quantisers;
+    uint32_t first_block; /* in an MCU */
+    uint32_t rows;        /* of the ring, a power of two */
+    size_t stride;
+    uint8_t *samples; /* columns [origin, end); before each row is room for one more */
+    uint32_t origin, end;
+    uint8_t *line;                 /* one row of the region, upsampled */
+    struct baseline_stored stored; /* of a progressive image */
+};
+
+/* From column origin. */
+static inline uint8_t *baseline_plane_row(const struct baseline_plane *plane, uint32_t y)
+{
+    return plane->samples + (y & (plane->rows - 1)) * plane->stride;
+}
 
 struct baseline {
     const struct kernels *kernels;
@@ -43,8 +75,14 @@ struct baseline {
     uint32_t interval_left, restart_number;
     uint16_t dc[MARKERS_COMPONENTS]; /* the low bits of the sums */
     uint32_t decoded_rows, row;      /* of MCUs; of pixels */
-    struct baseline_notes notes;
-    struct baseline_route route;
+    struct {                         /* points in the making */
+        uint32_t spacing;            /* of rows; 0: none are wanted */
+        struct baseline_point *points;
+        uint64_t bytes, stuffed; /* of the segment up to the last point; zeros stuffed there */
+    } notes;
+    struct {
+        const struct baseline_point *next, *end;
+    } route; /* points in use: those that are still to come */
     struct huffman_cache cache;
     struct huffman_codes codes[MARKERS_COMPONENTS]; /* of a scan of a progressive image */
 };
@@ -52,11 +90,6 @@ struct baseline {
 static inline uint32_t divide_up(uint32_t a, uint32_t b)
 {
     return (a + b - 1) / b;
-}
-
-static inline uint32_t greater(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
 }
 
 static inline uint32_t lesser(uint32_t a, uint32_t b)

@@ -2,7 +2,6 @@
 #include "decode/baseline/progressive.h"
 
 #include "decode/baseline/bits.h"
-#include "decode/baseline/mcus.h"
 
 #include <string.h>
 
@@ -14,14 +13,18 @@ struct progressive_pass {
     uint32_t ended;                 /* blocks from here on that have no more symbols in this scan */
 };
 
-/* ---- DC ---- */
-
-static bool first_dc(struct progressive_pass *pass, struct bits *bits, uint32_t component,
-                     size_t index)
+/* Decode the DC value of a block: its first bits, or one more. */
+static bool decode_dc(struct progressive_pass *pass, struct bits *bits, uint32_t component,
+                      size_t index)
 {
     const struct huffman_codes *codes = &pass->decoder->codes[component];
+    int16_t *dc = &pass->decoder->planes[component].stored.dc[index];
     const uint32_t low = pass->head->low;
 
+    if (pass->head->high) {
+        *dc = (int16_t)(*dc | (int32_t)(bits_take_one(bits) << low));
+        return true;
+    }
     bits_refill(bits);
     const uint32_t code = bits_find_code(bits, codes), length = code >> 8, size = code & 15;
     if (code == 0)
@@ -30,22 +33,9 @@ static bool first_dc(struct progressive_pass *pass, struct bits *bits, uint32_t 
     const int32_t value = sum * (1 << low);
     bits_drop(bits, length + size);
     pass->dc[component] = sum;
-    pass->decoder->planes[component].stored.dc[index] = (int16_t)value;
+    *dc = (int16_t)value;
     return sum >= INT16_MIN && sum <= INT16_MAX && value >= INT16_MIN && value <= INT16_MAX;
 }
-
-static bool decode_dc(struct progressive_pass *pass, struct bits *bits, uint32_t component,
-                      size_t index)
-{
-    int16_t *dc = &pass->decoder->planes[component].stored.dc[index];
-
-    if (pass->head->high == 0)
-        return first_dc(pass, bits, component, index);
-    *dc = (int16_t)(*dc | (int32_t)(bits_take_one(bits) << pass->head->low));
-    return true;
-}
-
-/* ---- a scan ---- */
 
 /* Blocks [index, end) of a row of a component. */
 static bool decode_blocks(struct progressive_pass *pass, uint32_t component, size_t index,
@@ -93,86 +83,56 @@ static bool decode_mcus(struct progressive_pass *pass, uint32_t row, uint32_t co
     return bits_end(&bits, &decoder->stream);
 }
 
-/* Return how many of the MCUs wanted are in this restart interval; 0: an error. */
-static uint32_t take_mcus(struct progressive_pass *pass, uint32_t wanted)
-{
-    struct baseline *decoder = pass->decoder;
-
-    if (decoder->markers.restart_interval && decoder->interval_left == 0) {
-        memset(pass->dc, 0, sizeof pass->dc);
-        pass->ended = 0;
-    }
-    return baseline_mcus_take(decoder, wanted);
-}
-
-static bool decode_row(struct progressive_pass *pass, uint32_t row, uint32_t columns)
-{
-    const uint32_t component = pass->head->components[0];
-    const size_t line = (size_t)row * pass->decoder->planes[component].stored.columns;
-
-    for (uint32_t count, column = 0; column < columns; column += count) {
-        count = take_mcus(pass, columns - column);
-        if (count == 0 || !(pass->head->count > 1 ? decode_mcus(pass, row, column, count)
-                                                  : decode_blocks(pass, component, line + column,
-                                                                  line + column + count)))
-            return false;
-    }
-    return true;
-}
-
-/* A scan of one component has no blocks beyond the image. */
-static bool decode_pass(struct baseline *decoder)
+/* Decode a scan. Returns BASELINE_OTHER if a byte is not as it must be. */
+static int decode_pass(struct baseline *decoder)
 {
     struct progressive_pass pass = {.decoder = decoder, .head = &decoder->markers.pass};
-    const struct baseline_plane *plane = &decoder->planes[pass.head->components[0]];
+    const uint32_t component = pass.head->components[0];
+    const struct baseline_plane *plane = &decoder->planes[component];
     uint32_t columns = decoder->mcu_columns, rows = decoder->mcu_rows;
 
-    if (pass.head->count == 1) {
+    if (pass.head->count == 1) { /* has no blocks beyond the image */
         columns = divide_up(divide_up(decoder->markers.width * plane->h, decoder->h_most), 8);
         rows = divide_up(divide_up(decoder->markers.height * plane->v, decoder->v_most), 8);
     }
     decoder->next = decoder->bytes + decoder->markers.scan;
     decoder->restart_number = 0;
     if (baseline_mcus_begin_segment(decoder))
-        return false;
+        return BASELINE_OTHER;
     for (uint32_t row = 0; row < rows; row++)
-        if (!decode_row(&pass, row, columns))
-            return false;
-    return baseline_entropy_is_complete(&decoder->stream);
+        for (uint32_t count, column = 0; column < columns; column += count) {
+            const size_t index = row * plane->stored.columns + column;
+            if (decoder->markers.restart_interval && decoder->interval_left == 0) {
+                memset(pass.dc, 0, sizeof pass.dc);
+                pass.ended = 0;
+            }
+            count = baseline_mcus_take(decoder, columns - column);
+            if (count == 0 ||
+                !(pass.head->count > 1 ? decode_mcus(&pass, row, column, count)
+                                       : decode_blocks(&pass, component, index, index + count)))
+                return BASELINE_OTHER;
+        }
+    return entropy_is_complete(&decoder->stream) ? 0 : BASELINE_OTHER;
 }
 
-/* ---- all scans ---- */
-
-/* The lowest bit that each coefficient has; none yet: negative. */
-struct progressive_order {
-    int8_t low[MARKERS_COMPONENTS][64];
-};
-
-/* Does the scan follow those before, in the order that libjpeg demands? */
-static bool add_progress(struct progressive_order *progress, const struct markers_pass *pass)
+/* Does a scan follow those before, in the order that libjpeg demands? low: the lowest bit that each
+ * coefficient has; none yet: negative. */
+static bool add_progress(int8_t low[MARKERS_COMPONENTS][64], const struct markers_pass *pass)
 {
     for (uint32_t i = 0; i < pass->count; i++) {
-        int8_t *low = progress->low[pass->components[i]];
-        if (pass->first > 0 && low[0] < 0)
+        int8_t *of = low[pass->components[i]];
+        if (pass->first > 0 && of[0] < 0)
             return false;
         for (uint32_t k = pass->first; k <= pass->last; k++) {
-            if (low[k] != (pass->high ? pass->high : -1))
+            if (of[k] != (pass->high ? pass->high : -1))
                 return false;
-            low[k] = (int8_t)pass->low;
+            of[k] = (int8_t)pass->low;
         }
     }
     return true;
 }
 
-static bool is_complete(const struct progressive_order *progress, uint32_t components)
-{
-    for (uint32_t i = 0; i < components; i++)
-        for (uint32_t k = 0; k < 64; k++)
-            if (progress->low[i][k] != 0)
-                return false;
-    return true;
-}
-
+/* List the Huffman codes of a scan. */
 static bool list_codes(struct baseline *decoder)
 {
     const struct markers *markers = &decoder->markers;
@@ -192,23 +152,21 @@ static bool list_codes(struct baseline *decoder)
 
 static int decode_passes(struct baseline *decoder)
 {
-    struct progressive_order progress;
+    struct markers *markers = &decoder->markers;
+    int8_t low[MARKERS_COMPONENTS][64];
 
-    memset(&progress, -1, sizeof progress);
-    while (decoder->markers.pass.count) {
-        if (!add_progress(&progress, &decoder->markers.pass) || !list_codes(decoder) ||
-            !decode_pass(decoder) ||
-            baseline_markers_next_pass(&decoder->markers, decoder->bytes, decoder->count,
+    memset(low, -1, sizeof low);
+    while (markers->pass.count) {
+        if (!add_progress(low, &markers->pass) || !list_codes(decoder) || decode_pass(decoder) ||
+            baseline_markers_next_pass(markers, decoder->bytes, decoder->count,
                                        (size_t)(decoder->next - decoder->bytes)))
             return BASELINE_OTHER;
     }
-    return is_complete(&progress, decoder->plane_count) ? 0 : BASELINE_OTHER;
-}
-
-size_t baseline_progressive_blocks(const struct baseline *decoder,
-                                   const struct baseline_plane *plane)
-{
-    return (size_t)decoder->mcu_columns * plane->h * decoder->mcu_rows * plane->v;
+    for (uint32_t i = 0; i < decoder->plane_count; i++)
+        for (uint32_t k = 0; k < 64; k++)
+            if (low[i][k] != 0) /* bits are missing */
+                return BASELINE_OTHER;
+    return 0;
 }
 
 int baseline_progressive_decode(struct baseline *decoder)
@@ -217,7 +175,7 @@ int baseline_progressive_decode(struct baseline *decoder)
 
     for (uint32_t i = 0; i < decoder->plane_count; i++) {
         const struct baseline_plane *plane = &decoder->planes[i];
-        const size_t blocks = baseline_progressive_blocks(decoder, plane);
+        const size_t blocks = plane->stored.columns * decoder->mcu_rows * plane->v;
         memset(plane->stored.dc, 0, blocks * sizeof *plane->stored.dc);
         memset(plane->stored.nonzero, 0, blocks * sizeof *plane->stored.nonzero);
     }

@@ -10,7 +10,6 @@
  * would be mispredicted half of the time.
  */
 #include "decode/baseline/bits.h"
-#include "decode/baseline/progressive.h"
 
 #include <string.h>
 

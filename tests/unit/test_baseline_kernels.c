@@ -241,7 +241,8 @@ static void make_scan(struct scan *scan, uint8_t *bytes, const struct progressiv
 {
     fill(bytes, SCAN_BYTES);
     memset(bytes + SCAN_BYTES - ENTROPY_PADDING, 0, ENTROPY_PADDING);
-    baseline_entropy_begin(&scan->stream, bytes, bytes + SCAN_BYTES - ENTROPY_PADDING);
+    scan->stream = (struct entropy_stream){
+        .start = bytes, .next = bytes, .end = bytes + SCAN_BYTES - ENTROPY_PADDING};
     scan->ended = below(3) ? 0 : below(4);
     fill(scan->ac, sizeof scan->ac);
     for (int i = 0; i < SCAN_BLOCKS; i++) {
