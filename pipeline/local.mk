@@ -28,15 +28,9 @@ libiobench_a_SOURCES += \
 	pipeline/loader/blocks.h \
 	pipeline/loader/config.h \
 	pipeline/loader/fetch.h \
-	pipeline/loader/flow.c \
-	pipeline/loader/flow.h \
-	pipeline/loader/inflight.c \
-	pipeline/loader/inflight.h \
 	pipeline/loader/loader.c \
 	pipeline/loader/loader.h \
 	pipeline/loader/needs.c \
-	pipeline/loader/plan_prefetch.c \
-	pipeline/loader/plan_prefetch.h \
 	pipeline/loader/window.c \
 	pipeline/loader/window.h
 libiobench_a_SOURCES += \

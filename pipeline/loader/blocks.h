@@ -2,70 +2,64 @@
  *
  * blocks: reads of adjacent records, and the memory that holds them.
  *
- * A block is one read. Each of its records holds it until the record is copied out or dropped; the
- * last one releases it: its memory to the arenas, or its mapped pages to the reader. A run whose
- * records stay in slots of the plan is scattered, if the reader can: the block's memory is only the
- * list of parts and what the gaps fill, and each record is read into its own. Knows no
- * draws. The loader's thread only.
+ * A block is one read. Each of its records holds it until the record is copied out or dropped;
+ * after the last one the caller frees it. A run whose records stay in slots of the plan is
+ * scattered, if the reader can: the block's memory is only the list of parts and what the gaps
+ * fill, and each record is read into its own. Knows no draws and calls no reader. The loader's
+ * thread only.
  */
 #ifndef IOBENCH_PIPELINE_LOADER_BLOCKS_H
 #define IOBENCH_PIPELINE_LOADER_BLOCKS_H
 
 #include "pipeline/loader/arenas.h"
 #include "pipeline/loader/fetch.h"
-#include "pipeline/loader/inflight.h"
+#include "readers/reader.h"
 #include "shuffle/coalesce.h"
 
 struct block {
     struct read_request request;
-    struct block *next; /* refused */
-    uint64_t releases;  /* blocks->releases when it was submitted */
+    struct block *next; /* the loader's: of those that the reader refused */
+    uint64_t releases;  /* the loader's: their count when it was submitted */
     uint32_t holders;
     uint32_t fetch_count;
-    struct fetch *fetches; /* linked by next_in_block */
+    struct fetch *fetches; /* linked by next_in_block; until the first is dropped */
     void *memory;          /* from the arenas; NULL if the reader is zero-copy or reads nothing */
 };
 
 struct blocks {
     struct arenas *arenas;
-    struct inflight *inflight;
-    bool skip_errors;
-    bool saving; /* free memory is for the records of failed blocks: copy nothing out */
-    /* A reader without a free file or mapping refuses a read (-EAGAIN). The block is submitted
-     * again after the next release; if there was none since it was submitted, the reader is
-     * starved: nothing in flight will free a file. */
-    struct block *refused;
-    bool starved;
-    uint64_t releases; /* reads that ended and blocks that were released */
-    /* private */
+    const struct reader_traits *traits; /* of the reader, once it is open */
     struct block *all, **free;
     uint32_t count, free_count;
 };
 
 /* Returns 0 or -ENOMEM with a reason; call blocks_destroy() either way. */
 int blocks_create(struct blocks *blocks, uint32_t count, struct arenas *arenas,
-                  struct inflight *inflight, bool skip_errors);
+                  const struct reader_traits *traits);
 void blocks_destroy(struct blocks *blocks);
 void blocks_reset(struct blocks *blocks);
 
-/* Read a run of fetches. Returns 1 if submitted, 0 if memory is short, -EAGAIN if the reader is
- * full or starved, or a negative errno. */
-int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
-                  const struct placed_fetch *fetches);
-/* Submit refused blocks again. Returns 1 if one was submitted, 0 if none, or a negative errno. */
-int blocks_resubmit(struct blocks *blocks);
+/* Acquire a block and memory for the next run of a window, and describe its read. Returns NULL if
+ * memory is short. Once it is submitted, blocks_hold() makes its fetches READING; if it is not,
+ * blocks_undo() gives all back. */
+struct block *blocks_prepare(struct blocks *blocks, const struct coalesce_run *run,
+                             const struct placed_fetch *fetches);
+void blocks_hold(struct block *block, const struct placed_fetch *fetches);
+void blocks_undo(struct blocks *blocks, struct block *block, const struct placed_fetch *fetches);
 
-/* Finish a read that the reader gave back: its fetches are READY. If it failed, errors are skipped
- * and it has 2 to `room` fetches, release the block and store them in `retry`, to be read one by
- * one. Returns how many were stored, or a negative errno with a reason. */
-int blocks_complete(struct blocks *blocks, struct read_request *request, struct placed_fetch *retry,
-                    uint32_t room);
+/* After its read: its fetches are READY. copies: those that stay in a slot of the plan are copied
+ * out, memory permitting. */
+void blocks_finish(struct blocks *blocks, struct block *block, bool copies);
+/* After a failed read: release the records' own memory, unless the kernel may still write there. */
+void blocks_fail(struct blocks *blocks, struct block *block);
+/* Take the fetches of a failed read, which are to be read one by one, off the block. */
+void blocks_split(struct block *block, struct placed_fetch *fetches);
 
-/* Release the memory of a record. */
-void blocks_drop(struct blocks *blocks, struct fetch *fetch);
-/* If the record is in the reader's mapped pages, copy it out, memory permitting. */
-void blocks_unmap(struct blocks *blocks, struct fetch *fetch);
-/* Return why the starved reader can never read again. */
-int blocks_fail_starved(const struct blocks *blocks, uint64_t memory_bytes);
+/* Release the memory of a record. Returns the block if this was its last one, else NULL. */
+struct block *blocks_drop(struct blocks *blocks, struct fetch *fetch);
+/* Move a record to its own memory, if there is some, and off its block; likewise. */
+struct block *blocks_copy_out(struct blocks *blocks, struct fetch *fetch);
+/* Free a block that no record holds, and its memory, unless the kernel may still write there. */
+void blocks_free(struct blocks *blocks, struct block *block);
 
 #endif

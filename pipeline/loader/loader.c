@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants, each asserted where it could break, and those that count at the end of a run, in
- * flow_check_end():
+ * A read, and the records in it:
+ *
+ *       plan
+ *        | window_fill(): PENDING, sorted
+ *        v                                            errors are skipped: each record alone
+ *     window <---------------------------------------------------------------------------.
+ *        | submit_run(): a block with memory, or wait ("blocked") until some is returned |
+ *        v                                                                               |
+ *      block --- reader_submit() ---> in flight: READING --- reap() ---> ended -- failed +
+ *                    ^    | full              ^                            |
+ *                    |    v                   |      no file to open       v
+ *                    |   the run stays        `--- refused <----------- READY
+ *                    |   in the window         after a release             | deliver(): in draw
+ * order |                                                     v |  the last record releases the
+ * block     the sink takes it, or a worker: DELIVERED
+ *                    `----------------------------------- FREE <-----------' collect()
+ *
+ * Invariants, asserted by check_turn() at the end of each turn:
  *
  * 1. A fetch is in exactly one state (fetch.h), and only the loader's thread changes it.
  * 2. A request belongs to the reader from submit until it is reaped. Its block then belongs to its
@@ -14,25 +30,40 @@
  *    a worker and no rate limit holds, each turn submits a read, delivers a fetch or copies a
  *    record out of a mapping, or the run fails with a reason that names what is exhausted. With
  *    reads in flight the loop waits for the reader, which finishes each within the time-out;
- *    inflight.c catches one that hangs.
+ *    reap() catches one that hangs.
  */
 #include "pipeline/loader/loader.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/heap.h"
 #include "base/memory.h"
+#include "base/pace.h"
 #include "base/queue.h"
+#include "base/stall.h"
 #include "base/thread.h"
-#include "pipeline/loader/flow.h"
-#include "pipeline/loader/plan_prefetch.h"
+#include "pipeline/loader/arenas.h"
+#include "pipeline/loader/blocks.h"
+#include "pipeline/loader/window.h"
+#include "pipeline/result/meter.h"
+#include "pipeline/result/result.h"
 #include "readers/parallel_reader.h"
+#include "readers/rate.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { EPOCHS_AHEAD = 8 }; /* epochs ended whose figures have not been requested */
+enum {
+    EPOCHS_AHEAD = 8, /* epochs ended whose figures have not been requested */
+    REAP_GROUP = 64,  /* reads reaped at once */
+};
+
+static const uint64_t WAIT_MOST_NS = 100000000; /* a cancelled run ends this soon */
 
 struct epochs {
     uint64_t next, end;
@@ -41,31 +72,536 @@ struct epochs {
 struct loader {
     struct loader_config config;
     struct numa numa;
-    struct parallel_reader_settings parallel; /* with several I/O threads */
     struct thread thread;
-    struct flow flow;
-    struct plan_prefetch prefetch;
-    bool plan_is_cut;    /* the epoch ends before its plan does */
-    struct epochs ahead; /* popped from `epochs` and not begun */
-    bool is_requested;   /* the order of the first of them */
+    struct trace_ring *trace; /* of the loader's thread; NULL: none */
+    struct queue *opened;     /* one entry: 0 once the reader was opened, or why not */
+    struct queue *closing;    /* closed once no worker holds a fetch any more */
 
-    struct queue *epochs;  /* from loader_begin() */
-    struct queue *opened;  /* one entry: 0 once the reader was opened, or why not */
-    struct queue *closing; /* closed once no worker holds a fetch any more */
-    struct queue *ended;   /* figures of completed epochs */
+    /* Epochs. Two plans take turns: the loader runs one, order_thread makes the next order with
+     * plans[0]. */
+    struct plan *plans[2];
+    struct thread order_thread;
+    uint64_t order_epoch;
+    bool is_requested;    /* the next epoch's order */
+    struct flag is_made;  /* that order, or it has failed */
+    bool plan_is_cut;     /* the epoch ends before its plan does */
+    struct epochs ahead;  /* popped from `epochs` and not begun */
+    struct queue *epochs; /* from loader_begin() */
+    struct queue *ended;  /* figures of completed epochs */
+
+    /* Reads. */
+    struct parallel_reader_settings parallel; /* with several I/O threads */
+    struct reader reader;
+    struct depth depth; /* the queue depth; fixed, or being searched for */
+    bool is_full;       /* as many reads are in flight as the depth says */
+    struct rate rate;   /* the rate limit */
+    /* A reader without a free file or mapping refuses a read (-EAGAIN). The block is submitted
+     * again after the next release; if there was none since it was submitted, the reader is
+     * starved: nothing in flight will free a file. */
+    struct block *refused;
+    bool starved;
+    uint64_t releases;             /* reads that ended and blocks that were released */
+    uint64_t heard_ns;             /* last answer of the reader, or first read since it was idle */
+    uint64_t read_end_ns;          /* end of the last read of this run; 0: none yet */
+    struct loader_figures figures; /* of the current epoch */
+    struct pace arrived;           /* its bytes over time */
+    struct histogram latency_ns[RESULT_EPOCH_KINDS]; /* of reads, by the epoch that needs them */
+    pthread_mutex_t lock;
+    struct stall waits; /* for storage; under lock */
+
+    /* Records. */
+    struct arenas arenas;
+    struct window window;
+    struct blocks blocks;
+    struct draw_list draws;     /* not delivered yet */
+    uint64_t next_address;      /* the least that may be delivered next */
+    uint64_t outstanding;       /* fetches delivered and not returned */
+    struct queue *ready;        /* fetches to workers, in draw order */
+    struct queue *returned;     /* and back */
+    struct flag wants_returned; /* it waits for the reader, but could use a returned fetch */
+    uint64_t planned_ns;        /* when the window was filled, for the trace */
 };
+
+/* ---- release ---- */
+
+static void release(struct loader *loader, struct block *block)
+{
+    if (!block)
+        return;
+    reader_release(&loader->reader, &block->request);
+    blocks_free(&loader->blocks, block);
+    loader->releases++;
+    loader->starved = false;
+}
+
+static void drop(struct loader *loader, struct fetch *fetch)
+{
+    release(loader, blocks_drop(&loader->blocks, fetch));
+    window_recycle(&loader->window, fetch);
+}
+
+/* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
+ */
+static int collect(struct loader *loader, bool wait)
+{
+    struct fetch *group[FETCH_GROUP];
+    int count;
+
+    while ((count = queue_pop_within(loader->returned, group, FETCH_GROUP,
+                                     wait ? METER_WAIT_NS : 0)) > 0) {
+        assert(loader->outstanding >= (uint32_t)count);
+        loader->outstanding -= (uint32_t)count;
+        for (int i = 0; i < count; i++)
+            drop(loader, group[i]);
+        wait = false;
+    }
+    return count;
+}
+
+/* ---- reads ---- */
+
+static const struct trace_kind traced_fetch = {
+    "fetch", true, {"epoch", "record", "shard", "offset"}};
+static const struct trace_kind traced_read = {
+    "read", true, {"epoch", "shard", "offset", "bytes", "result"}};
+
+static int submit_block(struct loader *loader, struct block *block)
+{
+    const bool was_idle = loader->reader.in_flight == 0;
+
+    assert(!loader->starved);
+    block->releases = loader->releases;
+    int code = reader_submit(&loader->reader, &block->request);
+    if (code == 0 && was_idle)
+        loader->heard_ns = clock_now_ns(); /* not issue_ns: an I/O thread may own the request */
+    loader->starved = code == -EAGAIN && was_idle;
+    return code;
+}
+
+/* Read the next run of the window, or its first record alone. Returns 1, 0 if memory is short,
+ * -EAGAIN if the reader is full or has no free file or mapping, or a negative errno. */
+static int submit_run(struct loader *loader, bool single)
+{
+    struct window *window = &loader->window;
+    struct loader_figures *figures = &loader->figures;
+    const uint64_t traced_ns = trace_now_ns(loader->trace);
+    const struct coalesce_run run = window_next(window, single);
+    const struct placed_fetch *fetches = window_fetches(window);
+    struct block *block = blocks_prepare(&loader->blocks, &run, fetches);
+
+    assert(!loader->refused);
+    if (!block)
+        return 0;
+    int code = submit_block(loader, block);
+    if (code) {
+        blocks_undo(&loader->blocks, block, fetches);
+        return code;
+    }
+    blocks_hold(block, fetches);
+    if (figures->requests++ == 0) {
+        figures->read_start_ns = clock_now_ns();
+        if (loader->read_end_ns && loader->reader.in_flight == 1)
+            figures->idle_ns = figures->read_start_ns - loader->read_end_ns;
+    }
+    const uint32_t bytes = (uint32_t)(run.end - run.start);
+    figures->request_bytes += bytes;
+    rate_spend(&loader->rate, bytes);
+    for (uint32_t i = 0; loader->trace && i < run.count; i++) {
+        const struct fetch *fetch = fetches[i].fetch;
+        trace_add(loader->trace, (struct trace_span){&traced_fetch,
+                                                     loader->planned_ns,
+                                                     traced_ns,
+                                                     {fetch->epoch, fetch->record, fetch->shard,
+                                                      fetches[i].place.offset}});
+    }
+    window_advance(window, run.count);
+    return 1;
+}
+
+/* Submit reads until the reader is full or starved, or memory is short. Returns 1 if something was
+ * submitted, 0 if not, or a negative errno. *blocked: memory (or fetches) ran out. */
+static int submit(struct loader *loader, bool *blocked)
+{
+    struct window *window = &loader->window;
+    int submitted = 0, code = 0;
+
+    *blocked = false;
+    while (loader->refused && !loader->starved) {
+        code = submit_block(loader, loader->refused);
+        if (code == -EAGAIN)
+            break;
+        if (code)
+            return code;
+        loader->refused = loader->refused->next;
+        submitted = 1;
+    }
+    while (!loader->refused && !loader->starved && loader->reader.in_flight < loader->depth.now &&
+           (!loader->rate.bytes_per_s || rate_wait_ns(&loader->rate, clock_now_ns()) == 0)) {
+        if (window_is_empty(window)) {
+            loader->planned_ns = trace_now_ns(loader->trace);
+            code = window_fill(window, &loader->draws);
+            if (code)
+                return code;
+        }
+        if (window_is_empty(window)) {
+            *blocked = !window->plan_ended;
+            break;
+        }
+        code = submit_run(loader, false);
+        /* If memory is fragmented and nothing will free more, one record may still fit. */
+        if (code == 0 && loader->reader.in_flight == 0 && loader->outstanding == 0)
+            code = submit_run(loader, true);
+        *blocked = code == 0;
+        if (code == -EAGAIN || code == 0)
+            break;
+        if (code < 0)
+            return code;
+        submitted = 1;
+    }
+    loader->is_full = loader->reader.in_flight >= loader->depth.now;
+    return submitted;
+}
+
+/* Begin or end a wait for storage; returns the time. */
+static uint64_t note_wait(struct loader *loader, void (*note)(struct stall *, uint64_t))
+{
+    pthread_mutex_lock(&loader->lock);
+    const uint64_t now_ns = clock_now_ns();
+    note(&loader->waits, now_ns);
+    pthread_mutex_unlock(&loader->lock);
+    return now_ns;
+}
+
+/* A read has ended: its fetches are READY, unless they are read again. */
+static int complete(struct loader *loader, struct block *block)
+{
+    struct window *window = &loader->window;
+    const struct read_request *request = &block->request;
+    struct placed_fetch again[COALESCE_RECORDS_MAX];
+
+    assert(block->holders == block->fetch_count);
+    if (request->result == -EAGAIN) { /* the reader had no free file */
+        block->next = loader->refused;
+        loader->refused = block;
+        loader->starved = block->releases == loader->releases;
+        return 0;
+    }
+    loader->releases++;
+    loader->starved = false;
+    if (request->result < 0) {
+        blocks_fail(&loader->blocks, block);
+        int code = reader_explain(&loader->reader, request);
+        if (loader->config.read->on_error != JOB_ERROR_SKIP)
+            return code;
+    }
+    /* Every record of a failed block is read once more, alone, so that only the bad one is lost.
+     * Until then free memory is theirs: nothing is copied out. */
+    if (request->result < 0 && block->fetch_count > 1 &&
+        block->fetch_count <= window_room(window)) {
+        blocks_split(block, again);
+        window_put_back(window, again, block->fetch_count);
+    } else {
+        blocks_finish(&loader->blocks, block, !window_repeats(window));
+    }
+    release(loader, block->holders ? NULL : block);
+    return 0;
+}
+
+/* Reap reads; wait for one at most wait_ns. Returns their count or a negative errno: -ETIMEDOUT if
+ * the reader hangs. */
+static int reap(struct loader *loader, uint64_t wait_ns)
+{
+    struct reader *reader = &loader->reader;
+    struct meter *meter = loader->config.meter;
+    struct read_request *done[REAP_GROUP];
+    struct histogram_run latencies = {0};
+    uint64_t bytes = 0;
+
+    assert(wait_ns == 0 || reader->in_flight > 0);
+    const uint64_t start_ns = wait_ns ? note_wait(loader, stall_begin) : 0;
+    int count = reader_reap(reader, done, REAP_GROUP, wait_ns);
+    if (wait_ns)
+        meter_add(meter, METER_LOADER_STORAGE_NS, note_wait(loader, stall_end) - start_ns);
+    if (count == 0 && wait_ns) {
+        /* Readers time out their own reads; this catches a reader that does not. */
+        const uint64_t silent_ns = clock_now_ns() - loader->heard_ns;
+        if (silent_ns > reader_patience_ns(reader))
+            return fail(ETIMEDOUT,
+                        "the %s reader has not answered any of %u reads for %.1f s; check the "
+                        "storage or raise --io-timeout",
+                        loader->config.reader->plugin->name, reader->in_flight,
+                        (double)silent_ns / 1e9);
+    }
+    if (count <= 0)
+        return count;
+    for (int i = 0; i < count; i++) {
+        const struct read_request *request = done[i];
+        const struct fetch *fetch = ((const struct block *)request->owner)->fetches;
+        /* Epochs that overlap are told apart by the fetches of the read, not by the time. */
+        if (request->result >= 0) {
+            histogram_run_add(&latencies,
+                              &loader->latency_ns[fetch->epoch == loader->config.resume_epoch
+                                                      ? RESULT_EPOCH_FIRST
+                                                      : RESULT_EPOCH_LATER],
+                              request->complete_ns - request->issue_ns);
+            bytes += (uint64_t)request->result;
+        }
+        if (loader->trace && request->result != -EAGAIN) /* else it is read later */
+            trace_add(loader->trace,
+                      (struct trace_span){&traced_read,
+                                          request->issue_ns,
+                                          request->complete_ns,
+                                          {fetch->epoch, request->shard, request->offset,
+                                           request->bytes, (uint64_t)request->result}});
+    }
+    histogram_run_end(&latencies);
+    loader->read_end_ns = loader->heard_ns = done[count - 1]->complete_ns;
+    depth_feed(&loader->depth, (uint32_t)count, bytes, loader->is_full, loader->read_end_ns);
+    pace_add(&loader->arrived, loader->read_end_ns, loader->arrived.last.amount + bytes);
+    meter_add(meter, METER_READ_BYTES, bytes);
+    meter_add(meter, METER_READ_COUNT, (uint64_t)count);
+    if (reader->traits.is_passthrough)
+        meter_add(meter, METER_PASSTHROUGH_BYTES, bytes);
+    if (reader->traits.is_client)
+        meter_add(meter, METER_CLIENT_BYTES, bytes);
+    for (int i = 0; i < count; i++) {
+        int code = complete(loader, done[i]->owner);
+        if (code)
+            return code;
+    }
+    return count;
+}
+
+/* ---- a turn ---- */
+
+/* Deliver READY draws up to the first that is not: to the sink at once, which saves two switches of
+ * threads, else to the workers. Returns their count or a negative errno. */
+static int deliver(struct loader *loader)
+{
+    const struct loader_sink *sink = &loader->config.sink;
+    struct fetch *group[FETCH_GROUP];
+    int delivered = 0;
+
+    for (;;) {
+        struct fetch *fetch;
+        uint32_t count = 0;
+        while (count < FETCH_GROUP && (fetch = loader->draws.first) &&
+               fetch->state == FETCH_READY) {
+            assert(fetch->address >= loader->next_address);
+            loader->next_address = fetch->address + 1;
+            loader->draws.first = fetch->next_drawn;
+            fetch->state = FETCH_DELIVERED;
+            group[count++] = fetch;
+        }
+        if (count == 0)
+            return delivered;
+        const int taken = sink->take ? sink->take(sink->taker, group, count) : 0;
+        for (int i = 0; i < taken; i++)
+            drop(loader, group[i]);
+        if (taken < 0)
+            return taken;
+        const uint32_t left = count - (uint32_t)taken;
+        loader->outstanding += left;
+        int code = left ? queue_push_many(loader->ready, group + taken, left) : 0;
+        if (code)
+            return code;
+        delivered += (int)count;
+    }
+}
+
+static bool is_drained(const struct loader *loader)
+{
+    return window_is_done(&loader->window) && loader->reader.in_flight == 0 && !loader->refused &&
+           !loader->draws.first;
+}
+
+/* What costs a constant time always; the rest in tests, which set LOADER_CHECKS. */
+static void check_turn(const struct loader *loader)
+{
+    const struct window *window = &loader->window;
+    const struct blocks *blocks = &loader->blocks;
+    const struct fetch *first = loader->draws.first;
+
+    assert(window->free_count + loader->outstanding + (window->count - window->at) <=
+           window->fetch_count); /* 1 */
+    assert(blocks->free_count + loader->reader.in_flight + !!loader->refused <=
+           blocks->count); /* 2 */
+    assert(!first ||
+           (first->address >= loader->next_address && first->state != FETCH_READY)); /* 3 */
+    assert(!loader->starved || loader->refused || !window_is_empty(window));         /* 5 */
+#ifdef LOADER_CHECKS
+    uint32_t states[FETCH_DELIVERED + 1] = {0}, held = 0, holders = 0, copies = 0, unfree = 0;
+    for (uint32_t i = 0; i < window->fetch_count; i++) {
+        const struct fetch *fetch = &window->fetches[i];
+        const bool is_used = fetch->state > FETCH_PENDING;
+        states[fetch->state]++;
+        held += is_used && fetch->block;
+        copies += is_used && fetch->copy;
+        assert(fetch->state != FETCH_READING || fetch->block);
+    }
+    for (uint32_t i = 0; i < blocks->count; i++) {
+        holders += blocks->all[i].holders;
+        unfree += blocks->all[i].holders > 0;
+    }
+    assert(states[FETCH_FREE] == window->free_count);
+    assert(states[FETCH_PENDING] == window->count - window->at);
+    assert(states[FETCH_DELIVERED] == loader->outstanding);
+    assert(held == holders && unfree == blocks->count - blocks->free_count);
+    assert(loader->reader.held || held || copies ||
+           arenas_used_bytes(&loader->arenas) == 0); /* 4 */
+#endif
+}
+
+/* Take back returned fetches, submit reads, reap those that ended and deliver what is ready.
+ * Returns 1 if any of it happened, 0 if not, or a negative errno. *blocked: memory (or fetches) ran
+ * out. */
+static int turn(struct loader *loader, bool *blocked)
+{
+    int code = collect(loader, false);
+    if (code < 0)
+        return code;
+    const int submitted = submit(loader, blocked);
+    if (submitted < 0)
+        return submitted;
+    const int reaped = reap(loader, 0);
+    if (reaped < 0)
+        return reaped;
+    const int delivered = deliver(loader);
+    if (delivered < 0)
+        return delivered;
+    check_turn(loader);
+    return submitted > 0 || reaped > 0 || delivered > 0;
+}
+
+/* ---- waits ---- */
+
+static void unmap(struct loader *loader, struct fetch *fetch)
+{
+    if (fetch->state == FETCH_READY && fetch->block && fetch->bytes &&
+        fetch->block->request.result >= 0)
+        release(loader, blocks_copy_out(&loader->blocks, fetch));
+}
+
+/* The reader is starved, and everything mapped is in the plan's slots or in draws after one that is
+ * not ready: copy it out. Fails if that makes no room. */
+static int make_room(struct loader *loader)
+{
+    const struct reader *reader = &loader->reader;
+    const char *name = loader->config.reader->plugin->name;
+    const uint64_t before = loader->releases;
+    char memory[32];
+
+    if (reader->traits.zero_copy) {
+        for (uint64_t i = 0; i < loader->window.slot_count; i++)
+            if (loader->window.slots[i])
+                unmap(loader, loader->window.slots[i]);
+        for (struct fetch *fetch = loader->draws.first; fetch; fetch = fetch->next_drawn)
+            unmap(loader, fetch);
+    }
+    if (loader->releases > before)
+        return 0;
+    if (reader->held)
+        return fail(
+            ETIMEDOUT,
+            "%u reads that timed out hold every file that the %s reader may open; check the "
+            "storage or raise the limit (ulimit -n)",
+            reader->held, name);
+    if (reader->traits.zero_copy)
+        return fail(
+            EMFILE,
+            "records of the shuffle hold every file that the %s reader may have mapped, and the "
+            "record memory of %s has no room to copy them; use more --memory, a smaller "
+            "shuffle or another reader",
+            name, bytes_text(loader->config.memory_bytes, memory, sizeof memory));
+    return fail(EMFILE,
+                "the %s reader cannot start a read with none in flight: no file can be opened; "
+                "raise the limit (ulimit -n)",
+                name);
+}
+
+/* After a turn that did nothing, wait until another can do something. Returns a negative errno with
+ * a reason if none ever will. Unless memory ran out, the reader's depth, its files or the rate
+ * limit stopped the last submission. */
+static int wait_for_event(struct loader *loader, bool blocked)
+{
+    const struct loader_config *config = &loader->config;
+    const struct reader *reader = &loader->reader;
+    const uint64_t rate_ns = rate_wait_ns(&loader->rate, clock_now_ns());
+    const uint64_t wait_ns = rate_ns > 0 && rate_ns < WAIT_MOST_NS ? rate_ns : WAIT_MOST_NS;
+    const uint64_t outstanding = loader->outstanding;
+
+    if (reader->in_flight > 0) {
+        int code = 0;
+        /* Returned memory, files or mappings would let another read begin: they end the wait. */
+        if (outstanding > 0 &&
+            (reader->traits.zero_copy || (!loader->is_full && !window_is_done(&loader->window)))) {
+            flag_set(&loader->wants_returned);
+            code = collect(loader, false); /* fetches returned before the flag was seen */
+        }
+        if (code == 0 && loader->outstanding == outstanding)
+            code = reap(loader, wait_ns);
+        flag_clear(&loader->wants_returned);
+        return code;
+    }
+    if (!blocked && !loader->starved) { /* the rate limit allows the next read now, or soon */
+        if (rate_ns > 0)
+            clock_sleep_ns(wait_ns);
+        return loader->rate.bytes_per_s
+                   ? 0
+                   : fail(EDEADLK, "the %s reader refuses reads with none in flight",
+                          config->reader->plugin->name);
+    }
+    if (outstanding > 0) {
+        const uint64_t start_ns = clock_now_ns();
+        int code = collect(loader, true);
+        meter_add(config->meter, METER_LOADER_MEMORY_NS, clock_now_ns() - start_ns);
+        return code;
+    }
+    if (loader->starved)
+        return make_room(loader);
+    const struct loader_memory needed = loader_memory_needed(config->catalog, &config->plan->traits,
+                                                             config->read, config->order->window);
+    char wanted[32], memory[32];
+    return fail(ENOMEM, "the shuffle needs more than the record memory of %s; use --memory %s",
+                bytes_text(config->memory_bytes, memory, sizeof memory),
+                bytes_text(needed.wanted_bytes, wanted, sizeof wanted));
+}
 
 /* ---- epochs ---- */
 
+/* The body of order_thread, or of the loader's own. */
+static int make_order(void *argument)
+{
+    struct loader *loader = argument;
+    const uint64_t start_ns = clock_now_ns();
+    int code = plan_begin(loader->plans[0], loader->order_epoch);
+
+    if (code == 0)
+        recorder_mark(loader->config.recorder, "shuffle", loader->order_epoch, start_ns);
+    flag_set(&loader->is_made);
+    return code;
+}
+
+/* Take the epoch's order, which order_thread has made if it was requested, and start its window. */
 static int begin_epoch(struct loader *loader, uint64_t epoch)
 {
     const struct loader_config *config = &loader->config;
-    struct plan *plan;
-    int code = plan_prefetch_acquire(&loader->prefetch, epoch, &plan);
+    const bool is_made = loader->order_thread.started;
+    int code = thread_join(&loader->order_thread);
 
+    if (!is_made) {
+        loader->order_epoch = epoch;
+        code = make_order(loader);
+    }
+    loader->is_requested = false;
+    struct plan *plan = loader->plans[0];
+    if (loader->plans[1]) {
+        loader->plans[0] = loader->plans[1];
+        loader->plans[1] = plan;
+    }
     if (code)
         return code;
-    loader->flow.inflight.figures.plan_ns = plan->begin_ns;
+    loader->figures.plan_ns = plan->begin_ns;
     uint64_t draws = plan_draws(plan);
     if (epoch == config->resume_epoch && config->resume_draw) {
         code = plan_seek(plan, config->resume_draw);
@@ -77,7 +613,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
     loader->plan_is_cut = limit && draws > limit;
     if (loader->plan_is_cut)
         draws = limit;
-    window_begin(&loader->flow.window, plan, epoch, draws,
+    window_begin(&loader->window, plan, epoch, draws,
                  config->sink.expect(config->sink.state, draws));
     return 0;
 }
@@ -86,45 +622,59 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
  * that was cut short is drained instead: it holds records that will never be drawn. */
 static bool may_go_on(const struct loader *loader)
 {
-    return loader->is_requested && window_is_done(&loader->flow.window) && !loader->plan_is_cut &&
-           plan_prefetch_is_ready(&loader->prefetch);
+    return loader->is_requested && window_is_done(&loader->window) && !loader->plan_is_cut &&
+           flag_get(&loader->is_made);
 }
 
 /* Returns false if there is no further epoch, or none yet and !wait. */
-static bool look_ahead(struct loader *loader, bool wait)
+static bool look_ahead(struct loader *loader, bool waits)
 {
     return loader->ahead.next < loader->ahead.end ||
-           queue_pop_many(loader->epochs, &loader->ahead, 1, wait) == 1;
-}
-
-/* Request the next epoch's order as soon as that epoch is begun. */
-static void prefetch_order(struct loader *loader)
-{
-    if (!loader->config.next_plan || loader->is_requested || !look_ahead(loader, false))
-        return;
-    loader->is_requested = true;
-    plan_prefetch_request(&loader->prefetch, loader->ahead.next);
+           queue_pop_many(loader->epochs, &loader->ahead, 1, waits) == 1;
 }
 
 static int run_epoch(struct loader *loader, uint64_t epoch)
 {
+    struct loader_figures *figures = &loader->figures;
     int code = begin_epoch(loader, epoch);
 
-    while (code >= 0 && !flow_is_drained(&loader->flow) && !may_go_on(loader)) {
+    while (code >= 0 && !is_drained(loader) && !may_go_on(loader)) {
         bool blocked;
-        prefetch_order(loader);
-        code = flow_turn(&loader->flow, &blocked);
-        if (code == 0 && !flow_is_drained(&loader->flow) && !may_go_on(loader))
-            code = flow_wait(&loader->flow, blocked);
+        /* Request the next epoch's order as soon as that epoch is begun. Without a thread it is
+         * made when it is used. */
+        if (loader->plans[1] && !loader->is_requested && look_ahead(loader, false)) {
+            loader->is_requested = true;
+            loader->order_epoch = loader->ahead.next;
+            flag_clear(&loader->is_made);
+            thread_start(&loader->order_thread, "prefetch", make_order, loader);
+        }
+        code = turn(loader, &blocked);
+        if (code == 0 && !is_drained(loader) && !may_go_on(loader))
+            code = wait_for_event(loader, blocked);
     }
     if (code < 0)
         return code;
     if (!may_go_on(loader)) {
-        loader->flow.inflight.figures.spare = flow_drop_slots(&loader->flow);
-        inflight_end_epoch(&loader->flow.inflight);
+        for (uint64_t i = 0; i < loader->window.slot_count; i++)
+            if (loader->window.slots[i]) { /* the plan still holds it */
+                drop(loader, loader->window.slots[i]);
+                loader->window.slots[i] = NULL;
+                figures->spare++;
+            }
+        /* All reads have ended. The duration of the first quarter is extrapolated: the bytes of the
+         * first completion have no start time. */
+        const struct pace *arrived = &loader->arrived;
+        const uint64_t quarter = arrived->last.amount / 4, first = arrived->points[0].amount;
+        figures->read_end_ns = loader->read_end_ns;
+        if (arrived->count >= 8 && first < quarter) {
+            figures->quarter_ns = pace_when(arrived, quarter);
+            figures->head_ns = (uint64_t)((double)(figures->quarter_ns - arrived->points[0].ns) *
+                                          (double)quarter / (double)(quarter - first));
+        }
     }
-    const struct loader_figures figures = inflight_take_figures(&loader->flow.inflight);
-    queue_push(loader->ended, &figures);
+    queue_push(loader->ended, figures);
+    *figures = (struct loader_figures){0};
+    loader->arrived = (struct pace){0};
     return 0;
 }
 
@@ -133,30 +683,29 @@ static int open_reader(struct loader *loader)
     const struct loader_config *config = &loader->config;
     const struct plugin_choice parallel = {.plugin = &reader_parallel.plugin,
                                            .settings = &loader->parallel};
-    struct flow *flow = &loader->flow;
-    struct reader *reader = &flow->inflight.reader;
-    const uint64_t largest = flow->window.rules.read_bytes > config->catalog->record_bytes_max
-                                 ? flow->window.rules.read_bytes
+    struct coalesce *rules = &loader->window.rules;
+    const uint64_t largest = rules->read_bytes > config->catalog->record_bytes_max
+                                 ? rules->read_bytes
                                  : config->catalog->record_bytes_max;
     const struct reader_config reader_config = {
         .catalog = config->catalog,
-        .regions = flow->arenas.regions,
-        .region_count = flow->arenas.count,
+        .regions = loader->arenas.regions,
+        .region_count = loader->arenas.count,
         .depth = loader_depth_most(config->read),
         .bytes_max = (uint32_t)bytes_align_up(largest + HEAP_ALIGNMENT, HEAP_ALIGNMENT),
         .timeout_ns = config->read->io_timeout_ns,
         .in_order = config->plan->traits.front_to_back && catalog_is_in_order(config->catalog),
         .falls_back = config->reader_falls_back,
     };
-    int code = reader_open(reader, loader->parallel.count > 1 ? &parallel : config->reader,
+    int code = reader_open(&loader->reader, loader->parallel.count > 1 ? &parallel : config->reader,
                            &reader_config);
 
     if (code)
         return code;
-    if (reader->traits.alignment > 1 && config->alignment < HEAP_ALIGNMENT)
+    rules->alignment = loader->reader.traits.alignment;
+    if (rules->alignment > 1 && config->alignment < HEAP_ALIGNMENT)
         return fail(EINVAL, "the %s reader reads whole pages only: add --direct",
                     config->reader->plugin->name);
-    flow->window.rules.alignment = reader->traits.alignment;
     return 0;
 }
 
@@ -166,26 +715,27 @@ static int loader_body(void *argument)
     int code = open_reader(loader);
 
     queue_push(loader->opened, &code);
-    while (code == 0 && look_ahead(loader, true)) {
-        loader->is_requested = false;
+    while (code == 0 && look_ahead(loader, true))
         code = run_epoch(loader, loader->ahead.next++);
-    }
     if (code) {
         loader_cancel(loader);
         loader->config.sink.cancel(loader->config.sink.state);
     } else {
-        queue_close(loader->flow.ready);
+        queue_close(loader->ready);
     }
-    plan_prefetch_stop(&loader->prefetch);
+    thread_join(&loader->order_thread);
     queue_pop_many(loader->closing, &(int){0}, 1, true);
     if (code == 0)
-        code = flow_collect(&loader->flow, false); /* releases the last mapped pages */
-    if (code == 0)
-        flow_check_end(&loader->flow);
-    if (code == 0)
-        code = reader_settle(&loader->flow.inflight.reader);
-    reader_close(&loader->flow.inflight.reader);
-    loader->flow.arenas.held |= loader->flow.inflight.reader.held > 0;
+        code = collect(loader, false); /* releases the last mapped pages */
+    if (code == 0) {                   /* nothing is left behind */
+        assert(is_drained(loader) && loader->outstanding == 0);
+        assert(loader->window.free_count == loader->window.fetch_count);
+        assert(loader->blocks.free_count == loader->blocks.count);
+        assert(loader->reader.held || arenas_used_bytes(&loader->arenas) == 0);
+        code = reader_settle(&loader->reader);
+    }
+    reader_close(&loader->reader);
+    loader->arenas.held |= loader->reader.held > 0;
     return code;
 }
 
@@ -193,22 +743,42 @@ static int loader_body(void *argument)
 
 struct loader *loader_create(const struct loader_config *config)
 {
+    const struct plan_traits *plan = &config->plan->traits;
+    const struct coalesce rules =
+        loader_reads(config->catalog, config->memory_bytes, config->read, config->order->window);
     struct loader *loader = memory_zeroed(sizeof *loader);
 
     if (!loader)
         return NULL;
     loader->config = *config;
-    loader->prefetch = (struct plan_prefetch){.plans = {config->plan, config->next_plan},
-                                              .recorder = config->recorder};
+    loader->plans[0] = config->plan;
+    loader->plans[1] = config->next_plan;
     numa_find(&loader->numa, "/sys");
     loader->parallel = (struct parallel_reader_settings){
         .reader = config->reader, .count = read_io_threads(config->read), .numa = &loader->numa};
-    int code = flow_create(&loader->flow, &loader->config, &loader->numa);
-    loader->epochs = queue_create(1, sizeof(struct epochs));
-    loader->opened = queue_create(1, sizeof(int));
-    loader->closing = queue_create(1, sizeof(int));
-    loader->ended = queue_create(EPOCHS_AHEAD, sizeof(struct loader_figures));
-    if (code == 0 && loader->epochs && loader->opened && loader->closing && loader->ended)
+    pthread_mutex_init(&loader->lock, NULL);
+    depth_start(&loader->depth, loader_depth_most(config->read));
+    if (config->read->iodepth)
+        depth_fix(&loader->depth);
+    int code = window_create(&loader->window, config->catalog, &rules, plan->slots,
+                             loader_fetches_most(plan, rules.window));
+    if (code == 0)
+        code = blocks_create(&loader->blocks, loader->window.fetch_count, &loader->arenas,
+                             &loader->reader.traits);
+    if (code == 0)
+        code = arenas_create(&loader->arenas, config->memory_bytes,
+                             loader_set_bytes(config->catalog, config->alignment),
+                             config->alignment, loader->parallel.count, &loader->numa);
+    if (code == 0) {
+        loader->ready = queue_create(loader->window.fetch_count, sizeof(struct fetch *));
+        loader->returned = queue_create(loader->window.fetch_count, sizeof(struct fetch *));
+        loader->epochs = queue_create(1, sizeof(struct epochs));
+        loader->opened = queue_create(1, sizeof(int));
+        loader->closing = queue_create(1, sizeof(int));
+        loader->ended = queue_create(EPOCHS_AHEAD, sizeof(struct loader_figures));
+    }
+    if (loader->ready && loader->returned && loader->epochs && loader->opened && loader->closing &&
+        loader->ended)
         return loader;
     loader_destroy(loader);
     return NULL;
@@ -218,25 +788,45 @@ void loader_destroy(struct loader *loader)
 {
     if (!loader)
         return;
-    flow_destroy(&loader->flow);
+    blocks_destroy(&loader->blocks);
+    arenas_destroy(&loader->arenas);
+    window_destroy(&loader->window);
+    queue_destroy(loader->ready);
+    queue_destroy(loader->returned);
     queue_destroy(loader->epochs);
     queue_destroy(loader->opened);
     queue_destroy(loader->closing);
     queue_destroy(loader->ended);
+    pthread_mutex_destroy(&loader->lock);
     free(loader);
 }
 
 int loader_start(struct loader *loader)
 {
-    if (loader->flow.arenas.held)
+    if (loader->arenas.held)
         return fail(ETIMEDOUT, "reads of an earlier run are still in flight: check the storage");
-    flow_reset(&loader->flow);
+    /* Forget what a previous run left behind. */
+    arenas_reset(&loader->arenas);
+    window_reset(&loader->window);
+    blocks_reset(&loader->blocks);
+    queue_reset(loader->ready);
+    queue_reset(loader->returned);
     queue_reset(loader->epochs);
     queue_reset(loader->opened);
     queue_reset(loader->closing);
     queue_reset(loader->ended);
+    flag_clear(&loader->wants_returned);
+    memset(loader->latency_ns, 0, sizeof loader->latency_ns);
+    loader->rate = (struct rate){.bytes_per_s = loader->config.read->rate_limit_bytes};
+    loader->figures = (struct loader_figures){0};
+    loader->arrived = (struct pace){0};
+    loader->waits = (struct stall){0};
+    loader->draws = (struct draw_list){0};
     loader->ahead = (struct epochs){0};
-    loader->is_requested = false;
+    loader->refused = NULL;
+    loader->starved = loader->is_requested = false;
+    loader->releases = loader->heard_ns = loader->read_end_ns = 0;
+    loader->outstanding = loader->next_address = 0;
     int code = thread_start(&loader->thread, "loader", loader_body, loader);
     if (code)
         return code;
@@ -246,12 +836,12 @@ int loader_start(struct loader *loader)
 
 void loader_trace(struct loader *loader, struct trace_ring *ring)
 {
-    loader->flow.trace = ring;
+    loader->trace = ring;
 }
 
 const struct reader_traits *loader_traits(const struct loader *loader)
 {
-    return &loader->flow.inflight.reader.traits;
+    return &loader->reader.traits;
 }
 
 void loader_begin(struct loader *loader, uint64_t first, uint64_t last)
@@ -267,8 +857,8 @@ void loader_finish(struct loader *loader)
 void loader_cancel(struct loader *loader)
 {
     queue_cancel(loader->epochs);
-    queue_cancel(loader->flow.ready);
-    queue_cancel(loader->flow.returned);
+    queue_cancel(loader->ready);
+    queue_cancel(loader->returned);
     queue_cancel(loader->ended);
 }
 
@@ -280,20 +870,21 @@ int loader_join(struct loader *loader)
 
 int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max)
 {
-    struct queue *ready = loader->flow.ready;
     int count;
 
     do {
         const uint64_t start_ns = clock_now_ns();
-        count = queue_pop_within(ready, fetches, max, METER_WAIT_NS);
+        count = queue_pop_within(loader->ready, fetches, max, METER_WAIT_NS);
         meter_add(loader->config.meter, METER_DECODE_RECORD_NS, clock_now_ns() - start_ns);
-    } while (count == 0 && !queue_is_drained(ready));
+    } while (count == 0 && !queue_is_drained(loader->ready));
     return count;
 }
 
 void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count)
 {
-    flow_release(&loader->flow, fetches, count);
+    queue_push_many(loader->returned, fetches, count);
+    if (flag_get(&loader->wants_returned) && flag_test_and_clear(&loader->wants_returned))
+        reader_wake(&loader->reader);
 }
 
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
@@ -303,20 +894,21 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 
 struct loader_totals loader_totals(const struct loader *loader)
 {
-    const struct flow *flow = &loader->flow;
-
-    return (struct loader_totals){.depth = &flow->inflight.depth,
-                                  .reader = &flow->inflight.reader.figures,
-                                  .latency_ns = flow->latency_ns,
-                                  .memory_peak_bytes = arenas_peak_bytes(&flow->arenas),
-                                  .windows_cut = flow->window.cut};
+    return (struct loader_totals){.depth = &loader->depth,
+                                  .reader = &loader->reader.figures,
+                                  .latency_ns = loader->latency_ns,
+                                  .memory_peak_bytes = arenas_peak_bytes(&loader->arenas),
+                                  .windows_cut = loader->window.cut};
 }
 
 struct loader_waits loader_waits(struct loader *loader)
 {
+    pthread_mutex_lock(&loader->lock);
+    const uint64_t storage_ns = stall_ns(&loader->waits, clock_now_ns());
+    pthread_mutex_unlock(&loader->lock);
     return (struct loader_waits){
-        .storage_ns = inflight_wait_ns(&loader->flow.inflight),
-        .memory_ns = queue_wait_ns(loader->flow.returned),
-        .records_ns = queue_wait_ns(loader->flow.ready),
+        .storage_ns = storage_ns,
+        .memory_ns = queue_wait_ns(loader->returned),
+        .records_ns = queue_wait_ns(loader->ready),
     };
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# With all its invariants asserted.
 UNIT_LONG += tests/unit/test_loader
-tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h
+tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/memory_reader.h tests/unit/unit.h pipeline/loader/loader.c
+tests_unit_test_loader_CPPFLAGS = $(AM_CPPFLAGS) -DLOADER_CHECKS
 
 UNIT_TESTS += tests/unit/options_worked
 tests_unit_options_worked_SOURCES = tests/unit/options_worked.c tests/unit/unit.h
@@ -13,6 +15,8 @@ UNIT_TESTS += tests/unit/test_reach
 UNIT_TESTS += tests/unit/test_window
 UNIT_TESTS += tests/unit/test_arenas
 UNIT_TESTS += tests/unit/test_starved
+tests_unit_test_starved_SOURCES = tests/unit/test_starved.c tests/unit/unit.h pipeline/loader/loader.c
+tests_unit_test_starved_CPPFLAGS = $(AM_CPPFLAGS) -DLOADER_CHECKS
 UNIT_TESTS += tests/unit/test_loaders
 UNIT_TESTS += tests/unit/test_memory_limit
 UNIT_TESTS += tests/unit/test_machine
