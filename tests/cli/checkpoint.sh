@@ -31,7 +31,7 @@ checkpoint() { # STATUS OPTION...: a small one
 
 # ---- written, read back, and gone ----
 checkpoint 0 dir --writes 3 --reads 2 --json result.json
-says "valid" "3 written, 2 read" "16 files" "MLPerf Storage v3.0" "CRC-32C verified" "SCALED to 1/13"
+says "checkpoint: valid, cold, 3 written, 2 read" "16 files" "MLPerf Storage v3.0" "CRC-32C verified" "SCALED to 1/13"
 [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 [ "$(value result.json schema)" = iobench-checkpoint ] || die "no schema"
 [ "$(value result.json valid)" = True ] || die "not valid in JSON"
@@ -117,8 +117,8 @@ fi
 # ---- foreign files are untouched ----
 mkdir dir/checkpoint-000007
 echo mine >dir/checkpoint-000007/thesis
-checkpoint 0 dir --writes 2 --reads 1 --keep 1
-says "8" "9"
+checkpoint 0 dir --writes 2 --reads 1 --keep 1 --leave
+[ "$(echo dir/*)" = "dir/checkpoint-000007 dir/checkpoint-000009" ] || die "numbers: $(echo dir/*)"
 [ "$(cat dir/checkpoint-000007/thesis)" = mine ] || die "a file of the user is gone"
 rm -rf dir
 checkpoint 0 dir --writes 1 --reads 0 --leave
@@ -126,7 +126,7 @@ echo mine >dir/checkpoint-000001/thesis
 mkdir dir/.checkpoint-000002.partial
 echo mine >dir/.checkpoint-000002.partial/thesis
 checkpoint 1 dir --writes 1 --reads 0
-says "thesis" "not made by this program"
+says "dir/.checkpoint-000002.partial/thesis: " "not made by this program"
 [ "$(cat dir/.checkpoint-000002.partial/thesis)" = mine ] || die "a file of the user is gone"
 rm -rf dir
 
@@ -188,7 +188,7 @@ says "--step-time"
 expect 2 "$IOBENCH" checkpoint dir --writes 0 --reads 0
 says "nothing to do"
 expect 1 "$IOBENCH" checkpoint empty --writes 0
-says "empty"
+says "empty: cannot open the folder"
 mkdir empty
 expect 1 "$IOBENCH" checkpoint empty --writes 0
 says "no complete checkpoint"

@@ -32,7 +32,7 @@ try 0 compare slow fast
 saved compare.txt
 try 0 compare slow fast --fail-if-slower 5
 try 1 compare fast slow --fail-if-slower 5
-err "slower"
+err "B is slower than A by more than 5%"
 try 0 compare fast slow --fail-if-slower 50%
 try 0 compare fast slow
 try 1 compare few slow --fail-if-slower 5

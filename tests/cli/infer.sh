@@ -147,5 +147,5 @@ says "--checkpoint: nowhere does not exist"
 expect 1 infer --checkpoint learnt --classes 4
 says "3 classes"
 expect 2 "$IOBENCH" infer --network lenet
-says "--data"
+says "--data is required"
 echo "answered"

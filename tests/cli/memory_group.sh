@@ -56,5 +56,5 @@ tried="iobench doctor"
 inside 0 doctor
 out "by its control group"
 inside 1 train -d "$set" --network resnet50 -B 512
-err "and 2"
+err "may be used here: give a smaller --batch-size"
 finish

@@ -51,7 +51,7 @@ if command -v bash >/dev/null; then
     bash -n "$tmp/out" || fault "bash does not understand it"
 fi
 try 0 list
-out "replay"
+out "  replay      takes as long per batch as a GPU would"
 try 0 list reader
 no_out "replay"
 try 0 list --json
@@ -86,7 +86,7 @@ err "takes no value"
 try 2 --data / --reader urnig
 err "known: "
 try 2 --data / --shuffle buffer:size=-1
-err "size"
+err "shuffle buffer: unknown option 'size'"
 try 2 --data / --shuffle epoc
 err "unknown shuffle 'epoc' (known: epoch,"
 err "did you mean 'epoch'?"
@@ -107,7 +107,7 @@ err "numbered 0 to 1"
 try 2 --data / --server-drop-cmd true
 err "only with --drop-caches"
 try 2 --data / --reader null --direct
-err "null"
+err "--direct: the reader null cannot bypass the page cache"
 try 2 --data / --json - --csv -
 err "standard output"
 try 2 --data "$tmp/nowhere"
@@ -126,7 +126,7 @@ done
 try 2 shuffle --data "$tmp/nowhere"
 err "does not exist"
 try 2 size --gpu k80
-err "k80"
+err "--gpu: unknown GPU 'k80' (known: v100, "
 try 2 --data / --trainer replay:k80
 err "unknown GPU 'k80'"
 try 2 --data / --beside "--data $tmp/nowhere" --runs 1

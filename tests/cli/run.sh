@@ -44,7 +44,7 @@ try 0 "$@" --csv -
 try 2 "$@" --json "$tmp/no/such/folder.json"
 err "no/such"
 try 2 "$@" --csv "$tmp"
-err "folder"
+err "is a folder: only a regular file is replaced"
 
 # The time series with its phases, and as CSV.
 try 0 "$@" --epochs 2 --calibrate --json "$tmp/a.json" --series "$tmp/series.csv"
@@ -123,8 +123,8 @@ err "reader null delivers no bytes"
 # With a replayed GPU, AU is meaningful and both definitions are explained.
 "$IOBENCH" "$@" --trainer replay:rate=2000 >"$tmp/out" 2>"$tmp/err"
 [ $? -eq 0 ] || out "DEGRADED: run"
-out "AU"
-out "MLPerf Storage"
+out "% (compute over compute and wait), "
+out "% as MLPerf Storage"
 
 # A damaged record: stop reports the place and fails, in the files too; skip counts it in the
 # headline, the JSON and the exit status.
@@ -134,7 +134,7 @@ printf 'XXXX' | dd of="$shard" bs=1 seek=5000 conv=notrunc 2>/dev/null
 set -- --data "$tmp/hurt" --no-calibrate --runs 1
 try 1 "$@" --json "$tmp/hurt.json"
 err "$shard: "
-err "offset"
+err "train-00001-of-00002: offset 4076: record 31: "
 out "INVALID"
 grep -q '"valid": false' "$tmp/hurt.json" || fault "the JSON does not say that it is invalid"
 try 1 "$@" --on-error skip --json "$tmp/hurt.json"

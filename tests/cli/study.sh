@@ -39,7 +39,7 @@ export COLUMNS
 expect 0 study
 unset COLUMNS
 [ "$(printf '%s\n' "$out" | grep -c '^  recordio ')" -ge 2 ] || die "a narrow terminal has no second block"
-says "set" "epoch 1" "read in 3"
+says "  run         epoch 1    epoch 2  read in 1  read in 2" "  run       read in 3   set"
 for file in $runs; do
     [ -s "here/$file.json" ] || die "no $file.json"
 done

@@ -14,7 +14,7 @@ train() { # OPTION...
 
 before=$(date +%s)
 expect 0 train --epochs 3 --eval-data set --checkpoint whole --csv whole.csv --json whole.json
-says "epoch" "top-1" "Memory   "
+says "epoch    rate   loss   top-1  img/s   loss   top-1   top-5" "  Memory   "
 [ "$(wc -l <whole.csv)" = 4 ] || die "whole.csv has not a heading and three rows"
 awk -v after="$(date +%s)" -v before="$before" '/"start_unix_s": / {
     at = substr($2, 1, 13) + 0; exit !(at >= before && at <= after + 1) }' whole.json ||
@@ -72,7 +72,7 @@ assert abs(clipped - last) > 1e-3 * last, (clipped, last)
 END
 grep -qx "batch=28" shared.ini || die "the profile's batch is not that of an update: $(cat shared.ini)"
 expect 1 train --epochs 4 --checkpoint whole --resume --accumulate 2
-says "whole" "20 samples per update over all ranks, not 40"
+says "whole/last.checkpoint: made with 20 samples per update over all ranks, not 40"
 
 # The same seed gives the same bits, except for the time and the settings before them, and the CRC.
 bits() { tail -c +1153 "$1/last.checkpoint" | head -c -4 | cksum; }

@@ -85,7 +85,8 @@ train, run = (json.load(open(name))["jobs"][0] for name in ("train.json", "run.j
 def keys(value, path=""):
     if isinstance(value, dict):
         return {key for name, member in value.items() for key in keys(member, path + "." + name)}
-    return {path} if not isinstance(value, list) or not value else keys(value[0], path + "[]")
+    # which notices there are depends on the machine's load
+    return {path} if not isinstance(value, list) or not value or path == ".notices" else keys(value[0], path + "[]")
 
 def differ(of):
     return {key for key in of if not key.startswith((".series", ".place", ".sitting"))}
@@ -104,7 +105,7 @@ for mine, other in zip(train["runs"][0]["epochs"], run["runs"][0]["epochs"], str
 END
 again train.json again.json
 expect 0 "$IOBENCH" compare train.json again.json
-says "AU"
+says "  AU      "
 
 # ---- a resumed training's clock does not run while caches are dropped ----
 # shellcheck disable=SC2086 # words without blanks

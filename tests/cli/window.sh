@@ -78,7 +78,7 @@ witness --data set --as mxnet --memory 64m --runs 1 --decode none --no-calibrate
 [ $traced = no ] || [ "$seen" = 700 ] || die "--as mxnet: $seen reads"
 [ $traced = no ] || [ "$back" -gt 200 ] || die "--as mxnet sorts: $back reads go back"
 expect 0 "$IOBENCH" shuffle --as mxnet --records 5000
-says "partition sticky" "mxnet " "each record read alone"
+says "partition sticky" "mxnet    " "each record read alone"
 expect 0 "$IOBENCH" run --data set --as mxnet --window 9 --dry-run
 says "windows of 9 sorted by offset"
 printf '[global]\ndata=set\nruns=1\ndecode=none\ncalibrate=no\n[one]\nwindow=1\n[nine]\nwindow=9\n' >job.ini
