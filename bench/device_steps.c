@@ -34,7 +34,7 @@ struct course {
     struct graph *graph;
     struct plugin_choice choice;
     struct backend backend;
-    struct backend_batch batch;
+    struct trainer_batch batch;
     uint8_t *rows;
     int32_t *labels;
 };
@@ -74,7 +74,7 @@ static void make_images(struct course *course, uint32_t batch)
     for (uint32_t i = 0; i < batch; i++)
         course->labels[i] = (int32_t)(random_mix(i) % course->graph->classes);
     course->batch =
-        (struct backend_batch){.rows = course->rows, .labels = course->labels, .count = batch};
+        (struct trainer_batch){.rows = course->rows, .labels = course->labels, .count = batch};
 }
 
 static void open_course(struct course *course, const char *backend, const struct network *network,
@@ -169,7 +169,7 @@ static int compare_losses(const struct network *network, uint32_t side, uint32_t
 
 /* ---- rates ---- */
 
-static void add(struct backend_times *sum, const struct backend_times *times)
+static void add(struct trainer_times *sum, const struct trainer_times *times)
 {
     sum->upload_ns += times->upload_ns;
     sum->copy_ns += times->copy_ns;
@@ -177,7 +177,7 @@ static void add(struct backend_times *sum, const struct backend_times *times)
     sum->update_ns += times->update_ns;
 }
 
-static void catch_up(struct course *course, struct backend_times *sum)
+static void catch_up(struct course *course, struct trainer_times *sum)
 {
     struct backend_loss loss;
     int code;
@@ -191,7 +191,7 @@ static int measure_rate(const char *backend, const struct network *network, uint
                         uint32_t batch, double seconds, double goal)
 {
     uint64_t start_ns = clock_now_ns(), steps = 0;
-    struct backend_times times = {0}, unused = {0};
+    struct trainer_times times = {0}, unused = {0};
     struct backend_memory memory;
     struct backend_loss loss;
     struct course course;

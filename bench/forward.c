@@ -29,7 +29,7 @@ static int infer_all(struct training *training, const uint8_t *rows, uint64_t im
     int code = logits ? 0 : -1;
 
     for (uint64_t at = 0; at < images && code == 0; at += BATCH) {
-        const struct backend_batch batch = {
+        const struct trainer_batch batch = {
             .rows = rows + at * row_bytes,
             .count = (uint32_t)(images - at < BATCH ? images - at : BATCH)};
         code = backend_infer(&training->backend, &batch, logits, NULL);

@@ -68,7 +68,7 @@ struct bench {
     int precisions; /* of backends[] */
     struct plugin_choice choices[PRECISIONS];
     struct backend backends[PRECISIONS];
-    struct backend_batch batch;
+    struct trainer_batch batch;
     double times[SERIES][ROUNDS_MAX]; /* milliseconds a step */
 };
 
@@ -216,7 +216,7 @@ static int open_ours(struct bench *bench, bool training)
                                           .threads = bench->threads};
 
     bench->batch =
-        (struct backend_batch){.rows = rows, .labels = labels, .count = bench->batch_size};
+        (struct trainer_batch){.rows = rows, .labels = labels, .count = bench->batch_size};
     if (!parameters || !rows || !labels)
         return fail(ENOMEM, "out of memory");
     for (size_t i = 0; i < bytes; i++)

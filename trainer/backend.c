@@ -90,28 +90,21 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
     return backend->ops->save(backend->state, parameters, momenta, statistics, gradients);
 }
 
-/* Labels come from a data set, so they are checked, not asserted. */
-static int check_batch(const struct backend *backend, const struct backend_batch *batch)
+static int run(struct backend *backend, const struct trainer_batch *batch,
+               struct backend_loss *loss)
 {
     const uint32_t classes = backend->config.graph->classes;
 
-    assert(backend->loaded);
-    assert(batch->rows && batch->count > 0 && batch->count <= backend->config.batch_size);
-    for (uint32_t i = 0; batch->labels && i < batch->count; i++)
+    assert(backend->loaded && batch->count <= backend->config.batch_size);
+    assert((batch->rows != NULL) == (batch->count > 0));
+    *loss = (struct backend_loss){0};
+    for (uint32_t i = 0; batch->labels && i < batch->count; i++) /* from a data set */
         if (batch->labels[i] < -1 || batch->labels[i] >= (int64_t)classes)
             return fail(EINVAL,
                         "row %u of step %llu has label %d, the network has classes 0 to %u; "
                         "use --classes (of a trainer: classes=N) with the data set's number",
                         i, (unsigned long long)batch->step, batch->labels[i], classes - 1);
-    return 0;
-}
-
-static int run(struct backend *backend, const struct backend_pass *pass, struct backend_loss *loss)
-{
-    *loss = (struct backend_loss){0};
-    int code = pass->batch ? check_batch(backend, pass->batch) : 0;
-    if (!code)
-        code = backend->ops->run(backend->state, pass, loss);
+    int code = backend->ops->run(backend->state, batch, loss);
     if (code)
         return code;
     assert(loss->correct <= loss->correct_top5 && loss->correct_top5 <= loss->counted);
@@ -119,100 +112,76 @@ static int run(struct backend *backend, const struct backend_pass *pass, struct 
     return 0;
 }
 
-/* Stand between a backend and the consumer of its gradients; check that the final prefix only
- * grows. */
+/* Stands between a backend and the consumer of its gradients. */
 struct ready_check {
     const struct backend *backend;
-    const struct backend_pass *pass;
+    const struct trainer_batch *batch;
     backend_gradients_ready ready;
     void *context;
     uint64_t labelled; /* rows of the batch */
     uint64_t done;
 };
 
-/* Gradients are those of the batch's mean loss: weight them by its labelled rows. The update's last
- * batch leaves the mean over all rows in the arena. */
-static void add_up(const struct ready_check *check, uint64_t first, uint64_t end)
-{
-    const struct backend_pass *pass = check->pass;
-    const float rows = (float)check->labelled;
-    const float share = pass->rows ? 1 / (float)pass->rows : 0;
-    float *sums = check->backend->sums;
-    struct backend_memory memory = {0};
-
-    check->backend->ops->memory(check->backend->state, &memory);
-    for (uint64_t i = first; i < end; i++) {
-        const float sum = (pass->adds ? sums[i] : 0) + rows * memory.gradients[i];
-        if (pass->batch->continues)
-            sums[i] = sum;
-        else
-            memory.gradients[i] = share * sum;
-    }
-}
-
+/* Check that the final prefix only grows, and add up where the backend does not. Gradients are
+ * those of the batch's mean loss: weight them by its labelled rows. The update's last batch leaves
+ * the mean over all rows in the arena. */
 static int ready_checked(void *context, uint64_t done)
 {
     struct ready_check *check = context;
-    const struct backend_batch *batch = check->pass->batch;
-    const bool sums = check->backend->sums && batch;
+    const struct trainer_batch *batch = check->batch;
+    float *sums = check->backend->sums;
     const bool continues = sums && batch->continues;
 
     assert(done > check->done && done <= check->backend->config.graph->parameter_floats);
-    if (continues || (sums && check->pass->adds))
-        add_up(check, check->done, done);
+    if (continues || (sums && batch->adds)) {
+        const float rows = (float)check->labelled;
+        const float share = batch->labelled ? 1 / (float)batch->labelled : 0;
+        struct backend_memory memory = {0};
+        check->backend->ops->memory(check->backend->state, &memory);
+        for (uint64_t i = check->done; i < done; i++) {
+            const float sum = (batch->adds ? sums[i] : 0) + rows * memory.gradients[i];
+            if (continues)
+                sums[i] = sum;
+            else
+                memory.gradients[i] = share * sum;
+        }
+    }
     check->done = done;
     return check->ready && !continues ? check->ready(check->context, done) : 0;
 }
 
-static uint64_t labelled_rows(const struct backend_batch *batch)
-{
-    uint64_t rows = 0;
-
-    for (uint32_t i = 0; i < batch->count; i++)
-        rows += batch->labels[i] >= 0;
-    return rows;
-}
-
-static int learn(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+int backend_step(struct backend *backend, const struct trainer_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
-    const uint64_t floats = backend->config.graph->parameter_floats;
-    const bool continues = batch && batch->continues;
-    struct backend_pass pass = {.batch = batch,
-                                .learns = backend->config.training,
-                                .label_smoothing = label_smoothing,
-                                .ready = ready_checked,
-                                .adds = batch && backend->adds};
+    struct trainer_batch given = batch ? *batch : (struct trainer_batch){0};
     struct ready_check check = {
-        .backend = backend, .pass = &pass, .ready = ready, .context = context};
+        .backend = backend, .batch = &given, .ready = ready, .context = context};
 
+    assert(!batch || (backend->config.training && batch->labels));
     assert(label_smoothing >= 0 && label_smoothing < 1);
-    assert(!continues || backend->config.accumulates);
-    if (batch)
-        check.labelled = labelled_rows(batch);
-    pass.rows = backend->rows + check.labelled;
-    pass.context = &check;
-    int code = run(backend, &pass, loss);
-    assert(code || check.done == 0 || check.done == floats);
-    loss->update_due = check.done > 0 && !(backend->sums && continues);
+    assert(!given.continues || backend->config.accumulates);
+    for (uint32_t i = 0; i < given.count; i++)
+        check.labelled += given.labels[i] >= 0;
+    given.learns = backend->config.training;
+    given.label_smoothing = label_smoothing;
+    given.ready = ready_checked;
+    given.context = &check;
+    given.adds = batch && backend->adds;
+    given.labelled = backend->rows + check.labelled;
+    int code = run(backend, &given, loss);
+    assert(code || check.done == 0 || check.done == backend->config.graph->parameter_floats);
+    loss->update_due = check.done > 0 && !(backend->sums && given.continues);
     if (batch) {
-        backend->adds = continues;
-        backend->rows = continues ? pass.rows : 0;
+        backend->adds = given.continues;
+        backend->rows = given.continues ? given.labelled : 0;
     }
     return code;
-}
-
-int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
-                 backend_gradients_ready ready, void *context, struct backend_loss *loss)
-{
-    assert(backend->config.training && batch->labels);
-    return learn(backend, batch, label_smoothing, ready, context, loss);
 }
 
 int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
                    void *context, struct backend_loss *loss)
 {
-    int code = learn(backend, NULL, label_smoothing, ready, context, loss);
+    int code = backend_step(backend, NULL, label_smoothing, ready, context, loss);
 
     return code ? code : loss->count > 0;
 }
@@ -237,16 +206,16 @@ int backend_prepare(struct backend *backend, uint32_t count, bool learns)
     return backend->ops->prepare ? backend->ops->prepare(backend->state, count, learns) : 0;
 }
 
-int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
+int backend_infer(struct backend *backend, const struct trainer_batch *batch, float *logits,
                   struct backend_loss *loss)
 {
-    struct backend_batch given = *batch;
+    struct trainer_batch given = *batch;
     struct backend_loss unused;
 
-    if (!loss)
-        given.labels = NULL;
-    return run(backend, &(struct backend_pass){.batch = &given, .logits = logits},
-               loss ? loss : &unused);
+    given.labels = loss ? batch->labels : NULL;
+    given.logits = logits;
+    given.learns = false;
+    return run(backend, &given, loss ? loss : &unused);
 }
 
 void *backend_allocate(struct backend *backend, size_t bytes)
@@ -286,14 +255,6 @@ struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *lo
                                  .counted = loss->counted};
 }
 
-static double decay_of(const struct graph_parameter *parameter, const struct backend_update *update)
-{
-    const bool decays = parameter->decay == GRAPH_DECAY_WEIGHT ||
-                        (parameter->decay == GRAPH_DECAY_FC_BIAS && update->decays_fc_bias);
-
-    return decays ? update->decay : 0;
-}
-
 uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t batch_size,
                              uint32_t value_bytes)
 {
@@ -321,7 +282,9 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         uint64_t from = parameter->offset, to = from + parameter->count;
-        const double decay = decay_of(parameter, update);
+        const bool decays = parameter->decay == GRAPH_DECAY_WEIGHT ||
+                            (parameter->decay == GRAPH_DECAY_FC_BIAS && update->decays_fc_bias);
+        const double decay = decays ? update->decay : 0;
         if (update->recipe == BACKEND_SGD) {
             from = from > first ? from : first;
             to = to < end ? to : end;
@@ -347,31 +310,6 @@ static int ignore_gradients(void *context, uint64_t done)
     return 0;
 }
 
-static int rehearse(const struct backend_ops *ops, void *state,
-                    const struct schedule_request *request, const struct backend_batch *batch,
-                    double *update_ns)
-{
-    const struct backend_pass pass = {
-        .batch = batch, .learns = request->training, .ready = ignore_gradients};
-    const struct backend_update update = {.momentum = 0.9, .gradient_scale = 1};
-    const struct backend_pass drain = {.learns = request->training, .ready = ignore_gradients};
-    struct backend_loss loss = {0};
-    uint64_t took_ns = 0;
-
-    int code = ops->run(state, &pass, &loss);
-    if (code || !request->training)
-        return code;
-    uint64_t since_ns = clock_now_ns();
-    code = ops->update(state, &update);
-    schedule_lap(&took_ns, &since_ns);
-    if (code == 0) { /* a device has only enqueued it, and reports its own time */
-        loss = (struct backend_loss){0};
-        code = ops->run(state, &drain, &loss);
-    }
-    *update_ns += (double)(loss.times.update_ns ? loss.times.update_ns : took_ns);
-    return code;
-}
-
 int backend_rehearse(const struct backend_ops *ops, void *state,
                      const struct schedule_request *request, int (*warmed_up)(void *state),
                      double *update_ns)
@@ -381,8 +319,13 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
     float *parameters = memory_array(graph->parameter_floats, sizeof *parameters);
     uint8_t *rows = memory_array(bytes, 1);
     int32_t *labels = memory_array(request->batch_size, sizeof *labels);
-    const struct backend_batch batch = {
-        .rows = rows, .labels = labels, .count = request->batch_size};
+    const struct trainer_batch batch = {.rows = rows,
+                                        .labels = labels,
+                                        .count = request->batch_size,
+                                        .learns = request->training,
+                                        .ready = ignore_gradients};
+    const struct trainer_batch drain = {.learns = request->training, .ready = ignore_gradients};
+    const struct backend_update update = {.momentum = 0.9, .gradient_scale = 1};
     int code = parameters && rows && labels ? 0 : -ENOMEM;
 
     *update_ns = 0;
@@ -393,7 +336,18 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
     for (uint64_t i = 0; i < bytes && code == 0; i++)
         rows[i] = (uint8_t)random_mix(i);
     for (uint32_t i = 0; request->passes && i <= request->passes && code == 0; i++) {
-        code = rehearse(ops, state, request, &batch, update_ns);
+        struct backend_loss loss = {0};
+        uint64_t took_ns = 0;
+        code = ops->run(state, &batch, &loss);
+        if (code == 0 && request->training) {
+            uint64_t since_ns = clock_now_ns();
+            code = ops->update(state, &update);
+            schedule_lap(&took_ns, &since_ns);
+            loss = (struct backend_loss){0};
+            if (code == 0) /* a device has only enqueued it, and reports its own time */
+                code = ops->run(state, &drain, &loss);
+            *update_ns += (double)(loss.times.update_ns ? loss.times.update_ns : took_ns);
+        }
         if (i == 0) { /* to warm up */
             *update_ns = 0;
             code = code ? code : warmed_up(state);

@@ -14,33 +14,10 @@
 #include "base/plugin.h"
 #include "base/stop.h"
 #include "trainer/schedule.h"
+#include "trainer/trainer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct backend_batch {
-    const uint8_t *rows;   /* count x height x width x 3, RGB; normalised by the backend */
-    const int32_t *labels; /* -1: no label, no gradient */
-    uint32_t count;        /* up to batch_size */
-    uint64_t step;
-    uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
-    /* The update waits for more batches: gradients will be those of the mean loss over the labelled
-     * rows of them all. Needs config.accumulates. */
-    bool continues;
-    /* A backend that computes on the host asks between operations, since a batch may take seconds;
-     * nonzero ends run(), as its result. */
-    struct tick tick;
-};
-
-/* Step times by the device's own clock; all 0 if it has none. */
-struct backend_times {
-    uint64_t wait_ns;   /* neither device nor host had a batch */
-    uint64_t upload_ns; /* the device idled for the batch's upload */
-    uint64_t copy_ns;   /* the whole upload, including the part hidden by other work */
-    uint64_t compute_ns;
-    uint64_t exchange_ns; /* started by enqueue() and not hidden by compute */
-    uint64_t update_ns;   /* of the previous step */
-};
 
 struct backend_loss {
     uint32_t count;   /* images in the reported batch; 0: none reported */
@@ -48,8 +25,8 @@ struct backend_loss {
     double loss;      /* mean cross-entropy over labelled rows */
     uint32_t correct; /* top-1 */
     uint32_t correct_top5;
-    uint32_t counted; /* labelled rows */
-    struct backend_times times;
+    uint32_t counted;           /* labelled rows */
+    struct trainer_times times; /* by the device's own clock; all 0 if it has none */
 };
 
 /* Gradients in arena floats [0, done) are final; called in ascending order during step(). */
@@ -81,7 +58,7 @@ struct backend_config {
     /* Or the host is notified of each step's gradients, sums them wherever they are, and calls
      * update() before the next step is computed. */
     bool exchanged_by_host;
-    bool accumulates; /* several batches may share an update: backend_batch.continues */
+    bool accumulates; /* several batches may share an update: trainer_batch.continues */
     bool late;        /* run() may report results later, see there */
     /* Inference only: receives each node's output where it is stored in floating point; complete
      * once every batch is reported. See trainer/quantise.h. */
@@ -119,18 +96,6 @@ struct backend_memory {
     uint64_t layout;       /* arenas with equal values may be summed; 0: the canonical layout */
 };
 
-/* Input and output of run(). */
-struct backend_pass {
-    const struct backend_batch *batch; /* NULL: no batch; wait for one in flight */
-    bool learns;                       /* false: forward only, by running statistics */
-    double label_smoothing;            /* training only, as are the next four */
-    backend_gradients_ready ready;
-    void *context;
-    bool adds;     /* ops.accumulates: to the gradients of the update's earlier batches */
-    uint64_t rows; /* labelled, of those and this batch */
-    float *logits; /* inference only: count x classes, or NULL */
-};
-
 struct backend_ops {
     struct plugin plugin;
     struct module_place place;          /* of one that needs a rare library: the rest is there */
@@ -155,10 +120,10 @@ struct backend_ops {
      * With config.late, and without logits, the reported loss may be that of the oldest unreported
      * batch, or none (all 0); calls still take effect in order. With config.exchanged_by_host, a
      * step itself may be late: ready() is then called for the batch whose loss is reported, and the
-     * next update is that batch's. Without a batch, run() waits for the oldest unreported batch;
+     * next update is that batch's. Without rows, run() waits for the oldest unreported batch;
      * if there is none, for the last update, whose time alone is reported. Drain this way before
      * load(), save(), and when switching between training and inference. */
-    int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
+    int (*run)(void *state, const struct trainer_batch *batch, struct backend_loss *loss);
     /* Make, off the clock, what run() makes for the first batch of `count` images: a last, smaller
      * one, or an evaluation. No batch is in flight. NULL: nothing is made. */
     int (*prepare)(void *state, uint32_t count, bool learns);
@@ -206,11 +171,11 @@ int backend_load(struct backend *backend, const float *parameters, const float *
 int backend_save(struct backend *backend, float *parameters, float *momenta, float *statistics,
                  float *gradients);
 
-/* Run a training step. ready may be NULL. Returns -EINVAL if a label is out of range. */
-int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+/* Run a training step. ready may be NULL. Returns -EINVAL if a label is out of range. batch NULL:
+ * drain, see run(). */
+int backend_step(struct backend *backend, const struct trainer_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss);
-/* Drain, see run(); arguments as in backend_step(). Returns 1 and a loss, or 0 when nothing is
- * left. */
+/* Drain. Returns 1 and a loss, or 0 when nothing is left. */
 int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
                    void *context, struct backend_loss *loss);
 void backend_forget(struct backend *backend);
@@ -219,7 +184,7 @@ int backend_update(struct backend *backend, const struct backend_update *update)
 /* After the weights are loaded, with no batch in flight. */
 int backend_prepare(struct backend *backend, uint32_t count, bool learns);
 /* loss may be NULL. Without labels, no row is counted. */
-int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
+int backend_infer(struct backend *backend, const struct trainer_batch *batch, float *logits,
                   struct backend_loss *loss);
 /* Page-aligned memory for batches; NULL with a reason. */
 void *backend_allocate(struct backend *backend, size_t bytes);

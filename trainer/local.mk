@@ -14,7 +14,7 @@ libiobench_a_SOURCES += \
 	trainer/accelerator.c trainer/accelerator.h \
 	trainer/lifetimes.c trainer/lifetimes.h \
 	trainer/quantise.c trainer/quantise.h \
-	trainer/backend_reference.c trainer/reference.h trainer/reference_pass.c trainer/reference_schedule.c \
+	trainer/backend_reference.c \
 	trainer/profile.c trainer/profile.h \
 	trainer/none.c trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \

@@ -29,16 +29,30 @@ struct trainer_config {
     struct tick tick;
 };
 
+/* A batch, from the data path through a trainer and its backend to the kernels. */
 struct trainer_batch {
-    const void *rows;      /* count x row_bytes */
-    const int32_t *labels; /* count */
+    const void *rows;      /* count x row_bytes; of a network: height x width x 3, RGB */
+    const int32_t *labels; /* count; -1: no label, no gradient */
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
     bool last;          /* of the epoch */
     uint64_t waited_ns; /* time spent waiting for this batch before it was passed */
     uint64_t ready_ns;  /* when it was complete */
-    /* A step that waits or computes on the host asks at least ten times a second. */
+    /* A step that waits or computes on the host asks at least ten times a second, a backend between
+     * operations; nonzero ends the step, as its result. */
     struct tick tick;
+
+    /* Set by training.h: the update waits for more batches. Gradients will be those of the mean
+     * loss over the labelled rows of them all. Needs backend_config.accumulates. */
+    bool continues;
+    /* Set by backend.h for backend_ops.run(). */
+    bool learns; /* false: forward only, by running statistics */
+    double label_smoothing;
+    int (*ready)(void *context, uint64_t done); /* see backend_gradients_ready */
+    void *context;
+    bool adds;         /* ops.accumulates: to the gradients of the update's earlier batches */
+    uint64_t labelled; /* rows, of those and this batch */
+    float *logits;     /* inference only: count x classes, or NULL */
 };
 
 /* Breakdown of one step's time; 0 for phases a trainer does not have. */

@@ -93,24 +93,6 @@ static bool learns_together(const struct training_config *config)
     return rank_count(config) > 1 && config->learns;
 }
 
-static int open_exchange(struct training *training)
-{
-    const struct training_config *config = &training->config;
-    struct backend_memory memory;
-
-    if (!learns_together(config))
-        return 0;
-    backend_memory(&training->backend, &memory);
-    const struct exchange_config where = {.ranks = config->ranks,
-                                          .gradients = memory.gradients,
-                                          .on_device = memory.on_device,
-                                          .device = memory.device,
-                                          .stream = memory.stream,
-                                          .layout = memory.layout,
-                                          .buckets = training->buckets};
-    return exchange_open(&training->exchange, &where);
-}
-
 static int open_backend(struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -211,13 +193,25 @@ static int open_alone(struct training *training)
 
 int training_open(struct training *training, const struct training_config *config)
 {
+    struct backend_memory memory;
+
     *training = (struct training){.config = *config};
     int code = open_alone(training);
     if (code && config->ranks) /* the others need not go on */
         ranks_call_off(config->ranks);
     if (config->ranks) /* all ranks open the exchange, or none */
         code = ranks_meet(config->ranks, code, NULL);
-    return code ? code : open_exchange(training);
+    if (code || !learns_together(config))
+        return code;
+    backend_memory(&training->backend, &memory);
+    const struct exchange_config where = {.ranks = config->ranks,
+                                          .gradients = memory.gradients,
+                                          .on_device = memory.on_device,
+                                          .device = memory.device,
+                                          .stream = memory.stream,
+                                          .layout = memory.layout,
+                                          .buckets = training->buckets};
+    return exchange_open(&training->exchange, &where);
 }
 
 void training_close(void *state)
@@ -239,113 +233,81 @@ static uint32_t batches_per_update(const struct training_config *config)
     return config->accumulate ? config->accumulate : 1;
 }
 
-static struct backend_batch batch_of(const struct training *training,
-                                     const struct trainer_batch *batch)
-{
-    const uint64_t per_update = batches_per_update(&training->config);
-
-    return (struct backend_batch){.rows = batch->rows,
-                                  .labels = batch->labels,
-                                  .count = batch->count,
-                                  .step = training->given * per_update + training->begun,
-                                  .waited_ns = batch->waited_ns,
-                                  .tick = batch->tick};
-}
-
 /* By the device's clock if it has one, else by the host's, which alone knows the host's own work.
  */
 static void take_times(const struct backend_loss *loss, const struct trainer_times *host,
                        struct trainer_times *times)
 {
-    const struct backend_times *device = &loss->times;
-
-    if (loss->count && device->compute_ns == 0) {
+    if (loss->count && loss->times.compute_ns == 0) {
         times->compute_ns = host->compute_ns;
         times->exchange_ns = host->exchange_ns;
         times->update_ns = host->update_ns;
-        return;
+    } else {
+        *times = loss->times;
+        times->exchange_ns += host->exchange_ns;
     }
-    *times = (struct trainer_times){.wait_ns = device->wait_ns,
-                                    .upload_ns = device->upload_ns,
-                                    .copy_ns = device->copy_ns,
-                                    .compute_ns = device->compute_ns,
-                                    .exchange_ns = device->exchange_ns + host->exchange_ns,
-                                    .update_ns = device->update_ns};
 }
 
-static int check_loss(const struct training *training, const struct backend_loss *loss)
+static uint64_t next_step(const struct training *training)
 {
-    if (loss->counted == 0 || isfinite(loss->loss))
-        return 0;
-    return fail(ERANGE,
-                "the loss is NaN or infinite at step %llu: use a lower rate (or loss-scale)",
-                (unsigned long long)training->step);
-}
-
-/* Apply the recipe to a step's gradients. */
-static int update(struct training *training)
-{
-    const struct recipe *recipe = &training->config.recipe;
-    const struct backend_update update = {.recipe = recipe->kind,
-                                          .rate = recipe_rate(recipe, training->step),
-                                          .rate_before = training->rate_before,
-                                          .momentum = recipe->momentum,
-                                          .decay = recipe->weight_decay,
-                                          .eta = recipe->eta,
-                                          .decays_fc_bias = recipe->decays_fc_bias,
-                                          .clip_norm = recipe->clip_norm,
-                                          .gradient_scale = 1.0 / rank_count(&training->config)};
-
-    training->rate_before = update.rate;
-    training->step++;
-    return backend_update(&training->backend, &update);
-}
-
-/* Run one more batch, or drain; then exchange and update if that ends a step. */
-static int go_on(struct training *training, const struct backend_batch *batch,
-                 struct trainer_times *times, struct backend_loss *loss)
-{
-    const double smoothing = training->config.recipe.label_smoothing;
-    struct backend *backend = &training->backend;
-    struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
-    const bool by_host = exchange && !exchange->ops->on_stream;
-    const backend_gradients_ready ready = by_host ? exchange_ready : NULL;
-    const uint64_t start_ns = clock_now_ns();
-    int code = batch ? backend_step(backend, batch, smoothing, ready, exchange, loss)
-                     : backend_finish(backend, smoothing, ready, exchange, loss);
-
-    if (code < 0)
-        return code;
-    const uint64_t computed_ns = clock_now_ns();
-    int failed = loss->update_due && exchange ? exchange_finish(exchange) : 0;
-    const uint64_t exchanged_ns = clock_now_ns();
-    if (failed == 0 && loss->update_due)
-        failed = update(training);
-    take_times(loss,
-               &(struct trainer_times){.compute_ns = computed_ns - start_ns,
-                                       .exchange_ns = by_host ? exchanged_ns - computed_ns : 0,
-                                       .update_ns = clock_now_ns() - exchanged_ns},
-               times);
-    if (failed == 0)
-        failed = check_loss(training, loss);
-    return failed ? failed : code;
+    return training->given * batches_per_update(&training->config) + training->begun;
 }
 
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss)
 {
-    struct backend_batch given = batch_of(training, batch);
+    const struct training_config *config = &training->config;
+    const struct recipe *recipe = &config->recipe;
+    struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
+    const bool by_host = exchange && !exchange->ops->on_stream;
+    struct trainer_batch given = batch ? *batch : (struct trainer_batch){0};
 
-    given.continues = !batch->last && training->begun + 1 < batches_per_update(&training->config);
-    training->begun = given.continues ? training->begun + 1 : 0;
-    training->given += !given.continues;
-    return go_on(training, &given, times, loss);
+    if (batch) {
+        given.step = next_step(training);
+        given.continues = !batch->last && training->begun + 1 < batches_per_update(config);
+        training->begun = given.continues ? training->begun + 1 : 0;
+        training->given += !given.continues;
+    }
+    const uint64_t start_ns = clock_now_ns();
+    int code = backend_step(&training->backend, batch ? &given : NULL, recipe->label_smoothing,
+                            by_host ? exchange_ready : NULL, exchange, loss);
+    if (code)
+        return code;
+    const uint64_t computed_ns = clock_now_ns();
+    code = loss->update_due && exchange ? exchange_finish(exchange) : 0;
+    const uint64_t exchanged_ns = clock_now_ns();
+    if (code == 0 && loss->update_due) {
+        const struct backend_update update = {.recipe = recipe->kind,
+                                              .rate = recipe_rate(recipe, training->step),
+                                              .rate_before = training->rate_before,
+                                              .momentum = recipe->momentum,
+                                              .decay = recipe->weight_decay,
+                                              .eta = recipe->eta,
+                                              .decays_fc_bias = recipe->decays_fc_bias,
+                                              .clip_norm = recipe->clip_norm,
+                                              .gradient_scale = 1.0 / rank_count(config)};
+        training->rate_before = update.rate;
+        training->step++;
+        code = backend_update(&training->backend, &update);
+    }
+    take_times(loss,
+               &(struct trainer_times){.compute_ns = computed_ns - start_ns,
+                                       .exchange_ns = by_host ? exchanged_ns - computed_ns : 0,
+                                       .update_ns = clock_now_ns() - exchanged_ns},
+               times);
+    if (code == 0 && loss->counted > 0 && !isfinite(loss->loss))
+        code = fail(ERANGE,
+                    "the loss is NaN or infinite at step %llu: use a lower rate (or loss-scale)",
+                    (unsigned long long)training->step);
+    return code;
 }
 
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss)
 {
-    return go_on(training, NULL, times, loss);
+    int code = training_step(training, NULL, times, loss);
+
+    return code ? code : loss->count > 0;
 }
 
 void *training_allocate(void *training, size_t bytes)
@@ -382,7 +344,8 @@ const char *training_notice(void *state)
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss)
 {
-    const struct backend_batch given = batch_of(training, batch);
+    struct trainer_batch given = *batch;
+    given.step = next_step(training);
     const uint64_t start_ns = clock_now_ns();
     int code = backend_infer(&training->backend, &given, NULL, loss);
 
@@ -392,28 +355,6 @@ int training_infer(struct training *training, const struct trainer_batch *batch,
 
 /* ---- running statistics ---- */
 
-/* all: room for those of every rank. */
-static int average_statistics(struct training *training, float *mine, float *all)
-{
-    struct ranks *ranks = training->config.ranks;
-    const uint32_t count = ranks->place.ranks;
-    const uint64_t floats = training->graph->statistic_floats;
-    int code = mine && all ? backend_save(&training->backend, NULL, NULL, mine, NULL) : -ENOMEM;
-
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, mine, floats * sizeof *mine, all);
-    if (code)
-        return code;
-    for (uint64_t i = 0; i < floats; i++) {
-        double sum = 0;
-        for (uint32_t rank = 0; rank < count; rank++)
-            sum += (double)all[rank * floats + i];
-        mine[i] = (float)(sum / count);
-    }
-    return ranks_meet(ranks, backend_load(&training->backend, NULL, NULL, mine), NULL);
-}
-
 int training_prepare(struct training *training, uint32_t count, bool learns)
 {
     return backend_prepare(&training->backend, count, learns);
@@ -421,13 +362,27 @@ int training_prepare(struct training *training, uint32_t count, bool learns)
 
 int training_average_statistics(struct training *training)
 {
+    struct ranks *ranks = training->config.ranks;
+    const uint32_t count = rank_count(&training->config);
     const uint64_t floats = training->graph->statistic_floats;
 
     if (!learns_together(&training->config) || floats == 0)
         return 0;
     float *mine = memory_array(floats, sizeof *mine);
-    float *all = memory_array(floats * rank_count(&training->config), sizeof *all);
-    int code = average_statistics(training, mine, all);
+    float *all = memory_array(floats * count, sizeof *all);
+    int code = mine && all ? backend_save(&training->backend, NULL, NULL, mine, NULL) : -ENOMEM;
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, mine, floats * sizeof *mine, all);
+    if (code == 0) {
+        for (uint64_t i = 0; i < floats; i++) {
+            double sum = 0;
+            for (uint32_t rank = 0; rank < count; rank++)
+                sum += (double)all[rank * floats + i];
+            mine[i] = (float)(sum / count);
+        }
+        code = ranks_meet(ranks, backend_load(&training->backend, NULL, NULL, mine), NULL);
+    }
     free(mine);
     free(all);
     return code;
@@ -476,35 +431,11 @@ static int write_checkpoint(void *context)
     return checkpoint_write(writing->path, &writing->checkpoint, writing->floats);
 }
 
-/* A slow disk may take longer than waiting ranks tolerate. */
-static int write_while_others_wait(const struct training *training, struct writing *writing)
-{
-    char what[256];
-
-    if (!training->config.ranks)
-        return write_checkpoint(writing);
-    snprintf(what, sizeof what, "the checkpoint %.200s is being written", writing->path);
-    return ranks_do(training->config.ranks, what, write_checkpoint, writing);
-}
-
-/* A checkpoint from which nothing can go on must not replace a good one. */
-static int check_finite(const struct training *training, const float *floats, const char *path)
-{
-    const uint64_t count = training->graph->parameter_floats;
-
-    for (uint64_t i = 0; i < count; i++)
-        if (!isfinite(floats[i]))
-            return fail(ERANGE,
-                        "%s: not written: weights are NaN or infinite after step %llu: use a lower "
-                        "rate (or loss-scale)",
-                        path, (unsigned long long)training->step);
-    return 0;
-}
-
 int training_save(struct training *training, const char *path,
                   const struct training_position *position)
 {
     struct writing writing = {.path = path, .checkpoint = describe(training)};
+    char what[256];
 
     writing.checkpoint.epoch = position->epoch;
     writing.checkpoint.elapsed_ns = position->elapsed_ns;
@@ -512,10 +443,19 @@ int training_save(struct training *training, const char *path,
     memcpy(writing.checkpoint.settings, position->settings, sizeof position->settings);
     writing.floats = memory_array(checkpoint_floats(&writing.checkpoint), sizeof(float));
     int code = writing.floats ? pass_weights(training, writing.floats, true) : -ENOMEM;
-    if (code == 0)
-        code = check_finite(training, writing.floats, path);
-    if (code == 0)
-        code = write_while_others_wait(training, &writing);
+    /* A checkpoint from which nothing can go on must not replace a good one. */
+    for (uint64_t i = 0; i < training->graph->parameter_floats && code == 0; i++)
+        if (!isfinite(writing.floats[i]))
+            code = fail(ERANGE,
+                        "%s: not written: weights are NaN or infinite after step %llu: use a lower "
+                        "rate (or loss-scale)",
+                        path, (unsigned long long)training->step);
+    if (code == 0 && training->config.ranks) { /* a slow disk may take longer than they tolerate */
+        snprintf(what, sizeof what, "the checkpoint %.200s is being written", path);
+        code = ranks_do(training->config.ranks, what, write_checkpoint, &writing);
+    } else if (code == 0) {
+        code = write_checkpoint(&writing);
+    }
     free(writing.floats);
     return code;
 }
@@ -525,19 +465,6 @@ static uint64_t hash_weights(const float *floats, uint64_t count, uint64_t place
     return random_hash(place, crc32c(0, floats, count * sizeof *floats), count) | 1;
 }
 
-/* Training could resume with another batch size or seed, but not as if uninterrupted. */
-static int check_same_course(const struct checkpoint *wanted, const struct checkpoint *found,
-                             const char *path)
-{
-    if (found->seed != wanted->seed)
-        return fail(EINVAL, "%s: made with --seed %llu: resume with the same seed", path,
-                    (unsigned long long)found->seed);
-    if (found->batch_size != wanted->batch_size)
-        return fail(EINVAL, "%s: made with %llu samples per update over all ranks, not %llu", path,
-                    (unsigned long long)found->batch_size, (unsigned long long)wanted->batch_size);
-    return 0;
-}
-
 int training_load(struct training *training, const char *path, struct training_position *position)
 {
     const struct checkpoint wanted = describe(training);
@@ -545,8 +472,13 @@ int training_load(struct training *training, const char *path, struct training_p
     float *floats = memory_array(checkpoint_floats(&wanted), sizeof *floats);
     int code = floats ? checkpoint_read(path, &wanted, &found, floats) : -ENOMEM;
 
-    if (code == 0 && training->config.learns)
-        code = check_same_course(&wanted, &found, path);
+    /* It could resume with another batch size or seed, but not as if uninterrupted. */
+    if (code == 0 && training->config.learns && found.seed != wanted.seed)
+        code = fail(EINVAL, "%s: made with --seed %llu: resume with the same seed", path,
+                    (unsigned long long)found.seed);
+    if (code == 0 && training->config.learns && found.batch_size != wanted.batch_size)
+        code = fail(EINVAL, "%s: made with %llu samples per update over all ranks, not %llu", path,
+                    (unsigned long long)found.batch_size, (unsigned long long)wanted.batch_size);
     if (code == 0)
         code = pass_weights(training, floats, false);
     if (code == 0)

@@ -154,7 +154,7 @@ static void learn_alone(const char *network, uint32_t count, float *results)
         make_batch(step);
         for (uint32_t i = 0; i < count; i++) {
             struct trainer_batch share = share_of(i, count);
-            const struct backend_batch batch = {
+            const struct trainer_batch batch = {
                 .rows = share.rows, .labels = share.labels, .count = share.count, .step = step};
             struct backend_loss loss;
             require(backend_step(&shares[i].backend, &batch, 0, NULL, NULL, &loss));

@@ -168,10 +168,10 @@ static void set_out(struct course *course, const char *backend, struct backend_c
     assert_non_null(course->rows);
 }
 
-static struct backend_batch next_batch(struct course *course, uint64_t step)
+static struct trainer_batch next_batch(struct course *course, uint64_t step)
 {
     draw(step, course->rows, course->labels);
-    return (struct backend_batch){.rows = course->rows,
+    return (struct trainer_batch){.rows = course->rows,
                                   .labels = course->labels,
                                   .count = step == STEPS - 1 ? BATCH / 2 : BATCH,
                                   .step = step};
@@ -237,7 +237,7 @@ static void learn_by_host(struct course *course, const char *backend, bool on_ho
 
     set_out(course, backend, config);
     for (uint32_t step = 0; step < STEPS; step++) {
-        const struct backend_batch batch = next_batch(course, step);
+        const struct trainer_batch batch = next_batch(course, step);
         assert_int_equal(backend_step(&course->backend, &batch, 0, NULL, NULL, &loss), 0);
         memset(course->rows, 0x55, BATCH * row_bytes);
         assert_int_equal(loss.update_due, step >= held);
@@ -289,7 +289,7 @@ static void answer(struct course *course, const char *backend, bool training, bo
     set_out(course, backend,
             (struct backend_config){.training = training, .seed = 7, .late = late});
     for (uint32_t step = 0; step < STEPS; step++) {
-        const struct backend_batch batch = next_batch(course, step);
+        const struct trainer_batch batch = next_batch(course, step);
         assert_int_equal(backend_infer(&course->backend, &batch, NULL, &loss), 0);
         memset(course->rows, 0x55, BATCH * row_bytes);
         assert_false(loss.update_due);
@@ -333,7 +333,7 @@ static void logits_are_never_late(void **unused)
     for (int late = 0; late < 2; late++) {
         set_out(&course, "cuda:fp32,plans=none", (struct backend_config){.late = late});
         for (uint32_t step = 0; step < 3; step++) {
-            const struct backend_batch batch = next_batch(&course, step);
+            const struct trainer_batch batch = next_batch(&course, step);
             assert_int_equal(backend_infer(&course.backend, &batch, logits[late], &loss), 0);
             assert_int_equal(loss.count, BATCH);
         }
@@ -347,7 +347,7 @@ static void logits_are_never_late(void **unused)
 }
 
 /* One step without an update, told; so the device has nothing to do when the next one is given. */
-static struct backend_times step_apart(struct training *training, struct backend_batch *batch,
+static struct trainer_times step_apart(struct training *training, struct trainer_batch *batch,
                                        uint64_t waited_ns)
 {
     struct backend_loss loss;
@@ -378,8 +378,8 @@ static void times_are_told_as_they_are(void **unused)
         start(&training, "cuda:fp32,plans=none", late);
         uint8_t *rows = training_allocate(&training, BATCH * row_bytes);
         draw(0, rows, labels);
-        struct backend_batch batch = {.rows = rows, .labels = labels, .count = BATCH};
-        struct backend_times times = step_apart(&training, &batch, 5000);
+        struct trainer_batch batch = {.rows = rows, .labels = labels, .count = BATCH};
+        struct trainer_times times = step_apart(&training, &batch, 5000);
         assert_int_equal(times.wait_ns, 5000); /* it is the first */
         assert_true(times.upload_ns >= upload_ns && times.copy_ns >= upload_ns);
         assert_true(times.compute_ns > 0 && times.exchange_ns == 0);

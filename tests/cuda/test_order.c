@@ -143,7 +143,7 @@ static void update(struct job *job, uint64_t number, const struct backend_loss *
 }
 
 /* The batch is ours again once given, and is overwritten at once. */
-static struct backend_batch next_batch(struct job *job, uint64_t number)
+static struct trainer_batch next_batch(struct job *job, uint64_t number)
 {
     struct random random = random_start(number + 1);
 
@@ -151,13 +151,13 @@ static struct backend_batch next_batch(struct job *job, uint64_t number)
         job->rows[i] = (uint8_t)random_below(&random, 256);
     for (int i = 0; i < BATCH; i++)
         job->labels[i] = (int32_t)random_below(&random, CLASSES);
-    return (struct backend_batch){
+    return (struct trainer_batch){
         .rows = job->rows, .labels = job->labels, .count = BATCH, .step = number};
 }
 
 static void step(struct job *job, uint64_t number, struct backend_loss *loss)
 {
-    const struct backend_batch batch = next_batch(job, number);
+    const struct trainer_batch batch = next_batch(job, number);
 
     must(backend_step(&job->backend, &batch, 0.1, NULL, NULL, loss));
     update(job, number, loss);
@@ -186,7 +186,7 @@ static void learn(const char *text, bool late, bool on_host, bool nccl)
         step(&job, number, &loss);
     catch_up(&job);
     for (int i = 0; i < 6; i++) {
-        const struct backend_batch batch = next_batch(&job, STEPS);
+        const struct trainer_batch batch = next_batch(&job, STEPS);
         if (i == 3)
             catch_up(&job);
         must(backend_infer(&job.backend, &batch, i < 3 ? NULL : logits, i % 3 ? &loss : NULL));
@@ -220,7 +220,7 @@ static void what_nodes_put_out(void **unused)
     struct backend backend;
     struct backend_loss loss;
     uint8_t rows[ROWS_BYTES] = {0};
-    const struct backend_batch batch = {.rows = rows, .count = BATCH};
+    const struct trainer_batch batch = {.rows = rows, .count = BATCH};
     float *weights = calloc(graph->parameter_floats, sizeof *weights);
     int code = 0;
 

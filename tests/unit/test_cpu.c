@@ -180,7 +180,7 @@ static struct outcome train(const char *name, const struct graph *graph, int ste
                                               .decay = 1e-3,
                                               .eta = 0.01,
                                               .gradient_scale = 0.5};
-        struct backend_batch batch = {.rows = rows, .labels = labels, .step = (uint64_t)i};
+        struct trainer_batch batch = {.rows = rows, .labels = labels, .step = (uint64_t)i};
         struct backend_loss loss;
         make_batch((uint64_t)i + 1);
         batch.count = i == 3 ? BATCH - 2 : BATCH;
@@ -191,7 +191,7 @@ static struct outcome train(const char *name, const struct graph *graph, int ste
         if (i + 1 < steps)
             require(backend_update(&backend, &update));
     }
-    struct backend_batch batch = {.rows = rows, .labels = labels, .count = BATCH - 1};
+    struct trainer_batch batch = {.rows = rows, .labels = labels, .count = BATCH - 1};
     struct backend_loss loss;
     require(backend_infer(&backend, &batch, outcome.logits, &loss));
     require(backend_save(&backend, outcome.parameters, outcome.momenta, outcome.statistics,

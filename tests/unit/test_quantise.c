@@ -337,7 +337,7 @@ static void what_is_no_number_is_told_of(void **unused)
     struct graph *graph = mixed();
     struct calibration calibration;
     uint8_t rows[SIDE * SIDE * 3] = {0};
-    const struct backend_batch batch = {.rows = rows, .count = 1};
+    const struct trainer_batch batch = {.rows = rows, .count = 1};
     float *weights = calloc(graph->parameter_floats, sizeof *weights);
 
     (void)unused;

@@ -26,7 +26,7 @@ struct training {
     struct graph *graph; /* owned by the caller */
     struct plugin_choice choice;
     struct backend backend;
-    struct backend_batch batch;
+    struct trainer_batch batch;
     uint8_t *rows;
     int32_t *labels;
 };

@@ -313,16 +313,16 @@ static int cpu_save(void *state, float *parameters, float *momenta, float *stati
 
 /* ---- computing ---- */
 
-static int cpu_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
+static int cpu_run(void *state, const struct trainer_batch *batch, struct backend_loss *loss)
 {
     struct cpu_program *program;
 
-    if (!pass->batch)
+    if (!batch->rows)
         return 0; /* nothing is ever in flight */
-    int code = find_program(state, pass->batch->count, pass->learns, &program);
+    int code = find_program(state, batch->count, batch->learns, &program);
     if (code == 0)
-        code = cpu_program_run(program, pass, loss);
-    if (code == 0 && pass->learns)
+        code = cpu_program_run(program, batch, loss);
+    if (code == 0 && batch->learns)
         program->model->parameter_version++; /* BN's running statistics changed, and other programs
                                                 read them */
     return code;

@@ -244,7 +244,7 @@ int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
 void cpu_program_destroy(struct cpu_program *program);
 /* Bind the program's tensors to the arena, of at least program->arena_bytes. */
 int cpu_program_bind(struct cpu_program *program, void *arena);
-int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
+int cpu_program_run(struct cpu_program *program, const struct trainer_batch *batch,
                     struct backend_loss *loss);
 
 /* ---- peaks.c ---- */

@@ -7,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "trainer/bf16.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,24 +28,6 @@ static bool takes_relu(const struct graph *graph, uint32_t number)
                                                   [GRAPH_ADD] = true};
 
     return takes[graph->nodes[number].kind] && graph_only_consumer(graph, number, GRAPH_RELU);
-}
-
-/* With running statistics, BN is a factor and an offset per channel: folded into the weights and
- * bias of the preceding convolution. */
-static void fold_norms(struct cpu_program *program)
-{
-    const struct graph *graph = program->model->graph;
-
-    for (uint32_t i = 1; i < graph->node_count; i++) {
-        const uint32_t norm = graph_only_consumer(graph, i, GRAPH_BATCH_NORM);
-        struct cpu_node *own = &program->nodes[i];
-        if (graph->nodes[i].kind != GRAPH_CONVOLUTION || !norm)
-            continue;
-        own->norm = norm;
-        own->hidden = true;
-        own->relu = program->nodes[norm].relu;
-        program->nodes[norm].absorbed = true;
-    }
 }
 
 /* The convolution whose output the node passes, without a ReLU, to its only consumer; or 0. */
@@ -76,11 +59,34 @@ static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_
     return true;
 }
 
-/* The later of two convolutions accumulates into the other operand, in place. */
-static void fold_additions(struct cpu_program *program)
+static void look_at_graph(struct cpu_program *program)
 {
     const struct graph *graph = program->model->graph;
+    struct cpu_node *nodes = program->nodes;
 
+    for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
+        nodes[i].relu = nodes[i].hidden = takes_relu(graph, i);
+        if (nodes[i].relu)
+            nodes[graph->nodes[i].consumer].absorbed = true;
+        nodes[i].gradients =
+            memory_array(graph->nodes[i].consumers + 1, sizeof *nodes[i].gradients);
+        if (!nodes[i].gradients)
+            program->code = -ENOMEM;
+    }
+    if (program->code || program->training)
+        return;
+    /* With running statistics, BN is a factor and an offset per channel: folded into the weights
+     * and bias of the preceding convolution. */
+    for (uint32_t i = 1; i < graph->node_count; i++) {
+        const uint32_t norm = graph_only_consumer(graph, i, GRAPH_BATCH_NORM);
+        if (graph->nodes[i].kind != GRAPH_CONVOLUTION || !norm)
+            continue;
+        nodes[i].norm = norm;
+        nodes[i].hidden = true;
+        nodes[i].relu = nodes[norm].relu;
+        nodes[norm].absorbed = true;
+    }
+    /* The later of two convolutions accumulates into the other operand, in place. */
     for (uint32_t i = 1; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         if (node->kind != GRAPH_ADD)
@@ -93,41 +99,11 @@ static void fold_additions(struct cpu_program *program)
         const uint32_t convolution = sole_convolution(program, second);
         if (convolution <= first || !is_spent(program, first, convolution, i))
             continue;
-        program->nodes[convolution].summand = first;
-        program->nodes[second].hidden = true;
-        program->nodes[convolution].relu = program->nodes[i].relu;
-        program->nodes[i].absorbed = true;
+        nodes[convolution].summand = first;
+        nodes[second].hidden = true;
+        nodes[convolution].relu = nodes[i].relu;
+        nodes[i].absorbed = true;
     }
-}
-
-static void look_at_graph(struct cpu_program *program)
-{
-    const struct graph *graph = program->model->graph;
-
-    for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
-        const struct graph_node *node = &graph->nodes[i];
-        struct cpu_node *own = &program->nodes[i];
-        own->relu = own->hidden = takes_relu(graph, i);
-        if (own->relu)
-            program->nodes[node->consumer].absorbed = true;
-        own->gradients = memory_array(node->consumers + 1, sizeof *own->gradients);
-        if (!own->gradients)
-            program->code = -ENOMEM;
-    }
-    if (program->code || program->training)
-        return;
-    fold_norms(program);
-    fold_additions(program);
-}
-
-static void forget_nodes(struct cpu_program *program)
-{
-    for (uint32_t i = 0; program->nodes && i < program->model->graph->node_count; i++) {
-        dnnl_primitive_desc_destroy(program->nodes[i].forward);
-        free(program->nodes[i].gradients);
-    }
-    free(program->nodes);
-    program->nodes = NULL;
 }
 
 /* Assign offsets in the arena and in the program's own memory. */
@@ -161,26 +137,6 @@ static void place_buffers(struct cpu_program *program)
                              (unsigned long long)program->kept_bytes);
 }
 
-static void build(struct cpu_program *program)
-{
-    program->nodes = memory_array(program->model->graph->node_count, sizeof *program->nodes);
-    if (!program->nodes) {
-        program->code = -ENOMEM;
-        return;
-    }
-    program->scratch = cpu_add_buffer(program, CPU_ARENA, 0, NULL);
-    look_at_graph(program);
-    if (program->code)
-        return;
-    cpu_build_forward(program);
-    program->model->homes_known = true;
-    if (program->training)
-        cpu_build_backward(program);
-    cpu_check_layouts(program);
-    if (program->code == 0)
-        place_buffers(program);
-}
-
 int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
                        struct cpu_program **created)
 {
@@ -191,8 +147,27 @@ int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
     program->model = model;
     program->count = count;
     program->training = training;
-    build(program);
-    forget_nodes(program);
+    program->nodes = memory_array(model->graph->node_count, sizeof *program->nodes);
+    if (!program->nodes)
+        program->code = -ENOMEM;
+    program->scratch = cpu_add_buffer(program, CPU_ARENA, 0, NULL);
+    if (!program->code)
+        look_at_graph(program);
+    if (!program->code) {
+        cpu_build_forward(program);
+        model->homes_known = true;
+        if (training)
+            cpu_build_backward(program);
+        cpu_check_layouts(program);
+    }
+    if (!program->code)
+        place_buffers(program);
+    for (uint32_t i = 0; program->nodes && i < model->graph->node_count; i++) {
+        dnnl_primitive_desc_destroy(program->nodes[i].forward);
+        free(program->nodes[i].gradients);
+    }
+    free(program->nodes);
+    program->nodes = NULL;
     const int code = program->code;
     if (code)
         cpu_program_destroy(program);
@@ -246,48 +221,39 @@ int cpu_program_bind(struct cpu_program *program, void *arena)
 
 /* ---- running ---- */
 
-/* One step of one batch. */
-struct cpu_run {
-    const struct cpu_program *program;
-    const struct cpu_step *step;
-    const struct backend_pass *pass;
-    struct backend_loss *loss;
-    const struct cpu_model *model;
-    const struct graph_node *node;
-    float *source, *target, *other; /* of the step */
-};
-
-static int execute(const struct cpu_run *run)
+static float *address_of(const struct cpu_program *program, uint32_t buffer)
 {
-    return dnnl_primitive_execute(run->step->primitive, run->model->dnnl.stream,
-                                  run->step->argument_count, run->step->arguments)
-               ? fail(EIO, "backend cpu: oneDNN failed to compute %s", run->node->name)
-               : 0;
+    return buffer < program->buffer_count ? program->buffers[buffer].address : NULL;
 }
+
+struct images {
+    const uint8_t *rows;
+    float *values;
+    size_t plane;
+};
 
 static void normalise_images(const void *context, uint64_t first, uint64_t end)
 {
-    const struct cpu_run *run = context;
-    const size_t plane = (size_t)run->node->shape.height * run->node->shape.width;
-    const size_t offset = first * 3 * plane;
+    const struct images *images = context;
+    const size_t offset = first * 3 * images->plane;
 
-    kernel_normalise((uint32_t)(end - first), plane, run->pass->batch->rows + offset, backend_mean,
-                     backend_deviation, run->target + offset);
+    kernel_normalise((uint32_t)(end - first), images->plane, images->rows + offset, backend_mean,
+                     backend_deviation, images->values + offset);
 }
 
-static int normalise(const struct cpu_run *run)
-{
-    cpu_share(run->program->count, 1, normalise_images, run);
-    return 0;
-}
+/* Sum the gradients from a ReLU's two consumers and apply the ReLU's backward pass: one pass over
+ * memory, where oneDNN's sum and eltwise take two. */
+struct sum_relu {
+    const void *a, *b, *output;
+    void *sum;
+};
 
 VECTOR_CLONES
 static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
 {
-    const struct cpu_run *run = context;
-    const float *a = run->source, *b = run->other;
-    const float *output = run->program->buffers[run->step->mask].address;
-    float *sum = run->target;
+    const struct sum_relu *with = context;
+    const float *a = with->a, *b = with->b, *output = with->output;
+    float *sum = with->sum;
 
     for (uint64_t i = first; i < end; i++)
         sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
@@ -296,10 +262,9 @@ static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
 VECTOR_CLONES
 static void sum_relu_part_bf16(const void *context, uint64_t first, uint64_t end)
 {
-    const struct cpu_run *run = context;
-    const uint16_t *a = (const void *)run->source, *b = (const void *)run->other;
-    const uint16_t *output = run->program->buffers[run->step->mask].address;
-    uint16_t *sum = (void *)run->target;
+    const struct sum_relu *with = context;
+    const uint16_t *a = with->a, *b = with->b, *output = with->output;
+    uint16_t *sum = with->sum;
 
     for (uint64_t i = first; i < end; i++)
         sum[i] = bf16_to_float(output[i]) <= 0
@@ -307,121 +272,79 @@ static void sum_relu_part_bf16(const void *context, uint64_t first, uint64_t end
                      : bf16_of_float(bf16_to_float(a[i]) + bf16_to_float(b[i]));
 }
 
-/* Sum the gradients from a ReLU's two consumers and apply the ReLU's backward pass: one pass over
- * memory, where oneDNN's sum and eltwise take two. */
-static int sum_through_relu(const struct cpu_run *run)
-{
-    const bool halves = run->model->type == dnnl_bf16;
-
-    cpu_share(run->step->floats, 2 * LINE_FLOATS, halves ? sum_relu_part_bf16 : sum_relu_part, run);
-    return 0;
-}
-
-static int keep_statistics(const struct cpu_run *run)
-{
-    const struct graph_shape *shape = &run->node->shape;
-    float *running = run->model->statistics + run->node->statistics;
-
-    kernel_batch_norm_statistics(
-        shape->channels, (size_t)run->program->count * shape->height * shape->width,
-        run->node->momentum, run->source, run->target, running, running + shape->channels);
-    return 0;
-}
-
-static int fold(const struct cpu_run *run)
-{
-    graph_fold_norm(run->model->graph, run->step->node, run->step->norm, run->model->parameters,
-                    run->model->statistics, run->source, run->target, run->other);
-    return 0;
-}
-
-static int observe(const struct cpu_run *run)
-{
-    return calibration_observe(run->model->calibration, run->step->node, run->source,
-                               run->step->floats);
-}
-
-static int drop(const struct cpu_run *run)
-{
-    const size_t count = run->program->count * graph_node_floats(run->node);
-    const uint64_t key =
-        kernel_dropout_key(run->model->seed, run->pass->batch->step, run->step->node);
-
-    if (run->step->kind == CPU_DROPOUT) {
-        kernel_dropout(count, key, run->node->dropout_rate, run->source, run->target);
-        return 0;
-    }
-    memset(run->target, 0, count * sizeof *run->target); /* the kernel accumulates */
-    kernel_dropout_backward(count, key, run->node->dropout_rate, run->source, run->target);
-    return 0;
-}
-
-static int find_loss(const struct cpu_run *run)
-{
-    const uint32_t classes = run->model->graph->classes, count = run->program->count;
-    const struct backend_pass *pass = run->pass;
-
-    if (pass->logits)
-        memcpy(pass->logits, run->source, (size_t)count * classes * sizeof *run->source);
-    *run->loss = (struct backend_loss){.count = count};
-    if (!pass->batch->labels)
-        return 0;
-    const struct kernel_loss found =
-        kernel_cross_entropy(count, classes, run->source, pass->batch->labels,
-                             pass->label_smoothing, run->program->training ? run->target : NULL);
-    *run->loss = backend_loss_of(count, &found);
-    return 0;
-}
-
-static int report_ready(const struct cpu_run *run)
-{
-    return run->pass->ready ? run->pass->ready(run->pass->context, run->step->ready_floats) : 0;
-}
-
-static float *address_of(const struct cpu_program *program, uint32_t buffer)
-{
-    return buffer < program->buffer_count ? program->buffers[buffer].address : NULL;
-}
-
 static int run_step(const struct cpu_program *program, const struct cpu_step *step,
-                    const struct backend_pass *pass, struct backend_loss *loss)
+                    const struct trainer_batch *batch, struct backend_loss *loss)
 {
-    static int (*const kinds[])(const struct cpu_run *run) = {
-        [CPU_PRIMITIVE] = execute,
-        [CPU_NORMALISE] = normalise,
-        [CPU_STATISTICS] = keep_statistics,
-        [CPU_FOLD] = fold,
-        [CPU_SUM_RELU_BACKWARD] = sum_through_relu,
-        [CPU_DROPOUT] = drop,
-        [CPU_DROPOUT_BACKWARD] = drop,
-        [CPU_OBSERVE] = observe,
-        [CPU_LOSS] = find_loss,
-        [CPU_READY] = report_ready,
-    };
+    const struct cpu_model *model = program->model;
+    const struct graph_node *node = &model->graph->nodes[step->node];
+    const size_t plane = (size_t)node->shape.height * node->shape.width;
+    const size_t count = program->count * graph_node_floats(node);
+    const uint32_t channels = node->shape.channels, classes = model->graph->classes;
+    float *source = address_of(program, step->source), *target = address_of(program, step->target);
+    float *other = address_of(program, step->other), *running;
+    struct kernel_loss found = {0};
 
-    return kinds[step->kind](&(struct cpu_run){.program = program,
-                                               .step = step,
-                                               .pass = pass,
-                                               .loss = loss,
-                                               .model = program->model,
-                                               .node = &program->model->graph->nodes[step->node],
-                                               .source = address_of(program, step->source),
-                                               .target = address_of(program, step->target),
-                                               .other = address_of(program, step->other)});
+    switch (step->kind) {
+    case CPU_PRIMITIVE:
+        return dnnl_primitive_execute(step->primitive, model->dnnl.stream, step->argument_count,
+                                      step->arguments)
+                   ? fail(EIO, "backend cpu: oneDNN failed to compute %s", node->name)
+                   : 0;
+    case CPU_NORMALISE:
+        cpu_share(program->count, 1, normalise_images,
+                  &(struct images){batch->rows, target, plane});
+        return 0;
+    case CPU_STATISTICS:
+        running = model->statistics + node->statistics;
+        kernel_batch_norm_statistics(channels, program->count * plane, node->momentum, source,
+                                     target, running, running + channels);
+        return 0;
+    case CPU_FOLD:
+        graph_fold_norm(model->graph, step->node, step->norm, model->parameters, model->statistics,
+                        source, target, other);
+        return 0;
+    case CPU_SUM_RELU_BACKWARD:
+        cpu_share(step->floats, 2 * LINE_FLOATS,
+                  model->type == dnnl_bf16 ? sum_relu_part_bf16 : sum_relu_part,
+                  &(struct sum_relu){source, other, program->buffers[step->mask].address, target});
+        return 0;
+    case CPU_DROPOUT:
+        kernel_dropout(count, kernel_dropout_key(model->seed, batch->step, step->node),
+                       node->dropout_rate, source, target);
+        return 0;
+    case CPU_DROPOUT_BACKWARD:
+        memset(target, 0, count * sizeof *target); /* the kernel accumulates */
+        kernel_dropout_backward(count, kernel_dropout_key(model->seed, batch->step, step->node),
+                                node->dropout_rate, source, target);
+        return 0;
+    case CPU_OBSERVE:
+        return calibration_observe(model->calibration, step->node, source, step->floats);
+    case CPU_LOSS:
+        if (batch->logits)
+            memcpy(batch->logits, source, (size_t)program->count * classes * sizeof *source);
+        if (batch->labels)
+            found = kernel_cross_entropy(program->count, classes, source, batch->labels,
+                                         batch->label_smoothing, program->training ? target : NULL);
+        *loss = backend_loss_of(program->count, &found);
+        return 0;
+    case CPU_READY:
+        break;
+    }
+    return batch->ready ? batch->ready(batch->context, step->ready_floats) : 0;
 }
 
-int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
+int cpu_program_run(struct cpu_program *program, const struct trainer_batch *batch,
                     struct backend_loss *loss)
 {
-    bool parameters_changed = program->parameter_version != program->model->parameter_version;
+    const bool parameters_changed = program->parameter_version != program->model->parameter_version;
+    uint64_t since_ns = program->took_ns ? clock_now_ns() : 0;
     int code = 0;
 
-    uint64_t since_ns = program->took_ns ? clock_now_ns() : 0;
-
+    assert(batch->count == program->count && batch->learns == program->training && program->bound);
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
-        code = tick_ask(pass->batch->tick);
+        code = tick_ask(batch->tick);
         if (code == 0 && (parameters_changed || !program->steps[i].of_parameters))
-            code = run_step(program, &program->steps[i], pass, loss);
+            code = run_step(program, &program->steps[i], batch, loss);
         schedule_lap(program->took_ns ? &program->took_ns[i] : NULL, &since_ns);
     }
     if (code == 0) /* else some that are computed once may be missing */

@@ -208,54 +208,54 @@ static int cuda_save(void *state, float *parameters, float *momenta, float *stat
     return cuda_model_save(&cuda->model, parameters, momenta, statistics, gradients);
 }
 
-/* Put the next batch on the compute stream. */
-static int start(struct cuda_state *cuda, const struct backend_pass *pass,
-                 struct cuda_program **program)
-{
-    const struct cuda_flight *next = cuda_flight_next(&cuda->flights);
-    int code = find_program(cuda, next->count, next->learns, program);
-
-    return code ? code : cuda_flight_start(&cuda->flights, *program, pass->label_smoothing);
-}
-
 /* If the host exchanges gradients, a step ends before the next one starts, so batches wait after
  * their upload. Otherwise they are queued on the compute stream, and only their results are
  * late. */
-static int cuda_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
+static int cuda_run(void *state, const struct trainer_batch *batch, struct backend_loss *loss)
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
     struct cuda_flights *flights = &cuda->flights;
-    const bool late = model->config.late && !pass->logits;
-    const bool holds = late && pass->learns && model->config.exchanged_by_host;
-    const uint64_t held_most = holds && pass->batch ? flights->slot_count - 1 : 0;
-    struct cuda_program *started = NULL;
+    const bool late = model->config.late && !batch->logits;
+    const bool holds = late && batch->learns && model->config.exchanged_by_host;
+    const uint64_t held_most = holds && batch->rows ? flights->slot_count - 1 : 0;
+    const struct cuda_flight *flight = NULL; /* the one started, if any */
+    struct cuda_program *program = NULL;
     int code = 0;
 
     assert(nothing_flies(cuda) || late);
-    if (pass->batch && flights->given - flights->reported == flights->slot_count)
+    if (batch->rows && flights->given - flights->reported == flights->slot_count)
         code = cuda_flight_land(flights, loss);
-    if (code == 0 && pass->batch)
-        code = cuda_flight_give(flights, pass);
-    if (code == 0 && flights->given - flights->started > held_most)
-        code = start(cuda, pass, &started);
-    if (pass->batch) {
+    if (code == 0 && batch->rows)
+        code = cuda_flight_give(flights, batch);
+    if (code == 0 && flights->given - flights->started > held_most) {
+        flight = cuda_flight_next(flights);
+        code = find_program(cuda, flight->count, flight->learns, &program);
+        if (code == 0)
+            code = cuda_flight_start(flights, program);
+    }
+    if (batch->rows) {
         int given = code ? runtime_wait(model->runtime.upload) : cuda_flight_given(flights);
         code = code ? code : given;
     }
-    const bool lands = pass->batch ? !late || (holds && started) : !nothing_flies(cuda);
-    if (code == 0 && !pass->batch && !lands)
+    const bool lands = batch->rows ? !late || (holds && flight) : !nothing_flies(cuda);
+    if (code == 0 && !batch->rows && !lands)
         code = cuda_flights_settle(flights, &loss->times);
     if (code == 0 && lands)
         code = cuda_flight_land(flights, loss);
-    if (code == 0 && lands && started)
-        code = cuda_program_add_times(started);
-    if (code == 0 && pass->logits)
-        memcpy(pass->logits, model->logits_result,
-               (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
+    if (code == 0 && lands && flight)
+        code = cuda_program_add_times(program);
+    if (code == 0 && batch->logits)
+        memcpy(batch->logits, model->logits_result,
+               (size_t)batch->count * model->graph->classes * sizeof *batch->logits);
     if (code == 0 && model->config.calibration && nothing_flies(cuda))
         code = cuda_observe_fetch(model);
-    return code || !started ? code : cuda_program_report_ready(started, pass);
+    if (code || !flight || flight->continues || !batch->ready)
+        return code;
+    for (uint32_t i = 0; i < program->step_count && code == 0; i++) /* all gradients are final */
+        if (program->steps[i].kernel == &cuda_kernel_ready)
+            code = batch->ready(batch->context, program->steps[i].ready.floats);
+    return code;
 }
 
 static int cuda_prepare(void *state, uint32_t count, bool learns)

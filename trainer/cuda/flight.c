@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,20 +65,17 @@ void cuda_flights_close(struct cuda_flights *flights)
 
 /* ---- upload and start ---- */
 
-/* Each batch's gradients are those of its mean loss. */
-static void fill_sum(const struct backend_pass *pass, uint32_t labelled, struct cuda_header *header)
+static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum cuda_moment moment)
 {
-    const bool continues = pass->batch->continues;
-    const float share = continues ? 1 : pass->rows ? 1.0f / (float)pass->rows : 0;
-
-    header->sum[0] = pass->adds ? share : 0;
-    header->sum[1] = pass->adds || continues ? share * (float)labelled : 1;
+    return runtime_event_record(flight->moments[moment], moment <= CUDA_UPLOADED
+                                                             ? model->runtime.upload
+                                                             : model->runtime.stream);
 }
 
-static void fill_header(const struct cuda_model *model, const struct backend_pass *pass,
+/* Each batch's gradients are those of its mean loss. */
+static void fill_header(const struct cuda_model *model, const struct trainer_batch *batch,
                         struct cuda_header *header)
 {
-    const struct backend_batch *batch = pass->batch;
     uint64_t *keys = (uint64_t *)(void *)(header + 1);
     int32_t *labels = cuda_labels(model, header);
     uint32_t counted = 0;
@@ -93,45 +91,36 @@ static void fill_header(const struct cuda_model *model, const struct backend_pas
     const float loss_scale = (float)model->settings->loss_scale;
     header->gradient_scale = sums ? loss_scale : mean;
     header->unscale = sums ? mean / loss_scale : 1;
-    fill_sum(pass, counted, header);
+    const float share = batch->continues ? 1 : batch->labelled ? 1.0f / (float)batch->labelled : 0;
+    header->sum[0] = batch->adds ? share : 0;
+    header->sum[1] = batch->adds || batch->continues ? share * (float)counted : 1;
 }
 
-static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum cuda_moment moment)
-{
-    return runtime_event_record(flight->moments[moment], moment <= CUDA_UPLOADED
-                                                             ? model->runtime.upload
-                                                             : model->runtime.stream);
-}
-
-static int upload(const struct cuda_flights *flights, const struct backend_pass *pass,
-                  const struct cuda_slot *slot, struct cuda_flight *flight)
+int cuda_flight_give(struct cuda_flights *flights, const struct trainer_batch *batch)
 {
     const struct cuda_model *model = flights->model;
-    const struct backend_batch *batch = pass->batch;
+    const struct cuda_slot *slot = &flights->slots[flights->given % flights->slot_count];
+    struct cuda_flight *flight = flight_of(flights, flights->given);
     void *stream = model->runtime.upload;
-    int code = mark(model, flight, CUDA_UPLOAD);
 
-    fill_header(model, pass, flight->staged);
+    assert(flights->given - flights->reported < flights->slot_count);
+    flight->rows = slot->rows;
+    flight->count = batch->count;
+    flight->learns = batch->learns;
+    flight->labelled = batch->labels != NULL;
+    flight->continues = batch->continues;
+    flight->label_smoothing = batch->label_smoothing;
+    flight->updated = flight->update_reported = false;
+    flights->waited_ns += batch->waited_ns;
+    int code = mark(model, flight, CUDA_UPLOAD);
+    fill_header(model, batch, flight->staged);
     if (code == 0)
         code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
     if (code == 0)
         code = runtime_copy(slot->rows, batch->rows,
                             flights->rows_bytes / model->config.batch_size * batch->count, stream);
-    return code ? code : mark(model, flight, CUDA_UPLOADED);
-}
-
-int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pass)
-{
-    const struct backend_batch *batch = pass->batch;
-    struct cuda_flight *flight = flight_of(flights, flights->given);
-
-    flight->count = batch->count;
-    flight->learns = pass->learns;
-    flight->labelled = batch->labels != NULL;
-    flight->continues = batch->continues;
-    flight->updated = flight->update_reported = false;
-    flights->waited_ns += batch->waited_ns;
-    int code = upload(flights, pass, &flights->slots[flights->given % flights->slot_count], flight);
+    if (code == 0)
+        code = mark(model, flight, CUDA_UPLOADED);
     flights->given += code == 0;
     return code;
 }
@@ -147,14 +136,11 @@ const struct cuda_flight *cuda_flight_next(const struct cuda_flights *flights)
     return flights->started < flights->given ? flight_of(flights, flights->started) : NULL;
 }
 
-int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program,
-                      double label_smoothing)
+int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program)
 {
     const struct cuda_model *model = flights->model;
     const struct cuda_slot *slot = &flights->slots[flights->started % flights->slot_count];
     struct cuda_flight *flight = flight_of(flights, flights->started);
-    const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled,
-                                   flight->continues};
     void *stream = model->runtime.stream;
 
     flight->waited_ns = flights->waited_ns;
@@ -165,7 +151,7 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
     if (code == 0) /* the address that captured graphs read */
         code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
     if (code == 0)
-        code = cuda_program_start(program, &pass);
+        code = cuda_program_start(program, flight);
     if (code == 0)
         code = mark(model, flight, CUDA_STEP_END);
     if (code == 0)
@@ -198,61 +184,42 @@ static int between(void *const first, void *const last, uint64_t *ns)
     return code;
 }
 
-/* Split the gap between the previous pass and this one's first kernel. While the batch was being
- * uploaded, the device waited for the upload; before that for the host, which had no batch, or was
- * late for another reason, which is not counted. */
-static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
-                    struct backend_times *times)
+/* before: the pass before, or NULL. */
+static int take_times(const struct cuda_model *model, const struct cuda_flight *flight,
+                      const struct cuda_flight *before, struct trainer_times *times)
 {
     void *const *moments = flight->moments;
-    uint64_t gap_ns = 0, uploaded_ns = 0;
+    const uint64_t took_ns = flight->report->exchanged_ns - flight->report->gradients_ns;
+    int code = between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
 
     times->upload_ns = times->copy_ns;
     times->wait_ns = flight->waited_ns;
-    if (!before)
-        return 0;
-    void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
-    int code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
-    if (code == 0)
-        code = between(end, moments[CUDA_COMPUTE], &gap_ns);
-    if (times->upload_ns > uploaded_ns)
-        times->upload_ns = uploaded_ns;
-    gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
-    if (times->wait_ns > gap_ns)
-        times->wait_ns = gap_ns;
-    return code;
-}
-
-/* Time that summing gradients, or copying them to the host, took beyond the rest of the step. */
-static int take_exchange(const struct cuda_model *model, const struct cuda_flight *flight,
-                         struct backend_times *times)
-{
-    const struct cuda_report *report = flight->report;
-
-    if (!flight->learns || flight->continues)
-        return 0;
-    if (model->config.enqueue) {
-        const uint64_t took_ns = report->exchanged_ns - report->gradients_ns;
-        times->exchange_ns = took_ns < times->compute_ns ? took_ns : times->compute_ns;
-        times->compute_ns -= times->exchange_ns;
+    /* Split the gap between the pass before and this one's first kernel. While the batch was being
+     * uploaded, the device waited for the upload; before that for the host, which had no batch, or
+     * was late for another reason, which is not counted. */
+    if (code == 0 && before) {
+        void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
+        uint64_t gap_ns = 0, uploaded_ns = 0;
+        code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
+        if (code == 0)
+            code = between(end, moments[CUDA_COMPUTE], &gap_ns);
+        if (times->upload_ns > uploaded_ns)
+            times->upload_ns = uploaded_ns;
+        gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
+        if (times->wait_ns > gap_ns)
+            times->wait_ns = gap_ns;
     }
-    return model->host_gradients ? between(flight->moments[CUDA_STEP_END],
-                                           flight->moments[CUDA_DONE], &times->exchange_ns)
-                                 : 0;
-}
-
-static int take_times(const struct cuda_model *model, const struct cuda_flight *flight,
-                      const struct cuda_flight *before, struct backend_times *times)
-{
-    void *const *moments = flight->moments;
-    int code = between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
-
-    if (code == 0)
-        code = take_gap(flight, before, times);
     if (code == 0)
         code = between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
-    if (code == 0)
-        code = take_exchange(model, flight, times);
+    /* What summing gradients, or copying them to the host, took beyond the rest of the step. */
+    if (code == 0 && flight->learns && !flight->continues) {
+        if (model->config.enqueue) {
+            times->exchange_ns = took_ns < times->compute_ns ? took_ns : times->compute_ns;
+            times->compute_ns -= times->exchange_ns;
+        }
+        if (model->host_gradients)
+            code = between(moments[CUDA_STEP_END], moments[CUDA_DONE], &times->exchange_ns);
+    }
     if (code == 0 && before && before->updated && !before->update_reported)
         code =
             between(before->moments[CUDA_UPDATE], before->moments[CUDA_UPDATED], &times->update_ns);
@@ -289,7 +256,7 @@ int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss)
     return take_times(flights->model, flight, before, &loss->times);
 }
 
-int cuda_flights_settle(struct cuda_flights *flights, struct backend_times *times)
+int cuda_flights_settle(struct cuda_flights *flights, struct trainer_times *times)
 {
     struct cuda_flight *last = flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
 

@@ -13,28 +13,6 @@ struct cuda_slot {
     uint8_t *rows;
 };
 
-/* Moments of a batch in flight, by the device's clock: two on the upload stream, then those of the
- * compute stream. */
-enum cuda_moment {
-    CUDA_UPLOAD,
-    CUDA_UPLOADED,
-    CUDA_COMPUTE, /* compute begins; the batch is uploaded */
-    CUDA_STEP_END,
-    CUDA_DONE, /* the report is on the host */
-    CUDA_UPDATE,
-    CUDA_UPDATED,
-    CUDA_MOMENTS,
-};
-
-struct cuda_flight {
-    struct cuda_header *staged; /* pinned, as the report */
-    struct cuda_report *report;
-    void *moments[CUDA_MOMENTS];
-    uint32_t count; /* images */
-    bool learns, labelled, continues, updated, update_reported;
-    uint64_t waited_ns; /* time the host waited for batches before starting this one */
-};
-
 struct cuda_flights {
     struct cuda_model *model;
     uint32_t slot_count;
@@ -50,19 +28,18 @@ struct cuda_flights {
 int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model);
 void cuda_flights_close(struct cuda_flights *flights);
 /* Start the upload of a batch into a free slot. */
-int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pass);
+int cuda_flight_give(struct cuda_flights *flights, const struct trainer_batch *batch);
 /* Wait until the batch is uploaded and belongs to the caller again. */
 int cuda_flight_given(struct cuda_flights *flights);
 /* Return the oldest batch not yet started; NULL: all are. */
 const struct cuda_flight *cuda_flight_next(const struct cuda_flights *flights);
 /* Put it on the compute stream. The program is for the same number of images and the same pass. */
-int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program,
-                      double label_smoothing);
+int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program);
 /* The update after the batch started last begins, or is done. */
 int cuda_flight_updated(struct cuda_flights *flights, bool done);
 /* Wait for the oldest started batch. */
 int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss);
 /* With no batch in flight: wait for the last update and report its time, once. */
-int cuda_flights_settle(struct cuda_flights *flights, struct backend_times *times);
+int cuda_flights_settle(struct cuda_flights *flights, struct trainer_times *times);
 
 #endif

@@ -101,78 +101,57 @@ static int mark(const struct cuda_program *program, uint32_t moment, void *strea
 
 /* ---- running ---- */
 
-static int run_steps(const struct cuda_program *program, const struct cuda_run *run, uint32_t first,
-                     uint32_t end)
+static int run_steps(const struct cuda_program *program, const struct cuda_flight *flight,
+                     uint32_t first, uint32_t end)
 {
-    int code = mark(program, moment_before(first), run->stream);
+    const struct cuda_model *model = program->model;
+    int code = mark(program, moment_before(first), model->runtime.stream);
 
     for (uint32_t i = first; i < end && code == 0; i++) {
         const struct cuda_step *step = &program->steps[i];
-        runtime_range_push(program->model->graph->nodes[step->node].name);
-        code = step->kernel->launch(run, step);
+        runtime_range_push(model->graph->nodes[step->node].name);
+        code = step->kernel->launch(model, flight, step);
         runtime_range_pop();
-        code = code ? code : mark(program, moment_after(i), run->stream);
+        code = code ? code : mark(program, moment_after(i), model->runtime.stream);
     }
     return code;
 }
 
-static int capture(struct cuda_program *program, const struct cuda_run *run, void **graph)
-{
-    int code = runtime_capture_begin(run->stream);
-
-    if (code)
-        return code;
-    code = run_steps(program, run, 1, program->step_count);
-    int ended = runtime_capture_end(run->stream, graph);
-    code = code ? code : ended;
-    if (code)
-        cuda_program_forget(program); /* half a step must never run */
-    return code;
-}
-
-static int start_steps(struct cuda_program *program, const struct cuda_run *run)
+/* The first step reads the images from this batch's slot; all others find theirs at the same
+ * addresses every time, so they can be a graph. */
+int cuda_program_start(struct cuda_program *program, const struct cuda_flight *flight)
 {
     const struct cuda_model *model = program->model;
-    const struct cuda_pass *pass = run->pass;
-    const int variant = pass->continues && model->config.enqueue; /* without the exchange */
-    const bool again =
-        program->labelled == pass->labelled && program->label_smoothing == pass->label_smoothing;
+    const int variant = flight->continues && model->config.enqueue; /* without the exchange */
+    const bool again = program->labelled == flight->labelled &&
+                       program->label_smoothing == flight->label_smoothing;
+    void **graph = &program->graphs[variant];
 
+    assert(program->steps[0].kernel == &cuda_kernel_input);
+    int code = run_steps(program, flight, 0, 1);
+    if (code)
+        return code;
     /* The first run is eager: it loads kernels, which may not be allowed during capture. */
     if (!again)
         cuda_program_forget(program);
     if (!again || !program->has_run[variant] || !model->settings->graph ||
         !model->runtime.captures) {
         program->has_run[variant] = true;
-        program->labelled = pass->labelled;
-        program->label_smoothing = pass->label_smoothing;
-        return run_steps(program, run, 1, program->step_count);
+        program->labelled = flight->labelled;
+        program->label_smoothing = flight->label_smoothing;
+        return run_steps(program, flight, 1, program->step_count);
     }
-    void **graph = &program->graphs[variant];
-    int code = *graph ? 0 : capture(program, run, graph);
-    return code ? code : runtime_graph_launch(*graph, run->stream);
-}
-
-/* The first step reads the images from this pass's slot; all others find theirs at the same
- * addresses every time, so they can be a graph. */
-int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass)
-{
-    const struct cuda_run run = {program->model, pass, program->model->runtime.stream};
-
-    assert(program->steps[0].kernel == &cuda_kernel_input);
-    program->continues = pass->continues;
-    int code = run_steps(program, &run, 0, 1);
-    return code ? code : start_steps(program, &run);
-}
-
-int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass)
-{
-    int code = 0;
-
-    if (program->continues)
-        return 0;
-    for (uint32_t i = 0; pass->ready && i < program->step_count && code == 0; i++)
-        if (program->steps[i].kernel == &cuda_kernel_ready)
-            code = pass->ready(pass->context, program->steps[i].ready.floats);
-    return code;
+    if (!*graph) {
+        code = runtime_capture_begin(model->runtime.stream);
+        if (code)
+            return code;
+        code = run_steps(program, flight, 1, program->step_count);
+        int ended = runtime_capture_end(model->runtime.stream, graph);
+        code = code ? code : ended;
+        if (code) {
+            cuda_program_forget(program); /* half a step must never run */
+            return code;
+        }
+    }
+    return runtime_graph_launch(*graph, model->runtime.stream);
 }

@@ -27,7 +27,6 @@ struct cuda_program {
     void *graphs[2];
     double label_smoothing;
     bool labelled;
-    bool continues;  /* the last run's update waits */
     void **moments;  /* events around each step (program.c); NULL: steps are not timed */
     double *took_ns; /* of each step, in all timed runs */
 };
@@ -40,12 +39,9 @@ void cuda_program_bind(struct cuda_program *program, void *arena);
 /* Drop the captured graphs: memory they refer to has moved. */
 void cuda_program_forget(struct cuda_program *program);
 /* Put all steps on the compute stream. */
-int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass);
+int cuda_program_start(struct cuda_program *program, const struct cuda_flight *flight);
 /* Time each step of the following runs, by events of the graph. */
 int cuda_program_time(struct cuda_program *program);
 /* Add the times of the last run, which is done. No-op if steps are not timed. */
 int cuda_program_add_times(struct cuda_program *program);
-/* Report all gradients as final, unless the last run's update waits for more. */
-int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass);
-
 #endif

@@ -11,19 +11,29 @@
 
 enum { CUDA_OPERANDS_MAX = 8 };
 
-/* One batch passing through a program. */
-struct cuda_pass {
-    const uint8_t *rows; /* on the device */
-    double label_smoothing;
-    bool labelled;
-    bool continues; /* backend_batch.continues */
+/* Moments of a batch in flight, by the device's clock: two on the upload stream, then those of the
+ * compute stream. */
+enum cuda_moment {
+    CUDA_UPLOAD,
+    CUDA_UPLOADED,
+    CUDA_COMPUTE, /* compute begins; the batch is uploaded */
+    CUDA_STEP_END,
+    CUDA_DONE, /* the report is on the host */
+    CUDA_UPDATE,
+    CUDA_UPDATED,
+    CUDA_MOMENTS,
 };
 
-/* Arguments for launching a step. */
-struct cuda_run {
-    const struct cuda_model *model;
-    const struct cuda_pass *pass;
-    void *stream;
+/* A batch on the device, from its upload until its loss is reported (flight.h). */
+struct cuda_flight {
+    struct cuda_header *staged; /* pinned, as the report */
+    struct cuda_report *report;
+    void *moments[CUDA_MOMENTS];
+    const uint8_t *rows; /* on the device */
+    uint32_t count;      /* images */
+    bool learns, labelled, continues, updated, update_reported;
+    double label_smoothing;
+    uint64_t waited_ns; /* time the host waited for batches before starting this one */
 };
 
 struct cuda_step;
@@ -31,7 +41,8 @@ struct cuda_step;
 struct cuda_kernel {
     const char *operation; /* "weight gradient" */
     const char *name;      /* of the kernel; for convolutions, of the one used without cuDNN */
-    int (*launch)(const struct cuda_run *run, const struct cuda_step *step);
+    int (*launch)(const struct cuda_model *model, const struct cuda_flight *flight,
+                  const struct cuda_step *step);
 };
 
 /* A pointer among the step's arguments that points to a buffer of its program. */
