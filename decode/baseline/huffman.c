@@ -100,14 +100,6 @@ static struct huffman_entry single_entry(const struct huffman_symbol *symbol, ui
     return pack(used, rest, symbol->run, symbol->run + 1, high * (1 << rest) - offset, 0);
 }
 
-/* Return the length of the code at the start of the index if it ends a block, else 0. */
-static uint32_t end_bits(const struct huffman_singles *ac, uint32_t index, uint32_t left)
-{
-    struct huffman_symbol symbol;
-
-    return find(ac, index, left, &symbol) && symbol.ends ? symbol.code_bits : 0;
-}
-
 /* One or two symbols, and the block's end if it follows. first: of the block's DC table (then it
  * has no run), or another AC symbol. */
 static struct huffman_entry pair_entry(const struct huffman_singles *ac,
@@ -130,31 +122,11 @@ static struct huffman_entry pair_entry(const struct huffman_singles *ac,
     if (second.code_bits + second.size > left || second.size > VALUE_2_BITS)
         return single;
     const uint32_t both = used + second.code_bits + second.size;
-    const uint32_t end = end_bits(ac, after(index, both), known - both);
-    return pack(end ? (both + end) | HUFFMAN_BLOCK_ENDS : both, 0, first->run,
+    struct huffman_symbol third;
+    const bool ends = find(ac, after(index, both), known - both, &third) && third.ends;
+    return pack(ends ? (both + third.code_bits) | HUFFMAN_BLOCK_ENDS : both, 0, first->run,
                 first->run + 1 + second.run + 1, value1,
                 value_of(after(next, second.code_bits), second.size));
-}
-
-static struct huffman_entry dc_entry(const struct huffman_singles *dc,
-                                     const struct huffman_singles *ac, uint32_t index,
-                                     uint32_t known)
-{
-    struct huffman_symbol symbol;
-
-    return find(dc, index, known, &symbol) ? pair_entry(ac, &symbol, index, known) : rare;
-}
-
-static struct huffman_entry ac_entry(const struct huffman_singles *ac, uint32_t index,
-                                     uint32_t known)
-{
-    struct huffman_symbol symbol;
-
-    if (!find(ac, index, known, &symbol))
-        return rare;
-    /* Ending a block writes zeros to a position that holds zero. */
-    return symbol.ends ? pack(symbol.code_bits | HUFFMAN_BLOCK_ENDS, 0, 0, 1, 0, 0)
-                       : pair_entry(ac, &symbol, index, known);
 }
 
 /* Add AC symbols to an entry that consumed `used` bits, as long as their codes fit. */
@@ -207,21 +179,6 @@ static huffman_reference finish_table(struct huffman_table *table, const struct 
 {
     table->book = book;
     return huffman_refer(table, bits);
-}
-
-static void build_tables(struct huffman *huffman, const struct huffman_singles *dc,
-                         const struct huffman_singles *ac)
-{
-    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
-
-    for (uint32_t i = 0; i < 1U << dc_bits; i++)
-        set_entry(&huffman->dc_table, dc_bits, i,
-                  dc_entry(dc, ac, i << (HUFFMAN_BITS_MAX - dc_bits), dc_bits));
-    for (uint32_t i = 0; i < 1U << ac_bits; i++)
-        set_entry(&huffman->ac_table, ac_bits, i,
-                  ac_entry(ac, i << (HUFFMAN_BITS_MAX - ac_bits), ac_bits));
-    huffman->dc = finish_table(&huffman->dc_table, &huffman->dc_book, dc_bits);
-    huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
 }
 
 static void build_singles(struct huffman *huffman, struct huffman_singles *dc,
@@ -279,7 +236,9 @@ void baseline_huffman_want_skip(struct huffman *huffman)
 static bool build(struct huffman *huffman, const struct markers_table *dc,
                   const struct markers_table *ac)
 {
+    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
     struct huffman_singles dc_singles, ac_singles;
+    struct huffman_symbol symbol;
 
     huffman->has_flat = huffman->has_skip = false;
     huffman->dc_source = *dc;
@@ -287,11 +246,27 @@ static bool build(struct huffman *huffman, const struct markers_table *dc,
     if (!build_book(&huffman->dc_book, &dc_singles, dc, DC_BITS_MAX) ||
         !build_book(&huffman->ac_book, &ac_singles, ac, AC_BITS_MAX))
         return false;
-    build_tables(huffman, &dc_singles, &ac_singles);
+    for (uint32_t i = 0; i < 1U << dc_bits; i++) {
+        const uint32_t index = i << (HUFFMAN_BITS_MAX - dc_bits);
+        set_entry(&huffman->dc_table, dc_bits, i,
+                  find(&dc_singles, index, dc_bits, &symbol)
+                      ? pair_entry(&ac_singles, &symbol, index, dc_bits)
+                      : rare);
+    }
+    for (uint32_t i = 0; i < 1U << ac_bits; i++) {
+        const uint32_t index = i << (HUFFMAN_BITS_MAX - ac_bits);
+        struct huffman_entry entry = rare;
+        if (find(&ac_singles, index, ac_bits, &symbol)) /* ending writes zeros where zero is */
+            entry = symbol.ends ? pack(symbol.code_bits | HUFFMAN_BLOCK_ENDS, 0, 0, 1, 0, 0)
+                                : pair_entry(&ac_singles, &symbol, index, ac_bits);
+        set_entry(&huffman->ac_table, ac_bits, i, entry);
+    }
+    huffman->dc = finish_table(&huffman->dc_table, &huffman->dc_book, dc_bits);
+    huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
     return true;
 }
 
-static bool same(const struct markers_table *a, const struct markers_table *b)
+static bool same_codes(const struct markers_table *a, const struct markers_table *b)
 {
     return memcmp(a->counts, b->counts, sizeof a->counts) == 0 &&
            memcmp(a->symbols, b->symbols, sizeof a->symbols) == 0;
@@ -314,7 +289,8 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
     cache->use++;
     for (int i = 0; i < HUFFMAN_CACHE; i++) {
         struct huffman *slot = &cache->slots[i];
-        if (slot->last_use && same(&slot->dc_source, dc) && same(&slot->ac_source, ac)) {
+        if (slot->last_use && same_codes(&slot->dc_source, dc) &&
+            same_codes(&slot->ac_source, ac)) {
             slot->last_use = cache->use;
             return slot;
         }

@@ -140,14 +140,18 @@ static int parse_scan(struct markers *markers, struct markers_segment segment)
     return rest[0] == 0 && rest[1] == 63 && rest[2] == 0 ? 0 : BASELINE_OTHER;
 }
 
-/* Which components a scan of a progressive image has: one, or all. */
-static int parse_pass_components(struct markers *markers, struct markers_segment *segment)
+static int parse_pass(struct markers *markers, struct markers_segment segment)
 {
+    const uint8_t *count = take(&segment, 1);
     struct markers_pass *pass = &markers->pass;
-    uint8_t at = 0; /* of the frame's */
 
+    if (!count || !markers->has_frame || (*count != 1 && *count != markers->component_count) ||
+        segment.left != 2 * (size_t)*count + 3)
+        return BASELINE_OTHER;
+    pass->count = *count; /* components: one, or all */
+    uint8_t at = 0;       /* of the frame's */
     for (uint32_t i = 0; i < pass->count; i++, at++) {
-        const uint8_t *source = take(segment, 2);
+        const uint8_t *source = take(&segment, 2);
         while (at < markers->component_count && markers->components[at].id != source[0])
             at++;
         if (at == markers->component_count)
@@ -161,20 +165,6 @@ static int parse_pass_components(struct markers *markers, struct markers_segment
             return BASELINE_OTHER;
         pass->components[i] = at;
     }
-    return 0;
-}
-
-static int parse_pass(struct markers *markers, struct markers_segment segment)
-{
-    const uint8_t *count = take(&segment, 1);
-    struct markers_pass *pass = &markers->pass;
-
-    if (!count || !markers->has_frame || (*count != 1 && *count != markers->component_count) ||
-        segment.left != 2 * (size_t)*count + 3)
-        return BASELINE_OTHER;
-    pass->count = *count;
-    if (parse_pass_components(markers, &segment))
-        return BASELINE_OTHER;
     const uint8_t *rest = take(&segment, 3);
     pass->first = rest[0];
     pass->last = rest[1];
@@ -186,21 +176,6 @@ static int parse_pass(struct markers *markers, struct markers_segment segment)
                    (pass->high == 0 || pass->low == pass->high - 1)
                ? 0
                : BASELINE_OTHER;
-}
-
-static int parse_application(struct markers *markers, uint32_t marker,
-                             struct markers_segment segment)
-{
-    if (marker == M_APP0 && segment.left >= 14 && memcmp(segment.at, "JFIF", 5) == 0) {
-        markers->has_jfif = true;
-        if (segment.at[5] != 1) /* a version that libjpeg warns of */
-            return BASELINE_OTHER;
-    }
-    if (marker == M_APP14 && segment.left >= 12 && memcmp(segment.at, "Adobe", 5) == 0) {
-        markers->has_adobe = true;
-        markers->adobe_transform = segment.at[11];
-    }
-    return 0;
 }
 
 static int parse_segment(struct markers *markers, uint32_t marker, struct markers_segment segment)
@@ -225,8 +200,18 @@ static int parse_segment(struct markers *markers, uint32_t marker, struct marker
         return markers->is_progressive ? parse_pass(markers, segment)
                                        : parse_scan(markers, segment);
     default:
-        if ((marker >= M_APP0 && marker <= M_APP15) || marker == M_COM)
-            return parse_application(markers, marker, segment);
+        if ((marker >= M_APP0 && marker <= M_APP15) || marker == M_COM) {
+            if (marker == M_APP0 && segment.left >= 14 && memcmp(segment.at, "JFIF", 5) == 0) {
+                markers->has_jfif = true;
+                if (segment.at[5] != 1) /* a version that libjpeg warns of */
+                    return BASELINE_OTHER;
+            }
+            if (marker == M_APP14 && segment.left >= 12 && memcmp(segment.at, "Adobe", 5) == 0) {
+                markers->has_adobe = true;
+                markers->adobe_transform = segment.at[11];
+            }
+            return 0;
+        }
         return BASELINE_OTHER;
     }
 }
@@ -243,15 +228,8 @@ static bool is_ycc(const struct markers *markers)
     return !(c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B');
 }
 
-/* What would change an image between its scans: quantisers, the frame, colours. */
-static bool is_late(const struct markers *markers, uint32_t marker)
-{
-    return markers->scan && marker != M_SOS && marker != M_DHT && marker != M_DRI &&
-           marker != M_COM && (marker <= M_APP0 || marker > M_APP15 || marker == M_APP14);
-}
-
-/* Up to the data of a scan, or the image's end. */
-static int parse_from(struct markers *markers, const uint8_t *bytes, size_t count, size_t at)
+int baseline_markers_next_pass(struct markers *markers, const uint8_t *bytes, size_t count,
+                               size_t at)
 {
     for (;;) {
         if (at >= count || bytes[at] != 0xff)
@@ -265,7 +243,10 @@ static int parse_from(struct markers *markers, const uint8_t *bytes, size_t coun
         if (count - at < 3)
             return BASELINE_OTHER;
         const uint32_t marker = bytes[at++], length = be16(bytes + at);
-        if (length < 2 || length > count - at || is_late(markers, marker))
+        /* What would change an image between its scans is left: quantisers, the frame, colours. */
+        if (length < 2 || length > count - at ||
+            (markers->scan && marker != M_SOS && marker != M_DHT && marker != M_DRI &&
+             marker != M_COM && (marker <= M_APP0 || marker > M_APP15 || marker == M_APP14)))
             return BASELINE_OTHER;
         if (parse_segment(markers, marker, (struct markers_segment){bytes + at + 2, length - 2}))
             return BASELINE_OTHER;
@@ -280,13 +261,8 @@ static int parse_from(struct markers *markers, const uint8_t *bytes, size_t coun
 int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count)
 {
     *markers = (struct markers){0};
-    if (count < 4 || bytes[0] != 0xff || bytes[1] != M_SOI || parse_from(markers, bytes, count, 2))
+    if (count < 4 || bytes[0] != 0xff || bytes[1] != M_SOI ||
+        baseline_markers_next_pass(markers, bytes, count, 2))
         return BASELINE_OTHER;
     return markers->component_count == 3 && !is_ycc(markers) ? BASELINE_OTHER : 0;
-}
-
-int baseline_markers_next_pass(struct markers *markers, const uint8_t *bytes, size_t count,
-                               size_t at)
-{
-    return parse_from(markers, bytes, count, at);
 }

@@ -49,8 +49,7 @@ extern const uint8_t baseline_markers_natural[64]; /* zigzag position to natural
 
 /* Parse up to the entropy-coded data. Returns 0 or BASELINE_OTHER. */
 int baseline_markers_parse(struct markers *markers, const uint8_t *bytes, size_t count);
-/* Go on at the marker behind a scan of a progressive image, up to the data of the next or to the
- * image's end. */
+/* Go on at a marker, up to the data of the next scan or to the image's end. */
 int baseline_markers_next_pass(struct markers *markers, const uint8_t *bytes, size_t count,
                                size_t at);
 
