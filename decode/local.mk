@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	decode/plugins.h decode/registry.c \
 	decode/view.c decode/view.h \
 	decode/none.c decode/checksum.c \
-	decode/conventions.c decode/conventions.h decode/look.c decode/look.h decode/orientation.c decode/orientation.h \
+	decode/look.c decode/look.h decode/orientation.c decode/orientation.h \
 	decode/entry_points.c decode/entry_points.h \
 	decode/image.c decode/image.h decode/image_registry.c decode/jpeg.c decode/png.c \
 	decode/raw.c
@@ -27,8 +27,7 @@ EXTRA_DIST += decode/baseline/README.md
 
 if HAVE_CUDA
 libiobench_a_SOURCES += decode/nvjpeg.c decode/nvjpeg_settings.h
-NVJPEG_SOURCES = decode/cuda/device_batch.c decode/cuda/device_batch.h decode/cuda/library.c \
-	decode/cuda/library.h decode/cuda/nvjpeg.c
+NVJPEG_SOURCES = decode/cuda/nvjpeg.c
 module_PROGRAMS += iobench-nvjpeg.so
 iobench_nvjpeg_so_SOURCES = $(NVJPEG_SOURCES) kernels/runtime.c kernels/runtime.h
 iobench_nvjpeg_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
