@@ -19,11 +19,6 @@ static int checksum_open(void *state, const void *settings, struct decoder_trait
     return 0;
 }
 
-static void checksum_close(void *state)
-{
-    (void)state;
-}
-
 static int checksum_decode(void *state, const struct decode_source *source, const struct view *view,
                            void *row, struct decode_figures *figures)
 {
@@ -38,6 +33,5 @@ static int checksum_decode(void *state, const struct decode_source *source, cons
 const struct decoder_ops decoder_checksum = {
     .plugin = {.name = "checksum", .summary = "reads every byte of the image without decoding it"},
     .open = checksum_open,
-    .close = checksum_close,
     .decode = checksum_decode,
 };

@@ -34,7 +34,7 @@ int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
 
 void decoder_close(struct decoder *decoder)
 {
-    if (decoder->state)
+    if (decoder->state && decoder->ops->close)
         decoder->ops->close(decoder->state);
     free(decoder->state);
     decoder->state = NULL;

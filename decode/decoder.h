@@ -54,11 +54,13 @@ struct decode_figures {
     uint64_t on_cpu;  /* of a decoder on a device: images that were left to the CPU */
 };
 
+/* What became of an image, other than 0 and a negative errno. */
 enum {
     /* With a reason: decoded as far as possible, since the user accepts damaged images. */
     DECODE_DAMAGED = 1,
-    DECODE_PENDING = 3, /* the row will be written by finish(); the source is no longer needed */
-    DECODE_FULL = 4,    /* nothing was done: finish what is pending, and try again */
+    DECODE_OTHER,   /* among the readers of a decoder: not for this one, the next shall try */
+    DECODE_PENDING, /* the row will be written by finish(); the source is no longer needed */
+    DECODE_FULL,    /* nothing was done: finish what is pending, and try again */
 };
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
@@ -70,7 +72,7 @@ struct decoder_ops {
     struct plugin plugin;
     bool gives_pixels; /* rows hold pixels: no further decoding is needed */
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
-    void (*close)(void *state);
+    void (*close)(void *state); /* NULL: nothing to do */
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders. Returns 0, DECODE_DAMAGED,
      * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,

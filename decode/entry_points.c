@@ -49,13 +49,6 @@ static bool seal_point(struct seal *seal, const struct decode_source *source, co
     return true;
 }
 
-static void put_point(uint8_t *to, const struct baseline_point *point)
-{
-    bytes_put_le32(to, (uint32_t)point->bit);
-    for (int i = 0; i < 3; i++)
-        bytes_put_le16(to + 4 + 2 * i, point->dc[i]);
-}
-
 void entry_points_note(struct entry_points *notes, struct baseline *decoder, uint32_t mcu_rows)
 {
     const uint32_t spacing = spacing_of(mcu_rows);
@@ -73,7 +66,10 @@ size_t entry_points_finish(const struct entry_points *notes, struct baseline *de
         return 0;
     for (uint32_t i = 0; i < notes->count; i++) {
         uint8_t *raw = hint + point_offset(i);
-        put_point(raw, &notes->points[i]);
+        const struct baseline_point *point = &notes->points[i];
+        bytes_put_le32(raw, (uint32_t)point->bit);
+        for (int j = 0; j < 3; j++)
+            bytes_put_le16(raw + 4 + 2 * j, point->dc[j]);
         if (!seal_point(&seal, source, raw))
             return 0;
         bytes_put_le32(hint + group_offset(i / GROUP), seal.crc);

@@ -49,9 +49,8 @@ typedef void image_copy_row(const void *pixels, uint32_t y, uint32_t low, uint32
 int image_resize_rows(const struct image_request *request, struct resize *resize,
                       image_copy_row *copy, const void *pixels);
 
-/* Decode an image of a kind with a reader below. Returns IMAGE_IS_JPEG if it is none of them,
+/* Decode an image of a kind with a reader below. Returns DECODE_OTHER if it is none of them,
  * -ENOTSUP if this build does not decode that kind, else what struct decoder_ops.decode returns. */
-enum { IMAGE_IS_JPEG = 2 };
 int image_decode_other(const struct image_request *request);
 
 /* ---- readers, each of one kind ---- */

@@ -25,7 +25,7 @@ int image_decode_other(const struct image_request *request)
     const enum image_kind kind = image_kind_of(source->bytes, source->length);
 
     if (!readers[kind].decode && !readers[kind].instead)
-        return IMAGE_IS_JPEG;
+        return DECODE_OTHER;
     request->figures->of_kind[kind]++;
     return readers[kind].decode
                ? readers[kind].decode(request)

@@ -220,21 +220,6 @@ static uint32_t choose_scale(const struct jpeg_state *state, const struct view_b
     return numerator;
 }
 
-static void set_output(struct jpeg_state *state, uint32_t numerator)
-{
-    struct jpeg_decompress_struct *jpeg = &state->jpeg;
-    const bool inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
-
-    jpeg->scale_num = numerator;
-    jpeg->scale_denom = 8;
-    jpeg->out_color_space = inks ? JCS_CMYK : JCS_EXT_RGBX;
-    jpeg->dct_method = state->settings->dct == DCT_IFAST ? JDCT_IFAST : JDCT_ISLOW;
-    jpeg->do_fancy_upsampling = state->settings->upsampling == UPSAMPLE_FANCY;
-    /* Disable smoothing of coarse progressive scans: it costs time and complete files do not need
-     * it. */
-    jpeg->do_block_smoothing = FALSE;
-}
-
 /* Inks are paper minus light. Adobe stores them inverted, which is light already. */
 static void inks_to_rgbx(uint8_t *row, uint32_t pixels, bool inverted)
 {
@@ -246,26 +231,6 @@ static void inks_to_rgbx(uint8_t *row, uint32_t pixels, bool inverted)
         for (int i = 0; i < 3; i++)
             row[i] = (uint8_t)(((uint32_t)(row[i] ^ flip) * black + 127) / 255);
     }
-}
-
-static int read_rows(struct jpeg_state *state, uint32_t columns)
-{
-    struct jpeg_decompress_struct *jpeg = &state->jpeg;
-    const bool inks = jpeg->out_color_space == JCS_CMYK;
-    const bool inverted = jpeg->saw_Adobe_marker;
-    uint8_t *rows[RESIZE_ROWS_MAX];
-
-    if (state->resize.row > 0)
-        jpeg_skip_scanlines(jpeg, state->resize.row);
-    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
-        count = jpeg_read_scanlines(jpeg, rows, count);
-        if (count == 0)
-            return fail(EBADMSG, "the JPEG has fewer rows than its header says");
-        for (uint32_t i = 0; inks && i < count; i++)
-            inks_to_rgbx(rows[i], columns, inverted);
-        resize_give(&state->resize, count);
-    }
-    return 0;
 }
 
 static int decode_opened(struct jpeg_state *state, const struct image_request *request)
@@ -286,10 +251,18 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
         return code;
     struct view_box box = image_box(request, width, height);
     const uint32_t numerator = choose_scale(state, &box);
-    set_output(state, numerator);
+    const bool inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+    jpeg->scale_num = numerator;
+    jpeg->scale_denom = 8;
+    jpeg->out_color_space = inks ? JCS_CMYK : JCS_EXT_RGBX;
+    jpeg->dct_method = state->settings->dct == DCT_IFAST ? JDCT_IFAST : JDCT_ISLOW;
+    jpeg->do_fancy_upsampling = state->settings->upsampling == UPSAMPLE_FANCY;
+    /* Disable smoothing of coarse progressive scans: it costs time and complete files do not need
+     * it. */
+    jpeg->do_block_smoothing = FALSE;
     request->figures->progressive += jpeg->progressive_mode != 0;
     request->figures->grayscale += jpeg->num_components == 1;
-    request->figures->cmyk += jpeg->out_color_space == JCS_CMYK;
+    request->figures->cmyk += inks;
     jpeg_start_decompress(jpeg);
 
     if ((code = image_plan(request, &state->resize, width, height, numerator)))
@@ -307,25 +280,33 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
         jpeg_crop_scanline(jpeg, &origin, &columns);
     if ((code = resize_begin(&state->resize, origin, columns, request->row)))
         return code;
-    return read_rows(state, columns);
-}
-
-/* libjpeg keeps the tables of one image for the next, which may lack them. Here each image stands
- * alone: the bump allocator has their memory again. */
-static void forget_tables(struct jpeg_decompress_struct *jpeg)
-{
-    for (int i = 0; i < NUM_QUANT_TBLS; i++)
-        jpeg->quant_tbl_ptrs[i] = NULL;
-    for (int i = 0; i < NUM_HUFF_TBLS; i++)
-        jpeg->dc_huff_tbl_ptrs[i] = jpeg->ac_huff_tbl_ptrs[i] = NULL;
+    const bool inverted = jpeg->saw_Adobe_marker;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    if (state->resize.row > 0)
+        jpeg_skip_scanlines(jpeg, state->resize.row);
+    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
+        count = jpeg_read_scanlines(jpeg, rows, count);
+        if (count == 0)
+            return fail(EBADMSG, "the JPEG has fewer rows than its header says");
+        for (uint32_t i = 0; inks && i < count; i++)
+            inks_to_rgbx(rows[i], columns, inverted);
+        resize_give(&state->resize, count);
+    }
+    return 0;
 }
 
 static int decode_jpeg(struct jpeg_state *state, const struct image_request *request)
 {
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
     const struct decode_source *source = request->source;
     int code;
 
-    forget_tables(&state->jpeg);
+    /* libjpeg keeps the tables of one image for the next, which may lack them. Here each image
+     * stands alone: the bump allocator has their memory again. */
+    for (int i = 0; i < NUM_QUANT_TBLS; i++)
+        jpeg->quant_tbl_ptrs[i] = NULL;
+    for (int i = 0; i < NUM_HUFF_TBLS; i++)
+        jpeg->dc_huff_tbl_ptrs[i] = jpeg->ac_huff_tbl_ptrs[i] = NULL;
     state->truncated = false;
     state->errors.num_warnings = 0;
     state->source.next_input_byte = source->bytes;
@@ -342,109 +323,69 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     if (code == 0 && (state->truncated || state->errors.num_warnings))
         code = image_judge(request, state->truncated,
                            state->truncated ? "the JPEG is cut short" : state->reason);
-    jpeg_abort_decompress(&state->jpeg);
+    jpeg_abort_decompress(jpeg);
     return code;
 }
 
 /* ---- one baseline JPEG, without libjpeg ---- */
 
-/* Not above the region and right of it, if a hint says how. */
-static int start_baseline(struct jpeg_state *state, const struct image_request *request,
-                          const struct baseline_image *image, void *memory, bool *entered)
-{
-    struct entry_points *points = &state->points;
-    const enum entry entry = entry_points_find(request->source, image->mcu_rows,
-                                               baseline_last_entry(state->baseline), points);
-
-    *entered = entry == ENTRY_FOUND;
-    request->figures->stale += entry == ENTRY_STALE;
-    if (request->source->wants_hint && !*entered)
-        entry_points_note(points, state->baseline, image->mcu_rows);
-    return *entered ? baseline_start_at(state->baseline, memory, points->points, points->count)
-                    : baseline_start(state->baseline, memory);
-}
-
-static int read_baseline_rows(struct jpeg_state *state, const struct image_request *request,
-                              const struct baseline_image *image)
-{
-    const struct resize *plan = &state->resize;
-    const struct baseline_region region = {plan->x.low, plan->y.low, plan->x.high - plan->x.low,
-                                           plan->y.high - plan->y.low};
-    uint8_t *rows[RESIZE_ROWS_MAX];
-    bool entered;
-
-    int code = resize_begin(&state->resize, region.x, region.width, request->row);
-    if (code)
-        return code;
-    void *memory = bump_alloc(&state->bump, baseline_select(state->baseline, &region));
-    if (!memory)
-        return -ENOMEM;
-    if (start_baseline(state, request, image, memory, &entered))
-        return BASELINE_OTHER;
-    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
-        for (uint32_t i = 0; i < count; i++)
-            if (baseline_read(state->baseline, rows[i]))
-                return BASELINE_OTHER;
-        resize_give(&state->resize, count);
-    }
-    request->figures->entered += entered;
-    state->has_notes = request->source->wants_hint && !entered;
-    return 0;
-}
-
-/* Returns BASELINE_OTHER if libjpeg must decode, and judge, this image. */
+/* Returns DECODE_OTHER if libjpeg must decode, and judge, this image. */
 static int decode_baseline(struct jpeg_state *state, const struct image_request *request)
 {
     const struct decode_source *source = request->source;
+    struct baseline *decoder = state->baseline;
     struct baseline_image image;
     int code;
 
-    if (!state->baseline || baseline_open(state->baseline, source->bytes, source->length, &image) ||
+    if (!decoder || baseline_open(decoder, source->bytes, source->length, &image) ||
         !image_end_jpeg(source->bytes, source->length, image.header_bytes))
-        return BASELINE_OTHER;
+        return DECODE_OTHER;
     if ((code = image_check_size(request, image.width, image.height)))
         return code;
-    char why[sizeof state->reason];
+    char why[sizeof state->reason]; /* unused: libjpeg says it */
     if (!image_limits_scan(request->limits, image.scans, image.width, image.height, why,
                            sizeof why))
-        return BASELINE_OTHER; /* there may be fewer */
+        return DECODE_OTHER; /* there may be fewer */
     const struct view_box box = image_box(request, image.width, image.height);
     const uint32_t numerator = choose_scale(state, &box);
     if (numerator & (numerator - 1)) /* scale=any */
-        return BASELINE_OTHER;
+        return DECODE_OTHER;
     const uint32_t width = image.width, height = image.height;
-    if (baseline_scale(state->baseline, numerator, &image))
-        return BASELINE_OTHER;
-    code = image_plan(request, &state->resize, width, height, numerator);
-    if (code == 0)
-        code = read_baseline_rows(state, request, &image);
-    if (code == 0) {
-        request->figures->grayscale += image.components == 1;
-        request->figures->progressive += image.scans > 0;
-    }
-    return code;
-}
-
-/* By whoever can. */
-static int decode_stored(struct jpeg_state *state, const struct image_request *request)
-{
-    const int code = decode_baseline(state, request);
-
-    if (code != BASELINE_OTHER)
+    if (baseline_scale(decoder, numerator, &image))
+        return DECODE_OTHER;
+    if ((code = image_plan(request, &state->resize, width, height, numerator)))
         return code;
-    bump_reset(&state->bump);
-    return decode_jpeg(state, request);
-}
-
-/* Decode the stored image into a row of its own, then turn that. */
-static int decode_turned(struct jpeg_state *state, struct image_request *request, uint8_t *row)
-{
-    request->row = state->turned;
-    const int code = decode_stored(state, request);
-    if (code >= 0)
-        orientation_turn(request->orientation, state->shown.box.mirror, request->width,
-                         request->row, row);
-    return code;
+    const struct resize *plan = &state->resize;
+    const struct baseline_region region = {plan->x.low, plan->y.low, plan->x.high - plan->x.low,
+                                           plan->y.high - plan->y.low};
+    if ((code = resize_begin(&state->resize, region.x, region.width, request->row)))
+        return code;
+    void *memory = bump_alloc(&state->bump, baseline_select(decoder, &region));
+    if (!memory)
+        return -ENOMEM;
+    /* Not above the region and right of it, if a hint says how. */
+    struct entry_points *points = &state->points;
+    const enum entry entry =
+        entry_points_find(source, image.mcu_rows, baseline_last_entry(decoder), points);
+    const bool entered = entry == ENTRY_FOUND, notes = source->wants_hint && !entered;
+    request->figures->stale += entry == ENTRY_STALE;
+    if (notes)
+        entry_points_note(points, decoder, image.mcu_rows);
+    if (entered ? baseline_start_at(decoder, memory, points->points, points->count)
+                : baseline_start(decoder, memory))
+        return DECODE_OTHER;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            if (baseline_read(decoder, rows[i]))
+                return DECODE_OTHER;
+        resize_give(&state->resize, count);
+    }
+    request->figures->entered += entered;
+    state->has_notes = notes;
+    request->figures->grayscale += image.components == 1;
+    request->figures->progressive += image.scans > 0;
+    return 0;
 }
 
 /* ---- the plug-in ---- */
@@ -455,14 +396,6 @@ static bool wants_baseline(const struct jpeg_settings *settings)
     return settings->dct == DCT_ISLOW && settings->upsampling == UPSAMPLE_FANCY &&
            settings->engine != ENGINE_TURBO &&
            (settings->engine != ENGINE_AUTO || baseline_is_fast());
-}
-
-static int open_baseline(struct jpeg_state *state)
-{
-    if (!wants_baseline(state->settings))
-        return 0;
-    state->baseline = baseline_create();
-    return state->baseline ? 0 : fail(ENOMEM, "out of memory for a JPEG decoder");
 }
 
 static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *traits)
@@ -484,8 +417,8 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
                      BUMP_BYTES + state->settings->look.limits.pixels * BUMP_BYTES_PER_PIXEL);
     if (code)
         return code;
-    if ((code = open_baseline(state)))
-        return code;
+    if (wants_baseline(state->settings) && !(state->baseline = baseline_create()))
+        return fail(ENOMEM, "out of memory for a JPEG decoder");
     state->jpeg.err = jpeg_std_error(&state->errors);
     state->errors.error_exit = on_error;
     state->errors.emit_message = on_message;
@@ -543,14 +476,23 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);
-    const int code = image_decode_other(&request);
-    if (code != IMAGE_IS_JPEG)
+    int code = image_decode_other(&request);
+    if (code != DECODE_OTHER)
         return code == -ENOTSUP ? -EBADMSG : code;
-    request.orientation = state->as->upright && !view->width
-                              ? orientation_of_jpeg(source->bytes, source->length)
-                              : ORIENTATION_UPRIGHT;
-    return request.orientation == ORIENTATION_UPRIGHT ? decode_stored(state, &request)
-                                                      : decode_turned(state, &request, row);
+    if (state->as->upright && !view->width)
+        request.orientation = orientation_of_jpeg(source->bytes, source->length);
+    const bool turns = request.orientation != ORIENTATION_UPRIGHT;
+    if (turns) /* the stored image into a row of its own */
+        request.row = state->turned;
+    code = decode_baseline(state, &request);
+    if (code == DECODE_OTHER) {
+        bump_reset(&state->bump);
+        code = decode_jpeg(state, &request);
+    }
+    if (turns && code >= 0)
+        orientation_turn(request.orientation, state->shown.box.mirror, request.width, request.row,
+                         row);
+    return code;
 }
 
 static bool jpeg_uses_hints(const void *opaque)

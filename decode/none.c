@@ -11,11 +11,6 @@ static int none_open(void *state, const void *settings, struct decoder_traits *t
     return 0;
 }
 
-static void none_close(void *state)
-{
-    (void)state;
-}
-
 static int none_decode(void *state, const struct decode_source *source, const struct view *view,
                        void *row, struct decode_figures *figures)
 {
@@ -30,6 +25,5 @@ static int none_decode(void *state, const struct decode_source *source, const st
 const struct decoder_ops decoder_none = {
     .plugin = {.name = "none", .summary = "does not decode images", .idle = true},
     .open = none_open,
-    .close = none_close,
     .decode = none_decode,
 };

@@ -60,55 +60,6 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes)
     reader->offset += bytes;
 }
 
-static void ask_for_rgbx(struct png_reader *reader)
-{
-    png_structp png = reader->png;
-    const int colour = png_get_color_type(png, reader->header);
-
-    png_set_expand(png);
-    png_set_strip_16(png);
-    if (!(colour & PNG_COLOR_MASK_COLOR)) {
-        reader->request->figures->grayscale++;
-        png_set_gray_to_rgb(png);
-    }
-    /* Transparency keeps the fourth byte; images without it get one. */
-    png_set_add_alpha(png, 0, PNG_FILLER_AFTER);
-}
-
-/* Interlaced images arrive in passes over the whole image, others row by row. */
-static int read_rows(struct png_reader *reader, struct resize *resize, uint32_t width,
-                     uint32_t height, bool interlaced)
-{
-    const size_t stride = (size_t)width * RESIZE_PIXEL_BYTES;
-    struct bump *bump = reader->request->bump;
-    uint8_t *rows[RESIZE_ROWS_MAX], **whole = NULL;
-    uint8_t *pixels = bump_alloc_array(bump, interlaced ? height : 1, stride);
-
-    if (!pixels)
-        return -ENOMEM;
-    if (interlaced) {
-        whole = bump_alloc_array(bump, height, sizeof *whole);
-        if (!whole)
-            return -ENOMEM;
-        for (uint32_t i = 0; i < height; i++)
-            whole[i] = pixels + i * stride;
-        png_read_image(reader->png, whole);
-    } else {
-        for (uint32_t i = 0; i < resize->row; i++)
-            png_read_row(reader->png, pixels, NULL);
-    }
-    for (uint32_t count; (count = resize_want(resize, rows));) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (interlaced)
-                memcpy(rows[i], whole[resize->row + i], stride);
-            else
-                png_read_row(reader->png, rows[i], NULL);
-        }
-        resize_give(resize, count);
-    }
-    return 0;
-}
-
 static int read_png(struct png_reader *reader)
 {
     const struct image_request *request = reader->request;
@@ -125,7 +76,16 @@ static int read_png(struct png_reader *reader)
     if ((code = image_check_size(request, width, height)))
         return code;
     bool interlaced = png_get_interlace_type(reader->png, reader->header) != PNG_INTERLACE_NONE;
-    ask_for_rgbx(reader);
+    png_structp png = reader->png;
+    const int colour = png_get_color_type(png, reader->header);
+    png_set_expand(png);
+    png_set_strip_16(png);
+    if (!(colour & PNG_COLOR_MASK_COLOR)) {
+        reader->request->figures->grayscale++;
+        png_set_gray_to_rgb(png);
+    }
+    /* Transparency keeps the fourth byte; images without it get one. */
+    png_set_add_alpha(png, 0, PNG_FILLER_AFTER);
     png_set_interlace_handling(reader->png);
     png_read_update_info(reader->png, reader->header);
     if (png_get_rowbytes(reader->png, reader->header) != (size_t)width * RESIZE_PIXEL_BYTES)
@@ -134,7 +94,34 @@ static int read_png(struct png_reader *reader)
         return code;
     if ((code = resize_begin(&resize, 0, width, request->row)))
         return code;
-    return read_rows(reader, &resize, width, height, interlaced);
+    /* Interlaced images arrive in passes over the whole image, others row by row. */
+    const size_t stride = (size_t)width * RESIZE_PIXEL_BYTES;
+    struct bump *bump = reader->request->bump;
+    uint8_t *rows[RESIZE_ROWS_MAX], **whole = NULL;
+    uint8_t *pixels = bump_alloc_array(bump, interlaced ? height : 1, stride);
+    if (!pixels)
+        return -ENOMEM;
+    if (interlaced) {
+        whole = bump_alloc_array(bump, height, sizeof *whole);
+        if (!whole)
+            return -ENOMEM;
+        for (uint32_t i = 0; i < height; i++)
+            whole[i] = pixels + i * stride;
+        png_read_image(reader->png, whole);
+    } else {
+        for (uint32_t i = 0; i < resize.row; i++)
+            png_read_row(reader->png, pixels, NULL);
+    }
+    for (uint32_t count; (count = resize_want(&resize, rows));) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (interlaced)
+                memcpy(rows[i], whole[resize.row + i], stride);
+            else
+                png_read_row(reader->png, rows[i], NULL);
+        }
+        resize_give(&resize, count);
+    }
+    return 0;
 }
 
 int image_decode_png(const struct image_request *request)

@@ -55,34 +55,6 @@ static void spread_row(const void *pixels, uint32_t number, uint32_t low, uint32
     fill_row(source, number, low, high, row, RESIZE_PIXEL_BYTES);
 }
 
-/* The box is as large as the row to write: no pixel is resized. */
-static void copy_box(const struct image_request *request, const struct view_box *box)
-{
-    const struct decode_source *source = request->source;
-    const uint32_t left = (uint32_t)box->x, top = (uint32_t)box->y, width = request->width;
-    const size_t stride = (size_t)width * 3;
-
-    for (uint32_t y = 0; y < request->height; y++) {
-        uint8_t *row = request->row + y * stride;
-        const size_t at = ((size_t)(top + y) * source->width + left) * 3;
-        if (box->mirror)
-            fill_row(source, top + y, left, left + width, row + stride - 3, -3);
-        else if (is_rgb(source))
-            memcpy(row, (const uint8_t *)source->bytes + at, stride);
-        else
-            fill_row(source, top + y, left, left + width, row, 3);
-    }
-}
-
-static int resize_box(const struct image_request *request)
-{
-    const struct decode_source *source = request->source;
-    struct resize resize;
-    int code = image_plan(request, &resize, source->width, source->height, 8);
-
-    return code ? code : image_resize_rows(request, &resize, spread_row, source);
-}
-
 int image_decode_raw(const struct image_request *request)
 {
     const struct decode_source *source = request->source;
@@ -100,9 +72,24 @@ int image_decode_raw(const struct image_request *request)
         request->figures->grayscale++;
     const struct view_box box = image_box(request, source->width, source->height);
     if (box.width != request->width || box.height != request->height || box.x != floor(box.x) ||
-        box.y != floor(box.y))
-        return resize_box(request);
-    copy_box(request, &box);
+        box.y != floor(box.y)) {
+        struct resize resize;
+        code = image_plan(request, &resize, source->width, source->height, 8);
+        return code ? code : image_resize_rows(request, &resize, spread_row, source);
+    }
+    /* The box is as large as the row to write: no pixel is resized. */
+    const uint32_t left = (uint32_t)box.x, top = (uint32_t)box.y, width = request->width;
+    const size_t stride = (size_t)width * 3;
+    for (uint32_t y = 0; y < request->height; y++) {
+        uint8_t *row = request->row + y * stride;
+        const size_t at = ((size_t)(top + y) * source->width + left) * 3;
+        if (box.mirror)
+            fill_row(source, top + y, left, left + width, row + stride - 3, -3);
+        else if (is_rgb(source))
+            memcpy(row, (const uint8_t *)source->bytes + at, stride);
+        else
+            fill_row(source, top + y, left, left + width, row, 3);
+    }
     return 0;
 }
 

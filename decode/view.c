@@ -24,23 +24,6 @@ static struct view_box centre(double box_width, double box_height, uint32_t widt
     };
 }
 
-/* The largest centred box with an allowed aspect ratio, in whole pixels. */
-static struct view_box fallback(const struct view_rules *rules, uint32_t width, uint32_t height)
-{
-    double box_width = width, box_height = height;
-
-    if (rules->whole_else)
-        return centre(width, height, width, height);
-    if (width < rules->min_aspect * height)
-        box_height = fmax(1, nearbyint(width / rules->min_aspect));
-    else if (width > rules->max_aspect * height)
-        box_width = fmax(1, nearbyint(height * rules->max_aspect));
-    struct view_box box = centre(box_width, box_height, width, height);
-    box.x = floor(box.x);
-    box.y = floor(box.y);
-    return box;
-}
-
 static double between(struct random *random, double low, double high)
 {
     return low + (high - low) * random_unit(random);
@@ -96,7 +79,18 @@ static struct view_box random_crop(struct random *random, const struct view_rule
         box.y = (double)random_below(random, free_y + 1);
         return box;
     }
-    return fallback(rules, width, height);
+    /* The largest centred box with an allowed aspect ratio, in whole pixels. */
+    double box_width = width, box_height = height;
+    if (rules->whole_else)
+        return centre(width, height, width, height);
+    if (width < rules->min_aspect * height)
+        box_height = fmax(1, nearbyint(width / rules->min_aspect));
+    else if (width > rules->max_aspect * height)
+        box_width = fmax(1, nearbyint(height * rules->max_aspect));
+    struct view_box box = centre(box_width, box_height, width, height);
+    box.x = floor(box.x);
+    box.y = floor(box.y);
+    return box;
 }
 
 struct view view_of_record(uint64_t seed, uint64_t epoch, uint64_t record)

@@ -32,38 +32,6 @@ static uint32_t after(uint32_t high, uint32_t side)
     return high < side - MARGIN && side > MARGIN ? high + MARGIN : side;
 }
 
-/* Zeroed: what a damaged image lacks is black. */
-static int choose_part(const struct image_request *request, const struct resize *plan,
-                       const WebPBitstreamFeatures *header, struct webp_part *part)
-{
-    part->left = before(plan->x.low);
-    part->top = before(plan->y.low);
-    part->width = after(plan->x.high, (uint32_t)header->width) - part->left;
-    part->height = after(plan->y.high, (uint32_t)header->height) - part->top;
-    part->stride = (size_t)part->width * RESIZE_PIXEL_BYTES;
-    part->pixels = bump_alloc_array(request->bump, part->height, part->stride);
-    if (!part->pixels)
-        return -ENOMEM;
-    memset(part->pixels, 0, part->stride * part->height);
-    return 0;
-}
-
-static VP8StatusCode decode_part(const struct decode_source *source, WebPDecoderConfig *config,
-                                 const struct webp_part *part)
-{
-    config->options.use_cropping = 1;
-    config->options.crop_left = (int)part->left;
-    config->options.crop_top = (int)part->top;
-    config->options.crop_width = (int)part->width;
-    config->options.crop_height = (int)part->height;
-    config->output.colorspace = MODE_RGBA;
-    config->output.is_external_memory = 1;
-    config->output.u.RGBA.rgba = part->pixels;
-    config->output.u.RGBA.stride = (int)part->stride;
-    config->output.u.RGBA.size = part->stride * part->height;
-    return WebPDecode(source->bytes, source->length, config);
-}
-
 static void copy_row(const void *pixels, uint32_t y, uint32_t low, uint32_t high, uint8_t *to)
 {
     const struct webp_part *part = pixels;
@@ -93,10 +61,28 @@ int image_decode_webp(const struct image_request *request)
         return fail(EBADMSG, "the WebP is animated");
     const uint32_t width = (uint32_t)config.input.width, height = (uint32_t)config.input.height;
     if ((code = image_check_size(request, width, height)) ||
-        (code = image_plan(request, &resize, width, height, 8)) ||
-        (code = choose_part(request, &resize, &config.input, &part)))
+        (code = image_plan(request, &resize, width, height, 8)))
         return code;
-    const VP8StatusCode status = decode_part(source, &config, &part);
+    part.left = before(resize.x.low);
+    part.top = before(resize.y.low);
+    part.width = after(resize.x.high, width) - part.left;
+    part.height = after(resize.y.high, height) - part.top;
+    part.stride = (size_t)part.width * RESIZE_PIXEL_BYTES;
+    part.pixels = bump_alloc_array(request->bump, part.height, part.stride);
+    if (!part.pixels)
+        return -ENOMEM;
+    memset(part.pixels, 0, part.stride * part.height); /* what a damaged image lacks is black */
+    config.options.use_cropping = 1;
+    config.options.crop_left = (int)part.left;
+    config.options.crop_top = (int)part.top;
+    config.options.crop_width = (int)part.width;
+    config.options.crop_height = (int)part.height;
+    config.output.colorspace = MODE_RGBA;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = part.pixels;
+    config.output.u.RGBA.stride = (int)part.stride;
+    config.output.u.RGBA.size = part.stride * part.height;
+    const VP8StatusCode status = WebPDecode(source->bytes, source->length, &config);
     if (status == VP8_STATUS_OUT_OF_MEMORY)
         return fail(ENOMEM, "libwebp: out of memory");
     if (status != VP8_STATUS_OK && !request->accepts_damaged)
