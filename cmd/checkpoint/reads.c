@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "cmd/checkpoint/restore.h"
 #include "pipeline/evidence/validity.h"
+#include "pipeline/evidence/witness.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/settings/job.h"
 
@@ -152,8 +153,8 @@ static int measure(struct read_phase *reading)
     code = ranks_meet(shared->ranks, load(reading, number), NULL);
     const uint64_t silence_ns = shared->ranks->silence_ns;
     if (code == 0)
-        code = validity_make_cold(reading->witness, &reading->job.cold, &reading->plugins,
-                                  shared->ranks, NULL, NULL, reading->run);
+        code = witness_make_cold(reading->witness, &reading->plugins, shared->ranks, NULL, NULL,
+                                 reading->run);
     shared->ranks->silence_ns = silence_ns;
     if (code == 0)
         code = read_once(reading);

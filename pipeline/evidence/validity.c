@@ -3,8 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "cachectl/drop.h"
-#include "pipeline/result/gather.h"
 #include "pipeline/evidence/invariants.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
@@ -13,61 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* With strict, refuse a run that is not verified cold, unless the bytes that its devices read can
- * still verify it. */
-static int refuse(const struct cold_settings *settings, const struct job_plugins *plugins,
-                  const struct result_cold *cold)
-{
-    struct result_cold at_best = *cold;
-
-    at_best.bypassed = plugins->direct;
-    if (cold->server.state == SERVER_UNVERIFIED && cold->server.looked &&
-        cold->server.start.disk_known && !cold->server.start.resident_known)
-        at_best.server.state = SERVER_COLD;
-    const char *why = result_cold_unproven(&at_best);
-    return settings->drop_caches == JOB_DROP_STRICT && why
-               ? fail(EPERM, "not verified cold: %s", why)
-               : 0;
-}
-
-int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
-                       const struct job_plugins *plugins, struct ranks *ranks,
-                       const struct reach *reach, const struct cache_observer *observer,
-                       struct result_run *run)
-{
-    const bool leads = ranks->place.local_rank == 0;
-    struct result_cold mine = {0};
-    const char *how;
-    int code = 0;
-
-    ranks->silence_ns = 0; /* dropping may take any time */
-    if (settings->memory_limit_bytes && run->number == 0 && (leads || reach))
-        code = witness_evict(witness, leads ? NULL : reach);
-    /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
-     * server's own caches are dropped. */
-    code = ranks_meet(ranks, code, NULL);
-    for (int turn = 0; turn < 2; turn++) {
-        if (code == 0 && leads == (turn == 0))
-            code = witness_make_cold(witness, leads, reach, observer, &mine);
-        code = ranks_meet(ranks, code, NULL);
-    }
-    /* What the others looked at is in memory again: dentries and inodes. */
-    if (code == 0 && leads && reach && ranks->place.local_ranks > 1 && mine.metadata_dropped)
-        mine.metadata_dropped = drop_system(NULL, settings->drop_timeout_ns, observer, &how) == 0;
-    result_cold_settle(&mine);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0 && ranks->place.rank == 0)
-        witness_make_server_cold(witness, ranks->place.ranks, observer, &mine);
-    for (int turn = 0; turn < 2; turn++) { /* of several that refuse none is named */
-        if (code == 0 && leads == (turn == 0))
-            code = refuse(settings, plugins, &mine);
-        code = ranks_meet(ranks, code, NULL);
-    }
-    witness_begin_run(witness);
-    int gathered = gather_cold(ranks, &mine, run);
-    return code ? code : gathered;
-}
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
 /* A count that is not of this job alone and larger than this includes reads of others, whose share
@@ -209,7 +152,7 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
                  bytes_text(device->bytes, counted, sizeof counted), device->method);
     }
     prove_server(run, &cold->server);
-    result_cold_settle(cold);
+    cold->state = result_cold_state(cold);
 }
 
 /* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a late

@@ -7,9 +7,11 @@
 #include "base/memory.h"
 #include "cachectl/beneath.h"
 #include "cachectl/cold.h"
+#include "cachectl/drop.h"
 #include "cachectl/evict.h"
 #include "dataset/store.h"
 #include "pipeline/evidence/machine.h"
+#include "pipeline/result/gather.h"
 #include "readers/reader.h"
 #include "telemetry/storage.h"
 
@@ -59,42 +61,16 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
-static void look_beneath(const struct witness *witness, struct result_cold *cold)
-{
-    struct beneath found;
+/* ---- caches before a run ---- */
 
-    if (cold->pages != RESIDENCY_COLD)
-        return;
-    beneath_look(storage_devices(witness->storage), cold->read_bytes, &found);
-    cold->pages = found.state;
-    if (found.state == RESIDENCY_COLD)
-        return;
-    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
-    if (found.state == RESIDENCY_WARM && cold->read_bytes) {
-        cold->resident_bytes = found.resident_bytes;
-        cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->read_bytes;
-    }
-}
-
-/* The server's files never enter this machine's page cache. */
-static void note_no_cache(const struct witness *witness, struct result_cold *cold)
-{
-    const uint64_t bytes = catalog_data_bytes(witness->catalog);
-
-    *cold = (struct result_cold){.pages = RESIDENCY_COLD,
-                                 .metadata_dropped = true,
-                                 .total_bytes = bytes,
-                                 .read_bytes = bytes};
-    snprintf(cold->method, sizeof cold->method, "no page cache on this side");
-    result_cold_settle(cold);
-}
-
-int witness_make_cold(struct witness *witness, bool leads, const struct reach *reach,
-                      const struct cache_observer *observer, struct result_cold *cold)
+/* Drop this machine's caches if the settings say so, and inspect them. leads: the first rank of a
+ * node drops, for all; the others evict what is left of theirs. Returns 0 or -ENOMEM. */
+static int drop_and_look(struct witness *witness, bool leads, const struct reach *reach,
+                         const struct cache_observer *observer, struct result_cold *cold)
 {
     const struct cold_settings *settings = witness->settings;
-    struct cold_result found = {0};
     const bool drops = settings->drop_caches != JOB_DROP_NO;
+    const uint64_t set_bytes = catalog_data_bytes(witness->catalog);
     const struct cold_request request = {
         .paths = reach ? reach->ranges.paths : witness->paths,
         .count = reach ? reach->ranges.count : witness->catalog->shard_count,
@@ -104,9 +80,16 @@ int witness_make_cold(struct witness *witness, bool leads, const struct reach *r
         .timeout_ns = settings->drop_timeout_ns,
         .observer = observer,
     };
+    struct cold_result found = {0};
+    struct beneath beneath;
 
     if (!store_is_local(witness->catalog->root)) {
-        note_no_cache(witness, cold);
+        /* The server's files never enter this machine's page cache. */
+        *cold = (struct result_cold){.pages = RESIDENCY_COLD,
+                                     .metadata_dropped = true,
+                                     .total_bytes = set_bytes,
+                                     .read_bytes = set_bytes};
+        snprintf(cold->method, sizeof cold->method, "no page cache on this side");
         return 0;
     }
     int code = leads || reach ? cold_make(&request, &found) : 0;
@@ -117,28 +100,36 @@ int witness_make_cold(struct witness *witness, bool leads, const struct reach *r
         .resident_bytes = found.resident_bytes,
         .read_bytes = found.data_bytes,
         .explained_bytes = reach ? reach->explained_bytes : found.data_bytes,
-        .total_bytes = catalog_data_bytes(witness->catalog),
+        .total_bytes = set_bytes,
         .residue_percent = found.residue_percent,
         .drop_ns = found.total_ns,
     };
     snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
              machine_is_virtual("/proc", "/sys") ? "; the hypervisor's cache is out of sight" : "");
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
-    look_beneath(witness, cold);
-    result_cold_settle(cold);
+    if (cold->pages != RESIDENCY_COLD)
+        return code;
+    beneath_look(storage_devices(witness->storage), cold->read_bytes, &beneath);
+    cold->pages = beneath.state;
+    if (beneath.state != RESIDENCY_COLD)
+        snprintf(cold->reason, sizeof cold->reason, "%s", beneath.reason);
+    if (beneath.state == RESIDENCY_WARM && cold->read_bytes) {
+        cold->resident_bytes = beneath.resident_bytes;
+        cold->residue_percent = 100 * (double)beneath.resident_bytes / (double)cold->read_bytes;
+    }
     return code;
 }
 
-static void call_server(struct witness *witness, uint64_t read_bytes,
-                        const struct cache_observer *observer,
-                        void (*call)(const struct server_request *, struct server_result *),
-                        struct server_result *server)
+/* What the server that holds the files is asked. */
+static struct server_request request_of(const struct witness *witness, uint64_t read_bytes,
+                                        const struct cache_observer *observer)
 {
     const struct cold_settings *settings = witness->settings;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
     const char *store = store_of(witness->catalog->root)->client;
     const uint64_t set_bytes = catalog_data_bytes(witness->catalog);
-    const struct server_request request = {
+
+    return (struct server_request){
         .where = store          ? store
                  : elsewhere[0] ? elsewhere
                                 : NULL,
@@ -149,41 +140,83 @@ static void call_server(struct witness *witness, uint64_t read_bytes,
         .timeout_ns = settings->drop_timeout_ns,
         .observer = observer,
     };
-
-    call(&request, server);
-}
-
-/* Each rank reads about as much. */
-void witness_make_server_cold(struct witness *witness, uint32_t ranks,
-                              const struct cache_observer *observer, struct result_cold *cold)
-{
-    call_server(witness, cold->read_bytes * ranks, observer, server_make_cold, &cold->server);
-    cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
-    result_cold_settle(cold);
 }
 
 void witness_ask_server(struct witness *witness, struct result_cold *cold)
 {
-    call_server(witness, 0, NULL, server_look_after, &cold->server);
-    result_cold_settle(cold);
+    const struct server_request request = request_of(witness, 0, NULL);
+
+    server_look_after(&request, &cold->server);
 }
 
-int witness_evict(struct witness *witness, const struct reach *reach)
+/* With strict, refuse a run that is not verified cold, unless the bytes that its devices read can
+ * still verify it. */
+static int check_strict(const struct witness *witness, bool is_direct,
+                        const struct result_cold *cold)
 {
-    const char *const *paths = reach ? reach->ranges.paths : witness->paths;
-    const size_t count = reach ? reach->ranges.count : witness->catalog->shard_count;
-    struct evict_figures figures;
+    struct result_cold at_best = *cold;
 
-    if (!store_is_local(witness->catalog->root))
-        return 0; /* not cached on this machine */
-    return evict_files(paths, count, true, witness->settings->drop_timeout_ns, NULL, &figures);
+    if (witness->settings->drop_caches != JOB_DROP_STRICT)
+        return 0;
+    at_best.bypassed = is_direct;
+    if (cold->server.state == SERVER_UNVERIFIED && cold->server.looked &&
+        cold->server.start.disk_known && !cold->server.start.resident_known)
+        at_best.server.state = SERVER_COLD;
+    const char *why = result_cold_unproven(&at_best);
+    return why ? fail(EPERM, "not verified cold: %s", why) : 0;
 }
 
-void witness_begin_run(struct witness *witness)
+int witness_make_cold(struct witness *witness, const struct job_plugins *plugins,
+                      struct ranks *ranks, const struct reach *reach,
+                      const struct cache_observer *observer, struct result_run *run)
 {
+    const struct cold_settings *settings = witness->settings;
+    const struct catalog *catalog = witness->catalog;
+    const bool leads = ranks->place.local_rank == 0;
+    struct result_cold mine = {0};
+    int code = 0;
+
+    ranks->silence_ns = 0; /* dropping may take any time */
+    /* Pages charged to others would bypass the memory limit. */
+    if (settings->memory_limit_bytes && run->number == 0 && (leads || reach) &&
+        store_is_local(catalog->root)) {
+        struct evict_figures figures;
+        code = evict_files(leads ? witness->paths : reach->ranges.paths,
+                           leads ? catalog->shard_count : reach->ranges.count, true,
+                           settings->drop_timeout_ns, NULL, &figures);
+    }
+    /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
+     * server's own caches are dropped. */
+    code = ranks_meet(ranks, code, NULL);
+    for (int turn = 0; turn < 2; turn++) {
+        if (code == 0 && leads == (turn == 0))
+            code = drop_and_look(witness, leads, reach, observer, &mine);
+        code = ranks_meet(ranks, code, NULL);
+    }
+    /* What the others looked at is in memory again: dentries and inodes. */
+    if (code == 0 && leads && reach && ranks->place.local_ranks > 1 && mine.metadata_dropped) {
+        const char *how;
+        mine.metadata_dropped = drop_system(NULL, settings->drop_timeout_ns, observer, &how) == 0;
+    }
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0 && ranks->place.rank == 0) {
+        const struct server_request request = /* each rank reads about as much */
+            request_of(witness, mine.read_bytes * ranks->place.ranks, observer);
+        server_make_cold(&request, &mine.server);
+        mine.dropped |= mine.server.drop.made && mine.server.drop.status == 0;
+    }
+    for (int turn = 0; turn < 2; turn++) { /* of several that refuse none is named */
+        if (code == 0 && leads == (turn == 0))
+            code = check_strict(witness, plugins->direct, &mine);
+        code = ranks_meet(ranks, code, NULL);
+    }
     storage_read(witness->storage, &witness->before);
     witness->has_begun = true;
+    int gathered = gather_cold(ranks, &mine, run);
+    return code ? code : gathered;
 }
+
+/* ---- bytes that leave storage ---- */
 
 void witness_before(struct witness *witness)
 {

@@ -17,26 +17,19 @@ struct witness *witness_open(const struct cold_settings *settings, const struct 
                              const struct plugin *reader);
 void witness_close(struct witness *witness);
 
-/* Drop this machine's caches if the settings say so, and inspect them. leads: the first rank of a
- * node drops, for all; the others evict what is left of theirs. reach: what is inspected; NULL: all
- * files, by the rank that leads. Fills *cold except for its server. Returns 0 or -ENOMEM. */
-int witness_make_cold(struct witness *witness, bool leads, const struct reach *reach,
-                      const struct cache_observer *observer, struct result_cold *cold);
-
-/* Do the same with the commands of the server that holds the files: after all machines dropped
- * their caches, and again after the run, while no rank reads. One rank calls these. */
-void witness_make_server_cold(struct witness *witness, uint32_t ranks,
-                              const struct cache_observer *observer, struct result_cold *cold);
+/* Before a run: drop caches as the settings say, on each node by its first rank, and inspect them,
+ * each rank what it reads (reach; NULL: the first rank all files); then on the server by rank 0
+ * with the server's commands. Fills run->cold and run->nodes. Collective. Returns 0 or -errno, the
+ * same on all ranks; with strict, also fails if the run cannot be verified cold. */
+int witness_make_cold(struct witness *witness, const struct job_plugins *plugins,
+                      struct ranks *ranks, const struct reach *reach,
+                      const struct cache_observer *observer, struct result_run *run);
+/* After the run, while no rank reads: ask the server again. One rank. */
 void witness_ask_server(struct witness *witness, struct result_cold *cold);
 
-/* Evict the files, or those that are read, from the page cache, since pages charged to others would
- * bypass the memory limit. Returns 0 or -errno with a reason. */
-int witness_evict(struct witness *witness, const struct reach *reach);
-
 /* Count the bytes that leave storage between the two calls around an epoch. After
- * witness_begin_run() the first epoch counts from there, since opening files and read-ahead of maps
+ * witness_make_cold() the first epoch counts from there, since opening files and read-ahead of maps
  * read data too. */
-void witness_begin_run(struct witness *witness);
 void witness_before(struct witness *witness);
 void witness_after(struct witness *witness, struct result_bytes *device);
 

@@ -90,8 +90,7 @@ int session_make_cold(struct session *session, const struct job_plugins *plugins
 
     run->valid = true;
     recorder_begin_run(session->recorder, run->number);
-    int code = validity_make_cold(session->witness, &session->job->cold, plugins, session->ranks,
-                                  reach, observer, run);
+    int code = witness_make_cold(session->witness, plugins, session->ranks, reach, observer, run);
     recorder_mark(session->recorder, "drop", 0, start_ns);
     return code;
 }

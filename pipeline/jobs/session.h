@@ -35,7 +35,7 @@ void session_close(struct session *session, int code);
 /* Enter the memory limit unless already inside. */
 int session_enter_limit(struct session *session);
 
-/* Before a run: drop and inspect caches as the job asks, see validity_make_cold(). */
+/* Before a run: drop and inspect caches as the job asks, see witness_make_cold(). */
 int session_make_cold(struct session *session, const struct job_plugins *plugins,
                       const struct reach *reach, const struct cache_observer *observer,
                       struct result_run *run);

@@ -60,7 +60,7 @@ static void add_cold(struct result_cold *sum, const struct result_cold *cold, co
 {
     const struct result_cold before = *sum;
 
-    if (cold->state > before.state) {
+    if (result_cold_state(cold) > result_cold_state(&before)) {
         *sum = *cold;
         snprintf(sum->reason, sizeof sum->reason, "%.64s%s%.300s", whose,
                  cold->reason[0] ? ": " : "", cold->reason);
@@ -75,7 +75,6 @@ static void add_cold(struct result_cold *sum, const struct result_cold *cold, co
                                ? 100 * (double)sum->resident_bytes / (double)sum->read_bytes
                                : fmax(before.residue_percent, cold->residue_percent);
     sum->metadata_dropped = before.metadata_dropped && cold->metadata_dropped;
-    result_cold_settle(sum);
 }
 
 static bool sound_look(const struct server_look *look)
@@ -102,8 +101,7 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
 
     return check_rank(ranks, &report->rank,
                       is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) &&
-                          is_bool(&cold->bypassed) && cold->state >= RESULT_CACHE_COLD &&
-                          cold->state <= RESULT_CACHE_WARM && cold->pages >= RESIDENCY_COLD &&
+                          is_bool(&cold->bypassed) && cold->pages >= RESIDENCY_COLD &&
                           cold->pages <= RESIDENCY_UNVERIFIED && sound_server(&cold->server) &&
                           memchr(cold->method, 0, sizeof cold->method) &&
                           memchr(cold->reason, 0, sizeof cold->reason));
@@ -122,18 +120,19 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
         if (node->ranks++) {
             cold.metadata_dropped = node->cold.metadata_dropped;
             cold.dropped = node->cold.dropped;
-            result_cold_settle(&cold);
             add_cold(&node->cold, &cold, whose);
             continue;
         }
         memcpy(node->host, reports[i].rank.host, sizeof node->host);
         node->cold = cold;
-        result_cold_settle(&node->cold);
     }
     run->cold = run->nodes[reports[0].rank.node].cold;
     for (uint32_t i = 0; i < run->node_count; i++)
         if (i != reports[0].rank.node)
             add_cold(&run->cold, &run->nodes[i].cold, run->nodes[i].host);
+    for (uint32_t i = 0; i < run->node_count; i++)
+        run->nodes[i].cold.state = result_cold_state(&run->nodes[i].cold);
+    run->cold.state = result_cold_state(&run->cold);
 }
 
 int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
@@ -142,6 +141,7 @@ int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct resu
     struct cold_report report = {.rank = describe(ranks), .cold = *mine};
 
     run->cold = *mine;
+    run->cold.state = result_cold_state(mine);
     if (count == 1)
         return 0;
     struct cold_report *reports = memory_array(count, sizeof *reports);

@@ -358,7 +358,7 @@ double result_run_server_percent(const struct result_run *run)
            (double)(set && set < delivered ? set : delivered);
 }
 
-static enum result_cache cache_of(const struct result_cold *cold)
+enum result_cache result_cold_state(const struct result_cold *cold)
 {
     const bool here = cold->pages == RESIDENCY_COLD || cold->bypassed;
 
@@ -371,11 +371,6 @@ static enum result_cache cache_of(const struct result_cold *cold)
     if (cold->pages != RESIDENCY_COLD)
         return RESULT_CACHE_BYPASSED;
     return cold->metadata_dropped ? RESULT_CACHE_COLD : RESULT_CACHE_DATA_COLD;
-}
-
-void result_cold_settle(struct result_cold *cold)
-{
-    cold->state = cache_of(cold);
 }
 
 const char *result_cold_unproven(const struct result_cold *cold)

@@ -47,8 +47,9 @@ enum result_cache {
     RESULT_CACHE_WARM,
 };
 
+/* The evidence for it. */
 struct result_cold {
-    enum result_cache state;     /* follows from the next four, see result_cold_settle() */
+    enum result_cache state;     /* result_cold_state(), once gathered and after the run */
     enum residency_state pages;  /* of the files, in this machine's page cache and below it */
     bool metadata_dropped;       /* dentries and inodes too, or this machine caches none */
     bool bypassed;               /* reads were direct, and all bytes left storage */
@@ -332,8 +333,8 @@ bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first
                                  const struct result_cold *cold);
 /* Return the number of rows for this many epochs. */
 uint64_t result_rows(uint64_t epochs);
-/* Derive the state from pages, metadata_dropped, bypassed and server. */
-void result_cold_settle(struct result_cold *cold);
+/* Return the state that follows from pages, metadata_dropped, bypassed and server. */
+enum result_cache result_cold_state(const struct result_cold *cold);
 /* Return why the caches, here or on a server, are not verified cold; NULL if they are or if direct
  * reads bypassed them. */
 const char *result_cold_unproven(const struct result_cold *cold);

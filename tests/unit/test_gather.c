@@ -225,7 +225,6 @@ static void gather_states(const enum residency_state *states, struct result_run 
                                    .read_bytes = 400,
                                    .residue_percent = rank + 1.0};
         snprintf(mine.reason, sizeof mine.reason, "reason %u", rank);
-        result_cold_settle(&mine);
         *run = (struct result_run){0};
         wire.is_kept = rank == 0;
         assert_int_equal(gather_cold(&ranks, &mine, run), 0);

@@ -148,6 +148,35 @@ static enum result_cache label(struct result_cold cold, enum job_drop drop,
     return run.cold.state;
 }
 
+static void a_state_follows_from_its_evidence(void **unused)
+{
+    enum { COLD, WARM, UNKNOWN }; /* enum residency_state */
+    static const struct {
+        int pages, server;
+        bool metadata, bypassed;
+        enum result_cache state;
+    } cases[] = {{COLD, SERVER_NONE, true, false, RESULT_CACHE_COLD},
+                 {COLD, SERVER_COLD, true, true, RESULT_CACHE_COLD},
+                 {COLD, SERVER_COLD, false, false, RESULT_CACHE_DATA_COLD},
+                 {COLD, SERVER_UNVERIFIED, false, false, RESULT_CACHE_CLIENT_COLD},
+                 {COLD, SERVER_WARM, true, true, RESULT_CACHE_WARM},
+                 {WARM, SERVER_NONE, true, false, RESULT_CACHE_WARM},
+                 {WARM, SERVER_COLD, false, true, RESULT_CACHE_BYPASSED},
+                 {WARM, SERVER_UNVERIFIED, true, true, RESULT_CACHE_CLIENT_COLD},
+                 {UNKNOWN, SERVER_NONE, true, false, RESULT_CACHE_UNVERIFIED},
+                 {UNKNOWN, SERVER_WARM, true, false, RESULT_CACHE_WARM},
+                 {UNKNOWN, SERVER_NONE, false, true, RESULT_CACHE_BYPASSED}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(result_cold_state(&(struct result_cold){
+                             .pages = (enum residency_state)cases[i].pages,
+                             .server.state = (enum server_state)cases[i].server,
+                             .metadata_dropped = cases[i].metadata,
+                             .bypassed = cases[i].bypassed}),
+                         cases[i].state);
+}
+
 /* Each part of a cold cache that is unverified is in the label, and alone fails strict. */
 static void nothing_unproven_is_called_cold(void **unused)
 {
@@ -314,6 +343,7 @@ int main(void)
         cmocka_unit_test(bytes_that_no_storage_gave),
         cmocka_unit_test(ranks_that_share_a_cache_read_less),
         cmocka_unit_test(bytes_counted_twice),
+        cmocka_unit_test(a_state_follows_from_its_evidence),
         cmocka_unit_test(nothing_unproven_is_called_cold),
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
         cmocka_unit_test(server_disks_are_a_witness),
