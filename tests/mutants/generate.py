@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put small bugs that nobody chose into a copy of the tree, and run the tests that reach them.
 
-    make mutants SEED=1 COUNT=60 [FOLDER=report] [WORKERS=2]
+    make mutants SEED=1 COUNT=60 [FOLDER="report base"] [WITHOUT=report/page] [WORKERS=2] [SLOW=30] [BUDGET=60]
 
 A mutant changes one line by one of the rules below. It counts if it compiles and changes the object. Which
 tests reach its line is known from a build with gcov, in which each test runs once; those run, the nearest and
-shortest first, until one fails or does not end. Tests that fail without a mutant are left out and named.
-Printed: each verdict, the score by folder, and at the end the survivors. equivalent.list names mutants that no test
-can kill, with the reason; they are not drawn.
+shortest first, until one fails or does not end. Tests that fail without a mutant are left out and named, and so are
+scripts that take more than SLOW seconds under gcov. A mutant survives, too, if none failed in BUDGET seconds: then some did
+not run. Printed: each verdict, and the score by folder. equivalent.list names mutants that no test can kill, with the
+reason; they are not drawn.
 
-What is made in mutants.work/generated is kept: a second call compiles what differs, and runs with gcov only tests that
-changed. A dropped call that only frees is not tried: leaks are found by builds with sanitizers.
+What is made in mutants.work/generated is kept: a second call compiles what differs, runs with gcov only tests that
+changed, and keeps the verdicts of the seed whose source and tests are the same: one that was interrupted, which prints
+its score too, goes on. A dropped call that only frees is not tried: leaks are found by builds with sanitizers.
 """
 import argparse
 import collections
@@ -23,6 +25,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -157,7 +160,7 @@ class Tests:
 class Coverage:
     """Which tests reach a line."""
 
-    def __init__(self, work, tests, limit):
+    def __init__(self, work, tests, limit, workers):
         self.work, self.build, self.cache = work, work / "cover", {}
         # Counts belong to the objects that made them: another program or module, its tests again.
         record = work / "tests.json"
@@ -166,13 +169,18 @@ class Coverage:
         program = modules + digest(self.build / "iobench")
         keys = {test: text_digest(program + digest(tests.source / test) if test.endswith(".sh") else
                                   modules + digest(self.build / test)) for test in tests.names}
-        known = {test: row for test, row in known.items() if keys.get(test) == row[1]}
+        limits = {test: limit if test.endswith(".sh") else 1200 for test in tests.names}
+        known = {test: row for test, row in known.items() if keys.get(test) == row[1] and row[2] in (None, limits[test])}
         missing = [test for test in tests.names if test not in known]
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            for test, status, seconds in pool.map(lambda test: self.measure(test, tests, limit), missing):
-                known[test] = seconds if status == 0 else None, keys[test]
+        with concurrent.futures.ThreadPoolExecutor(3 * workers) as pool:
+            done = [pool.submit(self.measure, test, tests, limits[test]) for test in missing]
+            for count, future in enumerate(concurrent.futures.as_completed(done), 1):
+                test, status, seconds = future.result()
+                known[test] = seconds if status == 0 else None, keys[test], limits[test] if status == 124 else None
                 record.write_text(json.dumps(known, indent=1))
-        self.seconds = {test: row[0] for test, row in known.items()}
+                print(f"{count}/{len(missing)} {test} {status} {seconds:.1f} s", flush=True)
+        self.slow = sorted(test for test, row in known.items() if row[2])
+        self.seconds = {test: row[0] for test, row in known.items() if not row[2]}
         self.keys, self.blind = keys, []
         # What gcov says of a file takes a second for each test: kept as long as all counts are the same.
         self.kept = work / "lines" / text_digest(json.dumps(known, sort_keys=True))
@@ -278,39 +286,43 @@ class Bench:
             lines[number - 1] = text
         (self.tree / path).write_text("\n".join(lines))
 
-    def attempt(self, mutant, tests, coverage, slow):
-        """(verdict, text)"""
+    def attempt(self, mutant, tests, coverage, budget):
+        """(verdict, text, the tests that ran)"""
         path, number, text = mutant["file"], mutant["line"], mutant["text"]
         before = self.objects(path)
         try:
             self.put(path, number, text)
             after = self.objects(path)
             if after is None or after == before:
-                return "void", "does not compile" if after is None else "same object"
-            reaching = coverage.order(path, coverage.reaching(path, number))
-            asked = [test for test in reaching if coverage.seconds[test] <= slow]
-            for test in asked:
+                return "void", "does not compile" if after is None else "same object", []
+            reaching, ran, began = coverage.order(path, coverage.reaching(path, number)), [], time.monotonic()
+            for test in reaching:
+                if time.monotonic() - began > budget:
+                    break
                 if run(["make", "-j2", *tests.needs(test)], self.build, self.build / "make.log", 900):
-                    return "void", "does not link"
+                    return "void", "does not link", []
                 status = tests.run(test, self.build, 60 + 10 * coverage.seconds[test])
                 if status not in (0, 77):
-                    return "killed", test + (" did not end" if status == 124 else "")
-            return "SURVIVES", f"{len(asked)} of {len(reaching)} tests that reach it ran" if reaching else "no test reaches it"
+                    return "killed", test + (" did not end" if status == 124 else ""), [test]
+                ran.append(test)
+            return "SURVIVES", f"{len(ran)} of {len(reaching)} tests that reach it ran", ran
         finally:
             self.put(path, number, None)
             self.objects(path)
 
 
-def refresh(fresh, tree):
-    """Make tree equal to fresh; what differs gets a new time, so that it is compiled."""
+def refresh(fresh, tree, patches=None):
+    """Make tree equal to fresh but for patches (path -> content); what differs gets a new time, so that it is compiled."""
     for path in fresh.rglob("*"):
         other = tree / path.relative_to(fresh)
         if path.is_dir():
             other.mkdir(parents=True, exist_ok=True)
-        elif not other.exists() or other.read_bytes() != path.read_bytes():
+            continue
+        content = (patches or {}).get(str(path.relative_to(fresh)), path.read_bytes())
+        if not other.exists() or other.read_bytes() != content:
             shutil.copy2(path, other)
             if path.suffix in (".c", ".h"):
-                os.utime(other)
+                other.write_bytes(content)
 
 
 def draw(fresh, options, equivalent):
@@ -319,7 +331,7 @@ def draw(fresh, options, equivalent):
     folders = sorted(p.name for p in fresh.iterdir() if p.is_dir() and p.name not in ("tests", "bench", "docs", "packaging"))
     for path in sorted(p for folder in folders for p in (fresh / folder).rglob("*.c")):
         name = str(path.relative_to(fresh))
-        if not options.folder or name.startswith(options.folder):
+        if name.startswith(tuple(options.folder.split() or [""])) and not name.startswith(tuple(options.without.split())):
             lines += [(name, i, line) for i, line in enumerate(path.read_text().split("\n"), 1)]
     rng = random.Random(options.seed)
     rng.shuffle(lines)
@@ -343,9 +355,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
-    parser.add_argument("--folder", default="", help="only files whose path begins so")
+    parser.add_argument("--folder", default="", help="only files whose path begins with one of these words")
+    parser.add_argument("--without", default="", help="no file whose path begins with one of these words")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--slow", type=float, default=1e9, help="leave out tests that take more seconds")
+    parser.add_argument("--slow", type=float, default=1200, help="leave out scripts that take more seconds with gcov")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds of tests after which a mutant survives")
     options = parser.parse_args()
     build, work = pathlib.Path.cwd(), pathlib.Path.cwd() / "mutants.work" / "generated"
     work.mkdir(parents=True, exist_ok=True)
@@ -358,10 +372,9 @@ def main():
     configured = re.sub(r"'?CFLAGS=[^']*'|'?--enable-werror'?", "", configured)
 
     cover_tree = work / "cover-tree"
-    refresh(fresh, cover_tree)
     # A confined process could not write its counts.
-    source = cover_tree / "base/landlock.c"
-    source.write_text(source.read_text().replace("syscall(SYS_landlock_create_ruleset, NULL, 0, QUERY_VERSION)", "0"))
+    refresh(fresh, cover_tree, {"base/landlock.c": (fresh / "base/landlock.c").read_bytes().replace(
+        b"syscall(SYS_landlock_create_ruleset, NULL, 0, QUERY_VERSION)", b"0")})
     (work / "cover").mkdir(exist_ok=True)
     if not (work / "cover/config.status").exists():
         need(["sh", "-c", f"../cover-tree/configure -q {configured} CFLAGS='-O0 -g0 --coverage -fprofile-update=atomic'"],
@@ -369,18 +382,37 @@ def main():
     need(["make", "-j2"], work / "cover", work / "cover.log")
     tests = Tests(work / "cover", cover_tree)
     need(["make", "-j2", "check", "TESTS="], work / "cover", work / "cover.log")
-    coverage = Coverage(work, tests, 1200)
+    coverage = Coverage(work, tests, options.slow, options.workers)
     failing = [test for test, seconds in coverage.seconds.items() if seconds is None]
-    print(f"{len(tests.names)} tests, {len(failing)} of them fail or skip without a mutant: {' '.join(failing)}", flush=True)
+    print(f"{len(tests.names)} tests, {len(failing)} of them fail or skip without a mutant: {' '.join(failing)}")
+    print(f"{len(coverage.slow)} scripts take more than {options.slow:g} s: {' '.join(coverage.slow)}", flush=True)
 
     benches = [Bench(work, str(i), fresh, configured) for i in range(options.workers)]
-    coverage.adopt(Tests(benches[0].build, benches[0].tree), benches[0].build, 1200)
+    coverage.adopt(Tests(benches[0].build, benches[0].tree), benches[0].build, options.slow)
     drawn = draw(fresh, options, equivalents(fresh / "tests/mutants/equivalent.list"))
-    lock, rows = threading.Lock(), []
+    lock, rows, record, stopped = threading.Lock(), [], work / f"seed{options.seed}.json", threading.Event()
+    former = {row["key"]: row for row in json.loads(record.read_text())} if record.exists() else {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def basis(mutant, ran):
+        """What a verdict depends on; of one that survives, also which tests reach the line."""
+        row = [digest(fresh / mutant["file"]), [coverage.keys.get(test) for test in ran]]
+        if mutant["verdict"] == "SURVIVES":
+            row += [options.budget, sorted(coverage.reaching(mutant["file"], mutant["line"]))]
+        return text_digest(json.dumps(row))
+
+    def still(mutant):
+        """Its verdict of an earlier call, if that would be the same."""
+        row = former.get(mutant["key"])
+        if not row or row["basis"] != basis(row, row["ran"]):
+            return False
+        mutant.update(row)
+        return True
 
     def work_on(bench):
         bench_tests = Tests(bench.build, bench.tree)
-        while True:
+        while not stopped.is_set():
             with lock:
                 if sum(row["verdict"] != "void" for row in rows) >= options.count:
                     return
@@ -388,17 +420,25 @@ def main():
                 if not mutant:
                     return
                 rows.append(mutant)
+                mutant["key"] = text_digest(json.dumps([mutant[name] for name in ("file", "line", "old", "text")]))
                 mutant["verdict"] = "pending"
-            mutant["verdict"], mutant["why"] = bench.attempt(mutant, bench_tests, coverage, options.slow)
+            if not still(mutant):
+                mutant["verdict"], mutant["why"], mutant["ran"] = bench.attempt(mutant, bench_tests, coverage,
+                                                                                options.budget)
+                mutant["basis"] = basis(mutant, mutant["ran"])
+            with lock:
+                done = [row for row in rows if row["verdict"] != "pending"]
+                kept = {row["key"]: row for row in done}
+                record.write_text(json.dumps([*done, *(row for key, row in former.items() if key not in kept)], indent=1))
             if mutant["verdict"] != "void":
-                print("{verdict:9} {file}:{line} {rule}: {why}".format(**mutant), flush=True)
+                judged = sum(row["verdict"] != "void" for row in done)
+                print("{0:3} {verdict:9} {file}:{line} {rule}: {why}".format(judged, **mutant), flush=True)
                 if mutant["verdict"] == "SURVIVES":
                     print(f"          - {mutant['old'].strip()}\n          + {mutant['text'].strip()}", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         list(pool.map(work_on, benches))
     rows = [row for row in rows if row["verdict"] in ("killed", "SURVIVES")]
-    (work / f"seed{options.seed}.json").write_text(json.dumps(rows, indent=1))
     folders = collections.Counter(row["file"].split("/")[0] for row in rows)
     killed = collections.Counter(row["file"].split("/")[0] for row in rows if row["verdict"] == "killed")
     for folder, count in sorted(folders.items()):
