@@ -6,6 +6,7 @@
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 #include "formats/format.h"
+#include "formats/shard_list.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +16,8 @@
 /* In a folder with data of that format; below it only images count. */
 static bool takes(const struct format_ops *format, const char *name, bool is_below)
 {
-    return format->takes && (!is_below || format->records_are_images) && format->takes(name);
+    return format->takes && (!is_below || format->records_are_images) && !shard_list_never(name) &&
+           format->takes(name);
 }
 
 static bool any_takes(const char *name)

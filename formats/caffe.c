@@ -367,22 +367,6 @@ static uint64_t label_number(const struct sample *sample)
     return (uint64_t)(int64_t)sample->label;
 }
 
-/* Write the fields in numeric order, as protobuf's own writers do. */
-static void put_datum(struct caffe_output *output, const struct sample *sample)
-{
-    const bool raw = sample->encoding != SAMPLE_ENCODED;
-
-    if (raw) {
-        put_number(output, DATUM_CHANNELS, sample->channels);
-        put_number(output, DATUM_HEIGHT, sample->height);
-        put_number(output, DATUM_WIDTH, sample->width);
-    }
-    put_length(output, DATUM_DATA, sample->image_bytes);
-    put_image(output, sample, SAMPLE_RAW_CHW);
-    put_number(output, DATUM_LABEL, label_number(sample));
-    put_number(output, DATUM_ENCODED, !raw);
-}
-
 static void put_image_tensor(struct caffe_output *output, const struct sample *sample)
 {
     if (sample->encoding == SAMPLE_ENCODED) {
@@ -411,27 +395,33 @@ static void put_label_tensor(struct caffe_output *output, const struct sample *s
     output->bytes += protobuf_varint_bytes(label);
 }
 
-static void put_tensors(struct caffe_output *output, const struct sample *sample, bool longs)
-{
-    struct caffe_output image = {0}, label = {0};
-
-    put_image_tensor(&image, sample);
-    put_length(output, TENSORS_TENSOR, image.bytes);
-    put_image_tensor(output, sample);
-    put_label_tensor(&label, sample, longs);
-    put_length(output, TENSORS_TENSOR, label.bytes);
-    put_label_tensor(output, sample, longs);
-}
-
 static void put(enum caffe_flavour flavour, const struct sample *sample,
                 struct caffe_output *output)
 {
-    if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64)
-        put_tensors(output, sample, flavour == CAFFE_TENSORS_INT64);
-    else if (flavour == CAFFE_IMAGE)
+    if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64) {
+        const bool longs = flavour == CAFFE_TENSORS_INT64;
+        struct caffe_output image = {0}, label = {0};
+        put_image_tensor(&image, sample);
+        put_length(output, TENSORS_TENSOR, image.bytes);
+        put_image_tensor(output, sample);
+        put_label_tensor(&label, sample, longs);
+        put_length(output, TENSORS_TENSOR, label.bytes);
+        put_label_tensor(output, sample, longs);
+    } else if (flavour == CAFFE_IMAGE)
         put_image(output, sample, sample->encoding);
-    else
-        put_datum(output, sample);
+    else {
+        /* Write the fields in numeric order, as protobuf's own writers do. */
+        const bool raw = sample->encoding != SAMPLE_ENCODED;
+        if (raw) {
+            put_number(output, DATUM_CHANNELS, sample->channels);
+            put_number(output, DATUM_HEIGHT, sample->height);
+            put_number(output, DATUM_WIDTH, sample->width);
+        }
+        put_length(output, DATUM_DATA, sample->image_bytes);
+        put_image(output, sample, SAMPLE_RAW_CHW);
+        put_number(output, DATUM_LABEL, label_number(sample));
+        put_number(output, DATUM_ENCODED, !raw);
+    }
 }
 
 size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample)

@@ -44,15 +44,6 @@ struct feature_names {
     bool are_lists; /* some, as in a SequenceExample */
 };
 
-static void add_name(struct feature_names *names, const struct protobuf_field *key)
-{
-    if (names->used < sizeof names->text)
-        names->used +=
-            (size_t)snprintf(names->text + names->used, sizeof names->text - names->used, "%s%.*s",
-                             names->used ? ", " : "", key->count < 64 ? (int)key->count : 64,
-                             (const char *)key->bytes);
-}
-
 static int take_entry(struct feature_match *matches, const struct protobuf_field *entry,
                       struct feature_names *names)
 {
@@ -66,8 +57,13 @@ static int take_entry(struct feature_match *matches, const struct protobuf_field
         else if (field.wire == PROTOBUF_BYTES && field.number == MAP_VALUE)
             value = field;
     }
-    if (names)
-        add_name(names, &key);
+    if (names) {
+        if (names->used < sizeof names->text)
+            names->used +=
+                (size_t)snprintf(names->text + names->used, sizeof names->text - names->used,
+                                 "%s%.*s", names->used ? ", " : "",
+                                 key.count < 64 ? (int)key.count : 64, (const char *)key.bytes);
+    }
     for (int i = 0; i < MATCHES && got == 0; i++)
         if (matches[i].key && matches[i].key_bytes == key.count &&
             memcmp(matches[i].key, key.bytes, key.count) == 0)

@@ -116,54 +116,41 @@ static int add_fault(const struct files_scan *files, int code, const char *path)
     return format_fault(files->scan, -code, path, 0, reason);
 }
 
-static int add_file(struct files_scan *files, const char *path, const struct class_entry *name)
-{
-    files->images++;
-    int code =
-        catalog_begin_shard(files->catalog, path, name->status_known ? &name->status : NULL, 0);
-
-    if (code)
-        return add_fault(files, code, path);
-    catalog_set_label(files->catalog, files->label);
-    return catalog_add(files->catalog, 0,
-                       files->catalog->shards[files->catalog->shard_count - 1].bytes);
-}
-
-/* Leave out a name that is not a supported image. Counts a file of another kind; reports what other
- * tools take for a sample: an image of an unsupported kind, an image name that is not a regular
- * file, or a link to a folder. */
-static int leave_out(struct files_scan *files, const char *path, const struct class_entry *name)
-{
-    const char *why = name->kind == KIND_LINKED_FOLDER ? "a link to a folder, not followed"
-                      : image_name_of_file(name->text) == IMAGE_NAME_NONE ? NULL
-                      : name->kind == KIND_OTHER                          ? "not a regular file"
-                                                 : "unsupported kind of image";
-    if (!why) {
-        files->catalog->left_out++;
-        return 0;
-    }
-    files->images++;
-    char *file = file_join(path, name->text);
-    int code = file ? catalog_add_unread(files->catalog, file, 0, why) : -ENOMEM;
-    free(file);
-    return code;
-}
-
-/* Add the images among names. */
+/* Add the images among names, and leave out the rest: a file of another kind is counted; what other
+ * tools take for a sample is reported: an image of an unsupported kind, an image name that is not a
+ * regular file, or a link to a folder. */
 static int add_files(struct files_scan *files, const char *path, const struct class_list *names)
 {
+    struct catalog *catalog = files->catalog;
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < names->count; i++) {
         const struct class_entry *name = &names->list[i];
         if (name->kind == KIND_FOLDER)
             continue;
-        if (name->kind != KIND_FILE || !image_name_is_read(name->text)) {
-            code = leave_out(files, path, name);
+        const enum image_name image = image_name_of_file(name->text);
+        const bool is_read = name->kind == KIND_FILE && image == IMAGE_NAME_READ;
+        if (!is_read && name->kind != KIND_LINKED_FOLDER && image == IMAGE_NAME_NONE) {
+            catalog->left_out++;
             continue;
         }
+        files->images++;
         char *file = file_join(path, name->text);
-        code = file ? add_file(files, file, name) : -ENOMEM;
+        if (!file) {
+            code = -ENOMEM;
+        } else if (!is_read) {
+            code = catalog_add_unread(catalog, file, 0,
+                                      name->kind == KIND_LINKED_FOLDER
+                                          ? "a link to a folder, not followed"
+                                      : name->kind == KIND_OTHER ? "not a regular file"
+                                                                 : "unsupported kind of image");
+        } else if ((code = catalog_begin_shard(catalog, file,
+                                               name->status_known ? &name->status : NULL, 0))) {
+            code = add_fault(files, code, file);
+        } else {
+            catalog_set_label(catalog, files->label);
+            code = catalog_add(catalog, 0, catalog->shards[catalog->shard_count - 1].bytes);
+        }
         free(file);
     }
     return code;
@@ -204,22 +191,6 @@ static bool has_numbers(const char *root, const struct class_list *names)
     return are_numbers;
 }
 
-/* Add the images of a class. A folder without any is none: it gets no number. */
-static int add_class(struct files_scan *files, const char *root, const char *name, bool is_numbered,
-                     int32_t *classes)
-{
-    const uint64_t before = files->images;
-    char *folder = file_join(root, name);
-
-    files->label = is_numbered ? atoi(name) : *classes;
-    int code = folder ? add_folder(files, folder, 1) : -ENOMEM;
-    if (code == 0 && files->images == before)
-        code = catalog_remark(files->catalog, REMARK_EMPTY_CLASS, "%s", folder);
-    *classes += files->images > before;
-    free(folder);
-    return code;
-}
-
 static int files_index(const void *settings, const char *root, const struct format_scan *scan,
                        struct catalog *catalog)
 {
@@ -233,7 +204,15 @@ static int files_index(const void *settings, const char *root, const struct form
     if (code == 0)
         code = add_files(&files, root, &names);
     for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
-        code = add_class(&files, root, names.list[i].text, is_numbered, &classes);
+        /* Add the images of a class. A folder without any is none: it gets no number. */
+        const uint64_t before = files.images;
+        char *folder = file_join(root, names.list[i].text);
+        files.label = is_numbered ? atoi(names.list[i].text) : classes;
+        code = folder ? add_folder(&files, folder, 1) : -ENOMEM;
+        if (code == 0 && files.images == before)
+            code = catalog_remark(files.catalog, REMARK_EMPTY_CLASS, "%s", folder);
+        classes += files.images > before;
+        free(folder);
         if (scan->progress)
             scan->progress(scan->progress_context, i + 1, names.count);
     }
@@ -328,22 +307,6 @@ static int files_shard_open(void *state, const void *settings, const char *path)
     return code;
 }
 
-/* Create the folder of a class. A class without images gets none, since torchvision refuses a tree
- * with an empty one. */
-static int make_class(struct files_writer *writer, int32_t label)
-{
-    if (label > LABEL_MAX)
-        return fail(EINVAL, "%s: class %d is too large for plain files (%d)", writer->path, label,
-                    LABEL_MAX);
-    if (label < 0 || writer->made[label])
-        return 0;
-    char *path = file_format_path("%s/%05d", writer->path, label);
-    int code = path ? store_make_folders(path) : -ENOMEM;
-    writer->made[label] = code == 0;
-    free(path);
-    return code;
-}
-
 static int files_shard_append(void *state, const struct sample *sample)
 {
     struct files_writer *writer = state;
@@ -352,15 +315,25 @@ static int files_shard_append(void *state, const struct sample *sample)
 
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: plain files hold encoded images, not bare pixels", writer->path);
-    int code = make_class(writer, sample->label);
-    if (code)
-        return code;
-    if (sample->label >= 0)
-        snprintf(class_name, sizeof class_name, "%05d/", sample->label);
+    const int32_t label = sample->label;
+    if (label > LABEL_MAX)
+        return fail(EINVAL, "%s: class %d is too large for plain files (%d)", writer->path, label,
+                    LABEL_MAX);
+    if (label >= 0)
+        snprintf(class_name, sizeof class_name, "%05d/", label);
+    /* A class without images gets no folder, since torchvision refuses a tree with an empty one. */
+    if (label >= 0 && !writer->made[label]) {
+        char *folder = file_format_path("%s/%05d", writer->path, label);
+        int made = folder ? store_make_folders(folder) : -ENOMEM;
+        free(folder);
+        if (made)
+            return made;
+        writer->made[label] = true;
+    }
     char *path = file_format_path("%s/%s%08llu.%s", writer->path, class_name,
                                   (unsigned long long)writer->records++,
                                   image_extension(sample->image, sample->image_bytes));
-    code = path ? store_open(path, STORE_CREATE, &file) : -ENOMEM;
+    int code = path ? store_open(path, STORE_CREATE, &file) : -ENOMEM;
     if (code == 0) {
         code = store_write_at(file, sample->image, sample->image_bytes, 0);
         int closed = store_close(file, !store_is_local(path));
@@ -370,26 +343,20 @@ static int files_shard_append(void *state, const struct sample *sample)
     return code;
 }
 
-/* Sync all files at once: one sync each would take hours for a million files. A server has no such
- * call and syncs file by file. */
-static int sync_all(const char *path)
-{
-    struct folder folder;
-    int code = folder_open(&folder, path);
-
-    if (code == 0 && syncfs(folder.fd))
-        code = fail(errno, "%s: cannot sync: %s", path, fail_errno_text(errno));
-    folder_close(&folder);
-    return code;
-}
-
 static int files_shard_close(void *state, bool commit)
 {
     struct files_writer *writer = state;
     int code = 0;
 
-    if (commit && writer->open && store_is_local(writer->path))
-        code = sync_all(writer->path);
+    /* Sync all files at once: one sync each would take hours for a million files. A server has no
+     * such call and syncs file by file. */
+    if (commit && writer->open && store_is_local(writer->path)) {
+        struct folder folder;
+        code = folder_open(&folder, writer->path);
+        if (code == 0 && syncfs(folder.fd))
+            code = fail(errno, "%s: cannot sync: %s", writer->path, fail_errno_text(errno));
+        folder_close(&folder);
+    }
     if (writer->open && (!commit || code)) {
         fail_hold();
         store_remove_tree(writer->path);

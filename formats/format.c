@@ -150,22 +150,6 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
     return code;
 }
 
-/* Save beside the data, else in the user's cache. If neither works, the next start scans
- * again. */
-static void save_sidecar(const struct catalog *catalog, uint64_t key)
-{
-    char *beside = sidecar_path(catalog->root, SIDECAR_BESIDE);
-
-    if (!beside || sidecar_save(catalog, beside, key)) {
-        char *cached = sidecar_path(catalog->root, SIDECAR_CACHE);
-        if (cached)
-            sidecar_save(catalog, cached, key);
-        free(cached);
-    }
-    free(beside);
-    fail_clear();
-}
-
 /* A named format that finds none of its files: say what there is instead. */
 static int fail_none(const struct plugin *format, const char *root, int code)
 {
@@ -216,8 +200,19 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         return fail_none(format->plugin, root, code);
     }
     /* A scan that continued past faults may have left records out. */
-    if (use_sidecar && !scan->fault)
-        save_sidecar(made, key);
+    if (use_sidecar && !scan->fault) {
+        /* Save beside the data, else in the user's cache. If neither works, the next start scans
+         * again. */
+        char *beside = sidecar_path(made->root, SIDECAR_BESIDE);
+        if (!beside || sidecar_save(made, beside, key)) {
+            char *cached = sidecar_path(made->root, SIDECAR_CACHE);
+            if (cached)
+                sidecar_save(made, cached, key);
+            free(cached);
+        }
+        free(beside);
+        fail_clear();
+    }
     *catalog = made;
     return 0;
 }

@@ -53,7 +53,8 @@ struct format_ops {
     int (*detect)(const char *path);
     int (*index)(const void *settings, const char *root, const struct format_scan *scan,
                  struct catalog *catalog);
-    /* Would a new file of this name in the folder be part of it? NULL: none would. */
+    /* Would a new file of this name in the folder be part of it, unless shard_list_never()? NULL:
+     * none would. */
     bool (*takes)(const char *name);
     bool records_are_images; /* bare: parsing them finds no damage */
     /* Returns -EBADMSG with a reason if the record is damaged. One of which the image or the label

@@ -3,9 +3,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "dataset/store.h"
-#include "formats/scan.h"
-#include "formats/shard_list.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,19 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 256, BUFFER_BYTES = 256 * 1024 };
+enum {
+    LINE_BYTES = 256,
+    BUFFER_BYTES = 256 * 1024,
+    ROWS_MORE = 1 << 24, /* than the shard has room for: it may be truncated */
+    PROBES = 64,
+};
 
-static bool parse_line(const char *line, char separator, struct index_file_row *row)
-{
-    const char *second = strchr(line, separator);
-    char *end;
-
-    if (!second || !isdigit((unsigned char)second[1]))
-        return false;
-    row->first = strtoull(line, NULL, 10);
-    row->second = strtoull(second + 1, &end, 10);
-    return end[strspn(end, "\r")] == '\0';
-}
+struct index_row {
+    uint64_t offset, bytes;
+};
 
 struct lines {
     struct store_file *file;
@@ -65,17 +59,26 @@ static char *next_line(struct lines *lines)
     return line;
 }
 
-uint64_t index_file_read(const char *path, char separator, uint64_t limit,
-                         struct index_file_row **rows)
+/* Read the rows of the file. Returns their count, at most limit; 0 if there is no such file or it
+ * does not have two columns. free() *rows in either case. */
+static uint64_t read_rows(const char *path, const struct index_file_rules *rules, uint64_t limit,
+                          struct index_row **rows)
 {
     struct lines *lines = memory_zeroed(sizeof *lines);
     uint64_t count = 0;
     bool right = lines && store_open(path, STORE_READ, &lines->file) == 0;
 
-    *rows = NULL;
     for (char *line; right && (line = next_line(lines));) {
-        right = count < limit && memory_room(rows, count, sizeof **rows, "rows") == 0 &&
-                parse_line(line, separator, &(*rows)[count++]);
+        const char *second = strchr(line, rules->separator);
+        char *end;
+        right = second && isdigit((unsigned char)second[1]) && count < limit &&
+                memory_room(rows, count, sizeof **rows, "rows") == 0;
+        if (!right)
+            break;
+        const uint64_t number = strtoull(second + 1, &end, 10);
+        (*rows)[count++] = rules->has_keys ? (struct index_row){.offset = number}
+                                           : (struct index_row){strtoull(line, NULL, 10), number};
+        right = end[strspn(end, "\r")] == '\0';
     }
     right = right && lines->start == lines->end && lines->offset == lines->file->status.bytes;
     if (lines)
@@ -84,31 +87,44 @@ uint64_t index_file_read(const char *path, char separator, uint64_t limit,
     return right ? count : 0;
 }
 
-char *index_file_path(const char *path, const char *const *extensions)
+char *index_file_path(const char *path, const struct index_file_rules *rules)
 {
     size_t length = strlen(path);
 
-    for (; *extensions; extensions++) {
-        if (shard_list_ends(path, *extensions)) {
-            length -= strlen(*extensions);
+    for (const char *const *extension = rules->extensions; *extension; extension++) {
+        if (shard_list_ends(path, *extension)) {
+            length -= strlen(*extension);
             break;
         }
     }
     return file_format_path("%.*s.idx", (int)length, path);
 }
 
-static bool has_index(const char *shard, char *(*path_of)(const char *shard))
+static int compare_rows(const void *a, const void *b)
 {
-    char *path = path_of(shard);
-    bool has = path && store_exists(path);
+    const struct index_row *x = a, *y = b;
 
-    free(path);
-    return has;
+    return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-int index_file_check_cut(struct scanner *scanner, const struct index_file_row *rows, uint64_t count,
-                         uint64_t (*start_of)(const struct index_file_row *row),
-                         char *(*path_of)(const char *shard))
+/* MXNet's readers sort them too, since shuffled files are common. */
+static void sort_rows(struct index_row *rows, uint64_t count, uint64_t file_bytes)
+{
+    for (uint64_t i = 1; i < count; i++)
+        if (rows[i].offset < rows[i - 1].offset) {
+            qsort(rows, count, sizeof *rows, compare_rows);
+            break;
+        }
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t end = i + 1 < count ? rows[i + 1].offset : file_bytes;
+        rows[i].bytes = end > rows[i].offset ? end - rows[i].offset : 0;
+    }
+}
+
+/* Report a shard that was truncated between two records: a record of its index begins where the
+ * shard ends. If the next shard has no index, this one may cover both and proves nothing. */
+static int check_cut(struct scanner *scanner, const struct index_file_rules *rules,
+                     const struct index_row *rows, uint64_t count)
 {
     const uint64_t end = scanner->file_bytes;
     uint64_t beyond = 0;
@@ -116,12 +132,59 @@ int index_file_check_cut(struct scanner *scanner, const struct index_file_row *r
     char what[96];
 
     for (uint64_t i = 0; i < count; i++) {
-        beyond += start_of(&rows[i]) >= end;
-        at_end |= start_of(&rows[i]) == end;
+        beyond += rows[i].offset >= end;
+        at_end |= rows[i].offset == end;
     }
-    if (!at_end || (scanner->next && !has_index(scanner->next, path_of)))
+    if (at_end && scanner->next) {
+        char *next = index_file_path(scanner->next, rules);
+        at_end = next && store_exists(next);
+        free(next);
+    }
+    if (!at_end)
         return 0;
     snprintf(what, sizeof what, "the file ends here, its .idx lists %llu more record%s: truncated",
              (unsigned long long)beyond, beyond == 1 ? "" : "s");
     return scanner_fault(scanner, EBADMSG, end, what);
+}
+
+static bool is_plausible(struct scanner *scanner, const struct index_file_rules *rules,
+                         const struct index_row *rows, uint64_t count)
+{
+    const uint64_t probes = count < PROBES ? count : PROBES;
+    uint64_t end = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows[i].offset != end || rows[i].bytes < rules->record_bytes ||
+            rows[i].bytes > scanner->file_bytes - end)
+            return false;
+        end += rows[i].bytes;
+    }
+    if (count == 0 || end != scanner->file_bytes)
+        return false;
+    for (uint64_t probe = 0; probe < probes; probe++) {
+        const struct index_row *row = &rows[probes > 1 ? probe * (count - 1) / (probes - 1) : 0];
+        if (!rules->spans(scanner, row->offset, row->bytes))
+            return false;
+    }
+    return true;
+}
+
+int index_file_add(struct scanner *scanner, const struct index_file_rules *rules,
+                   struct catalog *catalog)
+{
+    char *path = index_file_path(scanner->path, rules);
+    const uint64_t limit = scanner->file_bytes / rules->record_bytes + ROWS_MORE;
+    struct index_row *rows = NULL;
+    const uint64_t count = path ? read_rows(path, rules, limit, &rows) : 0;
+
+    if (rules->has_keys)
+        sort_rows(rows, count, scanner->file_bytes);
+    int code = check_cut(scanner, rules, rows, count);
+    const bool use =
+        code == 0 && !scanner->scan->fault && is_plausible(scanner, rules, rows, count);
+    for (uint64_t i = 0; use && code == 0 && i < count; i++)
+        code = catalog_add(catalog, rows[i].offset, rows[i].bytes);
+    free(rows);
+    free(path);
+    return code ? code : use;
 }

@@ -20,11 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lmdb_format_settings {
-    char *keys;
-    int flavour;
-};
-
 static const char *const flavours[] = {"auto", "datum", "tensors", "image", "tensors-int64", NULL};
 
 static const struct option_spec lmdb_options[] = {
@@ -129,23 +124,6 @@ static int lmdb_parse(const void *settings, const struct shard *shard, const voi
     return code;
 }
 
-static int lmdb_shard_open(void *state, const void *settings, const char *path)
-{
-    const struct lmdb_format_settings *lmdb = settings;
-
-    return lmdb_write_open(state, (enum caffe_flavour)lmdb->flavour, path);
-}
-
-static int lmdb_shard_append(void *state, const struct sample *sample)
-{
-    return lmdb_write_append(state, sample);
-}
-
-static int lmdb_shard_close(void *state, bool commit)
-{
-    return lmdb_write_close(state, commit);
-}
-
 /* A data set is one database; LMDB tools know no shards. */
 static int lmdb_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
 {
@@ -166,8 +144,8 @@ const struct format_ops format_lmdb = {
     .index = lmdb_index,
     .parse = lmdb_parse,
     .writable = lmdb_writable,
-    .shard_open = lmdb_shard_open,
-    .shard_append = lmdb_shard_append,
-    .shard_close = lmdb_shard_close,
+    .shard_open = lmdb_write_open,
+    .shard_append = lmdb_write_append,
+    .shard_close = lmdb_write_close,
     .shard_path = lmdb_shard_path,
 };

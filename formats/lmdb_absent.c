@@ -11,20 +11,20 @@ int lmdb_writable(void)
                 "this build reads LMDB but does not write it; install liblmdb-dev and build again");
 }
 
-int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path)
+int lmdb_write_open(void *state, const void *settings, const char *path)
 {
-    (void)write, (void)flavour, (void)path;
+    (void)state, (void)settings, (void)path;
     return lmdb_writable();
 }
 
-int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
+int lmdb_write_append(void *state, const struct sample *sample)
 {
-    (void)write, (void)sample;
+    (void)state, (void)sample;
     return -ENOTSUP;
 }
 
-int lmdb_write_close(struct lmdb_write *write, bool commit)
+int lmdb_write_close(void *state, bool commit)
 {
-    (void)write, (void)commit;
+    (void)state, (void)commit;
     return 0;
 }

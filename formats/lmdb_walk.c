@@ -202,18 +202,6 @@ static bool mark_pages(struct lmdb_walk *walk, uint64_t first, uint64_t count)
     return true;
 }
 
-/* Return the bytes that a node occupies on its page. */
-static size_t node_bytes(const uint8_t *node, bool leaf)
-{
-    size_t bytes = NODE_BYTES + (size_t)bytes_le16(node + 6);
-
-    if (leaf && (bytes_le16(node + 4) & NODE_BIG))
-        bytes += 8;
-    else if (leaf)
-        bytes += bytes_le16(node) | (size_t)bytes_le16(node + 2) << 16;
-    return bytes;
-}
-
 static const uint8_t *node_at(const struct tree_level *level, uint32_t index)
 {
     return level->page + bytes_le16(level->page + PAGE_HEADER_BYTES + 2 * index);
@@ -241,7 +229,12 @@ static const char *check_page(const struct lmdb_walk *walk, struct tree_level *l
         size_t offset = bytes_le16(page + PAGE_HEADER_BYTES + 2 * i);
         if (offset < upper || offset > page_bytes - NODE_BYTES)
             return "a node is outside its page";
-        size_t bytes = node_bytes(page + offset, leaf);
+        const uint8_t *node = page + offset;
+        size_t bytes = NODE_BYTES + (size_t)bytes_le16(node + 6);
+        if (leaf && (bytes_le16(node + 4) & NODE_BIG))
+            bytes += 8;
+        else if (leaf)
+            bytes += bytes_le16(node) | (size_t)bytes_le16(node + 2) << 16;
         if (bytes > page_bytes - offset)
             return "a node goes past the end of its page";
         total += bytes + bytes % 2;
@@ -253,27 +246,6 @@ static uint64_t child_page(const uint8_t *node)
 {
     return (uint64_t)bytes_le16(node) | (uint64_t)bytes_le16(node + 2) << 16 |
            (uint64_t)bytes_le16(node + 4) << 32;
-}
-
-/* Request all pages below a branch at once: leaves are scattered between the large values, and
- * waiting for the device once per leaf would make indexing a large database slow. */
-static void advise_children(const struct lmdb_walk *walk, const struct tree_level *level)
-{
-    const uint32_t page_bytes = walk->meta.page_bytes;
-    uint64_t start = 0, end = 0;
-
-    for (uint32_t i = 0; i < level->node_count; i++) {
-        uint64_t child = child_page(node_at(level, i));
-        if (child >= walk->page_count)
-            continue;
-        if (child != end && end > start)
-            store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
-        if (child != end)
-            start = child;
-        end = child + 1;
-    }
-    if (end > start)
-        store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
 }
 
 /* Read page number into the level at depth (1 is the root). Returns 1 if it was read, 0 if a fault
@@ -298,8 +270,23 @@ static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
     const char *wrong = check_page(walk, level, leaf);
     if (wrong)
         return fault(walk, offset, wrong);
-    if (!leaf)
-        advise_children(walk, level);
+    if (!leaf) {
+        /* Request all pages below a branch at once: leaves are scattered between the large values,
+         * and waiting for the device once per leaf would make indexing a large database slow. */
+        uint64_t start = 0, end = 0;
+        for (uint32_t i = 0; i < level->node_count; i++) {
+            uint64_t child = child_page(node_at(level, i));
+            if (child >= walk->page_count)
+                continue;
+            if (child != end && end > start)
+                store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
+            if (child != end)
+                start = child;
+            end = child + 1;
+        }
+        if (end > start)
+            store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
+    }
     if (++walk->pages_read % PROGRESS_PAGES == 0 && walk->scan->progress && walk->meta.entries) {
         double share = (double)walk->entries / (double)walk->meta.entries;
         walk->scan->progress(walk->scan->progress_context,
@@ -309,21 +296,6 @@ static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
 }
 
 /* ---- values ---- */
-
-/* Compare keys as liblmdb does without flags; with flags their order is not checked. */
-static bool key_rises(struct lmdb_walk *walk, const uint8_t *key, size_t bytes)
-{
-    bool rises = true;
-
-    if (walk->entries > 0 && !(walk->meta.flags & (DATABASE_REVERSE_KEY | DATABASE_INTEGER_KEY))) {
-        size_t common = bytes < walk->last_key_bytes ? bytes : walk->last_key_bytes;
-        int order = memcmp(walk->last_key, key, common);
-        rises = order < 0 || (order == 0 && walk->last_key_bytes < bytes);
-    }
-    memcpy(walk->last_key, key, bytes);
-    walk->last_key_bytes = bytes;
-    return rises;
-}
 
 static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, const uint8_t *node)
 {
@@ -336,7 +308,17 @@ static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, co
         .bytes = bytes_le16(node) | (uint64_t)bytes_le16(node + 2) << 16,
     };
 
-    if (!key_rises(walk, entry.key, entry.key_bytes))
+    /* Compare keys as liblmdb does without flags; with flags their order is not checked. */
+    bool rises = true;
+    if (walk->entries > 0 && !(walk->meta.flags & (DATABASE_REVERSE_KEY | DATABASE_INTEGER_KEY))) {
+        size_t common =
+            entry.key_bytes < walk->last_key_bytes ? entry.key_bytes : walk->last_key_bytes;
+        int order = memcmp(walk->last_key, entry.key, common);
+        rises = order < 0 || (order == 0 && walk->last_key_bytes < entry.key_bytes);
+    }
+    memcpy(walk->last_key, entry.key, entry.key_bytes);
+    walk->last_key_bytes = entry.key_bytes;
+    if (!rises)
         return fault(walk, place, "keys out of order");
     if (++walk->entries > walk->meta.entries)
         return fail(EBADMSG, "%s: offset %llu: more keys than its meta page says", walk->path,
@@ -357,15 +339,6 @@ static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, co
     return walk->visit(walk->context, &entry);
 }
 
-static int visit_leaf(struct lmdb_walk *walk, struct tree_level *level)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; code == 0 && i < level->node_count; i++)
-        code = visit_node(walk, level, node_at(level, i));
-    return code;
-}
-
 static int walk_tree(struct lmdb_walk *walk)
 {
     const uint32_t leaf_depth = walk->meta.depth;
@@ -377,9 +350,9 @@ static int walk_tree(struct lmdb_walk *walk)
     while (depth > 0) {
         struct tree_level *level = &walk->levels[depth - 1];
         if (depth == leaf_depth) {
-            code = visit_leaf(walk, level);
-            if (code)
-                return code;
+            for (uint32_t i = 0; i < level->node_count; i++)
+                if ((code = visit_node(walk, level, node_at(level, i))))
+                    return code;
             depth--;
         } else if (level->next == level->node_count) {
             depth--;
@@ -396,17 +369,6 @@ static int walk_tree(struct lmdb_walk *walk)
 
 /* ---- interface ---- */
 
-static int prepare(struct lmdb_walk *walk)
-{
-    walk->used = memory_zeroed(walk->page_count / 8 + 1);
-    walk->pages = memory_array(walk->meta.depth, walk->meta.page_bytes);
-    if (!walk->used || !walk->pages)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < walk->meta.depth; i++)
-        walk->levels[i].page = walk->pages + (size_t)i * walk->meta.page_bytes;
-    return 0;
-}
-
 static int walk_file(struct lmdb_walk *walk)
 {
     int code = choose_meta(walk);
@@ -415,11 +377,14 @@ static int walk_file(struct lmdb_walk *walk)
         code = check_meta(walk);
     if (code || walk->meta.root == UINT64_MAX)
         return code > 0 ? 0 : code;
-    code = prepare(walk);
-    if (code == 0) {
-        store_advise(walk->file, 0, 0);
-        code = walk_tree(walk);
-    }
+    walk->used = memory_zeroed(walk->page_count / 8 + 1);
+    walk->pages = memory_array(walk->meta.depth, walk->meta.page_bytes);
+    if (!walk->used || !walk->pages)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < walk->meta.depth; i++)
+        walk->levels[i].page = walk->pages + (size_t)i * walk->meta.page_bytes;
+    store_advise(walk->file, 0, 0);
+    code = walk_tree(walk);
     if (code == 0 && !walk->incomplete && walk->entries != walk->meta.entries)
         code = fault(walk, 0, "fewer keys than its meta page says");
     return code;

@@ -82,8 +82,10 @@ int lmdb_writable(void)
     return 0;
 }
 
-int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path)
+int lmdb_write_open(void *state, const void *settings, const char *path)
 {
+    const struct lmdb_format_settings *lmdb = settings;
+    struct lmdb_write *write = state;
     MDB_env *environment = NULL;
     int code = store_is_local(path)
                    ? file_draft_open(&write->draft, path, NULL)
@@ -94,7 +96,7 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
 
     if (code)
         return code;
-    write->flavour = flavour == CAFFE_AUTO ? CAFFE_DATUM : flavour;
+    write->flavour = lmdb->flavour == CAFFE_AUTO ? CAFFE_DATUM : (enum caffe_flavour)lmdb->flavour;
     code = mdb_env_create(&environment);
     if (code)
         return fail_lmdb(write, "cannot create the environment", code);
@@ -121,8 +123,9 @@ static size_t make_key(const struct lmdb_write *write, const struct sample *samp
     return (size_t)length;
 }
 
-int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
+int lmdb_write_append(void *state, const struct sample *sample)
 {
+    struct lmdb_write *write = state;
     const uint64_t bytes = caffe_bytes(write->flavour, sample);
     char key[KEY_BYTES];
     int code = 0;
@@ -153,8 +156,9 @@ int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
     return 0;
 }
 
-int lmdb_write_close(struct lmdb_write *write, bool commit)
+int lmdb_write_close(void *state, bool commit)
 {
+    struct lmdb_write *write = state;
     int code = commit ? commit_pending(write) : 0;
 
     if (write->transaction)

@@ -14,6 +14,11 @@
 
 #include <stdbool.h>
 
+struct lmdb_format_settings {
+    char *keys;
+    int flavour; /* enum caffe_flavour */
+};
+
 struct lmdb_write {
     void *environment, *transaction; /* MDB_env, MDB_txn */
     unsigned database;
@@ -25,8 +30,9 @@ struct lmdb_write {
 };
 
 int lmdb_writable(void); /* 0, or -ENOTSUP with a reason */
-int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path);
-int lmdb_write_append(struct lmdb_write *write, const struct sample *sample);
-int lmdb_write_close(struct lmdb_write *write, bool commit);
+/* As struct format_ops has them. */
+int lmdb_write_open(void *state, const void *settings, const char *path);
+int lmdb_write_append(void *state, const struct sample *sample);
+int lmdb_write_close(void *state, bool commit);
 
 #endif

@@ -8,8 +8,7 @@ libiobench_a_SOURCES += \
 	formats/format.c formats/format.h \
 	formats/image_names.c formats/image_names.h \
 	formats/index_file.c formats/index_file.h \
-	formats/key_set.c formats/key_set.h \
-	formats/mds.c formats/mds_columns.c formats/mds_columns.h \
+	formats/mds.c \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \
 	formats/path_hint.c formats/path_hint.h \
@@ -20,9 +19,7 @@ libiobench_a_SOURCES += \
 	formats/sink.c formats/sink.h \
 	formats/tar.c formats/tar_members.c formats/tar_members.h \
 	formats/tar_walk.c formats/tar_walk.h \
-	formats/tar_write.c formats/tar_write.h \
-	formats/tfrecord.c formats/tfrecord_frame.h \
-	formats/tfrecord_write.c formats/tfrecord_write.h
+	formats/tfrecord.c
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c
 else

@@ -46,16 +46,6 @@ static void note_file(struct path_survey *survey, const char *path, const char *
                  format->name, dot ? "*" : "", dot ? dot : name);
 }
 
-static void note_folder(struct path_survey *survey, const char *path, const char *name)
-{
-    const struct plugin *format = survey->recognise(path);
-    const size_t used = strlen(survey->sets);
-
-    if (format && survey->set_count++ < SETS_NAMED)
-        snprintf(survey->sets + used, sizeof survey->sets - used, "%s%.48s (%s)",
-                 used ? ", " : "; data sets are below it: name one of ", name, format->name);
-}
-
 static int look_at(void *context, const struct store_entry *entry)
 {
     struct path_survey *survey = context;
@@ -71,8 +61,15 @@ static int look_at(void *context, const struct store_entry *entry)
         if (code == 0 && survey->depth == 1)
             note_file(survey, path, entry->name);
     } else if (path && entry->kind == STORE_FOLDER) {
-        if (survey->depth == 1)
-            note_folder(survey, path, entry->name);
+        if (survey->depth == 1) {
+            const char *name = entry->name;
+            const struct plugin *format = survey->recognise(path);
+            const size_t used = strlen(survey->sets);
+            if (format && survey->set_count++ < SETS_NAMED)
+                snprintf(survey->sets + used, sizeof survey->sets - used, "%s%.48s (%s)",
+                         used ? ", " : "; data sets are below it: name one of ", name,
+                         format->name);
+        }
         if (survey->depth < FOLDER_DEPTH) {
             struct path_survey below = {.recognise = survey->recognise, .depth = survey->depth + 1};
             code = survey_folder(&below, path);

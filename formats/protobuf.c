@@ -34,18 +34,6 @@ static int next_fixed(struct protobuf_cursor *cursor, struct protobuf_field *fie
     return 1;
 }
 
-static int next_bytes(struct protobuf_cursor *cursor, struct protobuf_field *field)
-{
-    uint64_t count;
-
-    if (protobuf_varint(cursor, &count) != 1 || count > (uint64_t)(cursor->end - cursor->at))
-        return -EBADMSG;
-    field->bytes = cursor->at;
-    field->count = (size_t)count;
-    cursor->at += count;
-    return 1;
-}
-
 int protobuf_next(struct protobuf_cursor *cursor, struct protobuf_field *field)
 {
     uint64_t tag;
@@ -63,7 +51,13 @@ int protobuf_next(struct protobuf_cursor *cursor, struct protobuf_field *field)
     case PROTOBUF_FIXED64:
         return next_fixed(cursor, field, 8);
     case PROTOBUF_BYTES:
-        return next_bytes(cursor, field);
+        uint64_t count;
+        if (protobuf_varint(cursor, &count) != 1 || count > (uint64_t)(cursor->end - cursor->at))
+            return -EBADMSG;
+        field->bytes = cursor->at;
+        field->count = (size_t)count;
+        cursor->at += count;
+        return 1;
     case PROTOBUF_FIXED32:
         return next_fixed(cursor, field, 4);
     }

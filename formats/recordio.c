@@ -32,8 +32,7 @@ enum {
     PART_BYTES = 8,         /* magic and length word */
     LABEL_BYTES = 24,       /* the payload's header */
     RECORD_LIMIT = 1 << 29, /* payload of one record, exclusive */
-    INDEX_PROBES = 64,
-    PARTS_TRUSTED = 16, /* consecutive parts that are no accident */
+    PARTS_TRUSTED = 16,     /* consecutive parts that are no accident */
 };
 
 struct recordio_settings {
@@ -75,70 +74,23 @@ static bool wanted(const char *name)
     return shard_list_ends(name, ".rec");
 }
 
-static bool recordio_takes(const char *name)
-{
-    return shard_list_takes(name, wanted);
-}
-
 static int recordio_detect(const char *path)
 {
-    char *first = shard_list_first(path, wanted);
-    uint8_t bytes[4] = {0};
-    int sure = 0;
+    uint8_t start[4] = {0};
+    bool is_named;
 
-    if (!first)
-        return 0;
-    if (store_peek(first, bytes, 4) == 4 && bytes_le32(bytes) == MAGIC)
-        sure = 90;
-    if (wanted(first))
-        sure = sure ? 100 : 30; /* perhaps damaged: RecordIO's message then helps most */
-    free(first);
-    return sure;
+    if (shard_list_peek(path, wanted, start, 4, &is_named) == 4 && bytes_le32(start) == MAGIC)
+        return is_named ? 100 : 90;
+    return is_named ? 30 : 0; /* perhaps damaged: RecordIO's message then helps most */
 }
 
-/* ---- index: the .idx file ---- */
-
-static char *recordio_index_path(const char *path)
-{
-    static const char *const extensions[] = {".rec", NULL};
-
-    return index_file_path(path, extensions);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct index_file_row *x = a, *y = b;
-
-    return (x->second > y->second) - (x->second < y->second);
-}
-
-/* Read the offsets, in the second column, and sort them. MXNet's readers sort them too, since
- * shuffled files are common. */
-static uint64_t read_offsets(struct scanner *scanner, struct index_file_row **rows)
-{
-    char *path = recordio_index_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / PART_BYTES + INDEX_FILE_ROWS_MORE;
-    uint64_t count = path ? index_file_read(path, '\t', limit, rows) : 0;
-
-    free(path);
-    for (uint64_t i = 1; i < count; i++) {
-        if ((*rows)[i].second < (*rows)[i - 1].second) {
-            qsort(*rows, count, sizeof **rows, compare_rows);
-            break;
-        }
-    }
-    return count;
-}
-
-static uint64_t record_end(const struct scanner *scanner, const struct index_file_row *rows,
-                           uint64_t count, uint64_t i)
-{
-    return i + 1 < count ? rows[i + 1].second : scanner->file_bytes;
-}
+/* ---- index ---- */
 
 /* Return whether one record exactly spans offset to end. */
-static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
+static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t record_bytes)
 {
+    const uint64_t end = offset + record_bytes;
+
     for (bool first = true; end - offset >= PART_BYTES; first = false) {
         int code;
         const uint8_t *part = scanner_at(scanner, offset, PART_BYTES, &code);
@@ -155,49 +107,12 @@ static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
     return false;
 }
 
-/* An index may belong to another file, or to a part of this one. So it is accepted only if it
- * begins at the first record, and records probed across the file exactly span one offset to the
- * next. */
-static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
-                            uint64_t count)
-{
-    uint64_t probes = count < INDEX_PROBES ? count : INDEX_PROBES;
-
-    if (count == 0 || rows[0].second != 0 || rows[count - 1].second >= scanner->file_bytes)
-        return false;
-    for (uint64_t i = 1; i < count; i++)
-        if (rows[i].second == rows[i - 1].second)
-            return false;
-    for (uint64_t probe = 0; probe < probes; probe++) {
-        uint64_t i = probes > 1 ? probe * (count - 1) / (probes - 1) : 0;
-        if (!record_spans(scanner, rows[i].second, record_end(scanner, rows, count, i)))
-            return false;
-    }
-    return true;
-}
-
-static uint64_t start_of(const struct index_file_row *row)
-{
-    return row->second;
-}
-
-/* Returns 1 if the .idx file was used, 0 if no usable one exists. Verifying checks every header
- * instead. */
-static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
-{
-    struct index_file_row *rows = NULL;
-    uint64_t count = read_offsets(scanner, &rows);
-    int code = index_file_check_cut(scanner, rows, count, start_of, recordio_index_path);
-    bool use = code == 0 && !scanner->scan->fault && index_plausible(scanner, rows, count);
-
-    for (uint64_t i = 0; use && code == 0 && i < count; i++)
-        code = catalog_add(catalog, rows[i].second,
-                           record_end(scanner, rows, count, i) - rows[i].second);
-    free(rows);
-    return code ? code : use;
-}
-
-/* ---- index: scanning ---- */
+static const char *const extensions[] = {".rec", NULL};
+static const struct index_file_rules idx_rules = {.extensions = extensions,
+                                                  .separator = '\t',
+                                                  .has_keys = true,
+                                                  .record_bytes = PART_BYTES,
+                                                  .spans = record_spans};
 
 /* Measure the record at offset. Returns 0 and its end; 1 and *what if it is damaged; or an
  * error. A wrong length may lead to a part of another record, so the search goes on right after the
@@ -246,35 +161,28 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
     return 0;
 }
 
-static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *part)
+static bool part_may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *part)
 {
     (void)scanner;
     (void)offset;
     return bytes_le32(part) == MAGIC && part_kind(part) <= FIRST;
 }
 
-static int refuse_2015(struct scanner *scanner)
+static const struct scan_steps steps = {
+    .measure = measure_record, .begins = part_may_begin, .head_bytes = PART_BYTES, .alignment = 4};
+
+static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
     int code = 0;
     const uint8_t *word = scanner->file_bytes >= 4 ? scanner_at(scanner, 0, 4, &code) : NULL;
 
+    (void)settings;
     if (word && bytes_le32(word) == MAGIC_2015)
-        return scanner_fault(scanner, ENOTSUP, 0,
+        code = scanner_fault(scanner, ENOTSUP, 0,
                              "RecordIO of 2015 (magic number 0x3ed7230a), an early variant; "
                              "convert it with MXNet's im2rec");
-    return code;
-}
-
-static const struct scan_steps steps = {
-    .measure = measure_record, .begins = may_begin, .head_bytes = PART_BYTES, .alignment = 4};
-
-static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
-{
-    int code = refuse_2015(scanner);
-
-    (void)settings;
     if (code == 0)
-        code = index_by_idx(scanner, catalog);
+        code = index_file_add(scanner, &idx_rules, catalog);
     if (code)
         return code < 0 ? code : 0;
     return scanner_add_all(scanner, &steps, catalog);
@@ -284,13 +192,8 @@ static int recordio_index(const void *settings, const char *root, const struct f
                           struct catalog *catalog)
 {
     const struct recordio_settings *recordio = settings;
-    struct shard_list list;
-    int code = shard_list_open(&list, root, recordio->match, wanted);
 
-    if (code == 0)
-        code = scan_shards(&list, recordio_walk, settings, scan, catalog);
-    shard_list_release(&list);
-    return code;
+    return scan_folder(root, recordio->match, wanted, recordio_walk, settings, scan, catalog);
 }
 
 /* ---- parse ---- */
@@ -385,7 +288,7 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
     int code = sink_open(&writer->rec, path);
 
     if (code == 0 && recordio->idx) {
-        char *beside = recordio_index_path(path);
+        char *beside = index_file_path(path, &idx_rules);
         code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
         free(beside);
     }
@@ -399,12 +302,6 @@ struct payload {
     const uint8_t *image;
     uint32_t image_bytes;
 };
-
-static uint32_t payload_word(const struct payload *payload, uint32_t at)
-{
-    return at < LABEL_BYTES ? bytes_le32(payload->header + at)
-                            : bytes_le32(payload->image + (at - LABEL_BYTES));
-}
 
 static int write_part(struct sink *sink, const struct payload *payload, enum part_kind kind,
                       uint32_t from, uint32_t to)
@@ -425,20 +322,6 @@ static int write_part(struct sink *sink, const struct payload *payload, enum par
     return code ? code : sink_write(sink, zeros, padded(to - from) - (to - from));
 }
 
-static int write_payload(struct sink *sink, const struct payload *payload)
-{
-    uint32_t bytes = LABEL_BYTES + payload->image_bytes, from = 0;
-    int code = 0;
-
-    for (uint32_t at = 0; code == 0 && at + 4 <= bytes; at += 4) {
-        if (payload_word(payload, at) != MAGIC)
-            continue;
-        code = write_part(sink, payload, from ? MIDDLE : FIRST, from, at);
-        from = at + 4;
-    }
-    return code ? code : write_part(sink, payload, from ? LAST : WHOLE, from, bytes);
-}
-
 static int recordio_shard_append(void *state, const struct sample *sample)
 {
     struct recordio_writer *writer = state;
@@ -454,8 +337,19 @@ static int recordio_shard_append(void *state, const struct sample *sample)
     bytes_put_le64(header + 8, sample->id);
     const struct payload payload = {
         .header = header, .image = sample->image, .image_bytes = (uint32_t)sample->image_bytes};
-    uint64_t offset = sink_offset(&writer->rec);
-    int code = write_payload(&writer->rec, &payload);
+    const uint64_t offset = sink_offset(&writer->rec);
+    const uint32_t bytes = LABEL_BYTES + payload.image_bytes;
+    uint32_t from = 0;
+    int code = 0;
+    for (uint32_t at = 0; code == 0 && at + 4 <= bytes; at += 4) {
+        const uint8_t *word = at < LABEL_BYTES ? header + at : payload.image + (at - LABEL_BYTES);
+        if (bytes_le32(word) != MAGIC)
+            continue;
+        code = write_part(&writer->rec, &payload, from ? MIDDLE : FIRST, from, at);
+        from = at + 4;
+    }
+    if (code == 0)
+        code = write_part(&writer->rec, &payload, from ? LAST : WHOLE, from, bytes);
     if (code == 0 && writer->idx.buffer)
         code = sink_printf(&writer->idx, "%llu\t%llu\n", (unsigned long long)writer->records,
                            (unsigned long long)offset);
@@ -489,7 +383,7 @@ const struct format_ops format_recordio = {
                .settings_size = sizeof(struct recordio_settings),
                .state_size = sizeof(struct recordio_writer)},
     .detect = recordio_detect,
-    .takes = recordio_takes,
+    .takes = wanted,
     .index = recordio_index,
     .parse = recordio_parse,
     .shard_open = recordio_shard_open,

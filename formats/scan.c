@@ -58,16 +58,6 @@ int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes)
                 scanner->path, (unsigned long long)most_bytes);
 }
 
-/* Return text after the prefix start, or text if it has no such prefix. */
-static const char *skip_start(const char *text, const char *start)
-{
-    size_t length = strlen(start);
-
-    return strncmp(text, start, length) == 0 && strncmp(text + length, ": ", 2) == 0
-               ? text + length + 2
-               : text;
-}
-
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
 {
     char reason[FAIL_REASON_BYTES];
@@ -76,7 +66,10 @@ int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
         return -code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
     /* The handler gets file and offset as separate values. */
-    const char *what = skip_start(reason, scanner->path);
+    const char *what = reason;
+    const size_t length = strlen(scanner->path);
+    if (strncmp(reason, scanner->path, length) == 0 && strncmp(reason + length, ": ", 2) == 0)
+        what += length + 2;
     if (what != reason && strncmp(what, "offset ", 7) == 0 && strstr(what, ": "))
         what = strstr(what, ": ") + 2;
     return scanner_fault(scanner, code, offset, what);
@@ -247,35 +240,6 @@ static int scan_report(void *context)
     return 0;
 }
 
-static int scan_parts(struct shard_scan *all, struct catalog *catalog)
-{
-    const struct workers_job job = {"scan", scan_some, scan_stop, scan_report, all};
-    uint32_t count = all->list->count;
-
-    all->parts = memory_array(count, sizeof *all->parts);
-    if (!all->parts)
-        return -ENOMEM;
-    int code = workers_run(&job, all->workers);
-    for (uint32_t i = 0; i < count; i++) {
-        if (code == 0)
-            code = catalog_append(catalog, all->parts[i]);
-        catalog_destroy(all->parts[i]);
-    }
-    free(all->parts);
-    return code;
-}
-
-static int scan_one_by_one(struct shard_scan *all, struct catalog *catalog)
-{
-    uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
-    int code = window ? 0 : -ENOMEM;
-
-    for (uint32_t i = 0; code == 0 && i < all->list->count; i++)
-        code = walk_shard(all, i, all->scan, window, catalog);
-    free(window);
-    return code;
-}
-
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
                 const struct format_scan *scan, struct catalog *catalog)
 {
@@ -290,7 +254,38 @@ int scan_shards(const struct shard_list *list, scan_walk walk, const void *setti
             all.total_bytes += status.bytes;
     }
     all.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
-    if (scan->fault || all.workers < 2)
-        return scan_one_by_one(&all, catalog);
-    return scan_parts(&all, catalog);
+    if (scan->fault || all.workers < 2) {
+        uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
+        int code = window ? 0 : -ENOMEM;
+        for (uint32_t i = 0; code == 0 && i < all.list->count; i++)
+            code = walk_shard(&all, i, all.scan, window, catalog);
+        free(window);
+        return code;
+    }
+    const struct workers_job job = {"scan", scan_some, scan_stop, scan_report, &all};
+    uint32_t count = all.list->count;
+    all.parts = memory_array(count, sizeof *all.parts);
+    if (!all.parts)
+        return -ENOMEM;
+    int code = workers_run(&job, all.workers);
+    for (uint32_t i = 0; i < count; i++) {
+        if (code == 0)
+            code = catalog_append(catalog, all.parts[i]);
+        catalog_destroy(all.parts[i]);
+    }
+    free(all.parts);
+    return code;
+}
+
+int scan_folder(const char *root, const char *match, bool (*wanted)(const char *name),
+                scan_walk walk, const void *settings, const struct format_scan *scan,
+                struct catalog *catalog)
+{
+    struct shard_list list;
+    int code = shard_list_open(&list, root, match, wanted);
+
+    if (code == 0)
+        code = scan_shards(&list, walk, settings, scan, catalog);
+    shard_list_release(&list);
+    return code;
 }

@@ -84,4 +84,9 @@ typedef int (*scan_walk)(const void *settings, struct scanner *scanner, struct c
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
                 const struct format_scan *scan, struct catalog *catalog);
 
+/* The same of the shards that shard_list_open() finds. */
+int scan_folder(const char *root, const char *match, bool (*wanted)(const char *name),
+                scan_walk walk, const void *settings, const struct format_scan *scan,
+                struct catalog *catalog);
+
 #endif

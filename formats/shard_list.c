@@ -62,7 +62,7 @@ static int add_path(struct shard_list *list, char *path)
     return 0;
 }
 
-static bool never_shard(const char *name)
+bool shard_list_never(const char *name)
 {
     static const char *const ends[] = {".partial", ".idx",           ".lst",
                                        ".json",    ".iobench-index", ".iobench-hints"};
@@ -71,11 +71,6 @@ static bool never_shard(const char *name)
         if (shard_list_ends(name, ends[i]))
             return true;
     return name[0] == '.';
-}
-
-bool shard_list_takes(const char *name, bool (*wanted)(const char *name))
-{
-    return !never_shard(name) && wanted(name);
 }
 
 struct choosing {
@@ -89,7 +84,7 @@ static int add_entry(void *context, const struct store_entry *entry)
     const struct choosing *choosing = context;
     const char *name = entry->name, *match = choosing->match;
 
-    if (entry->kind == STORE_FOLDER || never_shard(name) ||
+    if (entry->kind == STORE_FOLDER || shard_list_never(name) ||
         (match ? fnmatch(match, name, 0) != 0 : !choosing->wanted(name)))
         return 0;
     return add_path(choosing->list, file_join(choosing->root, name));
@@ -109,21 +104,6 @@ static bool is_companion(const struct shard_list *list, const char *path)
     }
     free(cut);
     return found;
-}
-
-/* Leave companions out of the sorted paths: the shards that they are of come before them. */
-static void part_companions(struct shard_list *list)
-{
-    const uint32_t count = list->count;
-
-    list->count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!is_companion(list, list->paths[i]))
-            list->paths[list->count++] = list->paths[i];
-        else if (list->companion_count++ == 0)
-            list->companion = list->paths[i];
-        else
-            free(list->paths[i]);
 }
 
 /* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set ascend if
@@ -185,7 +165,16 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
         return match ? fail(ENOENT, "%s: no shard in it whose name matches '%s'", root, match)
                      : fail(ENOENT, "%s: no shard of this format in it", root);
     qsort(list->paths, list->count, sizeof list->paths[0], compare_paths);
-    part_companions(list);
+    /* Leave companions out of the sorted paths: the shards that they are of come before them. */
+    const uint32_t count = list->count;
+    list->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_companion(list, list->paths[i]))
+            list->paths[list->count++] = list->paths[i];
+        else if (list->companion_count++ == 0)
+            list->companion = list->paths[i];
+        else
+            free(list->paths[i]);
     return check_numbers(list, root);
 }
 
@@ -198,17 +187,17 @@ void shard_list_release(struct shard_list *list)
     *list = (struct shard_list){0};
 }
 
-char *shard_list_first(const char *root, bool (*wanted)(const char *name))
+size_t shard_list_peek(const char *root, bool (*wanted)(const char *name), void *start,
+                       size_t bytes, bool *is_named)
 {
     struct shard_list list;
-    char *first = NULL;
+    size_t got = 0;
 
     /* A missing shard or a second set does not matter here; only the list does. */
     shard_list_open(&list, root, NULL, wanted);
-    if (list.count > 0) {
-        first = list.paths[0];
-        list.paths[0] = NULL;
-    }
+    *is_named = list.count > 0 && wanted(file_name(list.paths[0]));
+    if (list.count > 0)
+        got = store_peek(list.paths[0], start, bytes);
     shard_list_release(&list);
-    return first;
+    return got;
 }

@@ -6,6 +6,7 @@
 #define IOBENCH_FORMATS_SHARD_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct shard_list {
@@ -23,16 +24,17 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
                     bool (*wanted)(const char *name));
 void shard_list_release(struct shard_list *list);
 
-/* Return the first shard below root (or root itself), to look at its first bytes; NULL if there is
- * none (may leave a reason). free() it. */
-char *shard_list_first(const char *root, bool (*wanted)(const char *name));
+/* Read the first bytes of the first shard below root (or of root itself), and set whether its name
+ * is wanted. Returns their count; 0 if there is none (may leave a reason). */
+size_t shard_list_peek(const char *root, bool (*wanted)(const char *name), void *start,
+                       size_t bytes, bool *is_named);
 
 /* Parse a name numbered as part of a set ("train-00003-of-01024", perhaps followed by ".ext").
  * Returns the length of the part before "-00003", or -1. */
 int shard_list_numbered(const char *name, uint64_t *number, uint64_t *of);
 
-/* Return whether shard_list_open() takes a file of this name from a folder. */
-bool shard_list_takes(const char *name, bool (*wanted)(const char *name));
+/* Return whether shard_list_open() never takes a file of this name from a folder. */
+bool shard_list_never(const char *name);
 
 /* Return whether name ends in end. */
 bool shard_list_ends(const char *name, const char *end);

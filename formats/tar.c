@@ -6,13 +6,15 @@
 #include "formats/plugins.h"
 
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/image_header.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "formats/key_set.h"
+#include "base/random.h"
 #include "formats/scan.h"
+#include "formats/sink.h"
 #include "formats/tar_members.h"
 #include "formats/tar_walk.h"
-#include "formats/tar_write.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,25 +59,80 @@ static bool wanted(const char *name)
     return shard_list_ends(name, ".tar");
 }
 
-static bool tar_takes(const char *name)
-{
-    return shard_list_takes(name, wanted);
-}
-
 static int tar_detect(const char *path)
 {
-    char *first = shard_list_first(path, wanted);
     uint8_t block[TAR_BLOCK_BYTES];
-    int sure = 0;
+    bool is_named;
 
-    if (!first)
+    if (shard_list_peek(path, wanted, block, sizeof block, &is_named) == sizeof block &&
+        tar_is_header(block))
+        return 95;
+    return is_named ? 60 : 0; /* perhaps damaged: tar's message then helps most */
+}
+
+/* ---- keys ---- */
+
+/* Which keys a shard has already, by hashes of 64 bits: 16 bytes a key at most. */
+struct key_set {
+    uint64_t *slots; /* hashes; 0: free */
+    uint64_t count, capacity;
+};
+
+enum { CAPACITY_LEAST = 256 }; /* a power of two, as is every capacity */
+
+/* Return the slot that holds the hash, or the free one where it belongs. */
+static uint64_t *slot_of(const struct key_set *set, uint64_t hash)
+{
+    uint64_t at = hash & (set->capacity - 1);
+
+    while (set->slots[at] && set->slots[at] != hash)
+        at = (at + 1) & (set->capacity - 1);
+    return &set->slots[at];
+}
+
+static uint64_t hash_of(const char *key)
+{
+    const uint64_t hash = random_hash_text(1, key);
+
+    return hash ? hash : 1;
+}
+
+static bool key_set_has(const struct key_set *set, const char *key)
+{
+    return set->count && *slot_of(set, hash_of(key));
+}
+
+/* Add a key to a set that begins as zeroes. Returns 1 if it is new, 0 if the set has it or, rarely,
+ * another of the same hash, or -ENOMEM with a reason. */
+static int key_set_add(struct key_set *set, const char *key)
+{
+    const uint64_t hash = hash_of(key);
+
+    if (2 * (set->count + 1) > set->capacity) { /* at most half of the slots are used */
+        const struct key_set old = *set;
+        set->capacity = old.capacity ? 2 * old.capacity : CAPACITY_LEAST;
+        set->slots = memory_array(set->capacity, sizeof *set->slots);
+        if (!set->slots) {
+            *set = old;
+            return -ENOMEM;
+        }
+        for (uint64_t i = 0; i < old.capacity; i++)
+            if (old.slots[i])
+                *slot_of(set, old.slots[i]) = old.slots[i];
+        free(old.slots);
+    }
+    uint64_t *slot = slot_of(set, hash);
+    if (*slot)
         return 0;
-    if (store_peek(first, block, sizeof block) == sizeof block && tar_is_header(block))
-        sure = 95;
-    else if (wanted(first))
-        sure = 60; /* perhaps damaged: tar's message then helps most */
-    free(first);
-    return sure;
+    *slot = hash;
+    set->count++;
+    return 1;
+}
+
+static void key_set_release(struct key_set *set)
+{
+    free(set->slots);
+    *set = (struct key_set){0};
 }
 
 /* ---- index ---- */
@@ -142,24 +199,9 @@ static int finish_imageless(struct gathering *sample)
     return code ? code : key_set_add(&sample->without, sample->key) < 0 ? -ENOMEM : 0;
 }
 
-/* The image is the first of the highest rank. What is beside a plain one, as a mask, has another
- * use; among others the user has to choose. */
-static int remark_images(const struct gathering *sample)
-{
-    const uint32_t plain = sample->images[TAR_PLAIN_IMAGE];
-    const uint32_t of_parts = sample->images[TAR_IMAGE_OF_PARTS];
-    char text[320];
-
-    if (plain + of_parts < 2)
-        return 0;
-    return catalog_remark(sample->catalog,
-                          plain == 1 ? REMARK_UNUSED_IMAGES : REMARK_SEVERAL_IMAGES,
-                          "%s: offset %llu: %s; tar:image=EXTENSION chooses one", path_of(sample),
-                          (unsigned long long)sample->first, describe(sample, text, sizeof text));
-}
-
 static int finish_sample(struct gathering *sample)
 {
+    char text[320];
     int code = 0;
 
     if (sample->files == 0)
@@ -169,7 +211,14 @@ static int finish_sample(struct gathering *sample)
         sample->catalog->left_out += sample->files;
     } else if (images > 0) {
         code = catalog_add(sample->catalog, sample->first, sample->end - sample->first);
-        code = code ? code : remark_images(sample);
+        /* The image is the first of the highest rank. What is beside a plain one, as a mask, has
+         * another use; among others the user has to choose. */
+        if (code == 0 && images > 1)
+            code = catalog_remark(
+                sample->catalog,
+                sample->images[TAR_PLAIN_IMAGE] == 1 ? REMARK_UNUSED_IMAGES : REMARK_SEVERAL_IMAGES,
+                "%s: offset %llu: %s; tar:image=EXTENSION chooses one", path_of(sample),
+                (unsigned long long)sample->first, describe(sample, text, sizeof text));
         if (code == 0 && key_set_has(&sample->without, sample->key))
             code = leave_out(sample, apart);
         if (code == 0 && key_set_add(&sample->with_image, sample->key) < 0)
@@ -196,15 +245,6 @@ static const char *note_extension(struct gathering *sample, const char *extensio
     return NULL;
 }
 
-/* Its contents are not there. */
-static int add_link(struct gathering *sample, const struct tar_entry *entry)
-{
-    char what[320];
-
-    snprintf(what, sizeof what, "%.256s: %s, which is not read", entry->name, entry->kind);
-    return catalog_add_unread(sample->catalog, path_of(sample), entry->header, what);
-}
-
 static int gather(struct scanner *scanner, struct gathering *sample, const struct tar_entry *entry)
 {
     size_t key_bytes;
@@ -223,7 +263,10 @@ static int gather(struct scanner *scanner, struct gathering *sample, const struc
     if (entry->kind) { /* one between the files of a sample does not part them */
         sample->is_linked |= same;
         snprintf(sample->linked, sizeof sample->linked, "%.*s", (int)key_bytes, entry->name);
-        return add_link(sample, entry);
+        /* Its contents are not there. */
+        char what[320];
+        snprintf(what, sizeof what, "%.256s: %s, which is not read", entry->name, entry->kind);
+        return catalog_add_unread(sample->catalog, path_of(sample), entry->header, what);
     }
     code = same ? 0 : finish_sample(sample);
     if (code)
@@ -254,69 +297,54 @@ static const uint8_t *from_scanner(void *context, uint64_t offset, size_t count,
     return scanner_at(context, offset, count, code);
 }
 
-static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *block)
+static bool block_may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *block)
 {
     (void)scanner;
     (void)offset;
     return tar_is_header(block);
 }
 
-/* Report a fault and search for the next header. Returns 1 if there is one. */
-static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
-{
-    static const struct scan_steps steps = {
-        .begins = may_begin, .head_bytes = TAR_BLOCK_BYTES, .alignment = TAR_BLOCK_BYTES};
-    int code = scanner_fault(scanner, EBADMSG, walk->wrong_offset, walk->wrong);
-
-    if (code == 0)
-        code = scanner_find(scanner, &steps, &walk->offset);
-    return code ? code : walk->offset < walk->bytes;
-}
-
-/* A file truncated between two entries has complete entries and no end marker. One block of zeros
- * is accepted: nothing can be missing before it. */
-static int check_end(struct scanner *scanner, const struct tar_walk *walk)
-{
-    return walk->ended ? 0
-                       : scanner_fault(scanner, EBADMSG, walk->bytes,
-                                       "the archive ends without its final blocks of zeros: "
-                                       "truncated");
-}
-
-static int walk_entries(struct scanner *scanner, struct tar_walk *walk, struct gathering *sample)
-{
-    struct tar_entry entry;
-    int code = 1;
-
-    while (code == 1) {
-        code = tar_next(walk, &entry);
-        if (code == 0)
-            return check_end(scanner, walk);
-        if (code == -EBADMSG) {
-            code = finish_sample(sample);
-            code = code ? code : pass_fault(scanner, walk);
-        } else if (code == 1) {
-            code = gather(scanner, sample, &entry);
-            code = code ? code : 1;
-        }
-    }
-    return code;
-}
+static const struct scan_steps steps = {
+    .begins = block_may_begin, .head_bytes = TAR_BLOCK_BYTES, .alignment = TAR_BLOCK_BYTES};
 
 static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
     struct tar_walk *walk = memory_zeroed(sizeof *walk);
     struct gathering *sample = memory_zeroed(sizeof *sample);
-    int code = -ENOMEM;
+    struct tar_entry entry;
+    int code = walk && sample ? 1 : -ENOMEM;
 
-    if (walk && sample) {
+    if (code == 1) {
         walk->source = from_scanner;
         walk->context = scanner;
         walk->bytes = scanner->file_bytes;
         sample->members = members_of(settings);
         sample->catalog = catalog;
-        code = walk_entries(scanner, walk, sample);
-        code = code ? code : finish_sample(sample);
+    }
+    while (code == 1 && (code = tar_next(walk, &entry))) {
+        if (code == 1) {
+            code = gather(scanner, sample, &entry);
+            code = code ? code : 1;
+        } else if (code == -EBADMSG) { /* goes on at the next header */
+            code = finish_sample(sample);
+            if (code == 0)
+                code = scanner_fault(scanner, EBADMSG, walk->wrong_offset, walk->wrong);
+            if (code == 0)
+                code = scanner_find(scanner, &steps, &walk->offset);
+            if (code == 0 && walk->offset < walk->bytes)
+                code = 1;
+            else if (code == 0)
+                walk->ended = true;
+        }
+    }
+    /* A file truncated between two entries has complete entries and no end marker. One block of
+     * zeros is accepted: nothing can be missing before it. */
+    if (code == 0 && !walk->ended)
+        code = scanner_fault(scanner, EBADMSG, walk->bytes,
+                             "the archive ends without its final blocks of zeros: truncated");
+    if (code == 0)
+        code = finish_sample(sample);
+    if (sample) {
         key_set_release(&sample->with_image);
         key_set_release(&sample->without);
     }
@@ -329,13 +357,8 @@ static int tar_index(const void *settings, const char *root, const struct format
                      struct catalog *catalog)
 {
     const struct tar_settings *tar = settings;
-    struct shard_list list;
-    int code = shard_list_open(&list, root, tar->match, wanted);
 
-    if (code == 0)
-        code = scan_shards(&list, walk_shard, settings, scan, catalog);
-    shard_list_release(&list);
-    return code;
+    return scan_folder(root, tar->match, wanted, walk_shard, settings, scan, catalog);
 }
 
 /* ---- parse ---- */
@@ -344,20 +367,6 @@ static const uint8_t *from_memory(void *context, uint64_t offset, size_t count, 
 {
     (void)count, (void)code;
     return (const uint8_t *)context + offset;
-}
-
-static void take_image(const uint8_t *record, const struct tar_entry *entry,
-                       struct format_scratch *scratch, struct sample *sample)
-{
-    size_t length = strlen(entry->name);
-
-    sample->image = record + entry->offset;
-    sample->image_bytes = (size_t)entry->bytes;
-    if (length > scratch->capacity)
-        return;
-    memcpy(scratch->bytes, entry->name, length);
-    sample->name = scratch->bytes;
-    sample->name_bytes = length;
 }
 
 static int tar_parse(const void *settings, const struct shard *shard, const void *record,
@@ -385,9 +394,16 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
         if (!extension)
             continue;
         const enum tar_member_rank rank = tar_members_rank(&members, extension);
-        if (rank > best)
-            take_image(record, &entry, scratch, sample);
-        best = rank > best ? rank : best;
+        if (rank > best) {
+            const size_t length = strlen(entry.name);
+            best = rank;
+            sample->image = (const uint8_t *)record + entry.offset;
+            sample->image_bytes = (size_t)entry.bytes;
+            if (length <= scratch->capacity) {
+                sample->name = memcpy(scratch->bytes, entry.name, length);
+                sample->name_bytes = length;
+            }
+        }
         if (tar_members_may_label(extension) && strcasecmp(label.extension, "cls") != 0) {
             snprintf(label.extension, sizeof label.extension, "%s", extension);
             label.offset = entry.offset;
@@ -404,6 +420,205 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
                : 0;
 }
 
+/* ---- writing ----
+ *
+ * ustar headers, and a pax header before a name that does not fit. The key of a sample is its name
+ * up to the first dot, or its number in the shard if it has no name that can be one. No two samples
+ * of a shard have one key: readers would take neighbours for one sample, and tar would extract one
+ * file over the other. Times and owners are 0: the same samples give the same bytes. */
+
+enum { TAR_WRITE_KEY_BYTES = 1024 };
+
+struct tar_write {
+    struct sink sink;
+    uint64_t records;
+    char key[TAR_WRITE_KEY_BYTES + 1];
+    struct key_set keys;
+};
+
+enum {
+    NAME_BYTES = 100,
+    PREFIX_OFFSET = 345,
+    PREFIX_BYTES = 155,
+    NAME_LIMIT = TAR_WRITE_KEY_BYTES + 8, /* including an extension */
+};
+
+static int tar_write_open(void *state, const void *settings, const char *path)
+{
+    struct tar_write *write = state;
+
+    (void)settings;
+    return sink_open(&write->sink, path);
+}
+
+/* ---- headers ---- */
+
+/* Write name into the header's two fields. Returns false if it does not fit. */
+static bool put_name(char *block, const char *name)
+{
+    size_t length = strlen(name);
+
+    if (length <= NAME_BYTES) {
+        memcpy(block, name, length);
+        return true;
+    }
+    for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+        size_t before = (size_t)(slash - name), after = length - before - 1;
+        if (before > 0 && before <= PREFIX_BYTES && after > 0 && after <= NAME_BYTES) {
+            memcpy(block + PREFIX_OFFSET, name, before);
+            memcpy(block, slash + 1, after);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int write_header(struct tar_write *write, const char *name, char type, uint64_t bytes)
+{
+    char block[TAR_BLOCK_BYTES] = {0};
+    unsigned sum = 0;
+
+    if (!put_name(block, name))
+        memcpy(block, name, NAME_BYTES); /* the pax header before it has the full name */
+    memcpy(block + 100, "0000644", 8);
+    memcpy(block + 108, "0000000", 8);
+    memcpy(block + 116, "0000000", 8);
+    snprintf(block + 124, 12, "%011llo", (unsigned long long)bytes);
+    memcpy(block + 136, "00000000000", 12);
+    memset(block + 148, ' ', 8);
+    block[156] = type;
+    memcpy(block + 257, "ustar\00000", 8); /* NUL, then version "00" */
+    for (size_t i = 0; i < sizeof block; i++)
+        sum += (uint8_t)block[i];
+    snprintf(block + 148, 8, "%06o", sum); /* then NUL and a space */
+    return sink_write(&write->sink, block, sizeof block);
+}
+
+static int write_padded(struct tar_write *write, const void *bytes, size_t count)
+{
+    static const uint8_t zeros[TAR_BLOCK_BYTES];
+    int code = sink_write(&write->sink, bytes, count);
+
+    return code ? code
+                : sink_write(&write->sink, zeros,
+                             (TAR_BLOCK_BYTES - count % TAR_BLOCK_BYTES) % TAR_BLOCK_BYTES);
+}
+
+static int write_file(struct tar_write *write, const char *extension, const void *bytes,
+                      size_t count)
+{
+    char name[NAME_LIMIT], block[TAR_BLOCK_BYTES];
+    int code = 0;
+
+    snprintf(name, sizeof name, "%s.%s", write->key, extension);
+    if (!put_name(block, name)) {
+        /* The length of a pax line includes its own digits. */
+        char line[NAME_LIMIT + 32];
+        int rest = (int)(strlen(name) + strlen(" path=\n")), length = rest + 2;
+        for (int digits; (digits = snprintf(NULL, 0, "%d", length)) + rest != length;)
+            length = rest + digits;
+        snprintf(line, sizeof line, "%d path=%s\n", length, name);
+        code = write_header(write, "PaxHeaders/path", 'x', (uint64_t)length);
+        if (code == 0)
+            code = write_padded(write, line, (size_t)length);
+    }
+    if (code == 0)
+        code = write_header(write, name, '0', count);
+    return code ? code : write_padded(write, bytes, count);
+}
+
+/* ---- samples ---- */
+
+/* Does the name climb out of the folder in which an archive is extracted? */
+static bool climbs(const char *key)
+{
+    for (const char *at = key;; at++) {
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
+            return true;
+        at = strchr(at, '/');
+        if (!at)
+            return false;
+    }
+}
+
+/* Set the key to the name up to the first dot of its last component, without leading slashes.
+ * Returns false if a reader would not accept the key. */
+static bool take_key(char *key, const struct sample *sample)
+{
+    const char *name = sample->name;
+    size_t bytes = sample->name_bytes;
+
+    while (bytes > 0 && (*name == '/' || *name == '.')) {
+        name++;
+        bytes--;
+    }
+    const char *slash = bytes ? memrchr(name, '/', bytes) : NULL;
+    const char *base = slash ? slash + 1 : name;
+    const char *dot = bytes ? memchr(base, '.', bytes - (size_t)(base - name)) : NULL;
+    if (dot)
+        bytes = (size_t)(dot - name);
+    if (bytes == 0 || name + bytes == base || bytes > TAR_WRITE_KEY_BYTES - 24 ||
+        memchr(name, '\0', bytes) || (bytes >= 2 && memcmp(name, "__", 2) == 0))
+        return false;
+    memcpy(key, name, bytes);
+    key[bytes] = '\0';
+    return !climbs(key);
+}
+
+static int make_key(struct tar_write *write, const struct sample *sample)
+{
+    unsigned long long number = write->records++;
+
+    if (!take_key(write->key, sample))
+        snprintf(write->key, sizeof write->key, "%08llu", number);
+    const size_t length = strlen(write->key);
+    int added = key_set_add(&write->keys, write->key);
+    for (; added == 0; added = key_set_add(&write->keys, write->key))
+        snprintf(write->key + length, sizeof write->key - length, "_%llu", number++);
+    return added < 0 ? added : 0;
+}
+
+/* Write in the order of WebDataset's own writer: class, then image. */
+static int tar_write_append(void *state, const struct sample *sample)
+{
+    struct tar_write *write = state;
+    char text[16];
+
+    if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
+        return fail(EINVAL, "%s: tar shards hold encoded images, not bare pixels",
+                    write->sink.draft.path);
+    if (sample->image_bytes > CATALOG_RECORD_BYTES_MAX)
+        return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.draft.path,
+                    sample->image_bytes);
+    int code = make_key(write, sample);
+    if (code == 0 && sample->label >= 0) {
+        int length = snprintf(text, sizeof text, "%d", sample->label);
+        code = write_file(write, "cls", text, (size_t)length);
+    }
+    return code ? code
+                : write_file(write, image_extension(sample->image, sample->image_bytes),
+                             sample->image, sample->image_bytes);
+}
+
+static int tar_write_close(void *state, bool commit)
+{
+    static const uint8_t end[2 * TAR_BLOCK_BYTES];
+    struct tar_write *write = state;
+    int code = commit ? sink_write(&write->sink, end, sizeof end) : 0;
+    int closed = sink_close(&write->sink, commit && code == 0);
+
+    key_set_release(&write->keys);
+    return code ? code : closed;
+}
+
+static int tar_write_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
+{
+    if (shards == 0)
+        return 0;
+    *path = file_format_path("%s/train-%06u.tar", folder, shard);
+    return *path ? 0 : -ENOMEM;
+}
+
 const struct format_ops format_tar = {
     .plugin = {.name = "tar",
                .summary = "tar shards of WebDataset",
@@ -411,7 +626,7 @@ const struct format_ops format_tar = {
                .settings_size = sizeof(struct tar_settings),
                .state_size = sizeof(struct tar_write)},
     .detect = tar_detect,
-    .takes = tar_takes,
+    .takes = wanted,
     .index = tar_index,
     .parse = tar_parse,
     .shard_open = tar_write_open,

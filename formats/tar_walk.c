@@ -247,23 +247,6 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
     return 1;
 }
 
-static uint64_t behind(const struct tar_walk *walk, uint64_t offset, uint64_t bytes)
-{
-    uint64_t padded = (bytes + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
-
-    return padded > walk->bytes - offset ? walk->bytes : offset + padded;
-}
-
-/* NULL for a plain file. */
-static const char *kind_of(uint8_t type, bool is_sparse)
-{
-    return type == '1'                                  ? "a hard link"
-           : type == '2'                                ? "a symbolic link"
-           : is_sparse || type == 'S'                   ? "a sparse file"
-           : type == '0' || type == '\0' || type == '7' ? NULL
-                                                        : "not a regular file";
-}
-
 int tar_next(struct tar_walk *walk, struct tar_entry *entry)
 {
     uint64_t first = walk->offset, offset = 0, bytes = 0;
@@ -280,14 +263,20 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
             code = 1;
         if (code < 0)
             return code;
-        walk->offset = behind(walk, offset, bytes);
+        uint64_t padded = (bytes + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
+        walk->offset = padded > walk->bytes - offset ? walk->bytes : offset + padded;
         if (code == 0 || type == 'K')
             continue; /* it describes the header that follows */
         if (type != '5' && type != 'g') {
             *entry = (struct tar_entry){.header = first,
                                         .offset = offset,
                                         .bytes = bytes,
-                                        .kind = kind_of(type, walk->is_sparse),
+                                        .kind = type == '1'                      ? "a hard link"
+                                                : type == '2'                    ? "a symbolic link"
+                                                : walk->is_sparse || type == 'S' ? "a sparse file"
+                                                : type == '0' || type == '\0' || type == '7'
+                                                    ? NULL
+                                                    : "not a regular file",
                                         .name = walk->name};
             return 1;
         }

@@ -3,21 +3,54 @@
  * TFRecord shards that hold tf.train.Examples: finding and reading them. A shard may be compressed
  * as a whole; then extents are offsets in the inflated stream. */
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
+#include "formats/example.h"
 #include "formats/index_file.h"
 #include "formats/plugins.h"
 #include "formats/scan.h"
-#include "formats/tfrecord_frame.h"
-#include "formats/tfrecord_write.h"
+#include "formats/sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-enum { INDEX_PROBES = 64 };
+/* The frame (tensorflow/core/lib/io/record_writer.h): u64 length, u32 masked CRC-32C of those 8
+ * bytes, the payload, u32 masked CRC-32C of the payload. */
+enum tfrecord_frame {
+    TFRECORD_HEAD_BYTES = 12,
+    TFRECORD_TAIL_BYTES = 4,
+    TFRECORD_FRAME_BYTES = 16,
+};
+
+enum tfrecord_compression { TFRECORD_PLAIN, TFRECORD_GZIP, TFRECORD_ZLIB };
+
+struct tfrecord_settings {
+    char *match;
+    char *image, *label;
+    int base;                                /* enum example_base */
+    int compression;                         /* enum tfrecord_compression, for writing */
+    bool idx;                                /* write an index */
+    uint64_t max_inflation, max_index_bytes; /* of compressed shards */
+};
+
+static struct example_keys tfrecord_keys(const struct tfrecord_settings *settings)
+{
+    return (struct example_keys){.image = settings->image,
+                                 .label = settings->label,
+                                 .base = (enum example_base)settings->base};
+}
+
+/* Mask stored CRCs, since data may contain CRCs. */
+static uint32_t tfrecord_mask(uint32_t crc)
+{
+    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+}
 
 static const char *const base_names[] = {"auto", "0", "1", NULL};
 static const char *const compression_names[] = {"none", "gzip", "zlib", NULL};
@@ -102,84 +135,33 @@ static uint32_t compression_of(const uint8_t *first, size_t count)
     return 0;
 }
 
-static bool tfrecord_takes(const char *name)
-{
-    return shard_list_takes(name, wanted);
-}
-
 static int tfrecord_detect(const char *path)
 {
-    char *first = shard_list_first(path, wanted);
     uint8_t head[TFRECORD_HEAD_BYTES] = {0};
-    int sure = 0;
+    bool is_named;
+    const size_t got = shard_list_peek(path, wanted, head, sizeof head, &is_named);
 
-    if (!first)
-        return 0;
-    bool named = wanted(file_name(first));
-    size_t got = store_peek(first, head, sizeof head);
     if (got == TFRECORD_HEAD_BYTES && head_right(head))
-        sure = 100;
-    else if (named)
-        sure = got > 0 && compression_of(head, got) ? 70 : FORMAT_BY_NAME;
-    free(first);
-    return sure;
+        return 100;
+    return !is_named ? 0 : got > 0 && compression_of(head, got) ? 70 : FORMAT_BY_NAME;
 }
 
-/* ---- index: DALI's .idx ---- */
+/* ---- index ---- */
 
-static bool record_at(struct scanner *scanner, const struct index_file_row *row)
+static bool record_at(struct scanner *scanner, uint64_t offset, uint64_t record_bytes)
 {
     int code;
-    const uint8_t *head = scanner_at(scanner, row->first, TFRECORD_HEAD_BYTES, &code);
+    const uint8_t *head = scanner_at(scanner, offset, TFRECORD_HEAD_BYTES, &code);
 
-    return head && head_right(head) && bytes_le64(head) == row->second - TFRECORD_FRAME_BYTES;
+    return head && head_right(head) && bytes_le64(head) == record_bytes - TFRECORD_FRAME_BYTES;
 }
 
-/* Accept the index only if its records cover the file without a gap and the probed records
- * exist. */
-static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
-                            uint64_t count)
-{
-    uint64_t probes = count < INDEX_PROBES ? count : INDEX_PROBES, end = 0;
-
-    for (uint64_t i = 0; i < count; i++) {
-        if (rows[i].first != end || rows[i].second < TFRECORD_FRAME_BYTES ||
-            rows[i].second > scanner->file_bytes - end)
-            return false;
-        end += rows[i].second;
-    }
-    if (count == 0 || end != scanner->file_bytes)
-        return false;
-    for (uint64_t probe = 0; probe < probes; probe++)
-        if (!record_at(scanner, &rows[probes > 1 ? probe * (count - 1) / (probes - 1) : 0]))
-            return false;
-    return true;
-}
-
-static uint64_t start_of(const struct index_file_row *row)
-{
-    return row->first;
-}
-
-/* Returns 1 if the .idx file was used, 0 if no usable one exists. Verifying checks every header
- * instead. */
-static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
-{
-    struct index_file_row *rows = NULL;
-    char *path = tfrecord_index_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES + INDEX_FILE_ROWS_MORE;
-    uint64_t count = path ? index_file_read(path, ' ', limit, &rows) : 0;
-    int code = index_file_check_cut(scanner, rows, count, start_of, tfrecord_index_path);
-    bool use = code == 0 && !scanner->scan->fault && index_plausible(scanner, rows, count);
-
-    for (uint64_t i = 0; use && code == 0 && i < count; i++)
-        code = catalog_add(catalog, rows[i].first, rows[i].second);
-    free(rows);
-    free(path);
-    return code ? code : use;
-}
-
-/* ---- index: scanning ---- */
+/* DALI's. */
+static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
+static const struct index_file_rules idx_rules = {.extensions = extensions,
+                                                  .separator = ' ',
+                                                  .record_bytes = TFRECORD_FRAME_BYTES,
+                                                  .spans = record_at};
 
 /* Measure the record at offset. Returns 0 and its end, 1 and *what is wrong, or an error. */
 static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
@@ -207,14 +189,14 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
 
 /* Check the length first, which is cheaper. A length past the end of the file may be right: the
  * file may be truncated. */
-static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *head)
+static bool head_may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *head)
 {
     return scanner->file_bytes - offset >= TFRECORD_FRAME_BYTES &&
            bytes_le64(head) <= CATALOG_RECORD_BYTES_MAX && head_right(head);
 }
 
 static const struct scan_steps steps = {.measure = measure_record,
-                                        .begins = may_begin,
+                                        .begins = head_may_begin,
                                         .head_bytes = TFRECORD_HEAD_BYTES,
                                         .alignment = 1};
 
@@ -296,7 +278,7 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
     uint32_t flags = compression_of(first, count);
     if (flags)
         return walk_compressed(settings, scanner, catalog, flags);
-    code = index_by_idx(scanner, catalog);
+    code = index_file_add(scanner, &idx_rules, catalog);
     if (code)
         return code < 0 ? code : 0;
     return scanner_add_all(scanner, &steps, catalog);
@@ -306,13 +288,8 @@ static int tfrecord_index(const void *settings, const char *root, const struct f
                           struct catalog *catalog)
 {
     const struct tfrecord_settings *tfrecord = settings;
-    struct shard_list list;
-    int code = shard_list_open(&list, root, tfrecord->match, wanted);
 
-    if (code == 0)
-        code = scan_shards(&list, tfrecord_walk, settings, scan, catalog);
-    shard_list_release(&list);
-    return code;
+    return scan_folder(root, tfrecord->match, wanted, tfrecord_walk, settings, scan, catalog);
 }
 
 /* ---- parse ---- */
@@ -345,6 +322,130 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
     return code;
 }
 
+/* ---- writing ---- */
+
+struct tfrecord_writer {
+    struct sink sink, idx;
+    struct example_keys keys;
+    uint8_t *head; /* of the Example being written */
+    z_stream stream;
+    bool stream_open;
+    uint8_t *packed; /* NULL: not compressed */
+};
+
+enum { PACKED_BYTES = 64 * 1024 };
+
+/* Compress the input and write the output; at the end of the shard, flush it. */
+static int deflate_out(struct tfrecord_writer *writer, const void *bytes, size_t count, int flush)
+{
+    z_stream *stream = &writer->stream;
+    int result, code = 0;
+
+    stream->next_in = (Bytef *)(uintptr_t)bytes;
+    stream->avail_in = (uInt)count;
+    do {
+        stream->next_out = writer->packed;
+        stream->avail_out = PACKED_BYTES;
+        result = deflate(stream, flush);
+        if (result == Z_STREAM_ERROR)
+            return fail(EIO, "%s: deflate failed", writer->sink.draft.path);
+        code = sink_write(&writer->sink, writer->packed, PACKED_BYTES - stream->avail_out);
+    } while (code == 0 && (flush == Z_FINISH ? result != Z_STREAM_END : stream->avail_out == 0));
+    return code;
+}
+
+static int write_bytes(struct tfrecord_writer *writer, const void *bytes, size_t count)
+{
+    enum { MOST = 1 << 30 }; /* zlib takes an unsigned int */
+    const uint8_t *at = bytes;
+    int code = 0;
+
+    if (!writer->packed)
+        return sink_write(&writer->sink, bytes, count);
+    while (code == 0 && count > 0) {
+        size_t part = count < MOST ? count : MOST;
+        code = deflate_out(writer, at, part, Z_NO_FLUSH);
+        at += part;
+        count -= part;
+    }
+    return code;
+}
+
+static int tfrecord_shard_open(void *state, const void *settings, const char *path)
+{
+    const struct tfrecord_settings *tfrecord = settings;
+    struct tfrecord_writer *writer = state;
+
+    writer->keys = tfrecord_keys(settings);
+    if (tfrecord->idx && tfrecord->compression != TFRECORD_PLAIN)
+        return fail(EINVAL, "%s: a compressed shard cannot use an .idx file; set idx=no", path);
+    writer->head = memory_zeroed(EXAMPLE_HEAD_BYTES);
+    int code = writer->head ? sink_open(&writer->sink, path) : -ENOMEM;
+    if (code == 0 && tfrecord->compression != TFRECORD_PLAIN) {
+        /* zlib.h: 16 more selects a gzip wrapper. */
+        const int window = MAX_WBITS + (tfrecord->compression == TFRECORD_GZIP ? 16 : 0);
+        writer->packed = memory_zeroed(PACKED_BYTES);
+        if (!writer->packed)
+            return -ENOMEM;
+        writer->stream_open = deflateInit2(&writer->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
+                                           window, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+        if (!writer->stream_open)
+            code = fail(ENOMEM, "out of memory to compress");
+    }
+    if (code == 0 && tfrecord->idx) {
+        char *beside = index_file_path(path, &idx_rules);
+        code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
+        free(beside);
+    }
+    return code;
+}
+
+static int tfrecord_shard_append(void *state, const struct sample *sample)
+{
+    struct tfrecord_writer *writer = state;
+    uint8_t frame[TFRECORD_HEAD_BYTES], tail[TFRECORD_TAIL_BYTES];
+    uint64_t offset = sink_offset(&writer->sink);
+
+    if (sample->encoding != SAMPLE_ENCODED)
+        return fail(EINVAL, "%s: an Example holds an encoded image, not bare pixels",
+                    writer->sink.draft.path);
+    int head_bytes = example_head(&writer->keys, sample, writer->head);
+    if (head_bytes < 0)
+        return head_bytes;
+    uint64_t length = (uint64_t)head_bytes + sample->image_bytes;
+    bytes_put_le64(frame, length);
+    bytes_put_le32(frame + 8, tfrecord_mask(crc32c(0, frame, 8)));
+    uint32_t crc = crc32c(0, writer->head, (size_t)head_bytes);
+    bytes_put_le32(tail, tfrecord_mask(crc32c(crc, sample->image, sample->image_bytes)));
+    int code = write_bytes(writer, frame, sizeof frame);
+    if (code == 0)
+        code = write_bytes(writer, writer->head, (size_t)head_bytes);
+    if (code == 0)
+        code = write_bytes(writer, sample->image, sample->image_bytes);
+    if (code == 0)
+        code = write_bytes(writer, tail, sizeof tail);
+    if (code == 0 && writer->idx.buffer)
+        code = sink_printf(&writer->idx, "%llu %llu\n", (unsigned long long)offset,
+                           (unsigned long long)(length + TFRECORD_FRAME_BYTES));
+    return code;
+}
+
+/* Commit the .idx first, so that a shard that exists has its index. */
+static int tfrecord_shard_close(void *state, bool commit)
+{
+    struct tfrecord_writer *writer = state;
+    int code = commit && writer->stream_open ? deflate_out(writer, NULL, 0, Z_FINISH) : 0;
+    int idx_code = sink_close(&writer->idx, commit && code == 0);
+
+    code = code ? code : idx_code;
+    int sink_code = sink_close(&writer->sink, commit && code == 0);
+    if (writer->stream_open)
+        deflateEnd(&writer->stream);
+    free(writer->packed);
+    free(writer->head);
+    return code ? code : sink_code;
+}
+
 static int tfrecord_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
 {
     if (shards == 0)
@@ -361,7 +462,7 @@ const struct format_ops format_shards = {
                .settings_size = sizeof(struct tfrecord_settings),
                .state_size = sizeof(struct tfrecord_writer)},
     .detect = tfrecord_detect,
-    .takes = tfrecord_takes,
+    .takes = wanted,
     .index = tfrecord_index,
     .parse = tfrecord_parse,
     .shard_open = tfrecord_shard_open,

@@ -5,7 +5,14 @@
 #include "tests/fuzz/fuzz_format.h"
 
 #include "base/bytes.h"
-#include "formats/tfrecord_frame.h"
+#include "base/crc32c.h"
+
+enum { TFRECORD_HEAD_BYTES = 12, TFRECORD_FRAME_BYTES = 16 };
+
+static uint32_t tfrecord_mask(uint32_t crc)
+{
+    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+}
 
 static void parse_framed(const struct plugin_choice *format, const uint8_t *bytes, size_t count)
 {
