@@ -2,12 +2,14 @@
 #include "base/file.h"
 
 #include "base/fail.h"
-#include "base/shortage.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -344,4 +346,53 @@ int file_free_bytes(const char *path, uint64_t *bytes)
         return fail_path(errno, "cannot ask for free space", path);
     *bytes = (uint64_t)status.f_bavail * status.f_frsize;
     return 0;
+}
+
+/* ---- streams ---- */
+
+/* Map the names that shells and the kernel give to our own descriptors; -1: none. Reopening one
+ * would restart at the beginning of a file it appends to. */
+static int own_descriptor(const char *path)
+{
+    int fd, end = 0;
+
+    if (strcmp(path, "/dev/stdout") == 0)
+        return 1;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return 2;
+    return (sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 ||
+            sscanf(path, "/proc/self/fd/%d%n", &fd, &end) == 1) &&
+                   path[end] == '\0'
+               ? fd
+               : -1;
+}
+
+bool file_is_stream(const char *path)
+{
+    struct stat status;
+
+    return own_descriptor(path) >= 0 || strncmp(path, "/proc/", 6) == 0 ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
+int file_open_stream(const char *path)
+{
+    enum { PAUSES = 1000, PAUSE_MS = 10 }; /* how long to wait for a FIFO's reader */
+    int own = own_descriptor(path), fd = -1;
+
+    if (own >= 0)
+        fd = fcntl(own, F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; own < 0 && i < PAUSES; i++) {
+        fd = open(path, O_WRONLY | O_APPEND | FILE_SAFE_FLAGS);
+        if (fd >= 0 || errno != ENXIO)
+            break;
+        poll(NULL, 0, PAUSE_MS);
+        errno = ENXIO;
+    }
+    if (fd < 0)
+        return fail(errno, "%s: cannot open: %s", path,
+                    errno == ENXIO ? "nobody reads it" : fail_errno_text(errno));
+    if (own < 0)
+        fcntl(fd, F_SETFL, O_APPEND); /* writes block until read */
+    return fd;
 }

@@ -86,4 +86,10 @@ int file_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset, con
 /* Free space below path for this user. */
 int file_free_bytes(const char *path, uint64_t *bytes);
 
+/* Is a user-named output not a file: /dev/stdout, a pipe, a terminal? */
+bool file_is_stream(const char *path);
+/* Open for writing. A FIFO without a reader fails after ten seconds. Returns a descriptor or a
+ * negative errno with a reason. */
+int file_open_stream(const char *path);
+
 #endif

@@ -4,11 +4,12 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/shortage.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,4 +355,171 @@ int folder_rename(const struct folder *from, const char *name, const struct fold
     if (renameat(from->fd, name, to->fd, new_name))
         return fail_name(to, new_name, "cannot rename to it");
     return 0;
+}
+
+/*  Paths that match a pattern. Not by glob(3): glibc's aborts the program when out of memory.
+ */
+
+struct level {
+    const char *pattern; /* of one component */
+    struct folder_names names;
+};
+
+static int keep_match(void *context, const char *name, unsigned char type)
+{
+    struct level *level = context;
+
+    (void)type;
+    return fnmatch(level->pattern, name, FNM_PERIOD) == 0 ? folder_names_add(&level->names, name)
+                                                          : 0;
+}
+
+/* A folder that is missing or unreadable has no match in it. */
+static int list_matches(struct level *level, const char *path)
+{
+    struct folder folder;
+    int code = folder_open(&folder, path);
+
+    if (code == 0)
+        code = folder_list(&folder, keep_match, level);
+    folder_close(&folder);
+    return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ELOOP ? 0 : code;
+}
+
+/* Find the first component with a wildcard and its length. */
+static const char *find_wildcard(const char *pattern, size_t *bytes)
+{
+    const char *at = strpbrk(pattern, "*?[");
+
+    while (at && at > pattern && at[-1] != '/')
+        at--;
+    *bytes = at ? strcspn(at, "/") : 0;
+    return at;
+}
+
+/* The first `done` bytes of the pattern have no wildcard. */
+static int add_matches(struct folder_names *found, const char *pattern, size_t done)
+{
+    size_t bytes;
+    const char *wild = find_wildcard(pattern + done, &bytes);
+
+    if (!wild)
+        return file_exists(pattern) ? folder_names_add(found, pattern) : 0;
+    const int before = (int)(wild - pattern);
+    char path[PATH_MAX], component[NAME_MAX + 1];
+    struct level level = {.pattern = component};
+    if (bytes >= sizeof component || strlen(pattern) >= sizeof path)
+        return 0; /* no name is that long */
+    snprintf(component, sizeof component, "%.*s", (int)bytes, wild);
+    snprintf(path, sizeof path, "%.*s", before, pattern);
+    int code = list_matches(&level, before ? path : ".");
+    for (size_t i = 0; code == 0 && i < level.names.count; i++) {
+        const char *name = level.names.list[i];
+        if (snprintf(path, sizeof path, "%.*s%s%s", before, pattern, name, wild + bytes) < PATH_MAX)
+            code = add_matches(found, path, (size_t)before + strlen(name));
+    }
+    folder_names_release(&level.names);
+    return code;
+}
+
+int folder_names_matching(struct folder_names *names, const char *pattern)
+{
+    *names = (struct folder_names){0};
+    int code = add_matches(names, pattern, 0);
+
+    if (code)
+        folder_names_release(names);
+    folder_names_sort(names);
+    return code;
+}
+
+/*  Removal of a tree: one walk only checks, a second removes. The second checks each name again, so
+ * whatever appeared in between stays. */
+
+enum { TREE_DEPTH = 32 };
+
+struct removal {
+    folder_is_ours is_ours;
+    void *context;
+    bool remove; /* second walk */
+};
+
+/* Not by st_dev: on overlay a file has that of its layer, and its folder another. */
+static bool is_mount(const struct folder *parent, const char *name)
+{
+    struct statx of;
+
+    return statx(parent->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &of) ||
+           of.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+static int check_entry(const struct removal *removal, const struct folder *parent, const char *name,
+                       const char *below, const struct stat *status)
+{
+    const char *why = NULL;
+
+    if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode))
+        why = file_kind_text(status->st_mode);
+    else if (S_ISREG(status->st_mode) && status->st_nlink > 1)
+        why = "a file with a second name";
+    else if (status->st_uid != geteuid())
+        why = "a file of another user";
+    else if (is_mount(parent, name))
+        why = "on another file system";
+    else if (removal->is_ours && !removal->is_ours(removal->context, below, status))
+        why = "not made by this program";
+    return why ? fail(EPERM, "%s/%s: is %s: it stays; remove it yourself", parent->path, name, why)
+               : 0;
+}
+
+static int walk(const struct removal *removal, const struct folder *parent, const char *name,
+                const char *below, int depth);
+
+static int walk_folder(const struct removal *removal, const struct folder *parent, const char *name,
+                       const char *below, int depth)
+{
+    struct folder_names names = {0};
+    struct folder folder;
+    int code = depth < TREE_DEPTH ? folder_open_below(&folder, parent, name)
+                                  : fail(ELOOP, "%s/%s: more than %d folders deep: it stays",
+                                         parent->path, name, TREE_DEPTH);
+
+    if (code)
+        return code;
+    code = folder_names_read(&names, &folder);
+    for (size_t i = 0; i < names.count; i++) {
+        char *inner =
+            code ? NULL : file_format_path("%s%s%s", below, *below ? "/" : "", names.list[i]);
+        if (code == 0)
+            code = inner ? walk(removal, &folder, names.list[i], inner, depth + 1) : -ENOMEM;
+        free(inner);
+    }
+    folder_names_release(&names);
+    folder_close(&folder);
+    return code;
+}
+
+static int walk(const struct removal *removal, const struct folder *parent, const char *name,
+                const char *below, int depth)
+{
+    struct stat status;
+    int code = folder_stat(parent, name, &status);
+
+    if (code == 0)
+        code = check_entry(removal, parent, name, below, &status);
+    if (code == 0 && S_ISDIR(status.st_mode))
+        code = walk_folder(removal, parent, name, below, depth);
+    if (code == 0 && removal->remove)
+        code = folder_remove(parent, name, &status);
+    return code;
+}
+
+int folder_remove_tree(const struct folder *parent, const char *name, folder_is_ours is_ours,
+                       void *context)
+{
+    struct removal removal = {.is_ours = is_ours, .context = context};
+    int code = walk(&removal, parent, name, "", 0);
+
+    removal.remove = true;
+    return code ? code : walk(&removal, parent, name, "", 0);
 }

@@ -14,16 +14,13 @@ libiobench_a_SOURCES += \
 	base/fail.c base/fail.h \
 	base/trace.c base/trace.h \
 	base/file.c base/file.h \
-	base/folder.c base/folder.h base/folder_match.c base/folder_tree.c \
+	base/folder.c base/folder.h \
 	base/fault_guard.c base/fault_guard.h \
 	base/gid.c base/gid.h \
 	base/gradients.c base/gradients.h \
-	base/headroom.c base/headroom.h \
 	base/heap.c base/heap.h \
 	base/histogram.c base/histogram.h \
-	base/image_end.c base/image_end.h base/image_header.c base/image_header.h base/bmp.c base/bmp.h \
-	base/netpbm.c base/netpbm.h \
-	base/image_limits.c base/image_limits.h \
+	base/image_header.c base/image_header.h \
 	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \
 	base/ini.c base/ini.h \
@@ -35,22 +32,17 @@ libiobench_a_SOURCES += \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \
 	base/pace.c base/pace.h \
-	base/paired.c base/paired.h \
 	base/plugin.c base/plugin.h \
 	base/bump.c base/bump.h base/bump_jpeg.c \
 	base/queue.c base/queue.h \
 	base/vector.h \
 	base/random.c base/random.h \
 	base/sample.c base/sample.h \
-	base/shortage.c base/shortage.h \
 	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
-	base/stream.c base/stream.h \
-	base/student.c base/student.h \
 	base/terminal.c base/terminal.h \
 	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h \
-	base/trend.c base/trend.h \
 	base/workers.c base/workers.h
 if SANITIZERS
 libiobench_a_SOURCES += base/leaks.c

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/memory.h"
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/headroom.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
@@ -98,4 +100,129 @@ uint64_t memory_available_bytes(void)
 
     headroom_find(&headroom, "/proc", "/sys");
     return headroom.available_bytes;
+}
+
+/* Names of a group's counters, by cgroup version. */
+struct group_names {
+    const char *limits[2], *usage, *reclaimable[2];
+};
+
+static const struct group_names version1_names = {{"memory.limit_in_bytes"},
+                                                  "memory.usage_in_bytes",
+                                                  {"total_inactive_file", "total_active_file"}};
+static const struct group_names version2_names = {
+    {"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
+
+static FILE *open_in(const char *folder, const char *name)
+{
+    char path[CONTROL_GROUP_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
+    return file_stream_kernel(path);
+}
+
+/* Returns false if missing or not a number ("max"). */
+static bool read_number(const char *folder, const char *name, uint64_t *number)
+{
+    unsigned long long value;
+    FILE *file = open_in(folder, name);
+    bool is_known = file && fscanf(file, "%llu", &value) == 1;
+
+    if (file)
+        fclose(file);
+    if (is_known)
+        *number = value;
+    return is_known;
+}
+
+/* Sum the lines "NAME NUMBER" or "NAME: NUMBER kB" that have one of two names. */
+static uint64_t sum_of_lines(const char *folder, const char *name, const char *const keys[2])
+{
+    FILE *file = open_in(folder, name);
+    unsigned long long value;
+    char line[256], key[64];
+    uint64_t sum = 0;
+
+    while (file && fgets(line, sizeof line, file))
+        for (int i = 0; i < 2; i++)
+            if (keys[i] && sscanf(line, "%63s %llu", key, &value) == 2 && strcmp(key, keys[i]) == 0)
+                sum += value;
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static void lower(struct headroom *headroom, uint64_t bytes, const char *cause)
+{
+    if (bytes >= headroom->available_bytes)
+        return;
+    headroom->available_bytes = bytes;
+    headroom->cause = cause;
+}
+
+static void look_at_group(struct headroom *headroom, const char *folder,
+                          const struct group_names *names, uint64_t machine_bytes)
+{
+    uint64_t limit = UINT64_MAX, usage = 0, one;
+
+    for (int i = 0; i < 2; i++)
+        if (names->limits[i] && read_number(folder, names->limits[i], &one) && one < limit)
+            limit = one;
+    if (limit >= machine_bytes)
+        return;
+    if (headroom->limit_bytes == 0 || limit < headroom->limit_bytes)
+        headroom->limit_bytes = limit;
+    read_number(folder, names->usage, &usage);
+    const uint64_t cache = sum_of_lines(folder, "memory.stat", names->reclaimable);
+    usage -= cache < usage ? cache : usage;
+    lower(headroom, limit > usage ? limit - usage : 0, "its control group");
+}
+
+static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t used_bytes,
+                          const char *cause)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    lower(headroom, limit.rlim_cur > used_bytes ? limit.rlim_cur - used_bytes : 0, cause);
+}
+
+/* Without /proc: what is free now, without the page cache that could be. */
+static uint64_t free_bytes(void)
+{
+    struct sysinfo machine;
+
+    return sysinfo(&machine) ? 0
+                             : ((uint64_t)machine.freeram + machine.bufferram) * machine.mem_unit;
+}
+
+void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
+{
+    static const char *const available_key[2] = {"MemAvailable:"}, *const total_key[2] = {
+                                                                       "MemTotal:"};
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long space = 0, data = 0;
+    struct control_group group;
+
+    *headroom = (struct headroom){
+        .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
+        .cause = "the machine",
+    };
+    if (!headroom->available_bytes)
+        headroom->available_bytes = free_bytes();
+    if (control_group_find(&group, "memory", proc, sys)) {
+        const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
+        const struct group_names *names = group.version1 ? &version1_names : &version2_names;
+        do
+            look_at_group(headroom, group.folder, names, machine_bytes);
+        while (control_group_up(&group));
+    }
+    FILE *file = open_in(proc, "self/statm");
+    if (file && fscanf(file, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)
+        space = data = 0;
+    if (file)
+        fclose(file);
+    look_at_limit(headroom, RLIMIT_AS, space * page_bytes, "ulimit -v");
+    look_at_limit(headroom, RLIMIT_DATA, data * page_bytes, "ulimit -d");
 }

@@ -24,9 +24,19 @@ int memory_room(void *rows, uint64_t count, size_t size, const char *what);
  * that a leak checker does not report it. Any thread. */
 void memory_keep(void *memory);
 
-/* Return how much memory this process may still use: see base/headroom.h. */
-uint64_t memory_available_bytes(void);
 /* Return the resident memory of this process, or 0 if unknown. */
 uint64_t memory_resident_bytes(void);
+
+/* How much memory this process may still use: the minimum of what the machine has, what its control
+ * group and each ancestor allow, and what is left of ulimit -v and -d. The roots are arguments
+ * ("/proc", "/sys"). Any thread. */
+struct headroom {
+    uint64_t available_bytes; /* a group's page cache counts as available: it is reclaimable */
+    const char *cause;    /* what bounds available_bytes: "the machine", "the control group", ... */
+    uint64_t limit_bytes; /* smallest limit of the groups; 0: none below the machine's memory */
+};
+
+void headroom_find(struct headroom *headroom, const char *proc, const char *sys);
+uint64_t memory_available_bytes(void); /* of this machine's /proc and /sys */
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stats: the summary of a few repeated runs.
+ * stats: the summary of a few repeated runs, and tests that compare them. Pure except for
+ * allocations; any thread.
  */
 #ifndef IOBENCH_BASE_STATS_H
 #define IOBENCH_BASE_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct stats_summary {
@@ -39,5 +41,53 @@ double stats_half_width(const struct stats_summary *summary);
 /* Return the two-sided p of the Mann-Whitney U test (exact for small counts without ties, else
  * normal with tie correction); 1 if either side is empty. */
 double stats_mann_whitney_p(const double *a, size_t a_count, const double *b, size_t b_count);
+
+/* Return the two-sided p of Student's t: P(|T| >= |t|), within 1e-14. freedom: at least 1. */
+double student_p(double t, size_t freedom);
+
+/* Return the t with student_p(t) = p. p: above 1e-12. */
+double student_quantile(double p, size_t freedom);
+
+/* Is B faster or slower than A, given pairs measured side by side? Whatever both of a pair
+ * share, such as a temporarily slow storage, cancels in their ratio.
+ *
+ * The test is Student's paired t test of the logarithms. It assumes normal log ratios; since the
+ * order within a pair is random, they are symmetric if A and B are equal, and on symmetric data
+ * with rare large values the test errs towards "no difference" (simulated in
+ * tests/unit/test_paired.c). A sign-flip test, free of assumptions, is reported too, but with fewer
+ * than 6 pairs its p is never below 0.05 (2 of 32 for 5). */
+struct paired {
+    size_t pairs;
+    double ratio;       /* B over A, geometric mean; NAN without pairs */
+    double low, high;   /* confidence interval; NAN with one pair */
+    double coverage;    /* nominal coverage of the interval: 0.95; 0 with one pair */
+    double p;           /* two-sided; NAN with one pair */
+    double sign_flip_p; /* exact test; NAN with one pair or more than PAIRED_FLIPS_MAX */
+};
+
+enum { PAIRED_MAX = 10000, PAIRED_FLIPS_MAX = 12, PAIRED_HOLM_MAX = 64 };
+
+/* Test the first PAIRED_MAX of count values each. turns: this many successive values make up a
+ * pair, whose logarithm is the interquartile mean of theirs, since a storage's hiccup hits one
+ * turn; 1: each is a pair. Values that are not positive, and an incomplete rest, are left out.
+ * until: measuring stopped once the interval was narrow enough; the interval is then wider and p
+ * larger to compensate (STATS_UNTIL in base/stats.h). */
+struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until);
+
+/* Apply Holm's correction to at most PAIRED_HOLM_MAX p values in place: the chance of any false
+ * alarm among them is then at most the level they are compared with. */
+void paired_holm(double *p, size_t count);
+
+enum { TREND_LEAST = 5 }; /* with fewer values p is never below 0.05 */
+
+struct trend {
+    double p;     /* two-sided; 1 with fewer than 2 values */
+    double drift; /* change along that line from the first value to the last, as a share of the
+                     median; NAN with fewer than 2 values or beyond 2,000 */
+};
+
+/* Do successive values rise or fall? Mann-Kendall's test, which asks only whether later values tend
+ * to be larger, and Theil-Sen's line, which is robust to outliers. */
+struct trend trend_test(const double *values, size_t count);
 
 #endif

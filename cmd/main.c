@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "base/shortage.h"
 #include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/replaced.h"
-#include "base/stream.h"
 #include "formats/apart.h"
 
 #include <errno.h>

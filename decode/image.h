@@ -6,7 +6,7 @@
 #ifndef IOBENCH_DECODE_IMAGE_H
 #define IOBENCH_DECODE_IMAGE_H
 
-#include "base/image_limits.h"
+#include "base/image_header.h"
 #include "base/bump.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"

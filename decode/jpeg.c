@@ -26,7 +26,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
-#include "base/image_end.h"
+#include "base/image_header.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"

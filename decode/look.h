@@ -6,7 +6,7 @@
 #ifndef IOBENCH_DECODE_LOOK_H
 #define IOBENCH_DECODE_LOOK_H
 
-#include "base/image_limits.h"
+#include "base/image_header.h"
 #include "base/option.h"
 #include "decode/view.h"
 #include "kernels/resize.h"

@@ -5,7 +5,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
-#include "base/netpbm.h"
+#include "base/image_header.h"
 
 #include <errno.h>
 #include <math.h>

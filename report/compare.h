@@ -6,7 +6,7 @@
  * session, however many they are. A comparison rests on one of these:
  *
  * - pairs: A and B alternated in one session; the runs of a round are a pair, and what both share
- * cancels (base/paired.h). Rounds of several such sessions are pooled;
+ * cancels (base/stats.h). Rounds of several such sessions are pooled;
  * - sessions: A and B were measured in several sessions each; a session is one value, the median of
  * its runs, and the test is Mann-Whitney;
  * - nothing, with one session on a side: the difference is shown without p.
@@ -14,7 +14,6 @@
 #ifndef IOBENCH_REPORT_COMPARE_H
 #define IOBENCH_REPORT_COMPARE_H
 
-#include "base/paired.h"
 #include "base/stats.h"
 
 #include "report/load.h"

@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/replaced.h"
-#include "base/stream.h"
 
 #include <errno.h>
 #include <unistd.h>

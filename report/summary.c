@@ -4,8 +4,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/paired.h"
-#include "base/trend.h"
+#include "base/stats.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,7 +9,6 @@
 
 #include "base/histogram.h"
 #include "base/stats.h"
-#include "base/trend.h"
 #include "pipeline/result/result.h"
 
 enum { SUMMARY_ADVICE = 8, SUMMARY_ADVICE_BYTES = 320 };

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/replaced.h"
 #include "base/stop.h"
-#include "base/stream.h"
+#include "base/file.h"
 #include "base/terminal.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"

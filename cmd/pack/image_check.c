@@ -2,7 +2,7 @@
 #include "cmd/pack/image_check.h"
 
 #include "base/fail.h"
-#include "base/image_end.h"
+#include "base/image_header.h"
 #include "base/memory.h"
 #include "decode/image.h"
 
@@ -29,11 +29,9 @@ int image_check_headers(const void *bytes, size_t count, struct image_header *he
         return fail(EBADMSG, "byte %zu of the image: the WebP is cut short", count);
     if (header->kind == IMAGE_GIF && !image_end_gif(bytes, count))
         return fail(EBADMSG, "byte %zu of the image: the GIF is cut short", count);
-    if (header->kind == IMAGE_BMP && !image_end_bmp(bytes, count))
-        return fail(EBADMSG, "byte %zu of the image: the BMP is cut short", count);
-    if (header->kind == IMAGE_NETPBM &&
-        count - header->bytes < (size_t)header->width * header->height * header->components)
-        return fail(EBADMSG, "byte %zu of the image: the PPM is cut short", count);
+    if (header->whole_bytes > count)
+        return fail(EBADMSG, "byte %zu of the image: the %s is cut short", count,
+                    image_kind_name(header->kind));
     return 0;
 }
 

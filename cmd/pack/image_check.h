@@ -6,7 +6,6 @@
 #ifndef IOBENCH_PACK_IMAGE_CHECK_H
 #define IOBENCH_PACK_IMAGE_CHECK_H
 
-#include "base/image_limits.h"
 #include "base/image_header.h"
 #include "base/sample.h"
 

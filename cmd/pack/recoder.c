@@ -2,8 +2,6 @@
 #include "cmd/pack/recoder.h"
 
 #include "base/fail.h"
-#include "base/image_limits.h"
-#include "base/netpbm.h"
 #include "base/image_header.h"
 #include "cmd/pack/image_check.h"
 #include "cmd/pack/source.h"

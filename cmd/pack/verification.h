@@ -7,7 +7,7 @@
 #ifndef IOBENCH_PACK_VERIFY_H
 #define IOBENCH_PACK_VERIFY_H
 
-#include "base/image_limits.h"
+#include "base/image_header.h"
 #include "base/option.h"
 #include "dataset/catalog.h"
 

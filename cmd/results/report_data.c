@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/paired.h"
+#include "base/stats.h"
 #include "base/text_stream.h"
 #include "report/compare.h"
 #include "report/documents.h"

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/paired.h"
+#include "base/stats.h"
 #include "report/load.h"
 #include "report/words.h"
 

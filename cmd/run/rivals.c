@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/paired.h"
+#include "base/stats.h"
 #include "cmd/arguments.h"
 #include "pipeline/jobs/run.h"
 

@@ -7,7 +7,6 @@
 #ifndef IOBENCH_CMD_SWEEP_FIGURES_H
 #define IOBENCH_CMD_SWEEP_FIGURES_H
 
-#include "base/paired.h"
 #include "base/stats.h"
 #include "cmd/sweep/plan.h"
 

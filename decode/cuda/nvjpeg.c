@@ -15,7 +15,7 @@
 #include "base/bump.h"
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/image_end.h"
+#include "base/image_header.h"
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 #include "decode/nvjpeg_settings.h"

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_PIPELINE_ENGINE_BUDGET_H
 #define IOBENCH_PIPELINE_ENGINE_BUDGET_H
 
-#include "base/headroom.h"
+#include "base/memory.h"
 #include "pipeline/engine/config.h"
 #include "pipeline/result/result.h"
 #include "shuffle/plan.h"

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/bump.h"
 #include "base/thread.h"
-#include "base/headroom.h"
 #include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/budget.h"

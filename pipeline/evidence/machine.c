@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/headroom.h"
+#include "base/memory.h"
 #include "base/landlock.h"
 #include "base/thread.h"
 

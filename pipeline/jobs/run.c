@@ -5,9 +5,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/paired.h"
-#include "base/random.h"
 #include "base/stats.h"
+#include "base/random.h"
 #include "pipeline/jobs/measurement.h"
 #include "pipeline/result/gather.h"
 

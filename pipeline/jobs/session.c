@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/shortage.h"
 #include "base/stop.h"
 #include "pipeline/evidence/validity.h"
 

@@ -39,7 +39,7 @@ static bool is_some_folder(const char *path)
 #define file_stream_kernel open_text
 #define file_is_folder is_some_folder
 #include "base/control_group.c"
-#include "base/headroom.c"
+#include "base/memory.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {

@@ -3,7 +3,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/control_group.h"
-#include "base/headroom.h"
+#include "base/memory.h"
 
 #include <sys/resource.h>
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "base/paired.h"
-#include "base/random.h"
 #include "base/stats.h"
-#include "base/student.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdlib.h>

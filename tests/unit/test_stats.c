@@ -3,7 +3,6 @@
 
 #include "base/random.h"
 #include "base/stats.h"
-#include "base/student.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "base/trend.h"
+#include "base/stats.h"
 
 #include <math.h>
 

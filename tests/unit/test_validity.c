@@ -3,7 +3,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "base/shortage.h"
 #include "pipeline/evidence/validity.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
