@@ -61,6 +61,9 @@ int io_pool_create(struct io_pool **pool, const struct io_pool_settings *setting
 void io_pool_destroy(struct io_pool *pool);
 uint32_t io_pool_threads(const struct io_pool *pool);
 
+/* A work function: one blocking read into memory. */
+void pread_task(struct io_task *task);
+
 /* See struct reader_ops. state: a reader's, whose first member is its struct io_pool *. */
 int io_pool_submit(void *state, struct read_request *request);
 int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);

@@ -10,14 +10,14 @@ libiobench_a_SOURCES += \
 	readers/rate.c readers/rate.h \
 	readers/service.c readers/service.h \
 	readers/waker.c readers/waker.h \
-	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c
+	readers/inflate.c readers/null.c readers/pread.c readers/mmap.c
 
 if HAVE_LMDB
 libiobench_a_SOURCES += readers/lmdb.c
 endif
 
 if HAVE_URING
-libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_offers.c readers/uring_setup.c
+libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_setup.c
 if URING_IS_OLD
 libiobench_a_SOURCES += readers/uring_enter_old.c
 else
@@ -34,8 +34,5 @@ endif
 EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c
 
 if HAVE_NFS
-libiobench_a_SOURCES += \
-	readers/nfs.c \
-	readers/nfs_sockets.c readers/nfs_sockets.h \
-	readers/idlest.c readers/idlest.h
+libiobench_a_SOURCES += readers/nfs.c
 endif

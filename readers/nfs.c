@@ -7,27 +7,35 @@
  *
  * A broken connection is re-established; its reads are WAITING meanwhile, until they time out.
  * Reads that wait are in the list of what they wait for, a connection or a file, and a turn looks
- * only at marked connections (nfs_sockets.h), so an event costs the same at any depth and with any
- * number of connections.
- * Everything runs on the reader's thread: libnfs calls back only from nfs_service() and
- * nfs_destroy_context(). */
+ * only at connections with events or new calls, which are marked: it costs the same at any depth
+ * and with any number of others. libnfs queues calls and sends them in nfs_service(). A marked
+ * connection is flushed at once, so that epoll has to watch for room only when its socket is full.
+ * While libnfs mounts it may close the socket and open another one with the same number, so until
+ * then a connection stays marked and is registered again in every turn. Everything runs on the
+ * reader's thread: libnfs calls back only from nfs_service() and nfs_destroy_context(). */
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "dataset/libnfs.h"
 #include "dataset/nfs_link.h"
 #include "readers/handles.h"
-#include "readers/idlest.h"
-#include "readers/nfs_sockets.h"
 #include "readers/plugins.h"
 #include "readers/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
+
+/* libnfs speaks of poll()'s events. */
+_Static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLERR == POLLERR &&
+                   EPOLLHUP == POLLHUP,
+               "epoll has the events of poll");
 
 enum { CONNECTIONS_MOST = 64, FILES_MOST = 4096, LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t RETRY_NS = 200000000, TICK_NS = 100000000, OPEN_NS = 10000000000;
@@ -73,7 +81,11 @@ struct nfs_read {
 };
 
 struct connection {
-    struct nfs_socket socket; /* first: look_at() and lost() get it */
+    struct nfs_context *context; /* NULL: none */
+    bool is_marked;
+    struct connection *next_marked;
+    int fd;          /* as registered with epoll, with these events */
+    uint32_t events; /* 0: not registered */
     struct nfs_state *nfs;
     uint32_t number;
     enum { CONNECTION_DOWN, CONNECTION_MOUNTING, CONNECTION_UP } state;
@@ -100,8 +112,15 @@ struct nfs_state {
     uint32_t connection_count;
     struct connection *connections;
     struct connection *first_down, *last_down; /* in the order of retry_ns */
-    struct idlest idlest;
-    struct nfs_sockets sockets;
+    /* Of several with the fewest reads the one whose number changed last is taken, so that at a low
+     * depth few connections open files. */
+    struct {
+        uint32_t reads;
+        uint64_t changed;
+    } loads[CONNECTIONS_MOST];
+    uint64_t load_changes;
+    int epoll;
+    struct connection *marked;
     struct nfs_read *reads, **free;
     uint32_t free_count;
     struct read_request **finished; /* a ring of depth entries */
@@ -135,19 +154,15 @@ static void leave(struct nfs_read *read)
     read->list = NULL;
 }
 
-static bool is_with_libnfs(enum read_state state)
-{
-    return state == READ_SENT || state == READ_ABANDONED;
-}
-
-/* Sets the state; a read that waits keeps its place only if it waits for the same again. */
+/* Sets the state; a read that waits keeps its place only if it waits for the same again. libnfs
+ * holds reads that are SENT or ABANDONED. */
 static void set_state(struct nfs_read *read, enum read_state state)
 {
     struct connection *connection = read->connection;
     struct nfs_state *nfs = connection->nfs;
 
-    connection->sent -= is_with_libnfs(read->state);
-    connection->sent += is_with_libnfs(state);
+    connection->sent -= read->state == READ_SENT || read->state == READ_ABANDONED;
+    connection->sent += state == READ_SENT || state == READ_ABANDONED;
     if (state != READ_WAITING || read->list != &connection->waiting)
         leave(read);
     if (state == READ_WAITING && !read->list)
@@ -160,7 +175,13 @@ static void set_state(struct nfs_read *read, enum read_state state)
 /* Let the next turn look at it: calls were made, or files that reads wait for were released. */
 static void mark(struct connection *connection)
 {
-    nfs_socket_mark(&connection->nfs->sockets, &connection->socket);
+    struct nfs_state *nfs = connection->nfs;
+
+    if (connection->is_marked)
+        return;
+    connection->is_marked = true;
+    connection->next_marked = nfs->marked;
+    nfs->marked = connection;
 }
 
 static void finish(struct nfs_read *read, int result)
@@ -173,7 +194,8 @@ static void finish(struct nfs_read *read, int result)
     request->data = request->buffer;
     nfs->finished[last] = request;
     nfs->busy--;
-    idlest_give(&nfs->idlest, read->connection->number);
+    nfs->loads[read->connection->number].reads--;
+    nfs->loads[read->connection->number].changed = ++nfs->load_changes;
     mark(read->connection);
     read->request = NULL;
     if (read->state == READ_SENT) {
@@ -189,11 +211,6 @@ static void finish(struct nfs_read *read, int result)
 
 /* ---- files ---- */
 
-static void keep_error(struct nfs_state *nfs, const char *text)
-{
-    snprintf(nfs->last_error, sizeof nfs->last_error, "%s", text ? text : "no reason given");
-}
-
 static void ignore(int status, struct nfs_context *context, void *body, void *private)
 {
     (void)status;
@@ -206,8 +223,8 @@ static void forget_file(void *owner, struct handle *handle)
 {
     struct connection *connection = owner;
 
-    if (connection->socket.context && !connection->is_broken)
-        nfs_close_async(connection->socket.context, handle->remote, ignore, NULL);
+    if (connection->context && !connection->is_broken)
+        nfs_close_async(connection->context, handle->remote, ignore, NULL);
 }
 
 static struct opening *opening_of(struct connection *connection, const struct handle *handle)
@@ -288,8 +305,8 @@ static void open_queued(struct connection *connection)
            connection->first_queued) {
         struct opening *opening = take_queued(connection);
         const struct shard *shard = &nfs->config->catalog->shards[opening->handle->shard];
-        if (nfs_open_async(connection->socket.context, nfs_place_below(nfs->place, shard->path),
-                           O_RDONLY, on_open, opening))
+        if (nfs_open_async(connection->context, nfs_place_below(nfs->place, shard->path), O_RDONLY,
+                           on_open, opening))
             file_opened(connection, opening->handle, -EINTR);
     }
 }
@@ -368,10 +385,10 @@ static void start_read(struct nfs_read *read)
         return;
     }
     set_state(read, READ_SENT);
-    if (libnfs_pread_async(connection->socket.context, read->handle->remote,
+    if (libnfs_pread_async(connection->context, read->handle->remote,
                            (char *)request->buffer + read->got, request->bytes - read->got,
                            request->offset + read->got, on_read, read))
-        on_read(-EINTR, connection->socket.context, NULL, read);
+        on_read(-EINTR, connection->context, NULL, read);
 }
 
 /* ---- connections ---- */
@@ -388,44 +405,43 @@ static void start_waiting(struct connection *connection)
     }
 }
 
+static void lost(struct connection *connection, const char *why)
+{
+    snprintf(connection->nfs->last_error, sizeof connection->nfs->last_error, "%s",
+             why ? why : "no reason given");
+    connection->is_broken = true;
+}
+
 static void on_mount(int status, struct nfs_context *context, void *body, void *private)
 {
     struct connection *connection = private;
 
     if (status < 0) {
-        keep_error(connection->nfs, body ? body : nfs_get_error(context));
-        connection->is_broken = true;
+        lost(connection, body ? body : nfs_get_error(context));
         return;
     }
     connection->state = CONNECTION_UP;
-    connection->socket.is_mounting = false;
     start_waiting(connection);
 }
 
-static void connect_again(struct connection *connection)
+/* Its reads are WAITING again and its files must be reopened. */
+static void disconnect(struct connection *connection)
 {
-    struct nfs_state *nfs = connection->nfs;
-    struct nfs_context *context = nfs_init_context();
-    char client[128];
+    struct handles *handles = &connection->handles;
 
-    mark(connection);
-    connection->socket.context = context;
-    connection->socket.is_mounting = true;
-    if (!context) {
-        connection->is_broken = true;
-        return;
+    connection->is_broken =
+        true; /* callbacks must start nothing, files are not closed one by one */
+    connection->state = CONNECTION_DOWN;
+    if (connection->context)
+        nfs_destroy_context(connection->context);
+    connection->context = NULL;
+    for (struct opening *opening; (opening = take_queued(connection));)
+        file_opened(connection, opening->handle, -EINTR);
+    for (uint32_t i = 0; handles->all && i < handles->capacity; i++) {
+        handles->all[i].remote = NULL;
+        handles->all[i].opened = false;
     }
-    nfs_set_autoreconnect(context, 0); /* reconnect here, so that time-outs apply */
-    nfs_set_version(context, nfs->place->version);
-    /* For NFS 4 each connection is a client: one with the same name would close the other's files.
-     */
-    nfs_client_name(client, sizeof client, connection);
-    nfs4_set_client_name(context, client);
-    connection->state = CONNECTION_MOUNTING;
-    if (nfs_mount_async(context, nfs->place->server, nfs->place->folder, on_mount, connection)) {
-        keep_error(nfs, nfs_get_error(context));
-        connection->is_broken = true;
-    }
+    connection->is_broken = false;
 }
 
 /* Connect again at retry_ns: no connection added before has a later one. */
@@ -439,60 +455,90 @@ static void retry_at(struct connection *connection, uint64_t retry_ns)
     nfs->last_down = connection;
 }
 
-/* Its reads are WAITING again and its files must be reopened. */
-static void disconnect(struct connection *connection)
+/* Send the calls made and wait for what libnfs waits for. Returns false if the connection broke. */
+static bool flush(struct connection *connection)
 {
-    struct handles *handles = &connection->handles;
+    const bool is_mounting = connection->state != CONNECTION_UP;
+    uint32_t events = (uint32_t)nfs_which_events(connection->context);
 
-    connection->is_broken =
-        true; /* callbacks must start nothing, files are not closed one by one */
-    connection->state = CONNECTION_DOWN;
-    if (connection->socket.context)
-        nfs_destroy_context(connection->socket.context);
-    connection->socket.context = NULL;
-    for (struct opening *opening; (opening = take_queued(connection));)
-        file_opened(connection, opening->handle, -EINTR);
-    for (uint32_t i = 0; handles->all && i < handles->capacity; i++) {
-        handles->all[i].remote = NULL;
-        handles->all[i].opened = false;
+    /* While it mounts, POLLOUT would tell libnfs that the socket is connected. */
+    if (events & EPOLLOUT && !is_mounting) {
+        if (nfs_service(connection->context, POLLOUT) < 0)
+            return false;
+        events = (uint32_t)nfs_which_events(connection->context);
     }
-    connection->is_broken = false;
+    /* A closed socket has left the epoll set, and its number may be in use again. */
+    struct epoll_event event = {.events = events, .data.ptr = connection};
+    const int fd = nfs_get_fd(connection->context), epoll = connection->nfs->epoll;
+    if (!is_mounting && fd == connection->fd && events == connection->events)
+        return true;
+    connection->fd = fd;
+    connection->events = events;
+    if (fd < 0 || epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0)
+        return true; /* without a socket libnfs will open one, or the mount times out */
+    return errno == ENOENT && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-static void lost(struct nfs_socket *socket)
+/* Look once at each marked connection; what that marks is for the next call. */
+static void look_at_marked(struct nfs_state *nfs)
 {
-    struct connection *connection = (struct connection *)socket;
+    struct connection *connection = nfs->marked;
 
-    keep_error(connection->nfs, nfs_get_error(socket->context));
-    connection->is_broken = true;
-}
-
-static void look_at(struct nfs_socket *socket)
-{
-    struct connection *connection = (struct connection *)socket;
-
-    if (connection->state == CONNECTION_UP)
-        start_waiting(connection);
-    if (socket->context && !connection->is_broken &&
-        !nfs_socket_flush(&connection->nfs->sockets, socket))
-        lost(socket);
-    if (connection->is_broken) {
-        disconnect(connection);
-        retry_at(connection, clock_now_ns() + RETRY_NS);
+    nfs->marked = NULL;
+    for (struct connection *next; connection; connection = next) {
+        next = connection->next_marked;
+        if (connection->state == CONNECTION_UP)
+            start_waiting(connection);
+        if (connection->context && !connection->is_broken && !flush(connection))
+            lost(connection, nfs_get_error(connection->context));
+        if (connection->is_broken) {
+            disconnect(connection);
+            retry_at(connection, clock_now_ns() + RETRY_NS);
+        }
+        connection->is_marked = false; /* calls made here were flushed */
+        if (connection->context && connection->state != CONNECTION_UP)
+            mark(connection);
     }
 }
 
 static void serve(struct nfs_state *nfs, uint64_t wait_ns)
 {
-    uint64_t now_ns = clock_now_ns();
+    const uint64_t now_ns = clock_now_ns();
+    struct epoll_event events[CONNECTIONS_MOST + 1];
+    char client[128];
 
     for (struct connection *down; (down = nfs->first_down) && now_ns >= down->retry_ns;) {
         nfs->first_down = down->next_down;
-        connect_again(down);
+        mark(down);
+        down->context = nfs_init_context();
+        if (!down->context) {
+            down->is_broken = true;
+            continue;
+        }
+        nfs_set_autoreconnect(down->context, 0); /* reconnect here, so that time-outs apply */
+        nfs_set_version(down->context, nfs->place->version);
+        /* For NFS 4 each connection is a client: one with the same name would close the other's
+         * files. */
+        nfs_client_name(client, sizeof client, down);
+        nfs4_set_client_name(down->context, client);
+        down->state = CONNECTION_MOUNTING;
+        if (nfs_mount_async(down->context, nfs->place->server, nfs->place->folder, on_mount, down))
+            lost(down, nfs_get_error(down->context));
     }
-    nfs_sockets_settle(&nfs->sockets, look_at);
-    nfs_sockets_wait(&nfs->sockets, (int)((wait_ns + 999999) / 1000000), lost);
-    nfs_sockets_settle(&nfs->sockets, look_at);
+    look_at_marked(nfs);
+    const int ready =
+        epoll_wait(nfs->epoll, events, CONNECTIONS_MOST + 1, (int)((wait_ns + 999999) / 1000000));
+    for (int i = 0; i < ready; i++) {
+        struct connection *connection = events[i].data.ptr;
+        if (!connection) {
+            waker_silence(&nfs->waker);
+            continue;
+        }
+        mark(connection);
+        if (nfs_service(connection->context, (int)events[i].events) < 0)
+            lost(connection, nfs_get_error(connection->context));
+    }
+    look_at_marked(nfs);
 }
 
 /* ---- the family's calls ---- */
@@ -506,7 +552,15 @@ static int nfs_reader_submit(void *state, struct read_request *request)
                     nfs->abandoned);
     if (nfs->free_count == 0)
         return -EAGAIN;
-    struct connection *idlest = &nfs->connections[idlest_take(&nfs->idlest)];
+    uint32_t number = 0;
+    for (uint32_t i = 1; i < nfs->connection_count; i++)
+        if (nfs->loads[i].reads < nfs->loads[number].reads ||
+            (nfs->loads[i].reads == nfs->loads[number].reads &&
+             nfs->loads[i].changed > nfs->loads[number].changed))
+            number = i;
+    nfs->loads[number].reads++;
+    nfs->loads[number].changed = ++nfs->load_changes;
+    struct connection *idlest = &nfs->connections[number];
     struct nfs_read *read = nfs->free[--nfs->free_count];
     *read = (struct nfs_read){
         .request = request, .connection = idlest, .submit_ns = request->submit_ns};
@@ -556,58 +610,31 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
 
 /* ---- life ---- */
 
-/* Find a folder to mount that contains all shards. */
-static int find_place(struct nfs_state *nfs, int version)
-{
-    const struct catalog *catalog = nfs->config->catalog;
-    int code = nfs_place_find(catalog->root, version, &nfs->place);
-
-    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
-        if (!nfs_place_holds(nfs->place, catalog->shards[i].path))
-            code = fail(EINVAL, "%s is not in %s", catalog->shards[i].path, catalog->root);
-    return code;
-}
-
-static bool all_are_up(const struct nfs_state *nfs)
-{
-    for (uint32_t i = 0; i < nfs->connection_count; i++)
-        if (nfs->connections[i].state != CONNECTION_UP)
-            return false;
-    return true;
-}
-
-static int connect_all(struct nfs_state *nfs)
-{
-    uint64_t patience_ns = nfs->config->timeout_ns && nfs->config->timeout_ns < OPEN_NS
-                               ? nfs->config->timeout_ns
-                               : OPEN_NS;
-    uint64_t until_ns = clock_now_ns() + patience_ns;
-
-    while (!all_are_up(nfs)) {
-        serve(nfs, TICK_NS);
-        if (clock_now_ns() > until_ns)
-            return fail(EHOSTUNREACH, "nfs://%s%s cannot be reached: %s", nfs->place->server,
-                        nfs->place->folder, nfs->last_error[0] ? nfs->last_error : "no answer");
-    }
-    return 0;
-}
-
 static int nfs_reader_open(void *state, const void *chosen, const struct reader_config *config,
                            struct reader_traits *traits)
 {
     const struct nfs_settings *settings = chosen;
     struct nfs_state *nfs = state;
 
+    struct epoll_event waking = {.events = EPOLLIN}; /* data.ptr NULL: the waker */
+
     nfs->config = config;
     int code = waker_open(&nfs->waker);
-    if (code == 0)
-        code = nfs_sockets_open(&nfs->sockets, &nfs->waker);
     if (code)
         return code;
+    nfs->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (nfs->epoll < 0)
+        return fail(errno, "epoll_create1: %s", fail_errno_text(errno));
+    if (epoll_ctl(nfs->epoll, EPOLL_CTL_ADD, nfs->waker.fd, &waking))
+        return fail(errno, "epoll_ctl: %s", fail_errno_text(errno));
     if (settings->version == 1 || settings->version == 2)
         return fail(EINVAL, "NFS version %d is not supported: use 3, 4 or auto",
                     (int)settings->version);
-    code = find_place(nfs, (int)settings->version);
+    code = nfs_place_find(config->catalog->root, (int)settings->version, &nfs->place);
+    for (uint32_t i = 0; code == 0 && i < config->catalog->shard_count; i++)
+        if (!nfs_place_holds(nfs->place, config->catalog->shards[i].path))
+            code = fail(EINVAL, "%s is not in %s", config->catalog->shards[i].path,
+                        config->catalog->root);
     if (code)
         return code;
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
@@ -615,8 +642,7 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     nfs->free = memory_array(config->depth, sizeof *nfs->free);
     nfs->finished = memory_array(config->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
-    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections ||
-        idlest_create(&nfs->idlest, (uint32_t)settings->nconnect, config->depth))
+    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections)
         return -ENOMEM;
     for (uint32_t i = config->depth; i-- > 0;)
         nfs->free[nfs->free_count++] = &nfs->reads[i];
@@ -638,32 +664,39 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     }
     snprintf(traits->engine, sizeof traits->engine, "libnfs, NFS %d over %u connections",
              nfs->place->version, nfs->connection_count);
-    return connect_all(nfs);
-}
-
-/* Calls are under way or queued, which end as lost when their connection is destroyed. */
-static bool has_calls(const struct connection *connection)
-{
-    return connection->opens > 0 || connection->sent > 0 || connection->first_queued;
+    const uint64_t patience_ns =
+        config->timeout_ns && config->timeout_ns < OPEN_NS ? config->timeout_ns : OPEN_NS;
+    const uint64_t until_ns = clock_now_ns() + patience_ns;
+    for (uint32_t i = 0; i < nfs->connection_count;) {
+        if (nfs->connections[i].state == CONNECTION_UP) {
+            i++;
+            continue;
+        }
+        serve(nfs, TICK_NS);
+        i = 0;
+        if (clock_now_ns() > until_ns)
+            return fail(EHOSTUNREACH, "nfs://%s%s cannot be reached: %s", nfs->place->server,
+                        nfs->place->folder, nfs->last_error[0] ? nfs->last_error : "no answer");
+    }
+    return 0;
 }
 
 static void nfs_reader_close(void *state)
 {
     struct nfs_state *nfs = state;
 
-    for (uint32_t i = 0; nfs->connections && i < CONNECTIONS_MOST; i++) {
-        if (i >= nfs->connection_count)
-            break;
+    for (uint32_t i = 0; i < nfs->connection_count; i++) {
         struct connection *connection = &nfs->connections[i];
-        if (has_calls(connection))
+        /* Calls that are under way or queued end as lost when their connection is destroyed. */
+        if (connection->opens > 0 || connection->sent > 0 || connection->first_queued)
             disconnect(connection);
         handles_destroy(&connection->handles); /* closes files if connected */
         disconnect(connection);
         free(connection->openings);
     }
-    nfs_sockets_close(&nfs->sockets);
+    if (nfs->epoll > 0)
+        close(nfs->epoll);
     waker_close(&nfs->waker);
-    idlest_destroy(&nfs->idlest);
     free(nfs->connections);
     free(nfs->reads);
     free(nfs->free);

@@ -3,8 +3,8 @@
  * everywhere, even where io_uring is refused. One request ends when at least `needed` bytes are
  * there; a shorter read is resumed (handle_resume). */
 #include "base/option.h"
+#include "readers/io_pool.h"
 #include "readers/plugins.h"
-#include "readers/pread.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -18,7 +18,6 @@
 #include "base/option.h"
 #include "readers/plugins.h"
 #include "readers/io_pool.h"
-#include "readers/pread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -118,41 +117,10 @@ static void finish(struct uring *uring, struct uring_op *op, int result)
     }
 }
 
-static void prepare_read(const struct uring *uring, const struct uring_op *op,
-                         struct io_uring_sqe *sqe)
-{
-    const struct read_request *request = op->request;
-    uint8_t *buffer = (uint8_t *)request->buffer + op->from;
-    uint32_t bytes = request->bytes - op->from;
-    uint64_t offset = request->offset + op->from;
-    int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
-
-    if (request->part_count > 0)
-        io_uring_prep_readv(sqe, fd, request->parts, request->part_count, offset);
-    else if (uring->fixed_buffers)
-        io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
-    else
-        io_uring_prep_read(sqe, fd, buffer, bytes, offset);
-    sqe->rw_flags = uring->rw_flags;
-}
-
-/* The kernel starts none of the reads that one system call submits before it has taken pages for
- * all of them (it plugs the block layer), which for large ones is long. What it refuses stays for
- * the next enter(), which tells errors. */
-static void give_large(struct uring *uring, const struct uring_op *op)
-{
-    if (uring->commands || uring->handles.flags & HANDLES_DIRECT)
-        return;
-    uring->prepared_bytes += op->request->bytes - op->from;
-    if (uring->prepared_bytes < URING_GROUP_BYTES)
-        return;
-    uring->prepared_bytes = 0;
-    uring->given_ns = clock_now_ns();
-    io_uring_submit(&uring->ring);
-}
-
 static void start_read(struct uring *uring, struct uring_op *op)
 {
+    const struct read_request *request = op->request;
+    const uint32_t bytes = request->bytes - op->from;
     const int code = uring->commands ? uring->commands->choose(uring, op) : 0;
 
     if (code) {
@@ -160,14 +128,34 @@ static void start_read(struct uring *uring, struct uring_op *op)
         return;
     }
     struct io_uring_sqe *sqe = get_sqe(uring);
-    if (uring->commands)
+    if (uring->commands) {
         uring->commands->prepare(uring, op, sqe);
-    else
-        prepare_read(uring, op, sqe);
+    } else {
+        uint8_t *buffer = (uint8_t *)request->buffer + op->from;
+        const uint64_t offset = request->offset + op->from;
+        const int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
+        if (request->part_count > 0)
+            io_uring_prep_readv(sqe, fd, request->parts, request->part_count, offset);
+        else if (uring->fixed_buffers)
+            io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
+        else
+            io_uring_prep_read(sqe, fd, buffer, bytes, offset);
+        sqe->rw_flags = uring->rw_flags;
+    }
     sqe->flags = uring->read_flags;
     tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
     op->state = OP_READING;
-    give_large(uring, op);
+    /* The kernel starts none of the reads that one system call submits before it has taken pages
+     * for all of them (it plugs the block layer), which for large ones is long. What it refuses
+     * stays for the next uring_reap(), which tells errors. */
+    if (uring->commands || uring->handles.flags & HANDLES_DIRECT)
+        return;
+    uring->prepared_bytes += bytes;
+    if (uring->prepared_bytes < URING_GROUP_BYTES)
+        return;
+    uring->prepared_bytes = 0;
+    uring->given_ns = clock_now_ns();
+    io_uring_submit(&uring->ring);
 }
 
 static void begin_read(struct uring *uring, struct uring_op *op)
@@ -181,16 +169,6 @@ static void begin_read(struct uring *uring, struct uring_op *op)
     }
     op->state = OP_READING;
     start_read(uring, op);
-}
-
-static void enqueue(struct uring_queue *queue, struct uring_op *op)
-{
-    op->state = OP_WAITING;
-    if (queue->first)
-        queue->last->next = op;
-    else
-        queue->first = op;
-    queue->last = op;
 }
 
 static struct uring_op *dequeue(struct uring_queue *queue)
@@ -229,16 +207,6 @@ static void start_open(struct uring *uring, struct handle *handle)
     tag(sqe, FOR_HANDLE, (uint64_t)(handle - uring->handles.all));
 }
 
-static void begin_open(struct uring *uring, struct handle *handle)
-{
-    if (handle->opening)
-        return;
-    handle->opening = true;
-    queue_of(uring, handle)->arrived = 0;
-    handles_acquire(&uring->handles, handle->shard); /* until it is open */
-    start_open(uring, handle);
-}
-
 static int register_file(struct uring *uring, const struct handle *handle)
 {
     if (!uring->fixed_files)
@@ -246,11 +214,6 @@ static int register_file(struct uring *uring, const struct handle *handle)
     int code = io_uring_register_files_update(&uring->ring, (unsigned)(handle - uring->handles.all),
                                               &handle->fd, 1);
     return code < 0 ? code : 0;
-}
-
-static int check_file(struct uring *uring, struct handle *handle, const char **why)
-{
-    return uring->commands ? uring->commands->check_file(uring, handle, why) : 0;
 }
 
 static void opened(struct uring *uring, struct handle *handle, int fd)
@@ -266,8 +229,8 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     int code = fd < 0 ? fd : handle_adopt(&uring->handles, handle, fd);
     if (code == 0)
         code = register_file(uring, handle);
-    if (code == 0)
-        code = check_file(uring, handle, &why);
+    if (code == 0 && uring->commands)
+        code = uring->commands->check_file(uring, handle, &why);
     for (struct uring_op *op = queue->first; op; op = op->next)
         op->request->why = why;
     while (code && queue->first)
@@ -276,27 +239,12 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     handles_release(&uring->handles, handle);
 }
 
-/* Returns 0 if reads may start, 1 if the ring must open it first, or a negative errno. */
-static int ready_handle(struct uring *uring, struct handle *handle, const char **why)
-{
-    const bool fresh = !handle->opened;
-
-    if (uring->submit_ns == 0) /* one time for all reads until the next reap */
-        uring->submit_ns = clock_coarse_ns();
-    if (!uring->commands && handle_is_fresh_at(handle, uring->submit_ns))
-        return 0;
-    if (fresh && uring->open_in_ring)
-        return 1;
-    int code = handle_open(&uring->handles, handle);
-    if (code == 0 && fresh)
-        code = register_file(uring, handle);
-    return code ? code : check_file(uring, handle, why);
-}
-
 int uring_submit(void *state, struct read_request *request)
 {
     struct uring *uring = state;
     struct uring_op *op = uring->free_ops;
+    bool opens = false;
+    int code = 0;
 
     if (uring->pool)
         return io_pool_submit(&uring->pool, request);
@@ -309,21 +257,39 @@ int uring_submit(void *state, struct read_request *request)
     uring->free_ops = op->next;
     uring->busy++;
     *op = (struct uring_op){.request = request, .handle = handle};
-    int code = ready_handle(uring, handle, &request->why);
-    if (code < 0) {
+    if (uring->submit_ns == 0) /* one time for all reads until the next reap */
+        uring->submit_ns = clock_coarse_ns();
+    if (uring->commands || !handle_is_fresh_at(handle, uring->submit_ns)) {
+        const bool is_closed = !handle->opened;
+        opens = is_closed && uring->open_in_ring;
+        if (!opens) {
+            code = handle_open(&uring->handles, handle);
+            if (code == 0 && is_closed)
+                code = register_file(uring, handle);
+            if (code == 0 && uring->commands)
+                code = uring->commands->check_file(uring, handle, &request->why);
+        }
+    }
+    if (code) {
         finish(uring, op, code);
         return 0;
     }
     struct uring_queue *queue = queue_of(uring, handle);
-    if (code == 0 && !queue->first && may_begin(uring, queue, request)) {
+    if (!opens && !queue->first && may_begin(uring, queue, request)) {
         uring->given_ns = 0;
         begin_read(uring, op);
         request->submit_ns = uring->given_ns;
         return uring->given_ns > 0;
     }
-    enqueue(queue, op);
-    if (code > 0)
-        begin_open(uring, handle);
+    op->state = OP_WAITING;
+    *(queue->first ? &queue->last->next : &queue->first) = op;
+    queue->last = op;
+    if (opens && !handle->opening) {
+        handle->opening = true;
+        queue->arrived = 0;
+        handles_acquire(&uring->handles, handle->shard); /* until it is open */
+        start_open(uring, handle);
+    }
     return 0;
 }
 
@@ -361,19 +327,20 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
 
 static void complete(struct uring *uring, uint64_t user_data, int result)
 {
-    uint32_t index = (uint32_t)user_data;
+    const uint32_t index = (uint32_t)user_data;
+    struct uring_op *op = &uring->ops[index];
 
     switch (user_data >> FOR_SHIFT) {
     case FOR_HANDLE:
         opened(uring, &uring->handles.all[index], result);
         break;
     case FOR_OP:
-        if (uring->ops[index].state == OP_ABANDONED) {
+        if (op->state == OP_ABANDONED) {
             uring->abandoned--;
-            free_op(uring, &uring->ops[index]);
+            free_op(uring, op);
         } else {
-            struct uring_queue *queue = queue_of(uring, uring->ops[index].handle);
-            continue_read(uring, &uring->ops[index], result);
+            struct uring_queue *queue = queue_of(uring, op->handle);
+            continue_read(uring, op, result);
             if (queue->first)
                 begin_waiting(uring, queue);
         }
@@ -387,58 +354,7 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
     }
 }
 
-static void collect(struct uring *uring)
-{
-    struct io_uring_cqe *cqe;
-    unsigned head, count = 0;
-
-    io_uring_for_each_cqe(&uring->ring, head, cqe)
-    {
-        complete(uring, cqe->user_data, cqe->res);
-        count++;
-    }
-    io_uring_cq_advance(&uring->ring, count);
-}
-
-static void leave_queue(struct uring_queue *queue, const struct uring_op *op)
-{
-    struct uring_op *before = NULL;
-
-    for (struct uring_op *other = queue->first; other != op; other = other->next)
-        before = other;
-    if (before)
-        before->next = op->next;
-    else
-        queue->first = op->next;
-    if (queue->last == op)
-        queue->last = before;
-}
-
-/* First cancel the read; if it has not completed by the next check, abandon it. */
-static void treat_late(struct uring *uring, struct uring_op *op)
-{
-    switch (op->state) {
-    case OP_WAITING:
-        leave_queue(queue_of(uring, op->handle), op);
-        finish(uring, op, -ETIMEDOUT);
-        break;
-    case OP_READING: {
-        struct io_uring_sqe *sqe = get_sqe(uring);
-        io_uring_prep_rw(IORING_OP_ASYNC_CANCEL, sqe, -1, NULL, 0, 0);
-        sqe->addr = (uint64_t)(op - uring->ops);
-        tag(sqe, FOR_NOBODY, 0);
-        op->state = OP_CANCELLING;
-        break;
-    }
-    case OP_CANCELLING:
-        op->request->held = true;
-        finish(uring, op, -ETIMEDOUT);
-        break;
-    default:
-        break;
-    }
-}
-
+/* First cancel a late read; if it has not completed by the next check, abandon it. */
 static void look_for_late(struct uring *uring, uint64_t now_ns)
 {
     const uint64_t timeout_ns = uring->config->timeout_ns,
@@ -448,22 +364,40 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
         return;
     uring->look_ns = now_ns + interval_ns;
     for (uint32_t i = 0; i < uring->config->depth; i++) {
-        struct uring_op *op = &uring->ops[i];
+        struct uring_op *op = &uring->ops[i], *before = NULL;
         if (op->state == OP_FREE || op->state == OP_ABANDONED)
             continue;
         const uint64_t age_ns = now_ns - op->request->submit_ns;
-        /* It waits for reads that do not end: they are late, it is not. */
-        if (op->state == OP_WAITING && op->handle->opened && age_ns > interval_ns)
-            begin_read(uring, dequeue(queue_of(uring, op->handle)));
-        else if (age_ns > timeout_ns)
-            treat_late(uring, op);
+        struct uring_queue *queue = queue_of(uring, op->handle);
+        if (op->state == OP_WAITING && op->handle->opened && age_ns > interval_ns) {
+            begin_read(uring,
+                       dequeue(queue)); /* it waits for reads that do not end: they are late */
+        } else if (age_ns <= timeout_ns) {
+            continue;
+        } else if (op->state == OP_WAITING) {
+            for (struct uring_op *other = queue->first; other != op; other = other->next)
+                before = other;
+            *(before ? &before->next : &queue->first) = op->next;
+            if (queue->last == op)
+                queue->last = before;
+            finish(uring, op, -ETIMEDOUT);
+        } else if (op->state == OP_READING) {
+            struct io_uring_sqe *sqe = get_sqe(uring);
+            io_uring_prep_rw(IORING_OP_ASYNC_CANCEL, sqe, -1, NULL, 0, 0);
+            sqe->addr = (uint64_t)(op - uring->ops);
+            tag(sqe, FOR_NOBODY, 0);
+            op->state = OP_CANCELLING;
+        } else {
+            op->request->held = true;
+            finish(uring, op, -ETIMEDOUT);
+        }
     }
 }
 
 /* Enter the kernel once: to submit, to run deferred completions, and to wait if nothing is done. */
 static int enter(struct uring *uring, uint64_t wait_ns)
 {
-    unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
+    const unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
 
     if (uring->finished_count > 0 || io_uring_cq_ready(&uring->ring) > 0)
         wait_ns = 0;
@@ -475,32 +409,10 @@ static int enter(struct uring *uring, uint64_t wait_ns)
     return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
 }
 
-/* Let a wait end when the waker becomes readable. An iopoll ring takes only reads and never waits
- * in the kernel, see uring_reap(). */
-static void poll_waker(struct uring *uring)
-{
-    if (uring->waker_is_polled || uring->setup_flags & IORING_SETUP_IOPOLL)
-        return;
-    struct io_uring_sqe *sqe = get_sqe(uring);
-    io_uring_prep_poll_add(sqe, uring->waker.fd, POLLIN);
-    tag(sqe, FOR_WAKER, 0);
-    uring->waker_is_polled = true;
-}
-
-static uint32_t take_finished(struct uring *uring, struct read_request **done, uint32_t max)
-{
-    uint32_t count = uring->finished_count < max ? uring->finished_count : max;
-
-    for (uint32_t i = 0; i < count; i++)
-        done[i] = uring->finished[finished_place(uring, i)];
-    uring->finished_at = finished_place(uring, count);
-    uring->finished_count -= count;
-    return count;
-}
-
 int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct uring *uring = state;
+    const bool polls = uring->setup_flags & IORING_SETUP_IOPOLL;
     const uint64_t look_ns = uring->pool ? 0 : uring->config->timeout_ns / LOOKS_PER_TIMEOUT + 1;
     uint64_t now_ns = clock_now_ns();
     const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
@@ -509,23 +421,42 @@ int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t w
         return io_pool_reap(&uring->pool, done, max, wait_ns);
     uring->submit_ns = 0;
     for (;;) {
+        struct io_uring_cqe *cqe;
+        unsigned head, completed = 0;
         uint64_t left_ns = until_ns - now_ns;
         if (uring->config->timeout_ns && left_ns > look_ns)
             left_ns = look_ns;
-        if (left_ns > 0)
-            poll_waker(uring);
+        /* Let a wait end when the waker becomes readable. An iopoll ring takes only reads and never
+         * waits in the kernel. */
+        if (left_ns > 0 && !uring->waker_is_polled && !polls) {
+            struct io_uring_sqe *sqe = get_sqe(uring);
+            io_uring_prep_poll_add(sqe, uring->waker.fd, POLLIN);
+            tag(sqe, FOR_WAKER, 0);
+            uring->waker_is_polled = true;
+        }
         const bool asked = waker_was_asked(&uring->waker);
-        int code = enter(uring, asked || uring->setup_flags & IORING_SETUP_IOPOLL ? 0 : left_ns);
+        int code = enter(uring, asked || polls ? 0 : left_ns);
         if (code)
             return code;
-        collect(uring);
+        io_uring_for_each_cqe(&uring->ring, head, cqe)
+        {
+            complete(uring, cqe->user_data, cqe->res);
+            completed++;
+        }
+        io_uring_cq_advance(&uring->ring, completed);
         now_ns = clock_now_ns();
         if (uring->config->timeout_ns)
             look_for_late(uring, now_ns);
         if (uring->finished_count > 0 || now_ns >= until_ns || asked ||
             waker_was_asked(&uring->waker))
-            return (int)take_finished(uring, done, max);
+            break;
     }
+    const uint32_t count = uring->finished_count < max ? uring->finished_count : max;
+    for (uint32_t i = 0; i < count; i++)
+        done[i] = uring->finished[finished_place(uring, i)];
+    uring->finished_at = finished_place(uring, count);
+    uring->finished_count -= count;
+    return (int)count;
 }
 
 void uring_wake(void *state)
@@ -574,27 +505,6 @@ int uring_usable(void)
     return 0;
 }
 
-static int fall_back(struct uring *uring, const struct uring_settings *settings, int refusal,
-                     struct reader_traits *traits)
-{
-    struct io_pool_settings pool_settings = {
-        .config = uring->config,
-        .flags = uring->handles.flags,
-        .work = pread_task,
-    };
-
-    handles_destroy(&uring->handles);
-    traits->batches = false;
-    int code = io_pool_create(&uring->pool, &pool_settings, &traits->alignment);
-    if (code)
-        return code;
-    snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
-             io_pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
-    snprintf(traits->notice, sizeof traits->notice, "io_uring %s: %s; %u threads read instead",
-             uring_refusal_text(refusal), fail_errno_text(refusal), io_pool_threads(uring->pool));
-    return 0;
-}
-
 int uring_create_tables(struct uring *uring)
 {
     uint32_t depth = uring->config->depth;
@@ -628,20 +538,31 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
 {
     const struct uring_settings *settings = chosen;
     struct uring *uring = state;
-
     int code = uring_begin(uring, config, settings->direct ? HANDLES_DIRECT : 0U);
+
     if (code)
         return code;
     uring_choose_read_ahead(uring, settings);
     traits->alignment = uring->handles.alignment;
     traits->scatters = !settings->direct;
     traits->batches = true;
-    int refusal = uring_set_up(uring, settings, traits);
-    if (refusal && !config->falls_back)
+    const int refusal = uring_set_up(uring, settings, traits);
+    if (refusal == 0)
+        return uring_create_tables(uring);
+    if (!config->falls_back)
         return refuse(refusal);
-    if (refusal)
-        return fall_back(uring, settings, refusal, traits);
-    return uring_create_tables(uring);
+    const struct io_pool_settings pool_settings = {
+        .config = config, .flags = uring->handles.flags, .work = pread_task};
+    handles_destroy(&uring->handles);
+    traits->batches = false;
+    code = io_pool_create(&uring->pool, &pool_settings, &traits->alignment);
+    if (code)
+        return code;
+    snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
+             io_pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
+    snprintf(traits->notice, sizeof traits->notice, "io_uring %s: %s; %u threads read instead",
+             uring_refusal_text(refusal), fail_errno_text(refusal), io_pool_threads(uring->pool));
+    return 0;
 }
 
 void uring_close(void *state)

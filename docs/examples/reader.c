@@ -13,7 +13,7 @@
 #include "base/option.h"
 #include "readers/io_pool.h"
 #include "readers/plugins.h"
-#include "readers/pread.h"
+#include "readers/io_pool.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "readers/idlest.h"
 #include "readers/reader.h"
 
 #include <stdio.h>
@@ -154,35 +153,9 @@ static void test_broken_connection(void **unused)
     close_reader();
 }
 
-static void test_idlest(void **unused)
-{
-    enum { MEMBERS = 5, READS = 40 };
-    struct idlest idlest;
-    uint32_t reads[MEMBERS] = {0}, total = 0;
-
-    (void)unused;
-    assert_int_equal(idlest_create(&idlest, MEMBERS, READS), 0);
-    for (uint32_t turn = 0; turn < 10000; turn++) {
-        uint32_t member = turn * 2654435761u % 7919 % MEMBERS;
-        if (total < READS && (turn * 40503u >> 9) % 5 < 3) {
-            uint32_t taken = idlest_take(&idlest);
-            for (uint32_t i = 0; i < MEMBERS; i++)
-                assert_true(reads[taken] <= reads[i]);
-            reads[taken]++;
-            total++;
-        } else if (reads[member] > 0) {
-            idlest_give(&idlest, member);
-            reads[member]--;
-            total--;
-        }
-    }
-    idlest_destroy(&idlest);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idlest),
         cmocka_unit_test(test_idle_connections_cost_nothing),
         cmocka_unit_test(test_reads_spread),
         cmocka_unit_test(test_full_socket),
