@@ -2,22 +2,14 @@
 #include "shuffle/buffer.h"
 
 #include "base/fail.h"
-#include "shuffle/sequence.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-int buffer_refuse_elastic(const struct plan_scope *scope)
+int buffer_open(struct buffer *buffer, struct sequence *sequence, uint64_t capacity,
+                uint64_t initial, struct plan_traits *traits)
 {
-    if (scope->partition != PLAN_ELASTIC)
-        return 0;
-    return fail(EINVAL, "partition elastic needs an order that all ranks share; a shuffle buffer "
-                        "belongs to one rank (use epoch, block, corgipile or py1br)");
-}
+    const uint64_t inputs_max = sequence_draws_max(sequence); /* a larger buffer would never fill */
 
-int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t capacity,
-                uint64_t initial, uint64_t inputs_max, struct plan_traits *traits)
-{
     if (capacity > inputs_max)
         capacity = inputs_max;
     if (capacity == 0)
@@ -28,25 +20,19 @@ int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t 
     buffer->capacity = (uint32_t)capacity;
     buffer->initial = initial < capacity ? (uint32_t)initial : buffer->capacity;
     traits->slots = capacity;
-    buffer->slots =
-        sequence_table(scope, traits, capacity, sizeof *buffer->slots, "the slots of its buffer");
+    buffer->slots = sequence_table(sequence, traits, capacity, sizeof *buffer->slots,
+                                   "the slots of its buffer");
     return buffer->slots ? 0 : -ENOMEM;
 }
 
-void buffer_close(struct buffer *buffer)
-{
-    free(buffer->slots);
-    buffer->slots = NULL;
-}
-
-void buffer_begin(struct buffer *buffer, uint64_t seed, uint64_t inputs)
+void buffer_begin(struct buffer *buffer, const struct sequence *sequence, uint64_t epoch)
 {
     for (uint32_t i = 0; i < buffer->capacity; i++)
         buffer->slots[i] = i;
     buffer->held = 0;
     buffer->due = buffer->initial ? buffer->initial : 1;
-    buffer->left = inputs;
-    buffer->random = random_start(seed);
+    buffer->left = sequence->draws;
+    buffer->random = random_start(sequence_seed(&sequence->scope, SEQUENCE_BUFFER, epoch, false));
 }
 
 int buffer_next(struct buffer *buffer, uint64_t (*input)(void *context), void *context,

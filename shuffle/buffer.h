@@ -11,7 +11,7 @@
 #define IOBENCH_SHUFFLE_BUFFER_H
 
 #include "base/random.h"
-#include "shuffle/plan.h"
+#include "shuffle/sequence.h"
 
 struct buffer {
     uint32_t capacity, initial;
@@ -22,16 +22,12 @@ struct buffer {
     struct random random;
 };
 
-/* Each rank has its own buffer, so the order depends on the number of ranks. */
-int buffer_refuse_elastic(const struct plan_scope *scope);
+/* Over a sequence, whose rules say is_buffered. Adds to traits. */
+int buffer_open(struct buffer *buffer, struct sequence *sequence, uint64_t capacity,
+                uint64_t initial, struct plan_traits *traits);
+void buffer_begin(struct buffer *buffer, const struct sequence *sequence, uint64_t epoch);
 
-/* inputs_max: of any epoch; a larger buffer would never fill. Adds to traits. */
-int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t capacity,
-                uint64_t initial, uint64_t inputs_max, struct plan_traits *traits);
-void buffer_close(struct buffer *buffer);
-void buffer_begin(struct buffer *buffer, uint64_t seed, uint64_t inputs);
-
-/* input(context) returns the next input record; called as many times as begin() was given. */
+/* input(context) returns the next input record; called sequence->draws times an epoch. */
 int buffer_next(struct buffer *buffer, uint64_t (*input)(void *context), void *context,
                 struct plan_op *ops, uint32_t max);
 

@@ -3,7 +3,10 @@
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
-#include "shuffle/sequence.h"
+
+struct buffer_settings {
+    uint64_t records, initial; /* initial 0: as many */
+};
 
 struct buffered_state {
     struct sequence sequence;
@@ -12,39 +15,25 @@ struct buffered_state {
 };
 
 static int buffered_open(struct buffered_state *buffered, const struct plan_scope *scope,
-                         const struct sequence_rules *rules, uint64_t capacity, uint64_t initial,
+                         const struct sequence_rules *rules, const struct buffer_settings *chosen,
                          struct plan_traits *traits)
 {
-    int code = buffer_refuse_elastic(scope);
+    int code = sequence_open(&buffered->sequence, scope, rules, traits);
 
-    if (code == 0)
-        code = sequence_open(&buffered->sequence, scope, rules, traits);
     if (code)
         return code;
     traits->front_to_back = sequence_is_front_to_back(&buffered->sequence);
-    return buffer_open(&buffered->buffer, scope, capacity, initial,
-                       sequence_draws_max(&buffered->sequence), traits);
-}
-
-static void buffered_close(void *state)
-{
-    struct buffered_state *buffered = state;
-
-    buffer_close(&buffered->buffer);
-    sequence_close(&buffered->sequence);
+    return buffer_open(&buffered->buffer, &buffered->sequence, chosen->records,
+                       chosen->initial ? chosen->initial : chosen->records, traits);
 }
 
 static int buffered_begin(void *state, uint64_t epoch)
 {
     struct buffered_state *buffered = state;
-    int code = sequence_begin(&buffered->sequence, epoch);
 
-    if (code)
-        return code;
+    sequence_begin(state, epoch);
     buffered->place = 0;
-    buffer_begin(&buffered->buffer,
-                 sequence_seed(&buffered->sequence.scope, SEQUENCE_BUFFER, epoch, false),
-                 buffered->sequence.draws);
+    buffer_begin(&buffered->buffer, &buffered->sequence, epoch);
     return 0;
 }
 
@@ -62,11 +51,6 @@ static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
     return buffer_next(&buffered->buffer, buffered_input, buffered, ops, max);
 }
 
-static uint64_t buffered_draws(void *state)
-{
-    return ((struct buffered_state *)state)->sequence.draws;
-}
-
 #define BUFFERED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
     {                                                                                          \
         .plugin = {.name = NAME,                                                               \
@@ -74,13 +58,9 @@ static uint64_t buffered_draws(void *state)
                    .options = OPTIONS,                                                         \
                    .settings_size = sizeof(struct buffer_settings),                            \
                    .state_size = sizeof(struct buffered_state)},                               \
-        .open = OPEN, .close = buffered_close, .begin = buffered_begin, .next = buffered_next, \
-        .draws = buffered_draws,                                                               \
+        .open = OPEN, .close = sequence_close, .begin = buffered_begin, .next = buffered_next, \
+        .draws = sequence_draws,                                                               \
     }
-
-struct buffer_settings {
-    uint64_t records, initial;
-};
 
 #define BUFFER_ROW(NAME, FIELD, DEFAULT, SUMMARY)                                              \
     {                                                                                          \
@@ -96,10 +76,9 @@ static const struct option_spec buffer_options[] = {
 static int plain_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {
-    const struct buffer_settings *chosen = settings;
-    const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE};
+    const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE, .is_buffered = true};
 
-    return buffered_open(state, scope, &rules, chosen->records, chosen->records, traits);
+    return buffered_open(state, scope, &rules, settings, traits);
 }
 
 const struct shuffle_ops shuffle_buffer = BUFFERED(
@@ -124,10 +103,10 @@ static const struct option_spec webdataset_options[] = {
 static int webdataset_open(void *state, const void *settings, const struct plan_scope *scope,
                            struct plan_traits *traits)
 {
-    const struct buffer_settings *chosen = settings;
-    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS, .permute = true};
+    const struct sequence_rules rules = {
+        .unit = SEQUENCE_SHARDS, .permute = true, .is_buffered = true};
 
-    return buffered_open(state, scope, &rules, chosen->records, chosen->initial, traits);
+    return buffered_open(state, scope, &rules, settings, traits);
 }
 
 const struct shuffle_ops shuffle_webdataset =

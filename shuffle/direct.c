@@ -5,50 +5,18 @@
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
-struct direct_state {
-    struct sequence sequence;
-    struct sequence_cursor cursor;
-};
-
-static void direct_close(void *state)
+static uint64_t direct_record(void *state, uint64_t place)
 {
-    sequence_close(&((struct direct_state *)state)->sequence);
+    return sequence_at(state, sequence_position(state, place));
 }
 
-static int direct_begin(void *state, uint64_t epoch)
+static int direct_open(void *state, const struct plan_scope *scope,
+                       const struct sequence_rules *rules, struct plan_traits *traits)
 {
-    struct direct_state *direct = state;
+    int code = sequence_open(state, scope, rules, traits);
 
-    direct->cursor = (struct sequence_cursor){0};
-    return sequence_begin(&direct->sequence, epoch);
-}
-
-static uint64_t direct_record(void *context, uint64_t place)
-{
-    struct sequence *sequence = &((struct direct_state *)context)->sequence;
-
-    return sequence_at(sequence, sequence_position(sequence, place));
-}
-
-static int direct_next(void *state, struct plan_op *ops, uint32_t max)
-{
-    struct direct_state *direct = state;
-
-    return sequence_next(&direct->cursor, direct->sequence.draws, direct_record, direct, ops, max);
-}
-
-static uint64_t direct_draws(void *state)
-{
-    return ((struct direct_state *)state)->sequence.draws;
-}
-
-static int open_with(void *state, const struct plan_scope *scope,
-                     const struct sequence_rules *rules, struct plan_traits *traits)
-{
-    struct sequence *sequence = &((struct direct_state *)state)->sequence;
-    int code = sequence_open(sequence, scope, rules, traits);
-
-    traits->front_to_back = code == 0 && sequence_is_front_to_back(sequence);
+    ((struct sequence *)state)->record = direct_record;
+    traits->front_to_back = code == 0 && sequence_is_front_to_back(state);
     return code;
 }
 
@@ -72,14 +40,14 @@ static int none_open(void *state, const void *settings, const struct plan_scope 
     const struct none_settings *chosen = settings;
     const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE, .stride = chosen->stride};
 
-    return open_with(state, scope, &rules, traits);
+    return direct_open(state, scope, &rules, traits);
 }
 
 static int epoch_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {
     (void)settings;
-    return open_with(state, scope, &(struct sequence_rules){.unit = SEQUENCE_RECORDS}, traits);
+    return direct_open(state, scope, &(struct sequence_rules){.unit = SEQUENCE_RECORDS}, traits);
 }
 
 /* With an .idx file dmlc-core gives each rank ceil(N / P) records of the list sorted by offset, and
@@ -90,22 +58,17 @@ static int mxnet_open(void *state, const void *settings, const struct plan_scope
     const struct sequence_rules rules = {.unit = SEQUENCE_RECORDS, .cut = SEQUENCE_CUT_CEILING};
 
     (void)settings;
-    return open_with(state, scope, &rules, traits);
+    return direct_open(state, scope, &rules, traits);
 }
 
-static void direct_seek(void *state, uint64_t draw)
-{
-    ((struct direct_state *)state)->cursor = (struct sequence_cursor){.place = draw};
-}
-
-#define DIRECT(NAME, OPEN, SUMMARY, ...)                                                 \
-    {                                                                                    \
-        .plugin = {.name = NAME,                                                         \
-                   .summary = SUMMARY,                                                   \
-                   .state_size = sizeof(struct direct_state),                            \
-                   __VA_ARGS__},                                                         \
-        .open = OPEN, .close = direct_close, .begin = direct_begin, .next = direct_next, \
-        .draws = direct_draws, .seek = direct_seek,                                      \
+#define DIRECT(NAME, OPEN, SUMMARY, ...)                                                       \
+    {                                                                                          \
+        .plugin = {.name = NAME,                                                               \
+                   .summary = SUMMARY,                                                         \
+                   .state_size = sizeof(struct sequence),                                      \
+                   __VA_ARGS__},                                                               \
+        .open = OPEN, .close = sequence_close, .begin = sequence_begin, .next = sequence_next, \
+        .draws = sequence_draws, .seek = sequence_seek,                                        \
     }
 
 const struct shuffle_ops shuffle_none =

@@ -4,12 +4,10 @@
  * permuted pages. A page is read whole when its first record is drawn. */
 #include "base/fail.h"
 #include "base/option.h"
-#include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct ffcv_settings {
     uint64_t pages, page_bytes;
@@ -55,13 +53,13 @@ static int ffcv_open(void *state, const void *settings, const struct plan_scope 
 {
     struct ffcv_state *ffcv = state;
     const struct ffcv_settings *chosen = settings;
-    const struct sequence_rules rules = {
-        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->page_bytes, .permute = true};
+    const struct sequence_rules rules = {.unit = SEQUENCE_CHUNKS,
+                                         .chunk_bytes = chosen->page_bytes,
+                                         .permute = true,
+                                         .is_buffered = true};
     uint64_t pages = chosen->pages ? chosen->pages : 2 * (uint64_t)scope->batch_size;
-    int code = buffer_refuse_elastic(scope);
+    int code = sequence_open(&ffcv->sequence, scope, &rules, traits);
 
-    if (code == 0)
-        code = sequence_open(&ffcv->sequence, scope, &rules, traits);
     if (code)
         return code;
     ffcv->page_most = ffcv->sequence.unit_most;
@@ -72,27 +70,17 @@ static int ffcv_open(void *state, const void *settings, const struct plan_scope 
                     (unsigned long long)pages, (unsigned long long)ffcv->page_most);
     ffcv->page_capacity = (uint32_t)pages;
     traits->slots = pages * ffcv->page_most;
-    ffcv->pages = sequence_table(scope, traits, pages, sizeof *ffcv->pages, "its open pages");
+    ffcv->pages =
+        sequence_table(&ffcv->sequence, traits, pages, sizeof *ffcv->pages, "its open pages");
     return ffcv->pages ? 0 : -ENOMEM;
-}
-
-static void ffcv_close(void *state)
-{
-    struct ffcv_state *ffcv = state;
-
-    sequence_close(&ffcv->sequence);
-    free(ffcv->pages);
-    ffcv->pages = NULL;
 }
 
 static int ffcv_begin(void *state, uint64_t epoch)
 {
     struct ffcv_state *ffcv = state;
     const struct plan_scope *scope = &ffcv->sequence.scope;
-    int code = sequence_begin(&ffcv->sequence, epoch);
 
-    if (code)
-        return code;
+    sequence_begin(state, epoch);
     for (uint32_t i = 0; i < ffcv->page_capacity; i++)
         ffcv->pages[i].frame = i;
     ffcv->page_count = 0;
@@ -103,30 +91,6 @@ static int ffcv_begin(void *state, uint64_t epoch)
     return 0;
 }
 
-static void open_pages(struct ffcv_state *ffcv)
-{
-    while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->sequence.length) {
-        struct open_page *page = &ffcv->pages[ffcv->page_count++];
-        uint64_t low, end;
-        sequence_bounds(&ffcv->sequence, ffcv->opened, &low, &end);
-        page->begin = ffcv->opened;
-        page->records = (uint32_t)(end - ffcv->opened);
-        page->fetched = page->drawn = 0;
-        page->permutation =
-            permutation_start(random_hash(ffcv->seed, page->begin, 0), page->records);
-        ffcv->opened = end;
-    }
-}
-
-/* Swap an exhausted page with the last open one: frames stay distinct. */
-static void close_page(struct ffcv_state *ffcv, uint32_t number)
-{
-    struct open_page page = ffcv->pages[number];
-
-    ffcv->pages[number] = ffcv->pages[--ffcv->page_count];
-    ffcv->pages[ffcv->page_count] = page;
-}
-
 static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct ffcv_state *ffcv = state;
@@ -134,7 +98,17 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
 
     while (count < max) {
         if (ffcv->picking) {
-            open_pages(ffcv);
+            while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->sequence.length) {
+                struct open_page *page = &ffcv->pages[ffcv->page_count++];
+                uint64_t low, end;
+                sequence_bounds(&ffcv->sequence, ffcv->opened, &low, &end);
+                page->begin = ffcv->opened;
+                page->records = (uint32_t)(end - ffcv->opened);
+                page->fetched = page->drawn = 0;
+                page->permutation =
+                    permutation_start(random_hash(ffcv->seed, page->begin, 0), page->records);
+                ffcv->opened = end;
+            }
             if (ffcv->page_count == 0)
                 break;
             ffcv->picked = (uint32_t)random_below(&ffcv->random, ffcv->page_count);
@@ -152,16 +126,15 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
         }
         const uint64_t index = permutation_at(&page->permutation, page->drawn++);
         ops[count++] = (struct plan_op){.kind = PLAN_DRAW, .slot = slot + (uint32_t)index};
-        if (page->drawn == page->records)
-            close_page(ffcv, ffcv->picked);
+        if (page->drawn ==
+            page->records) { /* swapped with the last open one: frames stay distinct */
+            const struct open_page drawn = *page;
+            *page = ffcv->pages[--ffcv->page_count];
+            ffcv->pages[ffcv->page_count] = drawn;
+        }
         ffcv->picking = true;
     }
     return (int)count;
-}
-
-static uint64_t ffcv_draws(void *state)
-{
-    return ((struct ffcv_state *)state)->sequence.draws;
 }
 
 const struct shuffle_ops shuffle_ffcv = {
@@ -171,8 +144,8 @@ const struct shuffle_ops shuffle_ffcv = {
                .settings_size = sizeof(struct ffcv_settings),
                .state_size = sizeof(struct ffcv_state)},
     .open = ffcv_open,
-    .close = ffcv_close,
+    .close = sequence_close,
     .begin = ffcv_begin,
     .next = ffcv_next,
-    .draws = ffcv_draws,
+    .draws = sequence_draws,
 };

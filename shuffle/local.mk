@@ -10,8 +10,7 @@ libiobench_a_SOURCES += \
 	shuffle/windowed.c \
 	shuffle/tfdata.c \
 	shuffle/ffcv.c \
-	shuffle/mosaic.c shuffle/mosaic.h \
-	shuffle/displaced.c \
+	shuffle/mosaic.c \
 	shuffle/outline.c shuffle/outline.h \
 	shuffle/preset.c shuffle/preset.h \
 	shuffle/quality.c shuffle/quality.h

@@ -8,31 +8,54 @@
  * each shard is read on one rank only. Under other partitions the rank's walk is one part. */
 #include "base/fail.h"
 #include "base/option.h"
-#include "shuffle/mosaic.h"
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
-uint64_t mosaic_node_start(uint64_t total, uint64_t node, uint32_t nodes)
+/* Return the first position of canonical node `node` of `nodes`, of total positions. */
+static uint64_t node_start(uint64_t total, uint64_t node, uint32_t nodes)
 {
     return (uint64_t)((unsigned __int128)total * node / nodes);
 }
 
-uint64_t mosaic_weave(uint64_t draw, uint64_t total, uint32_t nodes)
+/* Return the position of global draw `draw`: draws rotate over the nodes, each record once.
+ * draw < total, 1 <= nodes <= total. */
+static uint64_t weave(uint64_t draw, uint64_t total, uint32_t nodes)
 {
     const uint64_t rounds = total / nodes, longer = total % nodes;
 
     if (nodes == 1)
         return draw;
     if (draw < rounds * nodes)
-        return mosaic_node_start(total, draw % nodes, nodes) + draw / nodes;
+        return node_start(total, draw % nodes, nodes) + draw / nodes;
     /* Only the parts that are one record longer take part in the last round: part n is longer if
      * its end times the remainder passes an integer. */
     const uint64_t turn = draw - rounds * nodes;
     const uint64_t node = ((turn + 1) * nodes + longer - 1) / longer - 1;
-    return mosaic_node_start(total, node, nodes) + rounds;
+    return node_start(total, node, nodes) + rounds;
+}
+
+static int open_nodes(struct sequence *sequence, uint64_t nodes, const struct plan_scope *scope,
+                      struct plan_traits *traits)
+{
+    const bool elastic = scope->partition == PLAN_ELASTIC;
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
+                                         .permute = true,
+                                         .stride = true,
+                                         .nodes = elastic ? (uint32_t)nodes : 1};
+
+    return rules.nodes > scope->catalog->record_count
+               ? fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
+                      (unsigned long long)scope->catalog->record_count)
+               : sequence_open(sequence, scope, &rules, traits);
+}
+
+/* Return how many positions there are before they wrap around. */
+static uint64_t total_of(const struct sequence *sequence)
+{
+    return sequence->scope.partition == PLAN_ELASTIC ? sequence->own : sequence->length;
 }
 
 /* ---- random blocks of py1br ---- */
@@ -50,7 +73,6 @@ enum mosaic_kind { MOSAIC_PY1S, MOSAIC_PY2S, MOSAIC_PY1BR };
 
 struct mosaic_state {
     struct sequence sequence;
-    struct sequence_cursor cursor;
     enum mosaic_kind kind;
     uint32_t nodes;
     uint64_t total; /* positions before they wrap around */
@@ -66,86 +88,7 @@ struct mosaic_state {
     struct permutation fixed;
 };
 
-/* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the second
- * block begins one stagger before the first one ends, so some records are shuffled twice; if the
- * last block ends before the part does, the remaining records keep their order. */
-static void make_blocks(struct mosaic_state *mosaic, struct random *random, uint64_t begin,
-                        uint64_t end)
-{
-    const uint64_t low = mosaic->block_records * 3 / 4, high = mosaic->block_records * 5 / 4;
-    const uint64_t stagger = random_below(random, low);
-    uint64_t ends = begin;
-
-    while (ends < end) {
-        struct mosaic_block *block = &mosaic->blocks[mosaic->block_count++];
-        const uint64_t size = low + random_below(random, high - low);
-        block->begin = ends > begin + stagger ? ends - stagger : begin;
-        block->end = ends + size - stagger < end ? ends + size - stagger : end;
-        ends += block->end - block->begin;
-    }
-}
-
-static int open_kind(struct mosaic_state *mosaic, enum mosaic_kind kind,
-                     const struct mosaic_settings *chosen, const struct plan_scope *scope,
-                     struct plan_traits *traits)
-{
-    const bool elastic = scope->partition == PLAN_ELASTIC;
-    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
-                                         .permute = true,
-                                         .stride = true,
-                                         .nodes = elastic ? (uint32_t)chosen->nodes : 1};
-
-    mosaic->kind = kind;
-    mosaic->nodes = rules.nodes;
-    if (rules.nodes > scope->catalog->record_count)
-        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
-                    (unsigned long long)scope->catalog->record_count);
-    int code = sequence_open(&mosaic->sequence, scope, &rules, traits);
-    if (code || kind != MOSAIC_PY1BR)
-        return code;
-    mosaic->block_records = chosen->block;
-    /* All blocks of a part except the first and the last have at least 3/4 of the block size. */
-    mosaic->block_capacity = sequence_length_max(&mosaic->sequence) / (chosen->block * 3 / 4) +
-                             (uint64_t)3 * mosaic->nodes;
-    mosaic->blocks = sequence_table(scope, traits, mosaic->block_capacity, sizeof *mosaic->blocks,
-                                    "its table of blocks");
-    return mosaic->blocks ? 0 : -ENOMEM;
-}
-
-static void mosaic_close(void *state)
-{
-    struct mosaic_state *mosaic = state;
-
-    sequence_close(&mosaic->sequence);
-    free(mosaic->blocks);
-    mosaic->blocks = NULL;
-}
-
-static int mosaic_begin(void *state, uint64_t epoch)
-{
-    struct mosaic_state *mosaic = state;
-    const struct plan_scope *scope = &mosaic->sequence.scope;
-    int code = sequence_begin(&mosaic->sequence, epoch);
-
-    if (code)
-        return code;
-    mosaic->cursor = (struct sequence_cursor){0};
-    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
-    mosaic->total =
-        scope->partition == PLAN_ELASTIC ? mosaic->sequence.own : mosaic->sequence.length;
-    mosaic->now_begin = mosaic->now_end = 0;
-    mosaic->block_count = 0;
-    if (mosaic->kind == MOSAIC_PY1BR) {
-        struct random random = random_start(mosaic->seed);
-        for (uint32_t node = 0; node < mosaic->nodes; node++)
-            make_blocks(mosaic, &random, mosaic_node_start(mosaic->total, node, mosaic->nodes),
-                        mosaic_node_start(mosaic->total, node + 1, mosaic->nodes));
-    }
-    return 0;
-}
-
-/* Return the last block that contains a position, or block_count if none does. */
-static uint64_t find_block(const struct mosaic_state *mosaic, uint64_t position)
+static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
 {
     uint64_t low = 0, high = mosaic->block_count;
 
@@ -156,16 +99,9 @@ static uint64_t find_block(const struct mosaic_state *mosaic, uint64_t position)
         else
             high = middle;
     }
-    return low > 0 && position < mosaic->blocks[low - 1].end ? low - 1 : mosaic->block_count;
-}
-
-static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
-{
-    uint64_t number = find_block(mosaic, position);
-
-    if (number == mosaic->block_count)
+    if (low == 0 || position >= mosaic->blocks[low - 1].end) /* in no block */
         return sequence_at(&mosaic->sequence, position);
-    for (;;) { /* back through the overlapping blocks shuffled before this one */
+    for (uint64_t number = low - 1;; number--) { /* back through the overlapping blocks */
         const struct mosaic_block *block = &mosaic->blocks[number];
         if (mosaic->now_begin != block->begin || mosaic->now_end != block->end) {
             mosaic->permutation = permutation_start(
@@ -176,7 +112,6 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
         position = block->begin + permutation_at(&mosaic->permutation, position - block->begin);
         if (number == 0 || position >= block[-1].end || position < block[-1].begin)
             return sequence_at(&mosaic->sequence, position);
-        number--;
     }
 }
 
@@ -210,49 +145,85 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
     return mosaic->shard_first + permutation_at(&mosaic->fixed, record - mosaic->shard_first);
 }
 
-static uint64_t mosaic_record(void *context, uint64_t place)
-{
-    struct mosaic_state *mosaic = context;
-    uint64_t position = sequence_position(&mosaic->sequence, place);
-
-    position = mosaic_weave(position % mosaic->total, mosaic->total, mosaic->nodes);
-    return mosaic->kind == MOSAIC_PY1BR ? block_record(mosaic, position)
-                                        : shard_record(mosaic, position);
-}
-
-static int mosaic_next(void *state, struct plan_op *ops, uint32_t max)
-{
-    struct mosaic_state *mosaic = state;
-
-    return sequence_next(&mosaic->cursor, mosaic->sequence.draws, mosaic_record, mosaic, ops, max);
-}
-
-static uint64_t mosaic_draws(void *state)
-{
-    return ((struct mosaic_state *)state)->sequence.draws;
-}
-
-static void mosaic_seek(void *state, uint64_t draw)
-{
-    ((struct mosaic_state *)state)->cursor = (struct sequence_cursor){.place = draw};
-}
-
 #define NODES_ROW                                                                                 \
     {                                                                                             \
         .name = "nodes", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, nodes), \
         .fallback = "1", .minimum = 1, .maximum = 1e6,                                            \
         .summary = "canonical nodes, for partition elastic"                                       \
     }
-#define MOSAIC(NAME, OPEN, OPTIONS, SUMMARY)                                             \
-    {                                                                                    \
-        .plugin = {.name = NAME,                                                         \
-                   .summary = SUMMARY,                                                   \
-                   .options = OPTIONS,                                                   \
-                   .settings_size = sizeof(struct mosaic_settings),                      \
-                   .state_size = sizeof(struct mosaic_state)},                           \
-        .open = OPEN, .close = mosaic_close, .begin = mosaic_begin, .next = mosaic_next, \
-        .draws = mosaic_draws, .seek = mosaic_seek,                                      \
+#define MOSAIC(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
+    {                                                                                        \
+        .plugin = {.name = NAME,                                                             \
+                   .summary = SUMMARY,                                                       \
+                   .options = OPTIONS,                                                       \
+                   .settings_size = sizeof(struct mosaic_settings),                          \
+                   .state_size = sizeof(struct mosaic_state)},                               \
+        .open = OPEN, .close = sequence_close, .begin = mosaic_begin, .next = sequence_next, \
+        .draws = sequence_draws, .seek = sequence_seek,                                      \
     }
+
+static uint64_t mosaic_record(void *state, uint64_t place)
+{
+    struct mosaic_state *mosaic = state;
+    const uint64_t position = sequence_position(&mosaic->sequence, place) % mosaic->total;
+    const uint64_t woven = weave(position, mosaic->total, mosaic->nodes);
+
+    return mosaic->kind == MOSAIC_PY1BR ? block_record(mosaic, woven) : shard_record(mosaic, woven);
+}
+
+static int mosaic_open(struct mosaic_state *mosaic, enum mosaic_kind kind,
+                       const struct mosaic_settings *chosen, const struct plan_scope *scope,
+                       struct plan_traits *traits)
+{
+    int code = open_nodes(&mosaic->sequence, chosen->nodes, scope, traits);
+
+    mosaic->kind = kind;
+    mosaic->nodes = mosaic->sequence.rules.nodes;
+    mosaic->sequence.record = mosaic_record;
+    if (code || kind != MOSAIC_PY1BR)
+        return code;
+    mosaic->block_records = chosen->block;
+    /* All blocks of a part except the first and the last have at least 3/4 of the block size. */
+    mosaic->block_capacity = sequence_length_max(&mosaic->sequence) / (chosen->block * 3 / 4) +
+                             (uint64_t)3 * mosaic->nodes;
+    mosaic->blocks = sequence_table(&mosaic->sequence, traits, mosaic->block_capacity,
+                                    sizeof *mosaic->blocks, "its table of blocks");
+    return mosaic->blocks ? 0 : -ENOMEM;
+}
+
+static int mosaic_begin(void *state, uint64_t epoch)
+{
+    struct mosaic_state *mosaic = state;
+    const struct plan_scope *scope = &mosaic->sequence.scope;
+    const uint64_t low = mosaic->block_records * 3 / 4, high = mosaic->block_records * 5 / 4;
+
+    sequence_begin(state, epoch);
+    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
+    mosaic->total = total_of(&mosaic->sequence);
+    mosaic->now_begin = mosaic->now_end = 0;
+    mosaic->block_count = 0;
+    if (mosaic->kind != MOSAIC_PY1BR)
+        return 0;
+    /* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the
+     * second block begins one stagger before the first one ends, so some records are shuffled
+     * twice; if the last block ends before the part does, the remaining records keep their order.
+     */
+    struct random random = random_start(mosaic->seed);
+    for (uint32_t node = 0; node < mosaic->nodes; node++) {
+        const uint64_t begin = node_start(mosaic->total, node, mosaic->nodes);
+        const uint64_t end = node_start(mosaic->total, node + 1, mosaic->nodes);
+        const uint64_t stagger = random_below(&random, low);
+        for (uint64_t ends = begin; ends < end;) {
+            assert(mosaic->block_count < mosaic->block_capacity);
+            struct mosaic_block *block = &mosaic->blocks[mosaic->block_count++];
+            const uint64_t size = low + random_below(&random, high - low);
+            block->begin = ends > begin + stagger ? ends - stagger : begin;
+            block->end = ends + size - stagger < end ? ends + size - stagger : end;
+            ends += block->end - block->begin;
+        }
+    }
+    return 0;
+}
 
 static const struct option_spec shard_options[] = {NODES_ROW, {0}};
 
@@ -271,19 +242,19 @@ static const struct option_spec block_options[] = {
 static int py1s_open(void *state, const void *settings, const struct plan_scope *scope,
                      struct plan_traits *traits)
 {
-    return open_kind(state, MOSAIC_PY1S, settings, scope, traits);
+    return mosaic_open(state, MOSAIC_PY1S, settings, scope, traits);
 }
 
 static int py2s_open(void *state, const void *settings, const struct plan_scope *scope,
                      struct plan_traits *traits)
 {
-    return open_kind(state, MOSAIC_PY2S, settings, scope, traits);
+    return mosaic_open(state, MOSAIC_PY2S, settings, scope, traits);
 }
 
 static int py1br_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {
-    return open_kind(state, MOSAIC_PY1BR, settings, scope, traits);
+    return mosaic_open(state, MOSAIC_PY1BR, settings, scope, traits);
 }
 
 const struct shuffle_ops shuffle_py1s =
@@ -294,3 +265,241 @@ const struct shuffle_ops shuffle_py2s =
 const struct shuffle_ops shuffle_py1br =
     MOSAIC("py1br", py1br_open, block_options,
            "MosaicML py1br: random shards, shuffled in blocks of random length");
+
+/* ---- MosaicML streaming's py1e: shards in random order, shuffled inside; then each record is
+ * displaced by a uniform random distance, and all are sorted by where they fell.
+ *
+ * Streamed: a record falls at most `reach` before its own position, so once records up to p are
+ * thrown, those that fell before p - reach are final. A heap holds the others. Distances are
+ * multiples of 2^-20 of a record: the same bits on every machine.
+ *
+ * Under the elastic partition there are `nodes` such streams (see above for the reason),
+ * and every rank throws all records and keeps its own: a sorted order cannot be entered in the
+ * middle. */
+
+enum { FRACTION_BITS = 20 };
+
+struct fallen {
+    int64_t where; /* in 2^-20 records from the start of the stream */
+    uint64_t position;
+};
+
+struct stream {
+    uint64_t begin, end; /* positions of the walk */
+    uint64_t thrown;     /* the next position to throw */
+    struct fallen *heap; /* smallest first */
+    uint64_t count;
+    struct random random;
+    /* the shard part that contains position thrown */
+    uint64_t part_begin, part_end;
+    int64_t low;    /* lower bound of the distance, in 2^-20 records */
+    uint64_t width; /* range of the distance; 0: the part stays in place */
+    struct permutation permutation;
+};
+
+struct displaced_settings {
+    uint64_t block, nodes;
+};
+
+struct displaced_state {
+    struct sequence sequence;
+    uint32_t nodes;
+    uint64_t block_records;
+    uint64_t heap_capacity; /* per stream */
+    uint64_t total, seed;
+    uint64_t walked; /* draws of all ranks so far */
+    uint64_t last;   /* position of the last of these draws */
+    struct stream *streams;
+    struct fallen *heaps;
+};
+
+static void heap_push(struct stream *stream, struct fallen fallen)
+{
+    struct fallen *heap = stream->heap;
+    uint64_t at = stream->count++;
+
+    for (; at > 0; at = (at - 1) / 2) {
+        const struct fallen *parent = &heap[(at - 1) / 2];
+        if (parent->where <= fallen.where)
+            break;
+        heap[at] = *parent;
+    }
+    heap[at] = fallen;
+}
+
+static uint64_t heap_pop(struct stream *stream)
+{
+    struct fallen *heap = stream->heap;
+    const uint64_t position = heap[0].position, count = --stream->count;
+    const struct fallen moved = heap[count];
+    uint64_t at = 0;
+
+    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].where < heap[child].where)
+            child++;
+        if (moved.where <= heap[child].where)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+    return position;
+}
+
+/* A part of n records may fall up to (U(0.75, 1.25) x block - n) / 2 to either side, within the
+ * stream; a part larger than its block stays in place. */
+static void enter_part(struct displaced_state *displaced, struct stream *stream)
+{
+    const uint64_t low = displaced->block_records * 3 / 4;
+    const uint64_t high = displaced->block_records * 5 / 4;
+
+    sequence_bounds(&displaced->sequence, stream->thrown, &stream->part_begin, &stream->part_end);
+    if (stream->part_end > stream->end)
+        stream->part_end = stream->end;
+    const uint64_t records = stream->part_end - stream->part_begin;
+    const uint64_t size = low + random_below(&stream->random, high - low);
+    const uint64_t cutoff = size > records ? (size - records) << (FRACTION_BITS - 1) : 0;
+    const uint64_t before = (stream->part_begin - stream->begin) << FRACTION_BITS;
+    const uint64_t after = (stream->end - stream->part_end) << FRACTION_BITS;
+    const uint64_t back = cutoff < before ? cutoff : before;
+    stream->low = -(int64_t)back;
+    stream->width = back + (cutoff < after ? cutoff : after);
+    stream->permutation = permutation_start(
+        random_hash(displaced->seed, stream->part_begin, stream->part_end), records);
+}
+
+static uint64_t stream_next(struct displaced_state *displaced, struct stream *stream)
+{
+    const int64_t reach = (int64_t)displaced->block_records * 5 << (FRACTION_BITS - 3);
+
+    while (stream->thrown < stream->end) {
+        const int64_t here = (int64_t)((stream->thrown - stream->begin) << FRACTION_BITS);
+        if (stream->count && stream->heap[0].where < here - reach)
+            break;
+        if (stream->thrown >= stream->part_end)
+            enter_part(displaced, stream);
+        struct fallen fallen = {.where = here + stream->low};
+        if (stream->width)
+            fallen.where += (int64_t)random_below(&stream->random, stream->width);
+        fallen.position = stream->part_begin +
+                          permutation_at(&stream->permutation, stream->thrown - stream->part_begin);
+        heap_push(stream, fallen);
+        stream->thrown++;
+    }
+    return heap_pop(stream);
+}
+
+static void start_streams(struct displaced_state *displaced)
+{
+    for (uint32_t node = 0; node < displaced->nodes; node++) {
+        const uint64_t begin = node_start(displaced->total, node, displaced->nodes);
+        displaced->streams[node] = (struct stream){
+            .begin = begin,
+            .end = node_start(displaced->total, node + 1, displaced->nodes),
+            .thrown = begin,
+            .part_begin = begin,
+            .part_end = begin,
+            .heap = displaced->heaps + node * displaced->heap_capacity,
+            .random = random_start(random_hash(displaced->seed, node, 0)),
+        };
+    }
+    displaced->walked = 0;
+}
+
+static uint64_t displaced_record(void *context, uint64_t place)
+{
+    struct displaced_state *displaced = context;
+    const uint64_t wanted = sequence_position(&displaced->sequence, place);
+
+    while (displaced->walked <= wanted) {
+        const uint64_t draw = displaced->walked++ % displaced->total;
+        if (draw == 0 && displaced->walked > 1) { /* padding starts the order over */
+            const uint64_t walked = displaced->walked;
+            start_streams(displaced);
+            displaced->walked = walked;
+        }
+        /* Only the longer parts take part in the last round; the woven position gives the part. */
+        const uint64_t turn = displaced->total / displaced->nodes * displaced->nodes;
+        uint64_t node = draw % displaced->nodes;
+        if (draw >= turn) {
+            const uint64_t woven = weave(draw, displaced->total, displaced->nodes);
+            for (node = 0; displaced->streams[node].end <= woven; node++)
+                ;
+        }
+        displaced->last = stream_next(displaced, &displaced->streams[node]);
+    }
+    return sequence_at(&displaced->sequence, displaced->last);
+}
+
+static int displaced_open(void *state, const void *settings, const struct plan_scope *scope,
+                          struct plan_traits *traits)
+{
+    struct displaced_state *displaced = state;
+    const struct displaced_settings *chosen = settings;
+    const uint64_t records = scope->catalog->record_count;
+    int code = open_nodes(&displaced->sequence, chosen->nodes, scope, traits);
+
+    displaced->sequence.record = displaced_record;
+    displaced->nodes = displaced->sequence.rules.nodes;
+    displaced->block_records = chosen->block;
+    if (code)
+        return code;
+    /* The heap holds records thrown from less than twice the reach before, and at most one stream's
+     * records. */
+    const uint64_t length = sequence_length_max(&displaced->sequence);
+    const uint64_t most = (length > records ? length : records) / displaced->nodes + 1;
+    displaced->heap_capacity = chosen->block * 5 / 4 + 2;
+    if (displaced->heap_capacity > most)
+        displaced->heap_capacity = most;
+    displaced->streams = sequence_table(&displaced->sequence, traits, displaced->nodes,
+                                        sizeof(struct stream), "its canonical nodes");
+    if (!displaced->streams)
+        return -ENOMEM;
+    displaced->heaps =
+        sequence_table(&displaced->sequence, traits, displaced->nodes * displaced->heap_capacity,
+                       sizeof(struct fallen), "displaced records");
+    return displaced->heaps ? 0 : -ENOMEM;
+}
+
+static int displaced_begin(void *state, uint64_t epoch)
+{
+    struct displaced_state *displaced = state;
+    const struct plan_scope *scope = &displaced->sequence.scope;
+
+    sequence_begin(state, epoch);
+    displaced->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
+    displaced->total = total_of(&displaced->sequence);
+    start_streams(displaced);
+    return 0;
+}
+
+static const struct option_spec displaced_options[] = {
+    {.name = "block",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct displaced_settings, block),
+     .fallback = "256k",
+     .minimum = 4,
+     .maximum = 4e9,
+     .summary = "records over which a shard is spread, give or take a quarter"},
+    {.name = "nodes",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct displaced_settings, nodes),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1e6,
+     .summary = "canonical nodes, for partition elastic"},
+    {0},
+};
+
+const struct shuffle_ops shuffle_py1e = {
+    .plugin = {.name = "py1e",
+               .summary = "MosaicML py1e: random shards, each record displaced at random",
+               .options = displaced_options,
+               .settings_size = sizeof(struct displaced_settings),
+               .state_size = sizeof(struct displaced_state)},
+    .open = displaced_open,
+    .close = sequence_close,
+    .begin = displaced_begin,
+    .next = sequence_next,
+    .draws = sequence_draws,
+    .seek = sequence_seek, /* the records before are thrown when the next one is requested */
+};

@@ -26,33 +26,24 @@ uint64_t sequence_seed(const struct plan_scope *scope, enum sequence_stream stre
     return shared ? seed : random_hash(seed, scope->rank, 1);
 }
 
-void *sequence_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
+void *sequence_table(struct sequence *sequence, struct plan_traits *traits, uint64_t count,
                      uint64_t size, const char *what)
 {
-    char need[32], limit[32];
-    uint64_t bytes = count > UINT64_MAX / size ? UINT64_MAX : count * size;
+    const uint64_t limit = sequence->scope.memory_bytes;
+    char need[32], most[32];
 
-    traits->state_bytes += bytes;
-    if (scope->memory_bytes && traits->state_bytes > scope->memory_bytes) {
+    traits->state_bytes += count > UINT64_MAX / size ? UINT64_MAX : count * size;
+    if (limit && traits->state_bytes > limit) {
         fail(ENOMEM, "the shuffle needs %s for %s, the limit is %s; use fewer or larger units",
              bytes_text(traits->state_bytes, need, sizeof need), what,
-             bytes_text(scope->memory_bytes, limit, sizeof limit));
+             bytes_text(limit, most, sizeof most));
         return NULL;
     }
-    return memory_array(count, size);
+    assert(sequence->table_count < SEQUENCE_TABLES);
+    return sequence->tables[sequence->table_count++] = memory_array(count, size);
 }
 
 /* ---- units ---- */
-
-/* Upper bound of the number of chunks. */
-static uint64_t bound_chunks(const struct sequence *sequence)
-{
-    const struct catalog *catalog = sequence->scope.catalog;
-    const uint64_t count =
-        catalog->record_bytes_total / sequence->rules.chunk_bytes + catalog->shard_count;
-
-    return count < catalog->record_count ? count : catalog->record_count;
-}
 
 /* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several adjacent small
  * shards, whole; when shards are dealt to ranks, a chunk stays within one shard. Bytes are summed,
@@ -85,30 +76,6 @@ static void find_chunks(struct sequence *sequence, uint64_t capacity)
     sequence->unit_count = count;
 }
 
-static int make_units(struct sequence *sequence, struct plan_traits *traits)
-{
-    uint64_t capacity;
-
-    switch (sequence->rules.unit) {
-    case SEQUENCE_WHOLE:
-    case SEQUENCE_RECORDS:
-        sequence->unit_count = 1;
-        return 0;
-    case SEQUENCE_SHARDS:
-        sequence->unit_count = sequence->scope.catalog->shard_count;
-        return 0;
-    case SEQUENCE_CHUNKS:
-        capacity = bound_chunks(sequence);
-        sequence->unit_first = sequence_table(&sequence->scope, traits, capacity + 1,
-                                              sizeof(uint64_t), "its table of chunks");
-        if (!sequence->unit_first)
-            return -ENOMEM;
-        find_chunks(sequence, capacity);
-        return 0;
-    }
-    return 0;
-}
-
 static void unit_bounds(const struct sequence *sequence, uint64_t unit, uint64_t *first,
                         uint64_t *end)
 {
@@ -131,30 +98,6 @@ static void unit_bounds(const struct sequence *sequence, uint64_t unit, uint64_t
 static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
 {
     return (uint64_t)((unsigned __int128)total * part / parts);
-}
-
-/* Cut the records into one part per rank, of equal bytes. */
-static int find_cuts(struct sequence *sequence, struct plan_traits *traits)
-{
-    const struct catalog *catalog = sequence->scope.catalog;
-    const uint32_t parts = sequence->scope.ranks;
-    uint64_t bytes = 0, target = 0;
-    uint32_t part = 0;
-
-    sequence->cuts = sequence_table(&sequence->scope, traits, (uint64_t)parts + 1, sizeof(uint64_t),
-                                    "the ranges of its ranks");
-    if (!sequence->cuts)
-        return -ENOMEM;
-    for (uint64_t record = 0; record < catalog->record_count; record++) {
-        while (part < parts && bytes >= target) {
-            sequence->cuts[part++] = record;
-            target = share(catalog->record_bytes_total, part, parts);
-        }
-        bytes += catalog_extent(catalog, record)->bytes;
-    }
-    while (part <= parts)
-        sequence->cuts[part++] = catalog->record_count;
-    return 0;
 }
 
 /* Return the record at which part number `part` of the walk begins. */
@@ -258,11 +201,46 @@ bool sequence_place(const struct sequence *sequence, uint64_t position, uint64_t
     return mine < count && (!sequence->rules.stride || (row - first) % scope->ranks == 0);
 }
 
-static int count_shares(struct sequence *sequence)
+int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
+                  const struct sequence_rules *rules, struct plan_traits *traits)
 {
-    const struct plan_scope *scope = &sequence->scope;
+    const struct catalog *catalog = scope->catalog;
+    const unsigned long long records = catalog->record_count;
 
-    sequence->least = UINT64_MAX;
+    *sequence = (struct sequence){.scope = *scope, .rules = *rules, .unit_count = 1};
+    if (rules->is_buffered && scope->partition == PLAN_ELASTIC)
+        return fail(EINVAL,
+                    "partition elastic needs an order that all ranks share; a shuffle buffer "
+                    "belongs to one rank (use epoch, block, corgipile or py1br)");
+    if (rules->unit == SEQUENCE_SHARDS)
+        sequence->unit_count = catalog->shard_count;
+    if (rules->unit == SEQUENCE_CHUNKS) {
+        const uint64_t bound =
+            catalog->record_bytes_total / rules->chunk_bytes + catalog->shard_count;
+        const uint64_t capacity = bound < records ? bound : records;
+        sequence->unit_first =
+            sequence_table(sequence, traits, capacity + 1, sizeof(uint64_t), "its table of chunks");
+        if (!sequence->unit_first)
+            return -ENOMEM;
+        find_chunks(sequence, capacity);
+    }
+    if (rules->cut == SEQUENCE_CUT_BYTES && scope->partition == PLAN_STICKY) {
+        uint64_t bytes = 0, target = 0;
+        uint32_t part = 0;
+        sequence->cuts = sequence_table(sequence, traits, (uint64_t)scope->ranks + 1,
+                                        sizeof(uint64_t), "the ranges of its ranks");
+        if (!sequence->cuts)
+            return -ENOMEM;
+        for (uint64_t record = 0; record < records; record++) {
+            while (part < scope->ranks && bytes >= target) {
+                sequence->cuts[part++] = record;
+                target = share(catalog->record_bytes_total, part, scope->ranks);
+            }
+            bytes += catalog_extent(catalog, record)->bytes;
+        }
+        while (part <= scope->ranks)
+            sequence->cuts[part++] = records;
+    }
     if (scope->partition == PLAN_ELASTIC) {
         if (scope->batch_size == 0)
             return fail(EINVAL, "partition elastic deals batches: the batch size cannot be 0");
@@ -270,39 +248,22 @@ static int count_shares(struct sequence *sequence)
             return fail(EINVAL,
                         "%llu records are fewer than one batch of %u x %u ranks, and the "
                         "rest is dropped; use a smaller batch or remainder pad",
-                        (unsigned long long)scope->catalog->record_count, scope->batch_size,
-                        scope->ranks);
+                        records, scope->batch_size, scope->ranks);
         if (elastic_length(scope) < scope->ranks)
-            return fail(EINVAL, "%u ranks exceed the %llu records", scope->ranks,
-                        (unsigned long long)scope->catalog->record_count);
+            return fail(EINVAL, "%u ranks exceed the %llu records", scope->ranks, records);
         sequence->most = elastic_draws(sequence);
-        return 0;
     }
-    for (uint32_t rank = 0; rank < scope->ranks; rank++) {
-        uint64_t count = records_of_part(sequence, rank);
+    sequence->least = UINT64_MAX;
+    for (uint32_t rank = 0; scope->partition != PLAN_ELASTIC && rank < scope->ranks; rank++) {
+        const uint64_t count = records_of_part(sequence, rank);
         if (count == 0)
             return fail(EINVAL,
                         "rank %u of %u would have no records of the %llu in %u shards; "
                         "use fewer ranks or another partition",
-                        rank, scope->ranks, (unsigned long long)scope->catalog->record_count,
-                        scope->catalog->shard_count);
+                        rank, scope->ranks, records, catalog->shard_count);
         sequence->least = count < sequence->least ? count : sequence->least;
         sequence->most = count > sequence->most ? count : sequence->most;
     }
-    return 0;
-}
-
-int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
-                  const struct sequence_rules *rules, struct plan_traits *traits)
-{
-    *sequence = (struct sequence){.scope = *scope, .rules = *rules};
-    int code = make_units(sequence, traits);
-    if (code == 0 && rules->cut == SEQUENCE_CUT_BYTES && scope->partition == PLAN_STICKY)
-        code = find_cuts(sequence, traits);
-    if (code == 0)
-        code = count_shares(sequence);
-    if (code)
-        return code;
     for (uint64_t unit = 0, first, end; unit < sequence->unit_count; unit++) {
         unit_bounds(sequence, unit, &first, &end);
         sequence->unit_most = end - first > sequence->unit_most ? end - first : sequence->unit_most;
@@ -310,20 +271,19 @@ int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
     /* A range clips units but does not add any; nodes add one cut each; dealing shards cuts larger
      * units. */
     sequence->run_capacity = sequence->unit_count + rules->nodes;
-    if (scope->partition == PLAN_SHARDS && sequence->run_capacity < scope->catalog->shard_count)
-        sequence->run_capacity = scope->catalog->shard_count;
-    sequence->runs = sequence_table(scope, traits, sequence->run_capacity + 1,
+    if (scope->partition == PLAN_SHARDS && sequence->run_capacity < catalog->shard_count)
+        sequence->run_capacity = catalog->shard_count;
+    sequence->runs = sequence_table(sequence, traits, sequence->run_capacity + 1,
                                     sizeof(struct sequence_run), "its table of runs");
     return sequence->runs ? 0 : -ENOMEM;
 }
 
-void sequence_close(struct sequence *sequence)
+void sequence_close(void *state)
 {
-    free(sequence->unit_first);
-    free(sequence->cuts);
-    free(sequence->runs);
-    sequence->unit_first = sequence->cuts = NULL;
-    sequence->runs = NULL;
+    struct sequence *sequence = state;
+
+    while (sequence->table_count > 0)
+        free(sequence->tables[--sequence->table_count]);
 }
 
 bool sequence_is_front_to_back(const struct sequence *sequence)
@@ -410,101 +370,76 @@ static void shuffle_runs(struct sequence *sequence, uint64_t seed, uint64_t low,
     }
 }
 
-/* Add the units of every ranks-th shard. Chunks then stay within a shard and are in shard order. */
-static void add_shards(struct sequence *sequence, uint64_t seed)
+int sequence_begin(void *state, uint64_t epoch)
 {
-    const struct catalog *catalog = sequence->scope.catalog;
-    const bool chunks = sequence->rules.unit == SEQUENCE_CHUNKS;
-    uint64_t unit = 0;
-
-    for (uint32_t s = 0; s < catalog->shard_count; s++) {
-        const struct shard *shard = &catalog->shards[s];
-        const uint64_t end = shard->first_record + shard->record_count;
-        const bool mine = s % sequence->scope.ranks == sequence->scope.rank;
-        if (mine && !chunks)
-            add_run(sequence, shard->first_record, end);
-        for (; chunks && unit < sequence->unit_count && sequence->unit_first[unit] < end; unit++)
-            if (mine)
-                add_run(sequence, sequence->unit_first[unit], sequence->unit_first[unit + 1]);
-    }
-    if (sequence->rules.permute)
-        shuffle_runs(sequence, seed, 0, sequence->run_count);
-}
-
-/* Cut a fixed order of shards into parts, and permute the shards of each part every epoch. */
-static void add_nodes(struct sequence *sequence, uint64_t seed)
-{
-    const uint64_t records = sequence->scope.catalog->record_count;
-    struct permutation order = permutation_start(
-        sequence_seed(&sequence->scope, SEQUENCE_FIXED, 0, true), sequence->unit_count);
-    uint64_t unit = 0, first = 0, end = 0;
-
-    for (uint32_t node = 0; node < sequence->rules.nodes; node++) {
-        const uint64_t begin_run = sequence->run_count;
-        const uint64_t stop = share(records, node + 1, sequence->rules.nodes);
-        while (sequence->runs[sequence->run_count].start < stop) {
-            uint64_t left = stop - sequence->runs[sequence->run_count].start;
-            if (first == end)
-                unit_bounds(sequence, permutation_at(&order, unit++), &first, &end);
-            uint64_t part = end - first < left ? end : first + left;
-            add_run(sequence, first, part);
-            first = part;
-        }
-        shuffle_runs(sequence, random_hash(seed, node, 0), begin_run, sequence->run_count);
-    }
-}
-
-int sequence_begin(struct sequence *sequence, uint64_t epoch)
-{
+    struct sequence *sequence = state;
     const struct plan_scope *scope = &sequence->scope;
-    const bool permuted = sequence->rules.permute || sequence->rules.unit == SEQUENCE_RECORDS;
-    const uint64_t records = scope->catalog->record_count;
+    const struct sequence_rules *rules = &sequence->rules;
+    const struct catalog *catalog = scope->catalog;
+    const bool permuted = rules->permute || rules->unit == SEQUENCE_RECORDS;
+    const bool elastic = scope->partition == PLAN_ELASTIC;
     const uint64_t seed = sequence_seed(scope, SEQUENCE_ORDER, epoch, sequence_is_shared(scope));
+    uint64_t unit = 0;
     uint32_t part = scope->rank;
 
-    sequence->run_count = sequence->run_now = 0;
+    sequence->run_count = sequence->run_now = sequence->place = 0;
+    sequence->is_fetched = false;
     sequence->runs[0].start = 0;
     sequence->offset = 0;
     if (scope->partition == PLAN_DISJOINT && !permuted)
         part = (uint32_t)((scope->rank + epoch) % scope->ranks);
-    if (scope->partition == PLAN_SHARDS)
-        add_shards(sequence, seed);
-    else if (scope->partition == PLAN_STICKY)
+    if (scope->partition == PLAN_SHARDS) {
+        /* The units of every ranks-th shard. Chunks then stay within a shard and are in shard
+         * order. */
+        for (uint32_t s = 0; s < catalog->shard_count; s++) {
+            const struct shard *shard = &catalog->shards[s];
+            const uint64_t end = shard->first_record + shard->record_count;
+            const bool chunks = rules->unit == SEQUENCE_CHUNKS;
+            const bool mine = s % scope->ranks == scope->rank;
+            if (mine && !chunks)
+                add_run(sequence, shard->first_record, end);
+            for (; chunks && unit < sequence->unit_count && sequence->unit_first[unit] < end;
+                 unit++)
+                if (mine)
+                    add_run(sequence, sequence->unit_first[unit], sequence->unit_first[unit + 1]);
+        }
+        if (rules->permute)
+            shuffle_runs(sequence, seed, 0, sequence->run_count);
+    } else if (scope->partition == PLAN_STICKY) {
         add_units(sequence, seed, cut(sequence, part), cut(sequence, part + 1));
-    else if (scope->partition == PLAN_ELASTIC && sequence->rules.nodes > 1)
-        add_nodes(sequence, seed);
-    else
-        add_units(sequence, seed, 0, records);
+    } else if (elastic && rules->nodes > 1) {
+        /* Cut a fixed order of shards into parts, and permute the shards of each part every epoch.
+         */
+        const struct permutation order =
+            permutation_start(sequence_seed(scope, SEQUENCE_FIXED, 0, true), sequence->unit_count);
+        uint64_t first = 0, end = 0;
+        for (uint32_t node = 0; node < rules->nodes; node++) {
+            const uint64_t begin_run = sequence->run_count;
+            const uint64_t stop = share(catalog->record_count, node + 1, rules->nodes);
+            while (sequence->runs[sequence->run_count].start < stop) {
+                const uint64_t left = stop - sequence->runs[sequence->run_count].start;
+                if (first == end)
+                    unit_bounds(sequence, permutation_at(&order, unit++), &first, &end);
+                const uint64_t stops = end - first < left ? end : first + left;
+                add_run(sequence, first, stops);
+                first = stops;
+            }
+            shuffle_runs(sequence, random_hash(seed, node, 0), begin_run, sequence->run_count);
+        }
+    } else {
+        add_units(sequence, seed, 0, catalog->record_count);
+    }
     if (scope->partition == PLAN_DISJOINT)
         sequence->offset = cut(sequence, part);
-    if (sequence->rules.unit == SEQUENCE_RECORDS)
+    if (rules->unit == SEQUENCE_RECORDS)
         sequence->permutation = permutation_start(seed, sequence->runs[sequence->run_count].start);
-    if (scope->partition == PLAN_ELASTIC) {
-        sequence->own = records;
-        sequence->length = elastic_length(scope);
-        sequence->draws = elastic_draws(sequence);
-        return 0;
-    }
-    sequence->own = records_of_part(sequence, part);
-    sequence->draws = scope->remainder == PLAN_PAD    ? sequence->most
+    sequence->own = elastic ? catalog->record_count : records_of_part(sequence, part);
+    sequence->draws = elastic                         ? elastic_draws(sequence)
+                      : scope->remainder == PLAN_PAD  ? sequence->most
                       : scope->remainder == PLAN_DROP ? sequence->least
                                                       : sequence->own;
-    sequence->length = sequence->draws;
+    sequence->length = elastic ? elastic_length(scope) : sequence->draws;
     return 0;
-}
-
-static void find_run(struct sequence *sequence, uint64_t position)
-{
-    uint64_t low = 0, high = sequence->run_count;
-
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (sequence->runs[middle].start <= position)
-            low = middle;
-        else
-            high = middle;
-    }
-    sequence->run_now = low;
 }
 
 /* Return the run of a walk position, usually the last run found or the next one. */
@@ -517,8 +452,16 @@ static const struct sequence_run *run_at(struct sequence *sequence, uint64_t wal
         run++;
     }
     if (walked < run->start || walked >= run[1].start) {
-        find_run(sequence, walked);
-        run = &sequence->runs[sequence->run_now];
+        uint64_t low = 0, high = sequence->run_count;
+        while (high - low > 1) {
+            uint64_t middle = low + (high - low) / 2;
+            if (sequence->runs[middle].start <= walked)
+                low = middle;
+            else
+                high = middle;
+        }
+        sequence->run_now = low;
+        run = &sequence->runs[low];
     }
     return run;
 }
@@ -549,21 +492,33 @@ void sequence_bounds(struct sequence *sequence, uint64_t position, uint64_t *beg
         *end = sequence->length;
 }
 
-int sequence_next(struct sequence_cursor *cursor, uint64_t draws,
-                  uint64_t (*record)(void *context, uint64_t place), void *context,
-                  struct plan_op *ops, uint32_t max)
+int sequence_next(void *state, struct plan_op *ops, uint32_t max)
 {
+    struct sequence *sequence = state;
     uint32_t count = 0;
 
-    while (count < max && cursor->place < draws) {
-        if (!cursor->fetched) {
-            ops[count++] =
-                (struct plan_op){.kind = PLAN_FETCH, .record = record(context, cursor->place)};
+    while (count < max && sequence->place < sequence->draws) {
+        if (!sequence->is_fetched) {
+            ops[count++] = (struct plan_op){.kind = PLAN_FETCH,
+                                            .record = sequence->record(state, sequence->place)};
         } else {
             ops[count++] = (struct plan_op){.kind = PLAN_DRAW};
-            cursor->place++;
+            sequence->place++;
         }
-        cursor->fetched = !cursor->fetched;
+        sequence->is_fetched = !sequence->is_fetched;
     }
     return (int)count;
+}
+
+uint64_t sequence_draws(void *state)
+{
+    return ((struct sequence *)state)->draws;
+}
+
+void sequence_seek(void *state, uint64_t draw)
+{
+    struct sequence *sequence = state;
+
+    sequence->place = draw;
+    sequence->is_fetched = false;
 }

@@ -42,13 +42,19 @@ struct sequence_rules {
     /* For elastic over permuted shards: cut a fixed order of shards into this many parts, and
      * permute the shards of each part every epoch. 0 or 1: one part. */
     uint32_t nodes;
+    bool is_buffered; /* through a buffer of this rank: refuses elastic, whose order all ranks share
+                       */
 };
+
+enum { SEQUENCE_TABLES = 6 };
 
 struct sequence_run {
     uint64_t first; /* record */
     uint64_t start; /* its position in the walk */
 };
 
+/* The first member of the state of a strategy, so that sequence_close() and others can be its ops.
+ */
 struct sequence {
     struct plan_scope scope;
     struct sequence_rules rules;
@@ -66,6 +72,12 @@ struct sequence {
     uint64_t own;    /* its length */
     uint64_t length; /* positions used; more than own if padded */
     uint64_t draws;  /* of this rank */
+    /* of a strategy without a buffer: the record of each place, and the next operation */
+    uint64_t (*record)(void *state, uint64_t place);
+    uint64_t place;
+    bool is_fetched;
+    void *tables[SEQUENCE_TABLES]; /* of sequence_table() */
+    uint32_t table_count;
 };
 
 /* Random streams by purpose, so that no two streams of a plan are equal. */
@@ -80,8 +92,14 @@ bool sequence_is_shared(const struct plan_scope *scope);
  * without records. Close after every open, failed ones included. */
 int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
                   const struct sequence_rules *rules, struct plan_traits *traits);
-void sequence_close(struct sequence *sequence);
-int sequence_begin(struct sequence *sequence, uint64_t epoch);
+
+/* Ops of a strategy. state: begins with its sequence. next and seek: for one without a buffer,
+ * whose operations are all in slot 0. */
+void sequence_close(void *state);
+int sequence_begin(void *state, uint64_t epoch);
+int sequence_next(void *state, struct plan_op *ops, uint32_t max);
+uint64_t sequence_draws(void *state);
+void sequence_seek(void *state, uint64_t draw);
 
 /* Return whether the walk takes the records of each shard in their order, leaving none out but
  * before the first and after the last. */
@@ -100,19 +118,10 @@ uint64_t sequence_at(struct sequence *sequence, uint64_t position);
  * length except for elastic. */
 void sequence_bounds(struct sequence *sequence, uint64_t position, uint64_t *begin, uint64_t *end);
 
-/* Allocate a plan's own table, zeroed, and add its size to traits->state_bytes. Returns NULL with a
- * reason if it exceeds scope->memory_bytes or memory is short. */
-void *sequence_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
+/* Allocate a plan's own table, zeroed, freed by sequence_close(), and add its size to
+ * traits->state_bytes. Returns NULL with a reason if it exceeds scope->memory_bytes or memory is
+ * short. */
+void *sequence_table(struct sequence *sequence, struct plan_traits *traits, uint64_t count,
                      uint64_t size, const char *what);
-
-/* Operations of a strategy without a buffer, all in slot 0; record() returns the record of each
- * place in turn. */
-struct sequence_cursor {
-    uint64_t place;
-    bool fetched;
-};
-int sequence_next(struct sequence_cursor *cursor, uint64_t draws,
-                  uint64_t (*record)(void *context, uint64_t place), void *context,
-                  struct plan_op *ops, uint32_t max);
 
 #endif

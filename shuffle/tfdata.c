@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tf.data in its most common form: shuffle the list of files, interleave a few of them, use a
  * shuffle buffer. */
-#include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct tfdata_settings {
     uint64_t buffer, interleave, length;
@@ -51,49 +49,33 @@ static int tfdata_open(void *state, const void *settings, const struct plan_scop
 {
     struct tfdata_state *tfdata = state;
     const struct tfdata_settings *chosen = settings;
-    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS, .permute = chosen->files};
-    int code = buffer_refuse_elastic(scope);
+    const struct sequence_rules rules = {
+        .unit = SEQUENCE_SHARDS, .permute = chosen->files, .is_buffered = true};
+    int code = sequence_open(&tfdata->sequence, scope, &rules, traits);
 
-    if (code == 0)
-        code = sequence_open(&tfdata->sequence, scope, &rules, traits);
     if (code)
         return code;
     traits->front_to_back = sequence_is_front_to_back(&tfdata->sequence);
     const uint64_t files = tfdata->sequence.unit_count;
     tfdata->file_count = (uint32_t)(chosen->interleave < files ? chosen->interleave : files);
     tfdata->length = chosen->length;
-    tfdata->files = sequence_table(scope, traits, tfdata->file_count, sizeof *tfdata->files,
-                                   "the files it interleaves");
+    tfdata->files = sequence_table(&tfdata->sequence, traits, tfdata->file_count,
+                                   sizeof *tfdata->files, "the files it interleaves");
     if (!tfdata->files)
         return -ENOMEM;
-    return buffer_open(&tfdata->buffer, scope, chosen->buffer, chosen->buffer,
-                       sequence_draws_max(&tfdata->sequence), traits);
-}
-
-static void tfdata_close(void *state)
-{
-    struct tfdata_state *tfdata = state;
-
-    buffer_close(&tfdata->buffer);
-    sequence_close(&tfdata->sequence);
-    free(tfdata->files);
-    tfdata->files = NULL;
+    return buffer_open(&tfdata->buffer, &tfdata->sequence, chosen->buffer, chosen->buffer, traits);
 }
 
 static int tfdata_begin(void *state, uint64_t epoch)
 {
     struct tfdata_state *tfdata = state;
-    int code = sequence_begin(&tfdata->sequence, epoch);
 
-    if (code)
-        return code;
+    sequence_begin(state, epoch);
     for (uint32_t i = 0; i < tfdata->file_count; i++)
         tfdata->files[i] = (struct open_file){0};
     tfdata->turn = 0;
     tfdata->taken = tfdata->opened = 0;
-    buffer_begin(&tfdata->buffer,
-                 sequence_seed(&tfdata->sequence.scope, SEQUENCE_BUFFER, epoch, false),
-                 tfdata->sequence.draws);
+    buffer_begin(&tfdata->buffer, &tfdata->sequence, epoch);
     return 0;
 }
 
@@ -127,11 +109,6 @@ static int tfdata_next(void *state, struct plan_op *ops, uint32_t max)
     return buffer_next(&tfdata->buffer, tfdata_input, tfdata, ops, max);
 }
 
-static uint64_t tfdata_draws(void *state)
-{
-    return ((struct tfdata_state *)state)->sequence.draws;
-}
-
 const struct shuffle_ops shuffle_tfdata = {
     .interleaves = true,
     .plugin = {.name = "tfdata",
@@ -140,8 +117,8 @@ const struct shuffle_ops shuffle_tfdata = {
                .settings_size = sizeof(struct tfdata_settings),
                .state_size = sizeof(struct tfdata_state)},
     .open = tfdata_open,
-    .close = tfdata_close,
+    .close = sequence_close,
     .begin = tfdata_begin,
     .next = tfdata_next,
-    .draws = tfdata_draws,
+    .draws = sequence_draws,
 };

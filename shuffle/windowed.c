@@ -45,11 +45,6 @@ static int windowed_open(struct windowed_state *windowed, const struct plan_scop
     return 0;
 }
 
-static void windowed_close(void *state)
-{
-    sequence_close(&((struct windowed_state *)state)->sequence);
-}
-
 static void start_window(struct windowed_state *windowed, uint64_t begin)
 {
     const uint64_t length = windowed->sequence.length;
@@ -75,10 +70,8 @@ static int windowed_begin(void *state, uint64_t epoch)
 {
     struct windowed_state *windowed = state;
     const struct plan_scope *scope = &windowed->sequence.scope;
-    int code = sequence_begin(&windowed->sequence, epoch);
 
-    if (code)
-        return code;
+    sequence_begin(state, epoch);
     windowed->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     windowed->place = 0;
     start_window(windowed, 0);
@@ -117,11 +110,6 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
     return (int)count;
 }
 
-static uint64_t windowed_draws(void *state)
-{
-    return ((struct windowed_state *)state)->sequence.draws;
-}
-
 struct window_settings {
     uint64_t bytes;
     bool flag;
@@ -145,8 +133,8 @@ struct window_settings {
                    .options = OPTIONS,                                                         \
                    .settings_size = sizeof(struct window_settings),                            \
                    .state_size = sizeof(struct windowed_state)},                               \
-        .open = OPEN, .close = windowed_close, .begin = windowed_begin, .next = windowed_next, \
-        .draws = windowed_draws,                                                               \
+        .open = OPEN, .close = sequence_close, .begin = windowed_begin, .next = windowed_next, \
+        .draws = sequence_draws,                                                               \
     }
 
 static const struct option_spec block_options[] = {
