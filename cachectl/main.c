@@ -16,13 +16,15 @@
 #include "base/startup.h"
 #include "cachectl/beneath.h"
 #include "cachectl/cold.h"
-#include "cachectl/disks.h"
 #include "cachectl/evict.h"
-#include "cachectl/listing.h"
+#include "telemetry/counters.h"
+#include "telemetry/devices.h"
 
 #include <errno.h>
+#include <fts.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,112 @@ static const char usage[] =
     "Exit status: 0 done (drop, evict: and verified cold), 1 failed or unverified, 2 usage "
     "error.\n";
 
+/* ---- the files below a path, following symbolic links ---- */
+
+struct listing {
+    char **paths;
+    size_t count;
+    size_t unread_count; /* unreadable folders, dangling links */
+    char reason[256];    /* of the first such entry */
+};
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static void note_unread(struct listing *listing, const char *path, int code)
+{
+    if (listing->unread_count++ == 0)
+        snprintf(listing->reason, sizeof listing->reason, "%.180s: %s", path,
+                 fail_errno_text(code));
+}
+
+/* List the path itself if it is a file or block device, or every regular file below a folder.
+ * Returns 0, or a negative errno with a reason. Clear in either case. */
+static int list_files(struct listing *listing, const char *path)
+{
+    char *const roots[] = {(char *)(uintptr_t)path, NULL};
+    int code = 0;
+
+    *listing = (struct listing){0};
+    FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
+    if (!walk)
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    errno = 0;
+    for (FTSENT *entry; code == 0 && (entry = fts_read(walk)); errno = 0) {
+        const bool is_root = entry->fts_level == FTS_ROOTLEVEL;
+        switch (entry->fts_info) {
+        case FTS_DEFAULT: /* FIFOs etc. hold no data; a block device counts only if named */
+            if (!is_root)
+                break;
+            __attribute__((fallthrough));
+        case FTS_F:
+            code = memory_room(&listing->paths, listing->count, sizeof *listing->paths, "files");
+            if (code == 0 && !(listing->paths[listing->count] = strdup(entry->fts_path)))
+                code = fail(ENOMEM, "%s: out of memory for its name", entry->fts_path);
+            listing->count += code == 0;
+            break;
+        case FTS_DNR:
+        case FTS_ERR:
+        case FTS_NS:
+            if (is_root)
+                code = fail(entry->fts_errno, "%s: %s", entry->fts_path,
+                            fail_errno_text(entry->fts_errno));
+            else
+                note_unread(listing, entry->fts_path, entry->fts_errno);
+            break;
+        case FTS_SLNONE:
+            note_unread(listing, entry->fts_path, ENOENT);
+            break;
+        default: /* folders; a link to an ancestor is not followed */
+            break;
+        }
+    }
+    if (code == 0 && errno)
+        code = fail(errno, "%s: cannot list: %s", path, fail_errno_text(errno));
+    fts_close(walk);
+    return code;
+}
+
+static void clear_listing(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++)
+        free(listing->paths[i]);
+    free(listing->paths);
+    *listing = (struct listing){0};
+}
+
+/* Count the bytes that any process has read since boot from the disks below these files that are
+ * not in the list yet: each disk counts once, for the first files on it. Returns false if unknown:
+ * no local disk holds the files, or it keeps no counters. */
+static bool count_disk_reads(struct device_list *list, const char *const *paths, size_t count,
+                             uint64_t *bytes)
+{
+    const char *sys = telemetry_roots_usual.sys;
+    const uint32_t before = list->count;
+    struct disk_counters counters;
+    char text[512];
+
+    *bytes = 0;
+    devices_of_paths(&telemetry_roots_usual, paths, count, list);
+    if (list->count == 0 || list->cut_off || list->elsewhere[0])
+        return false;
+    for (uint32_t i = before; i < list->count; i++) {
+        const struct device *device = &list->devices[i];
+        if (procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/queue/iostats", sys,
+                          device->device_major, device->device_minor) &&
+            text[0] == '0')
+            return false;
+        if (!procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/stat", sys, device->device_major,
+                           device->device_minor) ||
+            !disk_parse_stat(text_of_string(text), &counters))
+            return false;
+        *bytes += counters.read_sectors * DISK_SECTOR_BYTES;
+    }
+    return true;
+}
+
 struct settings {
     bool files, json;
     uint64_t timeout_ns;
@@ -61,7 +169,7 @@ struct call {
     char **operands;
     struct cache_observer observer;
     struct residency_probe *probe;
-    struct disks *disks; /* below the rows so far */
+    struct device_list *disks; /* below the rows so far */
     json_t *rows;
     struct residency_total sum;
     const struct listing *listing; /* of this PATH */
@@ -113,27 +221,6 @@ static int complain(void)
 
 /* ---- rows ---- */
 
-static void add_json(struct call *call, const char *path, const char *const *paths, size_t count,
-                     const struct residency_total *total)
-{
-    const bool known = total->unverified_count == 0;
-    uint64_t read_bytes;
-    const bool read_known = disks_read_bytes(call->disks, paths, count, &read_bytes);
-
-    json_array_append_new(
-        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:s, s:o*}", "path",
-                              json_text(path), "state", residency_state_text(total->state), "files",
-                              (json_int_t)total->file_count, "total_bytes",
-                              (json_int_t)total->total_bytes, "resident_bytes",
-                              known ? json_integer((json_int_t)total->resident_bytes) : json_null(),
-                              "resident_percent", known ? json_number(total->percent) : json_null(),
-                              "dirty_bytes", (json_int_t)total->dirty_bytes, "disk_read_bytes",
-                              read_known ? json_integer((json_int_t)read_bytes) : json_null(),
-                              "unverified_files", (json_int_t)total->unverified_count, "method",
-                              residency_method_text(total->methods), "reason",
-                              total->reason[0] ? json_text(total->reason) : NULL));
-}
-
 static void print_row(const char *path, const struct residency_total *total, bool count)
 {
     char resident[32], size[32], percent[32], files[40] = "";
@@ -150,74 +237,73 @@ static void print_row(const char *path, const struct residency_total *total, boo
         printf("%50s%s\n", "", escape_shown(total->reason));
 }
 
-static void show(struct call *call, const char *path, const char *const *paths, size_t count,
-                 const struct residency_total *total)
-{
-    clear_progress();
-    if (call->settings.json)
-        add_json(call, path, paths, count, total);
-    else
-        print_row(path, total, total->file_count != 1);
-}
-
 /* ---- measuring ---- */
 
-static void add_to_sum(struct residency_total *sum, const struct residency_total *part)
-{
-    sum->file_count += part->file_count;
-    sum->unverified_count += part->unverified_count;
-    sum->resident_bytes += part->resident_bytes;
-    sum->dirty_bytes += part->dirty_bytes;
-    sum->total_bytes += part->total_bytes;
-    sum->data_bytes += part->data_bytes;
-    sum->methods |= part->methods;
-    if (part->state == RESIDENCY_WARM || sum->state != RESIDENCY_WARM)
-        sum->state = part->state == RESIDENCY_COLD ? sum->state : part->state;
-    if (sum->data_bytes)
-        sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->data_bytes;
-}
-
-/* What is cold in the page cache may be warm beneath: looked at once, for all files of a PATH. */
-static void look_beneath(struct call *call, struct residency_total *total)
-{
-    const struct listing *all = call->listing;
-    struct stat status;
-
-    if (total->state != RESIDENCY_COLD || total->data_bytes == 0)
-        return;
-    if (!call->set_bytes) {
-        for (size_t i = 0; i < all->count; i++)
-            call->set_bytes += stat(all->paths[i], &status) ? 0 : (uint64_t)status.st_blocks * 512;
-        if (call->set_bytes < total->data_bytes) /* a block device has none in its status */
-            call->set_bytes = total->data_bytes;
-        beneath_look_at((const char *const *)all->paths, all->count, call->set_bytes,
-                        &call->beneath);
-    }
-    if (call->beneath.state == RESIDENCY_COLD)
-        return;
-    total->state = call->beneath.state;
-    snprintf(total->reason, sizeof total->reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
-             call->beneath.reason);
-    if (total->state == RESIDENCY_UNVERIFIED) {
-        total->unverified_count = total->file_count;
-        return;
-    }
-    const double share = (double)call->beneath.resident_bytes / (double)call->set_bytes;
-    total->resident_bytes = (uint64_t)(share * (double)total->data_bytes);
-    total->percent = 100 * share;
-}
-
+/* Measure, print and add up the files of a row. */
 static int look(struct call *call, const char *path, const char *const *paths, size_t count)
 {
-    struct residency_total total;
+    const struct listing *all = call->listing;
+    struct residency_total total, *sum = &call->sum;
+    struct stat status;
+    uint64_t read_bytes;
     int code = residency_files(call->probe, paths, count, call->settings.timeout_ns,
                                &call->observer, &total);
 
     if (code)
         return code;
-    look_beneath(call, &total);
-    show(call, path, paths, count, &total);
-    add_to_sum(&call->sum, &total);
+    /* What is cold in the page cache may be warm beneath: looked at once, for all files of a PATH.
+     */
+    const bool looks_beneath = total.state == RESIDENCY_COLD && total.data_bytes;
+    if (looks_beneath && !call->set_bytes) {
+        for (size_t i = 0; i < all->count; i++)
+            call->set_bytes += stat(all->paths[i], &status) ? 0 : (uint64_t)status.st_blocks * 512;
+        if (call->set_bytes < total.data_bytes) /* a block device has none in its status */
+            call->set_bytes = total.data_bytes;
+        beneath_look_at((const char *const *)all->paths, all->count, call->set_bytes,
+                        &call->beneath);
+    }
+    if (looks_beneath && call->beneath.state != RESIDENCY_COLD) {
+        const double share = (double)call->beneath.resident_bytes / (double)call->set_bytes;
+        total.state = call->beneath.state;
+        snprintf(total.reason, sizeof total.reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
+                 call->beneath.reason);
+        if (total.state == RESIDENCY_UNVERIFIED) {
+            total.unverified_count = total.file_count;
+        } else {
+            total.resident_bytes = (uint64_t)(share * (double)total.data_bytes);
+            total.percent = 100 * share;
+        }
+    }
+    clear_progress();
+    if (call->settings.json) {
+        const bool known = total.unverified_count == 0;
+        const bool read_known = count_disk_reads(call->disks, paths, count, &read_bytes);
+        json_array_append_new(
+            call->rows,
+            json_pack(
+                "{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:s, s:o*}", "path", json_text(path),
+                "state", residency_state_text(total.state), "files", (json_int_t)total.file_count,
+                "total_bytes", (json_int_t)total.total_bytes, "resident_bytes",
+                known ? json_integer((json_int_t)total.resident_bytes) : json_null(),
+                "resident_percent", known ? json_number(total.percent) : json_null(), "dirty_bytes",
+                (json_int_t)total.dirty_bytes, "disk_read_bytes",
+                read_known ? json_integer((json_int_t)read_bytes) : json_null(), "unverified_files",
+                (json_int_t)total.unverified_count, "method", residency_method_text(total.methods),
+                "reason", total.reason[0] ? json_text(total.reason) : NULL));
+    } else {
+        print_row(path, &total, total.file_count != 1);
+    }
+    sum->file_count += total.file_count;
+    sum->unverified_count += total.unverified_count;
+    sum->resident_bytes += total.resident_bytes;
+    sum->dirty_bytes += total.dirty_bytes;
+    sum->total_bytes += total.total_bytes;
+    sum->data_bytes += total.data_bytes;
+    sum->methods |= total.methods;
+    if (total.state == RESIDENCY_WARM || sum->state != RESIDENCY_WARM)
+        sum->state = total.state == RESIDENCY_COLD ? sum->state : total.state;
+    if (sum->data_bytes)
+        sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->data_bytes;
     return 0;
 }
 
@@ -293,17 +379,32 @@ static const struct cachectl_command {
     {"warm", do_to_files, false},
 };
 
-static int drop_everything(const struct call *call)
+static int run_command(struct call *call, const struct cachectl_command *command)
 {
-    const char *how;
-    int code = drop_system(NULL, call->settings.timeout_ns, &call->observer, &how);
+    bool failed = false;
 
-    clear_progress();
-    return code ? complain() : EXIT_OK;
-}
-
-static int conclude(struct call *call, const struct cachectl_command *command, bool failed)
-{
+    call->makes_cold = command->makes_cold;
+    call->rows = json_array();
+    call->probe = residency_probe_create();
+    call->disks = memory_zeroed(sizeof *call->disks);
+    if (!call->rows || !call->probe || !call->disks)
+        return complain();
+    if (!call->settings.json)
+        printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
+    for (int i = 0; i < call->count; i++) {
+        struct listing listing;
+        int code = list_files(&listing, call->operands[i]);
+        if (code == 0 && command->makes_cold && listing.count == 0)
+            code = fail(ENODATA, "%s: no files; is its file system mounted?", call->operands[i]);
+        if (code == 0)
+            code = command->one(call, call->operands[i], &listing);
+        if (code == 0 && listing.unread_count)
+            code = fail(EACCES, "%zu folders or links could not be followed; the first: %s",
+                        listing.unread_count, listing.reason);
+        if (code)
+            failed = complain() != EXIT_OK;
+        clear_listing(&listing);
+    }
     if (call->settings.json) {
         char *text = json_to_text(call->rows, JSON_INDENT(2));
         if (text)
@@ -321,48 +422,17 @@ static int conclude(struct call *call, const struct cachectl_command *command, b
     }
     if (call->sum.unverified_count || (command->makes_cold && call->sum.state != RESIDENCY_COLD))
         failed = true;
-    return failed ? EXIT_FAILED : EXIT_OK;
-}
-
-static int carry_out(struct call *call, const struct cachectl_command *command)
-{
-    bool failed = false;
-
-    call->makes_cold = command->makes_cold;
-    call->rows = json_array();
-    call->probe = residency_probe_create();
-    call->disks = memory_zeroed(sizeof *call->disks);
-    if (!call->rows || !call->probe || !call->disks)
-        return complain();
-    if (!call->settings.json)
-        printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
-    for (int i = 0; i < call->count; i++) {
-        struct listing listing;
-        int code = listing_make(&listing, call->operands[i]);
-        if (code == 0 && command->makes_cold && listing.count == 0)
-            code = fail(ENODATA, "%s: no files; is its file system mounted?", call->operands[i]);
-        if (code == 0)
-            code = command->one(call, call->operands[i], &listing);
-        if (code == 0 && listing.unread_count)
-            code = fail(EACCES, "%zu folders or links could not be followed; the first: %s",
-                        listing.unread_count, listing.reason);
-        if (code)
-            failed = complain() != EXIT_OK;
-        listing_clear(&listing);
-    }
-    int status = conclude(call, command, failed);
     json_decref(call->rows);
     free(call->disks);
     residency_probe_destroy(call->probe);
-    return status;
+    return failed ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- the command line ---- */
 
 enum { OPTION_JSON = 256, OPTION_TIMEOUT, OPTION_VERSION };
 
-/* Return 0, or exit status + 1 if nothing is left to do. */
-static int parse(int argc, char **argv, struct settings *settings)
+int main(int argc, char **argv)
 {
     static const struct option options[] = {{"files", no_argument, NULL, 'f'},
                                             {"json", no_argument, NULL, OPTION_JSON},
@@ -370,37 +440,6 @@ static int parse(int argc, char **argv, struct settings *settings)
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, OPTION_VERSION},
                                             {0}};
-    int letter;
-
-    while ((letter = getopt_long(argc, argv, "fh", options, NULL)) != -1) {
-        switch (letter) {
-        case 'f':
-            settings->files = true;
-            break;
-        case OPTION_JSON:
-            settings->json = true;
-            break;
-        case OPTION_TIMEOUT:
-            if (option_parse_duration(optarg, &settings->timeout_ns) == 0)
-                break;
-            complain();
-            return EXIT_MISUSED + 1;
-        case 'h':
-            fputs(usage, stdout);
-            return EXIT_OK + 1;
-        case OPTION_VERSION:
-            puts("cachectl " PACKAGE_VERSION);
-            return EXIT_OK + 1;
-        default:
-            fputs("Try 'cachectl --help'.\n", stderr);
-            return EXIT_MISUSED + 1;
-        }
-    }
-    return 0;
-}
-
-int main(int argc, char **argv)
-{
     const struct cachectl_command *command = NULL;
     struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
                         .observer = {.progress = show_progress}};
@@ -417,9 +456,29 @@ int main(int argc, char **argv)
               stderr);
         return EXIT_MISUSED;
     }
-    int ended = parse(argc, argv, &call.settings);
-    if (ended)
-        return ended - 1;
+    for (int letter; (letter = getopt_long(argc, argv, "fh", options, NULL)) != -1;)
+        switch (letter) {
+        case 'f':
+            call.settings.files = true;
+            break;
+        case OPTION_JSON:
+            call.settings.json = true;
+            break;
+        case OPTION_TIMEOUT:
+            if (option_parse_duration(optarg, &call.settings.timeout_ns) == 0)
+                break;
+            complain();
+            return EXIT_MISUSED;
+        case 'h':
+            fputs(usage, stdout);
+            return EXIT_OK;
+        case OPTION_VERSION:
+            puts("cachectl " PACKAGE_VERSION);
+            return EXIT_OK;
+        default:
+            fputs("Try 'cachectl --help'.\n", stderr);
+            return EXIT_MISUSED;
+        }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0] && optind < argc; i++)
         if (strcmp(commands[i].name, argv[optind]) == 0)
             command = &commands[i];
@@ -430,11 +489,15 @@ int main(int argc, char **argv)
     }
     call.count = argc - optind - 1;
     call.operands = argv + optind + 1;
-    if (call.count == 0 && command->one == do_drop)
-        return drop_everything(&call);
+    if (call.count == 0 && command->one == do_drop) {
+        const char *how;
+        int code = drop_system(NULL, call.settings.timeout_ns, &call.observer, &how);
+        clear_progress();
+        return code ? complain() : EXIT_OK;
+    }
     if (call.count == 0) {
         fprintf(stderr, "cachectl: %s: no PATH\nTry 'cachectl --help'.\n", command->name);
         return EXIT_MISUSED;
     }
-    return carry_out(&call, command);
+    return run_command(&call, command);
 }

@@ -6,15 +6,20 @@
 #include "cachectl/outside.h"
 
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "base/stop.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 
 enum { PATH_END_BYTES = 256, TURN_MS = 100, REASON_BYTES = 512 };
 
@@ -51,29 +56,13 @@ static struct {
 
 static int run_here(const char *command, const struct child_task *task, struct child_result *result)
 {
-    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
     struct child_task shell = *task;
 
-    shell.argv = argv;
+    shell.argv = (const char *const[]){"/bin/sh", "-c", command, NULL};
     return child_run(&shell, result);
 }
 
 /* ---- the child ---- */
-
-static void find(const struct outside_request *request, struct answer *answer)
-{
-    struct holder holders[OUTSIDE_FILES] = {0};
-
-    for (uint32_t i = 0; i < request->count; i++)
-        holders[i] = (struct holder){.inode = request->files[i].inode,
-                                     .device = request->files[i].device,
-                                     .path = request->files[i].path};
-    holders_find("/proc", holders, request->count);
-    for (uint32_t i = 0; i < request->count; i++) {
-        answer->holders[i].pid = holders[i].pid;
-        memcpy(answer->holders[i].command, holders[i].command, sizeof holders[i].command);
-    }
-}
 
 static bool is_called_off(void *context)
 {
@@ -82,35 +71,35 @@ static bool is_called_off(void *context)
     return poll(&other, 1, 0) > 0;
 }
 
-static bool is_sound(const struct outside_request *request, ssize_t bytes, size_t commands)
-{
-    if (bytes != sizeof *request)
-        return false;
-    for (int i = 0; i < OUTSIDE_FILES; i++)
-        if (!memchr(request->files[i].path, '\0', PATH_END_BYTES))
-            return false;
-    return request->kind == FIND_HOLDERS  ? request->count <= OUTSIDE_FILES
-           : request->kind == RUN_COMMAND ? request->count < commands
-                                          : false;
-}
-
 void outside_serve(int socket, const char *const *commands, size_t count)
 {
     struct outside_request request;
     ssize_t bytes;
 
     while ((bytes = recv(socket, &request, sizeof request, 0)) > 0) {
+        struct holder holders[OUTSIDE_FILES] = {0};
         struct answer answer = {0};
-        if (!is_sound(&request, bytes, count))
-            continue; /* a late stop is ignored */
+        bool is_sound = bytes == sizeof request;
+        for (int i = 0; is_sound && i < OUTSIDE_FILES; i++) {
+            is_sound = memchr(request.files[i].path, '\0', PATH_END_BYTES);
+            holders[i] = (struct holder){.inode = request.files[i].inode,
+                                         .device = request.files[i].device,
+                                         .path = request.files[i].path};
+        }
         const struct child_task task = {.text = request.wants_text ? answer.text : NULL,
                                         .timeout_ns = request.timeout_ns,
                                         .stop = is_called_off,
                                         .context = &socket};
-        if (request.kind == FIND_HOLDERS)
-            find(&request, &answer);
-        else
+        if (is_sound && request.kind == FIND_HOLDERS && request.count <= OUTSIDE_FILES)
+            holders_find("/proc", holders, request.count);
+        else if (is_sound && request.kind == RUN_COMMAND && request.count < count)
             answer.code = run_here(commands[request.count], &task, &answer.result);
+        else
+            continue; /* a late stop is ignored */
+        for (int i = 0; i < OUTSIDE_FILES; i++) {
+            answer.holders[i].pid = holders[i].pid;
+            memcpy(answer.holders[i].command, holders[i].command, sizeof holders[i].command);
+        }
         if (answer.code)
             snprintf(answer.reason, sizeof answer.reason, "%s", fail_reason());
         if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
@@ -190,4 +179,55 @@ int outside_run(const char *command, const struct child_task *task, struct child
     if (task->text)
         memcpy(task->text, answer.text, CHILD_TEXT_BYTES);
     return code;
+}
+
+/* "start-end perms offset MAJOR:MINOR inode   path" (proc(5)). */
+int holder_line_matches(const char *line, const struct holder *holder)
+{
+    unsigned device_major, device_minor;
+    unsigned long long inode;
+    int path_at = 0;
+
+    if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %llu %n", &device_major, &device_minor, &inode,
+               &path_at) != 3 ||
+        inode != holder->inode || inode == 0 || path_at == 0)
+        return 0;
+    if (makedev(device_major, device_minor) == holder->device)
+        return 1;
+    const char *name = file_name(line + path_at), *wanted = file_name(holder->path);
+    size_t length = strlen(wanted);
+    return length > 0 && strncmp(name, wanted, length) == 0 &&
+           !isgraph((unsigned char)name[length]);
+}
+
+void holders_find(const char *proc_root, struct holder *holders, size_t count)
+{
+    struct folder_names names;
+    char path[512], line[4352];
+    size_t found = 0;
+
+    folder_names_of(&names, proc_root);
+    for (size_t i = 0; i < names.count && found < count; i++) {
+        const char *pid = names.list[i];
+        if (!isdigit((unsigned char)pid[0]))
+            continue;
+        snprintf(path, sizeof path, "%.200s/%.20s/maps", proc_root, pid);
+        FILE *maps = file_stream_kernel(path);
+        while (maps && fgets(line, sizeof line, maps))
+            for (size_t k = 0; k < count; k++) {
+                struct holder *holder = &holders[k];
+                if (holder->pid || !holder_line_matches(line, holder))
+                    continue;
+                found++;
+                holder->pid = atoi(pid);
+                snprintf(path, sizeof path, "%.200s/%.20s/comm", proc_root, pid);
+                file_read_begin(path, holder->command, sizeof holder->command);
+                holder->command[strcspn(holder->command, "\n")] = '\0';
+                if (!holder->command[0])
+                    snprintf(holder->command, sizeof holder->command, "?");
+            }
+        if (maps)
+            fclose(maps);
+    }
+    folder_names_release(&names);
 }

@@ -11,11 +11,21 @@
 #define IOBENCH_CACHECTL_OUTSIDE_H
 
 #include "base/child.h"
-#include "cachectl/holders.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { OUTSIDE_FILES = 8 }; /* per request */
+
+/* The process that maps a file. Only root sees processes of other users. */
+struct holder {
+    uint64_t inode;   /* asked for */
+    uint64_t device;  /* asked for: st_dev */
+    const char *path; /* asked for: absolute, or its known tail */
+    int pid;          /* found; 0: none seen */
+    char command[32];
+};
 
 /* In the child: serve until the other end of the socket (SOCK_SEQPACKET) is closed. */
 void outside_serve(int socket, const char *const *commands, size_t count);
@@ -27,5 +37,12 @@ void outside_use(int socket, const char *const *commands, size_t count);
  * this process. Uses text, timeout_ns, stop and context of the task. */
 void outside_find_holders(struct holder *holders, size_t count);
 int outside_run(const char *command, const struct child_task *task, struct child_result *result);
+
+/* Scan the maps of all processes below proc_root ("/proc") once. */
+void holders_find(const char *proc_root, struct holder *holders, size_t count);
+
+/* Return whether a line of /proc/PID/maps maps the file. If the mapping's device is not st_dev
+ * (btrfs, overlayfs), its inode and the tail of its name decide. Pure. */
+int holder_line_matches(const char *line, const struct holder *holder);
 
 #endif

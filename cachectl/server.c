@@ -8,6 +8,7 @@
 #include "cachectl/residency.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,12 +49,6 @@ static int run(const struct server_request *request, const char *command, const 
                         : 0;
 }
 
-static int drop(const struct server_request *request, struct server_result *result)
-{
-    return run(request, request->drop_command, "dropping the server's cache", "drop", &result->drop,
-               NULL);
-}
-
 static int look(const struct server_request *request, struct server_result *result,
                 struct server_look *look)
 {
@@ -64,63 +59,51 @@ static int look(const struct server_request *request, struct server_result *resu
     return code ? code : server_parse(text, look);
 }
 
-/* ---- the verdict ---- */
-
-static void judge(const struct server_request *request, struct server_result *result)
-{
-    const struct server_look *now = &result->start;
-    const uint64_t read = request->read_bytes ? request->read_bytes : request->set_bytes;
-    char resident[32], set[32];
-
-    bytes_text(request->set_bytes, set, sizeof set);
-    if (now->resident_known && now->total_bytes < request->set_bytes)
-        settle(result, SERVER_UNVERIFIED,
-               "the server check covers %s, the data set has %s: check the set's files",
-               bytes_text(now->total_bytes, resident, sizeof resident), set);
-    else if (!now->resident_known)
-        settle(result, SERVER_UNVERIFIED, "the server does not report its resident bytes%s%s",
-               now->reason[0] ? ": " : "", now->reason);
-    else if (100.0 * (double)now->resident_bytes > RESIDENCY_COLD_PERCENT * (double)read)
-        settle(result, SERVER_WARM, "%s of %s is in the server's memory before the run%s",
-               bytes_text(now->resident_bytes, resident, sizeof resident), set,
-               request->drop_command ? ", though its caches were dropped" : "");
-    else
-        settle(result, SERVER_COLD, "%s", "");
-}
-
-/* Advice on how to verify. */
-static void settle_unasked(const struct server_request *request, struct server_result *result)
-{
-    settle(result, SERVER_UNVERIFIED,
-           "%s%sserver cache contents unknown%s; verify them with --server-check-cmd 'ssh "
-           "SERVER cachectl status --json PATH'",
-           request->where ? request->where : "", request->where ? ": " : "",
-           request->drop_command ? ", though its caches were to be dropped" : "");
-}
-
 void server_make_cold(const struct server_request *request, struct server_result *result)
 {
     const bool drops = request->drop_command, checks = request->check_command;
+    const char *dropped = drops ? ", though its caches were dropped" : "";
+    const char *dropping = "dropping the server's cache";
+    const struct server_look *now = &result->start;
     int code = 0;
 
     *result = (struct server_result){.state = SERVER_NONE};
     if (!request->where && !drops && !checks)
         return;
-    settle_unasked(request, result);
+    settle(result, SERVER_UNVERIFIED,
+           "%s%sserver cache contents unknown%s; verify them with --server-check-cmd 'ssh "
+           "SERVER cachectl status --json PATH'",
+           request->where ? request->where : "", request->where ? ": " : "",
+           drops ? ", though its caches were to be dropped" : "");
     if (drops && checks) {
         code = look(request, result, &result->before);
         result->looked_before = code == 0;
     }
     if (drops && code == 0)
-        code = drop(request, result);
+        code = run(request, request->drop_command, dropping, "drop", &result->drop, NULL);
     if (checks && code == 0) {
         code = look(request, result, &result->start);
         result->looked = code == 0;
     }
-    if (result->looked)
-        judge(request, result);
-    if (drops && result->looked) /* the check opened the files there */
-        code = drop(request, result);
+    if (result->looked) {
+        const uint64_t read = request->read_bytes ? request->read_bytes : request->set_bytes;
+        char some[32], set[32];
+        bytes_text(request->set_bytes, set, sizeof set);
+        if (now->resident_known && now->total_bytes < request->set_bytes)
+            settle(result, SERVER_UNVERIFIED,
+                   "the server check covers %s, the data set has %s: check the set's files",
+                   bytes_text(now->total_bytes, some, sizeof some), set);
+        else if (!now->resident_known)
+            settle(result, SERVER_UNVERIFIED, "the server does not report its resident bytes%s%s",
+                   now->reason[0] ? ": " : "", now->reason);
+        else if (100.0 * (double)now->resident_bytes > RESIDENCY_COLD_PERCENT * (double)read)
+            settle(result, SERVER_WARM, "%s of %s is in the server's memory before the run%s",
+                   bytes_text(now->resident_bytes, some, sizeof some), set, dropped);
+        else
+            settle(result, SERVER_COLD, "%s", "");
+        if (drops) /* the check opened the files there */
+            code = run(request, request->drop_command, dropping, "drop", &result->drop, NULL);
+    }
     if (code)
         settle(result, SERVER_UNVERIFIED, "%s", fail_reason());
 }
@@ -140,4 +123,66 @@ void server_look_after(const struct server_request *request, struct server_resul
     }
     result->disk_known = true;
     result->disk_read_bytes = now.disk_read_bytes - result->start.disk_read_bytes;
+}
+
+static const char wanted[] = "expected the output of 'cachectl status --json'";
+
+/* Add a byte count to *sum; a null or missing value makes the sum unknown. */
+static int add_bytes(const json_t *row, const char *key, bool *known, uint64_t *sum)
+{
+    const json_t *value = json_object_get(row, key);
+
+    if (!value || json_is_null(value)) {
+        *known = false;
+        return 0;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return fail(EPROTO, "the server check: %s is not a number of bytes; %s", key, wanted);
+    if (__builtin_add_overflow(*sum, (uint64_t)json_integer_value(value), sum) || *sum > INT64_MAX)
+        return fail(EPROTO, "the server check: %s: the sum is out of range", key);
+    return 0;
+}
+
+int server_parse(const char *text, struct server_look *look)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t rows = 0;
+    int code = 0;
+
+    *look = (struct server_look){.resident_known = true, .disk_known = true};
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        json_error_t error;
+        json_t *document =
+            json_loads(text, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+        if (!document)
+            return fail(EPROTO, "the server check: not JSON: %.80s; %s", error.text, wanted);
+        const size_t count = json_is_array(document) ? json_array_size(document) : 1;
+        for (size_t i = 0; code == 0 && i < count; i++) {
+            const json_t *row = json_is_array(document) ? json_array_get(document, i) : document;
+            const char *reason = json_string_value(json_object_get(row, "reason"));
+            bool total_known = true;
+            if (!json_is_object(row)) {
+                code = fail(EPROTO, "the server check: a row is not an object; %s", wanted);
+                break;
+            }
+            code = add_bytes(row, "resident_bytes", &look->resident_known, &look->resident_bytes);
+            if (code == 0)
+                code = add_bytes(row, "total_bytes", &total_known, &look->total_bytes);
+            if (code == 0)
+                code = add_bytes(row, "disk_read_bytes", &look->disk_known, &look->disk_read_bytes);
+            look->resident_known &= total_known;
+            if (reason && !look->reason[0])
+                snprintf(look->reason, sizeof look->reason, "%s", reason);
+        }
+        json_decref(document);
+        if (code)
+            return code;
+        rows += count;
+        text += error.position;
+    }
+    if (rows == 0)
+        return fail(EPROTO, "the server check printed nothing; %s", wanted);
+    if (look->resident_known && look->resident_bytes > look->total_bytes)
+        return fail(EPROTO, "the server check: resident_bytes exceeds total_bytes");
+    return 0;
 }

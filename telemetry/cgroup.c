@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/cgroup.h"
+#include "telemetry/counters.h"
 
 #include "base/control_group.h"
 #include "base/fail.h"
@@ -69,7 +69,6 @@ bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_m
 /* ---- the probe ---- */
 
 struct cgroup_probe {
-    struct procfile file;
     bool version1;
     struct device_list devices;
 };
@@ -95,9 +94,9 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
         return fail(ENOENT, "no block device below the data");
     /* Assume that other processes share our group. */
     if (control_group_find(&group, "blkio", site->roots->proc, site->roots->sys))
-        code =
-            procfile_open(&cgroup->file, "%s/%s", group.folder,
-                          group.version1 ? "blkio.throttle.io_service_bytes_recursive" : "io.stat");
+        code = probe_add_file(traits, "%s/%s", group.folder,
+                              group.version1 ? "blkio.throttle.io_service_bytes_recursive"
+                                             : "io.stat");
     cgroup->version1 = group.version1;
     if (code)
         return fail(ENOENT, "the control group of the process does not count its I/O: neither "
@@ -105,28 +104,19 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
     return metric_add_rows(&traits->metrics, "", rows);
 }
 
-static void cgroup_close(void *state)
-{
-    struct cgroup_probe *cgroup = state;
-
-    procfile_close(&cgroup->file);
-}
-
 /* An unused device is not listed: report 0. */
-static void cgroup_sample(void *state, uint64_t *values)
+static void cgroup_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct cgroup_probe *cgroup = state;
+    const struct cgroup_probe *cgroup = state;
     struct cgroup_counters counters = {0};
     struct text text;
 
-    if (procfile_read(&cgroup->file, &text))
+    if (procfile_read(traits->files, &text))
         return;
     for (uint32_t i = 0; i < cgroup->devices.count; i++) {
         const struct device *device = &cgroup->devices.devices[i];
-        if (cgroup->version1)
-            cgroup_add_blkio(text, device->device_major, device->device_minor, &counters);
-        else
-            cgroup_add_io_stat(text, device->device_major, device->device_minor, &counters);
+        (cgroup->version1 ? cgroup_add_blkio : cgroup_add_io_stat)(text, device->device_major,
+                                                                   device->device_minor, &counters);
     }
     metric_put_rows(rows, &counters, values);
 }
@@ -136,6 +126,5 @@ const struct probe_ops probe_cgroup = {
                .summary = "bytes read and written by the process's control group",
                .state_size = sizeof(struct cgroup_probe)},
     .open = cgroup_open,
-    .close = cgroup_close,
     .sample = cgroup_sample,
 };

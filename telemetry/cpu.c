@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/cpu.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "telemetry/plugins.h"
@@ -31,7 +31,6 @@ bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *c
 enum { CPUS_MAX = 1024, NAME_BYTES = 16 };
 
 struct cpu_probe {
-    struct procfile file;
     char names[CPUS_MAX][NAME_BYTES];
     uint32_t count;
 };
@@ -46,54 +45,41 @@ static const struct metric_row rows[] = {
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] - 1 };
 
-static int add_cpu(struct cpu_probe *cpu, struct text name, struct probe_traits *traits)
-{
-    const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
-    char *copy = text_copy(name, cpu->names[cpu->count++], NAME_BYTES);
-
-    /* The total is the part "all". */
-    for (const struct metric_row *row = rows; row->quantity; row++)
-        if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
-                        tick_ms))
-            return -ENOMEM;
-    return 0;
-}
-
 static int cpu_open(void *state, const void *settings, const struct probe_site *site,
                     struct probe_traits *traits)
 {
+    const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
     struct cpu_probe *cpu = state;
     struct cpu_counters counters;
     struct text text, name;
-    int code = procfile_open(&cpu->file, "%s/stat", site->roots->proc);
+    int code = probe_add_file(traits, "%s/stat", site->roots->proc);
 
     (void)settings;
     if (code)
         return code;
-    code = procfile_read(&cpu->file, &text);
+    code = procfile_read(traits->files, &text);
     if (code)
         return fail(-code, "%s/stat: %s", site->roots->proc, fail_errno_text(code));
-    while (code == 0 && cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters))
-        code = add_cpu(cpu, name, traits);
-    return code;
-}
-
-static void cpu_close(void *state)
-{
-    struct cpu_probe *cpu = state;
-
-    procfile_close(&cpu->file);
+    while (cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters)) {
+        char *copy = text_copy(name, cpu->names[cpu->count++], NAME_BYTES);
+        /* The total is the part "all". */
+        for (const struct metric_row *row = rows; row->quantity; row++)
+            if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
+                            tick_ms))
+                return -ENOMEM;
+    }
+    return 0;
 }
 
 /* Offline CPUs vanish from the text; the others keep their order. */
-static void cpu_sample(void *state, uint64_t *values)
+static void cpu_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
     struct cpu_probe *cpu = state;
     struct cpu_counters counters;
     struct text text, name;
     uint32_t at = 0;
 
-    if (procfile_read(&cpu->file, &text))
+    if (procfile_read(traits->files, &text))
         return;
     while (at < cpu->count && cpu_parse_next(&text, &name, &counters)) {
         uint32_t found = at;
@@ -111,6 +97,5 @@ const struct probe_ops probe_cpu = {
                .summary = "processor time: user, system, I/O wait, idle",
                .state_size = sizeof(struct cpu_probe)},
     .open = cpu_open,
-    .close = cpu_close,
     .sample = cpu_sample,
 };

@@ -39,25 +39,6 @@ static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
     va_end(arguments);
 }
 
-static void add(struct device_list *list, unsigned device_major, unsigned device_minor,
-                const char *name)
-{
-    list->device_ends++;
-    for (uint32_t i = 0; i < list->count; i++)
-        if (list->devices[i].device_major == device_major &&
-            list->devices[i].device_minor == device_minor)
-            return;
-    if (list->count == DEVICES_MAX) {
-        list->cut_off = true;
-        note(list->elsewhere, "more than %d devices", DEVICES_MAX);
-        return;
-    }
-    struct device *device = &list->devices[list->count++];
-    device->device_major = device_major;
-    device->device_minor = device_minor;
-    snprintf(device->name, sizeof device->name, "%.39s", name);
-}
-
 static bool may_visit(struct device_list *list, unsigned depth)
 {
     if (depth <= DEPTH_MAX && list->visits < VISITS_MAX) {
@@ -107,20 +88,6 @@ static bool leaves_of_folder(const struct telemetry_roots *roots, const char *fo
     return any;
 }
 
-/* The caching devices of a bcache; the backing one is among the slaves. */
-static void leaves_of_bcache(const struct telemetry_roots *roots, const char *folder,
-                             unsigned depth, struct device_list *list)
-{
-    unsigned device_major, device_minor;
-
-    for (unsigned i = 0; i < 8; i++) {
-        char file[64];
-        snprintf(file, sizeof file, "bcache/cache/cache%u/../dev", i);
-        if (read_number(folder, file, &device_major, &device_minor))
-            devices_of_device(roots, device_major, device_minor, depth + 1, list);
-    }
-}
-
 static bool is_fabric(const char *folder, const char *controller)
 {
     char transport[16];
@@ -129,78 +96,67 @@ static bool is_fabric(const char *folder, const char *controller)
            strncmp(transport, "pcie", 4) != 0;
 }
 
-/* A disk served by another machine: nbd, rbd, iSCSI, NVMe over fabrics by one path or, as a
- * subsystem, by several. */
-static bool is_on_network(const struct telemetry_roots *roots, unsigned device_major,
-                          unsigned device_minor, const char *target, const char *name)
-{
-    char folder[FOLDER_BYTES];
-    struct folder_names names;
-
-    if (strncmp(name, "nbd", 3) == 0 || strncmp(name, "rbd", 3) == 0 || strstr(target, "/session"))
-        return true;
-    if (strncmp(name, "nvme", 4) != 0)
-        return false;
-    snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u/device", roots->sys, device_major,
-             device_minor);
-    bool found = is_fabric(folder, ".");
-    folder_names_of(&names, folder);
-    for (size_t i = 0; i < names.count && !found; i++)
-        found = strncmp(names.list[i], "nvme", 4) == 0 && is_fabric(folder, names.list[i]);
-    folder_names_release(&names);
-    return found;
-}
-
-/* brd and zram hold their blocks in memory, null_blk holds none. */
-static bool is_memory(const char *name)
-{
-    static const char *const drivers[] = {"ram", "zram", "nullb"};
-    bool found = false;
-
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-        const size_t length = strlen(drivers[i]);
-        found |=
-            strncmp(name, drivers[i], length) == 0 && name[length] >= '0' && name[length] <= '9';
-    }
-    return found;
-}
-
+/* Add a device that consists of no others. */
 static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
                      unsigned device_minor, struct device_list *list)
 {
-    char link[FOLDER_BYTES], target[FOLDER_BYTES];
+    /* brd and zram hold their blocks in memory, null_blk holds none. */
+    static const char *const in_memory[] = {"ram", "zram", "nullb"};
+    char link[FOLDER_BYTES], target[FOLDER_BYTES], folder[FOLDER_BYTES + 8];
+    bool is_memory = false;
 
-    snprintf(link, sizeof link, "%s/dev/block/%u:%u", roots->sys, device_major, device_minor);
+    snprintf(link, sizeof link, "%.600s/dev/block/%u:%u", roots->sys, device_major, device_minor);
     ssize_t length = readlink(link, target, sizeof target - 1);
     target[length > 0 ? length : 0] = '\0';
     const char *slash = strrchr(target, '/');
     if (!slash)
         snprintf(target, sizeof target, "%u:%u", device_major, device_minor);
     const char *name = slash ? slash + 1 : target;
-    if (is_on_network(roots, device_major, device_minor, target, name))
+    /* Served by another machine: nbd, rbd, iSCSI, NVMe over fabrics by one path or, as a subsystem,
+     * by several. */
+    bool is_remote =
+        strncmp(name, "nbd", 3) == 0 || strncmp(name, "rbd", 3) == 0 || strstr(target, "/session");
+    if (!is_remote && strncmp(name, "nvme", 4) == 0) {
+        struct folder_names names;
+        snprintf(folder, sizeof folder, "%s/device", link);
+        is_remote = is_fabric(folder, ".");
+        folder_names_of(&names, folder);
+        for (size_t i = 0; i < names.count && !is_remote; i++)
+            is_remote = strncmp(names.list[i], "nvme", 4) == 0 && is_fabric(folder, names.list[i]);
+        folder_names_release(&names);
+    }
+    if (is_remote)
         note(list->elsewhere, "%.40s, a network disk", name);
-    list->memory_ends += is_memory(name);
-    if (is_memory(name))
+    for (size_t i = 0; i < sizeof in_memory / sizeof in_memory[0]; i++) {
+        const size_t bytes = strlen(in_memory[i]);
+        is_memory |=
+            strncmp(name, in_memory[i], bytes) == 0 && name[bytes] >= '0' && name[bytes] <= '9';
+    }
+    if (is_memory) {
+        list->memory_ends++;
         note(list->memory, "%.40s, a disk in memory", name);
-    else
-        add(list, device_major, device_minor, name);
-}
-
-static void add_backing(struct device_list *list, const char *file)
-{
-    for (uint32_t i = 0; i < list->backing_count; i++)
-        if (strcmp(list->backing[i], file) == 0)
+        return;
+    }
+    list->device_ends++;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->devices[i].device_major == device_major &&
+            list->devices[i].device_minor == device_minor)
             return;
-    if (list->backing_count == BACKING_FILES_MAX)
+    if (list->count == DEVICES_MAX) {
         list->cut_off = true;
-    else
-        snprintf(list->backing[list->backing_count++], BACKING_FILE_BYTES, "%s", file);
+        note(list->elsewhere, "more than %d devices", DEVICES_MAX);
+        return;
+    }
+    struct device *device = &list->devices[list->count++];
+    device->device_major = device_major;
+    device->device_minor = device_minor;
+    snprintf(device->name, sizeof device->name, "%.39s", name);
 }
 
 void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
                        unsigned device_minor, unsigned depth, struct device_list *list)
 {
-    char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
+    char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[BACKING_FILE_BYTES], direct[8];
     const uint32_t before = list->device_ends + list->memory_ends;
 
     if (!may_visit(list, depth))
@@ -214,14 +170,24 @@ void devices_of_device(const struct telemetry_roots *roots, unsigned device_majo
     }
     snprintf(inner, sizeof inner, "%s/slaves", folder);
     if (leaves_of_folder(roots, inner, depth, list)) {
-        leaves_of_bcache(roots, folder, depth, list);
+        for (unsigned i = 0; i < 8;
+             i++) { /* caching devices of a bcache; its backing one is a slave */
+            snprintf(inner, sizeof inner, "bcache/cache/cache%u/../dev", i);
+            if (read_number(folder, inner, &device_major, &device_minor))
+                devices_of_device(roots, device_major, device_minor, depth + 1, list);
+        }
         return;
     }
     if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder)) {
-        char direct[8];
-        backing[strcspn(backing, "\n")] = '\0';
-        if (!procfile_peek(direct, sizeof direct, "%s/loop/dio", folder) || direct[0] != '1')
-            add_backing(list, backing);
+        if (!procfile_peek(direct, sizeof direct, "%s/loop/dio", folder) || direct[0] != '1') {
+            uint32_t i = 0;
+            while (i < list->backing_count && strcmp(list->backing[i], backing) != 0)
+                i++;
+            if (i == BACKING_FILES_MAX)
+                list->cut_off = true;
+            else if (i == list->backing_count)
+                memcpy(list->backing[list->backing_count++], backing, sizeof backing);
+        }
         leaves_of_path(roots, backing, depth + 1, list);
     }
     if (list->device_ends + list->memory_ends == before)

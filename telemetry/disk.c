@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/disk.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
-#include "base/memory.h"
 #include "telemetry/devices.h"
 #include "telemetry/plugins.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 bool disk_parse_stat(struct text text, struct disk_counters *counters)
 {
@@ -28,7 +26,7 @@ bool disk_parse_stat(struct text text, struct disk_counters *counters)
 
 struct disk_probe {
     struct device_list devices;
-    struct procfile *files; /* one per device; closed: it keeps no statistics */
+    bool counts[DEVICES_MAX]; /* it keeps statistics, which are in the next file */
 };
 
 /* Levels that say what the counters cannot: provenance.c reads them. */
@@ -47,19 +45,11 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static bool has_statistics(const struct telemetry_roots *roots, const struct device *device)
-{
-    char text[8];
-
-    return !procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
-                          device->device_major, device->device_minor) ||
-           text[0] != '0';
-}
-
 static int disk_open(void *state, const void *settings, const struct probe_site *site,
                      struct probe_traits *traits)
 {
     struct disk_probe *disk = state;
+    const char *sys = site->roots->sys;
     int code = 0;
 
     (void)settings;
@@ -71,14 +61,16 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
         return metric_add(&traits->metrics, "", in_memory, METRIC_LEVEL, 1) ? 0 : -ENOMEM;
     if (disk->devices.count == 0)
         return fail(ENOENT, "no block device below the data");
-    disk->files = memory_array(disk->devices.count, sizeof *disk->files);
-    if (!disk->files)
-        return -ENOMEM;
     for (uint32_t i = 0; i < disk->devices.count && code == 0; i++) {
         const struct device *device = &disk->devices.devices[i];
-        if (has_statistics(site->roots, device))
-            code = procfile_open(&disk->files[i], "%s/dev/block/%u:%u/stat", site->roots->sys,
-                                 device->device_major, device->device_minor);
+        char iostats[8];
+        disk->counts[i] =
+            !procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", sys,
+                           device->device_major, device->device_minor) ||
+            iostats[0] != '0';
+        if (disk->counts[i])
+            code = probe_add_file(traits, "%s/dev/block/%u:%u/stat", sys, device->device_major,
+                                  device->device_minor);
         if (code == 0)
             code = metric_add_rows(&traits->metrics, device->name, rows);
     }
@@ -89,25 +81,18 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
     return code;
 }
 
-static void disk_close(void *state)
+static void disk_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct disk_probe *disk = state;
-
-    for (uint32_t i = 0; disk->files && i < disk->devices.count; i++)
-        procfile_close(&disk->files[i]);
-    free(disk->files);
-}
-
-static void disk_sample(void *state, uint64_t *values)
-{
-    struct disk_probe *disk = state;
+    const struct disk_probe *disk = state;
+    struct procfile *file = traits->files;
     struct disk_counters counters;
     struct text text;
 
     for (uint32_t i = 0; i < disk->devices.count; i++)
-        values = procfile_read(&disk->files[i], &text) == 0 && disk_parse_stat(text, &counters)
-                     ? metric_put_rows(rows, &counters, values)
-                     : metric_skip_rows(rows, values);
+        values =
+            disk->counts[i] && procfile_read(file++, &text) == 0 && disk_parse_stat(text, &counters)
+                ? metric_put_rows(rows, &counters, values)
+                : metric_skip_rows(rows, values);
     if (disk->devices.count == 0)
         *values = disk->devices.memory_ends;
     else if (disk->devices.backing_count)
@@ -119,6 +104,5 @@ const struct probe_ops probe_disk = {
                .summary = "block devices that hold the data, below all layers",
                .state_size = sizeof(struct disk_probe)},
     .open = disk_open,
-    .close = disk_close,
     .sample = disk_sample,
 };

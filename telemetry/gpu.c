@@ -124,23 +124,16 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static void *find_library(const char *named)
+static int load(struct gpu_probe *gpu, const char *named)
 {
     /* The unversioned soname is for linking only, and may be a stub. */
     static const char *const places[] = {"libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
                                          "/usr/local/nvidia/lib64/libnvidia-ml.so.1"};
-    void *library = NULL;
 
     if (named)
-        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && !library; i++)
-        library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-static int load(struct gpu_probe *gpu, const char *named)
-{
-    gpu->library = find_library(named);
+        gpu->library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; !named && i < sizeof places / sizeof places[0] && !gpu->library; i++)
+        gpu->library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
     if (!gpu->library)
         return fail(ENOENT, "no NVIDIA driver: %s cannot be loaded",
                     named ? named : "libnvidia-ml.so.1");
@@ -203,58 +196,48 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
 
 #define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
 
-/* Payload over all links since the driver was loaded; GPUs without NVLink lack these fields. */
-static void ask_nvlink(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
+static void gpu_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct nvml_field fields[] = {{.id = NVML_NVLINK_RECEIVE_KIB, .scope = UINT_MAX},
-                                  {.id = NVML_NVLINK_TRANSMIT_KIB, .scope = UINT_MAX}};
-    uint64_t *const kib[] = {&levels->nvlink_receive, &levels->nvlink_transmit};
+    const struct gpu_probe *gpu = state;
+    const struct nvml *nvml = &gpu->nvml;
 
-    if (!ANSWERS(nvml->fields, device, 2, fields))
-        return;
-    for (int i = 0; i < 2; i++)
-        if (fields[i].code == 0 && fields[i].type == NVML_TYPE_UNSIGNED_LONG_LONG)
-            *kib[i] = fields[i].value.long_number;
-}
-
-static void ask(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
-{
-    struct nvml_utilization utilization;
-    struct nvml_memory memory;
-    unsigned long long energy;
-    unsigned number;
-
-    memset(levels, 0xff, sizeof *levels); /* PROBE_MISSING */
-    if (ANSWERS(nvml->utilization, device, &utilization)) {
-        levels->utilization = utilization.gpu;
-        levels->memory_utilization = utilization.memory;
-    }
-    if (ANSWERS(nvml->memory, device, &memory))
-        levels->memory_used = memory.used;
-    if (ANSWERS(nvml->power, device, &number))
-        levels->power = number;
-    if (ANSWERS(nvml->energy, device, &energy))
-        levels->energy = energy;
-    if (ANSWERS(nvml->temperature, device, NVML_TEMPERATURE_GPU, &number))
-        levels->temperature = number;
-    if (ANSWERS(nvml->clock, device, NVML_CLOCK_SM, &number))
-        levels->clock = number;
-    if (ANSWERS(nvml->clock, device, NVML_CLOCK_MEMORY, &number))
-        levels->memory_clock = number;
-    if (ANSWERS(nvml->pcie, device, NVML_PCIE_RX, &number))
-        levels->pcie_receive = number;
-    if (ANSWERS(nvml->pcie, device, NVML_PCIE_TX, &number))
-        levels->pcie_transmit = number;
-    ask_nvlink(nvml, device, levels);
-}
-
-static void gpu_sample(void *state, uint64_t *values)
-{
-    struct gpu_probe *gpu = state;
-    struct gpu_levels levels;
-
+    (void)traits;
     for (unsigned i = 0; i < gpu->count; i++) {
-        ask(&gpu->nvml, gpu->devices[i], &levels);
+        const nvml_handle device = gpu->devices[i];
+        struct gpu_levels levels;
+        struct nvml_utilization utilization;
+        struct nvml_memory memory;
+        /* Payload over all links since the driver was loaded; GPUs without NVLink lack these. */
+        struct nvml_field fields[] = {{.id = NVML_NVLINK_RECEIVE_KIB, .scope = UINT_MAX},
+                                      {.id = NVML_NVLINK_TRANSMIT_KIB, .scope = UINT_MAX}};
+        uint64_t *const kib[] = {&levels.nvlink_receive, &levels.nvlink_transmit};
+        unsigned long long energy;
+        unsigned number;
+        memset(&levels, 0xff, sizeof levels); /* PROBE_MISSING */
+        if (ANSWERS(nvml->utilization, device, &utilization)) {
+            levels.utilization = utilization.gpu;
+            levels.memory_utilization = utilization.memory;
+        }
+        if (ANSWERS(nvml->memory, device, &memory))
+            levels.memory_used = memory.used;
+        if (ANSWERS(nvml->power, device, &number))
+            levels.power = number;
+        if (ANSWERS(nvml->energy, device, &energy))
+            levels.energy = energy;
+        if (ANSWERS(nvml->temperature, device, NVML_TEMPERATURE_GPU, &number))
+            levels.temperature = number;
+        if (ANSWERS(nvml->clock, device, NVML_CLOCK_SM, &number))
+            levels.clock = number;
+        if (ANSWERS(nvml->clock, device, NVML_CLOCK_MEMORY, &number))
+            levels.memory_clock = number;
+        if (ANSWERS(nvml->pcie, device, NVML_PCIE_RX, &number))
+            levels.pcie_receive = number;
+        if (ANSWERS(nvml->pcie, device, NVML_PCIE_TX, &number))
+            levels.pcie_transmit = number;
+        if (ANSWERS(nvml->fields, device, 2, fields))
+            for (int k = 0; k < 2; k++)
+                if (fields[k].code == 0 && fields[k].type == NVML_TYPE_UNSIGNED_LONG_LONG)
+                    *kib[k] = fields[k].value.long_number;
         values = metric_put_rows(rows, &levels, values);
     }
 }

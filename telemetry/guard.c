@@ -95,30 +95,12 @@ static struct {
     pthread_mutex_t lock;
 } watch = {.tasks.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct look {
-    uint64_t most_ns, own_ns; /* waited since the last one by any thread, by this one */
-};
-
-/* schedstat: ns on a CPU, ns ready and waiting for one. A kernel that does not count says 0 0. */
-static void look_at_thread(struct look *look, pid_t thread)
-{
-    struct slot *slot = &watch.slots[thread % SLOTS];
-    char folder[64];
-
-    snprintf(folder, sizeof folder, "/proc/self/task/%d", thread);
-    const uint64_t waited_ns = number_of(folder, "schedstat", "", 1);
-    const bool is_same = slot->thread == thread && slot->waited_ns <= waited_ns;
-    const uint64_t new_ns = waited_ns - (is_same ? slot->waited_ns : 0);
-    *slot = (struct slot){thread, waited_ns};
-    look->most_ns = new_ns > look->most_ns ? new_ns : look->most_ns;
-    if (thread == gettid() && number_of(folder, "schedstat", "", 0))
-        look->own_ns = new_ns;
-}
-
-/* Who is late, and not for want of a CPU, stood still. */
+/* Who is late, and not for want of a CPU, stood still. schedstat: ns on a CPU, ns ready and waiting
+ * for one. A kernel that does not count says 0 0. */
 static void look_around(void)
 {
-    struct look look = {.own_ns = UINT64_MAX};
+    uint64_t most_ns = 0,
+             own_ns = UINT64_MAX; /* waited since the last look by any thread, by this one */
     struct clock_moment now;
     alignas(struct dirent64) char entries[4096];
     ssize_t count = lseek(watch.tasks.fd, 0, SEEK_SET);
@@ -128,14 +110,25 @@ static void look_around(void)
     while (count >= 0 && (count = getdents64(watch.tasks.fd, entries, sizeof entries)) > 0)
         for (const char *at = entries; at < entries + count;) { /* no stream: that is allocated */
             const struct dirent64 *entry = (const void *)at;
-            if (atoi(entry->d_name))
-                look_at_thread(&look, atoi(entry->d_name));
+            const pid_t thread = atoi(entry->d_name);
             at += entry->d_reclen;
+            if (!thread)
+                continue;
+            struct slot *slot = &watch.slots[thread % SLOTS];
+            char folder[64];
+            snprintf(folder, sizeof folder, "/proc/self/task/%d", thread);
+            const uint64_t waited_ns = number_of(folder, "schedstat", "", 1);
+            const bool is_same = slot->thread == thread && slot->waited_ns <= waited_ns;
+            const uint64_t new_ns = waited_ns - (is_same ? slot->waited_ns : 0);
+            *slot = (struct slot){thread, waited_ns};
+            most_ns = new_ns > most_ns ? new_ns : most_ns;
+            if (thread == gettid() && number_of(folder, "schedstat", "", 0))
+                own_ns = new_ns;
         }
     clock_moment(&now); /* who waits for the lock meanwhile is not late */
     watch.looked_ns = now.raw_ns;
-    watch.delayed_ns += look.most_ns < passed_ns ? look.most_ns : passed_ns;
-    if (passed_ns > LATE_NS && look.own_ns < late_ns / 2)
+    watch.delayed_ns += most_ns < passed_ns ? most_ns : passed_ns;
+    if (passed_ns > LATE_NS && own_ns < late_ns / 2)
         watch.still_ns += late_ns;
 }
 
@@ -154,24 +147,6 @@ static void *watch_body(void *unused)
     return unused;
 }
 
-/* Without a thread, for want of memory, only stops that end with a signal are seen. */
-static void start_thread(void)
-{
-    const struct sigaction action = {.sa_handler = on_continue,
-                                     .sa_flags = SA_RESTART | SA_ONSTACK};
-    pthread_t thread;
-
-    sigaction(SIGCONT, &action, NULL);
-    watch.process = 0; /* nobody waits for the thread of the process that forked this one */
-    folder_close(&watch.tasks); /* likewise */
-    if (folder_open(&watch.tasks, "/proc/self/task") ||
-        pthread_create(&thread, NULL, watch_body, NULL))
-        return;
-    pthread_setname_np(thread, "guard");
-    pthread_detach(thread);
-    watch.process = getpid();
-}
-
 static void take_watched(struct guard_moment *moment)
 {
     look_around();
@@ -183,10 +158,25 @@ static void take_watched(struct guard_moment *moment)
 
 void guard_begin(struct guard_moment *from)
 {
+    const struct sigaction action = {.sa_handler = on_continue,
+                                     .sa_flags = SA_RESTART | SA_ONSTACK};
+    pthread_t thread;
+
     pthread_mutex_lock(&watch.lock);
     watch.open++;
-    if (watch.process != getpid())
-        start_thread();
+    if (watch.process !=
+        getpid()) { /* nobody waits for the thread of a process that forked this one */
+        sigaction(SIGCONT, &action, NULL);
+        watch.process = 0;
+        folder_close(&watch.tasks);
+        /* Without a thread, for want of memory, only stops that end with a signal are seen. */
+        if (folder_open(&watch.tasks, "/proc/self/task") == 0 &&
+            pthread_create(&thread, NULL, watch_body, NULL) == 0) {
+            pthread_setname_np(thread, "guard");
+            pthread_detach(thread);
+            watch.process = getpid();
+        }
+    }
     take_watched(from);
     clock_moment(&from->clock);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/infiniband.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "base/folder.h"
-#include "base/memory.h"
 #include "telemetry/plugins.h"
 
 #include <errno.h>
@@ -29,60 +28,39 @@ double infiniband_parse_rate(struct text text)
     return (double)integer + (double)tenths / 10;
 }
 
-static void describe(const struct telemetry_roots *roots, struct infiniband_port *port)
-{
-    char text[64];
-    const char *folder = "class/infiniband";
-
-    if (procfile_peek(text, sizeof text, "%s/%s/%s/ports/%u/link_layer", roots->sys, folder,
-                      port->device, port->number))
-        snprintf(port->link_layer, sizeof port->link_layer, "%.15s", text);
-    if (procfile_peek(text, sizeof text, "%s/%s/%s/ports/%u/state", roots->sys, folder,
-                      port->device, port->number))
-        port->active = text_starts(text_of_string(text), "4:");
-    if (procfile_peek(text, sizeof text, "%s/%s/%s/ports/%u/rate", roots->sys, folder, port->device,
-                      port->number))
-        port->gbit_per_s = infiniband_parse_rate(text_of_string(text));
-    if (procfile_peek(text, sizeof text, "%s/%s/%s/ports/%u/gid_attrs/ndevs/0", roots->sys, folder,
-                      port->device, port->number))
-        snprintf(port->interface, sizeof port->interface, "%.31s", text);
-}
-
-static uint32_t list_ports_of(const struct telemetry_roots *roots, const char *device,
-                              struct infiniband_port *ports, uint32_t maximum)
-{
-    char path[512];
-    struct folder_names names;
-    uint32_t count = 0;
-
-    snprintf(path, sizeof path, "%.200s/class/infiniband/%.39s/ports", roots->sys, device);
-    folder_names_of(&names, path);
-    for (size_t i = 0; i < names.count && count < maximum; i++) {
-        int number = atoi(names.list[i]);
-        if (number <= 0)
-            continue;
-        struct infiniband_port *port = &ports[count++];
-        *port = (struct infiniband_port){.number = (unsigned)number};
-        snprintf(port->device, sizeof port->device, "%.39s", device);
-        describe(roots, port);
-    }
-    folder_names_release(&names);
-    return count;
-}
-
 uint32_t infiniband_list(const struct telemetry_roots *roots, struct infiniband_port *ports,
                          uint32_t maximum)
 {
-    char path[512];
-    struct folder_names names;
+    char all[512], folder[512], text[64];
+    struct folder_names devices, numbers;
     uint32_t count = 0;
 
-    snprintf(path, sizeof path, "%.400s/class/infiniband", roots->sys);
-    folder_names_of(&names, path);
-    for (size_t i = 0; i < names.count; i++)
-        if (names.list[i][0] != '.')
-            count += list_ports_of(roots, names.list[i], ports + count, maximum - count);
-    folder_names_release(&names);
+    snprintf(all, sizeof all, "%.400s/class/infiniband", roots->sys);
+    folder_names_of(&devices, all);
+    for (size_t i = 0; i < devices.count; i++) {
+        if (devices.list[i][0] == '.')
+            continue;
+        snprintf(folder, sizeof folder, "%.400s/%.39s/ports", all, devices.list[i]);
+        folder_names_of(&numbers, folder);
+        for (size_t k = 0; k < numbers.count && count < maximum; k++) {
+            const int number = atoi(numbers.list[k]);
+            if (number <= 0)
+                continue;
+            struct infiniband_port *port = &ports[count++];
+            *port = (struct infiniband_port){.number = (unsigned)number};
+            snprintf(port->device, sizeof port->device, "%.39s", devices.list[i]);
+            if (procfile_peek(text, sizeof text, "%s/%d/link_layer", folder, number))
+                snprintf(port->link_layer, sizeof port->link_layer, "%.15s", text);
+            if (procfile_peek(text, sizeof text, "%s/%d/state", folder, number))
+                port->active = text_starts(text_of_string(text), "4:");
+            if (procfile_peek(text, sizeof text, "%s/%d/rate", folder, number))
+                port->gbit_per_s = infiniband_parse_rate(text_of_string(text));
+            if (procfile_peek(text, sizeof text, "%s/%d/gid_attrs/ndevs/0", folder, number))
+                snprintf(port->interface, sizeof port->interface, "%.31s", text);
+        }
+        folder_names_release(&numbers);
+    }
+    folder_names_release(&devices);
     return count;
 }
 
@@ -118,23 +96,14 @@ static const struct port_file {
 };
 enum { PORT_FILES = sizeof port_files / sizeof port_files[0] };
 
-struct infiniband_probe {
-    struct procfile *files; /* one per metric */
-    size_t count, capacity;
-};
-
-/* Return 1 if the file exists, 0 if not, or a negative errno. */
-static int add_file(struct infiniband_probe *probe, struct probe_traits *traits, const char *part,
-                    const struct port_file *kind, uint32_t scale, const char *path)
+/* Add a metric with a file of its own. Return 1 if the file can be read, 0 if not, or -ENOMEM. */
+static int add_file(struct probe_traits *traits, const char *part, const struct port_file *kind,
+                    uint32_t scale, const char *path)
 {
-    if (access(path, R_OK) || probe->count == probe->capacity)
-        return 0;
-    int code = procfile_open(&probe->files[probe->count], "%s", path);
-    if (code) { /* some drivers have files that fail to read */
-        procfile_close(&probe->files[probe->count]);
+    int code = access(path, R_OK) ? -ENOENT : probe_add_file(traits, "%s", path);
+
+    if (code)
         return code == -ENOMEM ? code : 0;
-    }
-    probe->count++;
     struct metric *metric =
         metric_add(&traits->metrics, part, kind->quantity, METRIC_COUNTER, scale);
     if (!metric)
@@ -143,81 +112,63 @@ static int add_file(struct infiniband_probe *probe, struct probe_traits *traits,
     return 1;
 }
 
-/* Where a driver has no counters/: EFA and bnxt_re count bytes among their own. */
-static int add_own_bytes(struct infiniband_probe *probe, const struct telemetry_roots *roots,
-                         struct probe_traits *traits, const char *part,
-                         const struct infiniband_port *port)
+static int add_port(struct probe_traits *traits, const struct telemetry_roots *roots,
+                    const struct infiniband_port *port)
 {
-    static const char *const files[] = {"rx_bytes", "tx_bytes"};
-    char path[512];
+    static const char *const own_files[] = {"rx_bytes", "tx_bytes"};
+    const char *interface = port->interface;
+    char part[METRIC_PART_BYTES], folder[512], path[600];
+    bool has_bytes = false;
     int code = 0;
 
-    for (int i = 0; i < 2 && code >= 0; i++) {
-        snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/hw_counters/%s",
-                 roots->sys, port->device, port->number, files[i]);
-        code = add_file(probe, traits, part, &port_files[i], 1, path);
-    }
-    return code;
-}
-
-/* "rxe0/1@eth0": the name says that the interface counts the same bytes. */
-static int add_interface(struct infiniband_probe *probe, const struct telemetry_roots *roots,
-                         struct probe_traits *traits, const struct infiniband_port *port)
-{
-    const char *interface = port->interface;
-    char path[512], part[METRIC_PART_BYTES];
-
-    snprintf(part, sizeof part, "%.20s/%u@%s", port->device, port->number, interface);
-    snprintf(path, sizeof path, "%.300s/class/net/%.31s/statistics/rx_bytes", roots->sys,
-             interface);
-    int code = add_file(probe, traits, part, &port_files[0], 1, path);
-    snprintf(path, sizeof path, "%.300s/class/net/%.31s/statistics/tx_bytes", roots->sys,
-             interface);
-    return code < 0 ? code : add_file(probe, traits, part, &port_files[1], 1, path);
-}
-
-static int add_port(struct infiniband_probe *probe, const struct telemetry_roots *roots,
-                    struct probe_traits *traits, const struct infiniband_port *port)
-{
-    char part[METRIC_PART_BYTES], path[512];
-    bool bytes = false;
-
     snprintf(part, sizeof part, "%s/%u", port->device, port->number);
+    snprintf(folder, sizeof folder, "%.300s/class/infiniband/%s/ports/%u", roots->sys, port->device,
+             port->number);
     for (unsigned i = 0; i < PORT_FILES; i++) {
         const struct port_file *kind = &port_files[i];
-        int code = 0;
-        for (int older = 0; older < 2 && code == 0; older++) {
-            const char *file = older ? kind->older_file : kind->file;
-            snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/%s", roots->sys,
-                     port->device, port->number, file ? file : "");
-            code = file ? add_file(probe, traits, part, kind, kind->scale, path) : 0;
+        snprintf(path, sizeof path, "%s/%s", folder, kind->file);
+        code = add_file(traits, part, kind, kind->scale, path);
+        if (code == 0 && kind->older_file) {
+            snprintf(path, sizeof path, "%s/%s", folder, kind->older_file);
+            code = add_file(traits, part, kind, kind->scale, path);
         }
         if (code < 0)
             return code;
-        bytes |= i == 0 && code > 0;
+        has_bytes |= i == 0 && code > 0;
     }
-    int code = bytes ? 1 : add_own_bytes(probe, roots, traits, part, port);
-    return code == 0 && port->interface[0] ? add_interface(probe, roots, traits, port) : code;
+    if (has_bytes)
+        return 0;
+    /* Where a driver has no counters/: EFA and bnxt_re count bytes among their own. */
+    for (int i = 0; i < 2 && code >= 0; i++) {
+        snprintf(path, sizeof path, "%s/hw_counters/%s", folder, own_files[i]);
+        code = add_file(traits, part, &port_files[i], 1, path);
+    }
+    if (code || !interface[0])
+        return code;
+    /* "rxe0/1@eth0": the name says that the interface counts the same bytes. */
+    snprintf(part, sizeof part, "%.20s/%u@%s", port->device, port->number, interface);
+    for (int i = 0; i < 2 && code >= 0; i++) {
+        snprintf(path, sizeof path, "%.300s/class/net/%.31s/statistics/%s", roots->sys, interface,
+                 own_files[i]);
+        code = add_file(traits, part, &port_files[i], 1, path);
+    }
+    return code;
 }
 
 static int infiniband_open(void *state, const void *settings, const struct probe_site *site,
                            struct probe_traits *traits)
 {
-    struct infiniband_probe *probe = state;
     struct infiniband_port ports[INFINIBAND_PORTS_MAX];
     const uint32_t count = infiniband_list(site->roots, ports, INFINIBAND_PORTS_MAX);
     int code = 0;
 
+    (void)state;
     (void)settings;
     if (count == 0)
         return fail(ENOENT, "no InfiniBand or RoCE adapter");
-    probe->capacity = (size_t)count * (PORT_FILES + 2);
-    probe->files = memory_array(probe->capacity, sizeof *probe->files);
-    if (!probe->files)
-        return -ENOMEM;
     for (uint32_t i = 0; i < count && code >= 0; i++)
-        code = add_port(probe, site->roots, traits, &ports[i]);
-    if (code >= 0 && probe->count == 0)
+        code = add_port(traits, site->roots, &ports[i]);
+    if (code >= 0 && traits->file_count == 0)
         return fail(ENOENT,
                     "%s shows no counters, as in a container with its own network "
                     "namespace; bind-mount the host's /sys and set it as root of sysfs",
@@ -225,22 +176,13 @@ static int infiniband_open(void *state, const void *settings, const struct probe
     return code < 0 ? code : 0;
 }
 
-static void infiniband_close(void *state)
+static void infiniband_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct infiniband_probe *probe = state;
-
-    for (size_t i = 0; i < probe->count; i++)
-        procfile_close(&probe->files[i]);
-    free(probe->files);
-}
-
-static void infiniband_sample(void *state, uint64_t *values)
-{
-    struct infiniband_probe *probe = state;
     struct text text;
 
-    for (size_t i = 0; i < probe->count; i++)
-        if (procfile_read(&probe->files[i], &text) == 0)
+    (void)state;
+    for (uint32_t i = 0; i < traits->file_count; i++)
+        if (procfile_read(&traits->files[i], &text) == 0)
             text_u64(&text, &values[i]);
 }
 
@@ -256,9 +198,7 @@ static int infiniband_usable(void)
 const struct probe_ops probe_infiniband = {
     .plugin = {.name = "infiniband",
                .summary = "InfiniBand and RoCE ports: bytes, waits, errors, retransmits",
-               .state_size = sizeof(struct infiniband_probe),
                .usable = infiniband_usable},
     .open = infiniband_open,
-    .close = infiniband_close,
     .sample = infiniband_sample,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/lustre.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "base/folder.h"
-#include "base/memory.h"
 #include "telemetry/plugins.h"
 
 #include <errno.h>
@@ -47,13 +46,8 @@ bool lustre_add_stats(struct text text, struct lustre_counters *counters)
 
 enum { FILES_MAX = 4096 };
 
-struct layer {
-    struct procfile *files;
-    size_t count;
-};
-
 struct lustre_probe {
-    struct layer application, server;
+    uint32_t application_count; /* of the files, which come first; the others are the server's */
 };
 
 static const struct metric_row application_rows[] = {
@@ -70,91 +64,75 @@ static const struct metric_row server_rows[] = {
 };
 
 /* Older versions have them in /proc, newer ones in debugfs, which only root may read. */
-static int open_layer(struct layer *layer, const struct telemetry_roots *roots, const char *name)
+static int find_layer(const struct telemetry_roots *roots, const char *name,
+                      struct folder_names *found)
 {
     char pattern[512];
-    struct folder_names found;
 
     snprintf(pattern, sizeof pattern, "%s/fs/lustre/%s/*/stats", roots->proc, name);
-    int code = folder_names_matching(&found, pattern);
-    if (code == 0 && found.count == 0) {
+    int code = folder_names_matching(found, pattern);
+    if (code == 0 && found->count == 0) {
         snprintf(pattern, sizeof pattern, "%s/kernel/debug/lustre/%s/*/stats", roots->sys, name);
-        code = folder_names_matching(&found, pattern);
+        code = folder_names_matching(found, pattern);
     }
-    const size_t count = found.count < FILES_MAX ? found.count : FILES_MAX;
-    if (count) {
-        layer->files = memory_array(count, sizeof *layer->files);
-        code = layer->files ? 0 : -ENOMEM;
-    }
-    for (; code == 0 && layer->count < count; layer->count++)
-        code = procfile_open(&layer->files[layer->count], "%s", found.list[layer->count]);
-    folder_names_release(&found);
     return code;
 }
 
 static int lustre_open(void *state, const void *settings, const struct probe_site *site,
                        struct probe_traits *traits)
 {
+    static const char *const layers[] = {"llite", "osc"};
+    static const struct metric_row *const layer_rows[] = {application_rows, server_rows};
     struct lustre_probe *lustre = state;
-    int code = open_layer(&lustre->application, site->roots, "llite");
+    int code = 0;
 
     (void)settings;
-    if (code == 0)
-        code = open_layer(&lustre->server, site->roots, "osc");
-    if (code == 0 && lustre->application.count == 0 && lustre->server.count == 0)
-        return fail(ENOENT, "no Lustre client counters on this node");
-    if (code == 0 && lustre->application.count)
-        code = metric_add_rows(&traits->metrics, "", application_rows);
-    if (code == 0 && lustre->server.count)
-        code = metric_add_rows(&traits->metrics, "", server_rows);
-    return code;
-}
-
-static void close_layer(struct layer *layer)
-{
-    for (size_t i = 0; i < layer->count; i++)
-        procfile_close(&layer->files[i]);
-    free(layer->files);
-}
-
-static void lustre_close(void *state)
-{
-    struct lustre_probe *lustre = state;
-
-    close_layer(&lustre->application);
-    close_layer(&lustre->server);
+    for (int layer = 0; layer < 2 && code == 0; layer++) {
+        struct folder_names found;
+        code = find_layer(site->roots, layers[layer], &found);
+        for (size_t i = 0; code == 0 && i < found.count && i < FILES_MAX; i++)
+            code = probe_add_file(traits, "%s", found.list[i]);
+        if (code == 0 && found.count)
+            code = metric_add_rows(&traits->metrics, "", layer_rows[layer]);
+        folder_names_release(&found);
+        if (layer == 0)
+            lustre->application_count = traits->file_count;
+    }
+    return code == 0 && traits->file_count == 0
+               ? fail(ENOENT, "no Lustre client counters on this node")
+               : code;
 }
 
 /* A sum with a missing part is missing. */
-static uint64_t *sample_layer(struct layer *layer, const struct metric_row *rows, uint64_t *values)
+static void lustre_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct lustre_counters counters = {0};
-    struct text text;
+    const struct lustre_probe *lustre = state;
+    const uint32_t ends[] = {lustre->application_count, traits->file_count};
+    static const struct metric_row *const layer_rows[] = {application_rows, server_rows};
+    uint32_t i = 0;
 
-    if (layer->count == 0)
-        return values;
-    for (size_t i = 0; i < layer->count; i++)
-        if (procfile_read(&layer->files[i], &text) || !lustre_add_stats(text, &counters))
-            return metric_skip_rows(rows, values);
-    return metric_put_rows(rows, &counters, values);
-}
-
-static void lustre_sample(void *state, uint64_t *values)
-{
-    struct lustre_probe *lustre = state;
-
-    values = sample_layer(&lustre->application, application_rows, values);
-    sample_layer(&lustre->server, server_rows, values);
+    for (int layer = 0; layer < 2; layer++) {
+        struct lustre_counters counters = {0};
+        struct text text;
+        bool known = true;
+        if (i == ends[layer])
+            continue;
+        for (; i < ends[layer]; i++)
+            known = known && procfile_read(&traits->files[i], &text) == 0 &&
+                    lustre_add_stats(text, &counters);
+        values = known ? metric_put_rows(layer_rows[layer], &counters, values)
+                       : metric_skip_rows(layer_rows[layer], values);
+    }
 }
 
 static int lustre_usable(void)
 {
-    struct lustre_probe lustre = {0};
-    int code = open_layer(&lustre.application, &telemetry_roots_usual, "llite");
+    struct folder_names found;
+    int code = find_layer(&telemetry_roots_usual, "llite", &found);
 
-    if (code == 0 && lustre.application.count == 0)
+    if (code == 0 && found.count == 0)
         code = fail(ENOENT, "no Lustre client counters on this node");
-    close_layer(&lustre.application);
+    folder_names_release(&found);
     return code;
 }
 
@@ -164,6 +142,5 @@ const struct probe_ops probe_lustre = {
                .state_size = sizeof(struct lustre_probe),
                .usable = lustre_usable},
     .open = lustre_open,
-    .close = lustre_close,
     .sample = lustre_sample,
 };

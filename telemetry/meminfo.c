@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/meminfo.h"
+#include "telemetry/counters.h"
 
 #include "telemetry/plugins.h"
 
@@ -44,31 +44,25 @@ static const struct metric_row rows[] = {
 static int meminfo_open(void *state, const void *settings, const struct probe_site *site,
                         struct probe_traits *traits)
 {
-    int code = procfile_open(state, "%s/meminfo", site->roots->proc);
+    int code = probe_add_file(traits, "%s/meminfo", site->roots->proc);
 
+    (void)state;
     (void)settings;
     return code ? code : metric_add_rows(&traits->metrics, "", rows);
 }
 
-static void meminfo_close(void *state)
-{
-    procfile_close(state);
-}
-
-static void meminfo_sample(void *state, uint64_t *values)
+static void meminfo_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
     struct meminfo_levels levels;
     struct text text;
 
-    if (procfile_read(state, &text) == 0 && meminfo_parse(text, &levels))
+    (void)state;
+    if (procfile_read(traits->files, &text) == 0 && meminfo_parse(text, &levels))
         metric_put_rows(rows, &levels, values);
 }
 
 const struct probe_ops probe_memory = {
-    .plugin = {.name = "memory",
-               .summary = "memory, page cache, dirty pages",
-               .state_size = sizeof(struct procfile)},
+    .plugin = {.name = "memory", .summary = "memory, page cache, dirty pages"},
     .open = meminfo_open,
-    .close = meminfo_close,
     .sample = meminfo_sample,
 };

@@ -114,99 +114,73 @@ int monitor_count_of(const struct monitor_figure *figure)
     return -1;
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
 static double total_of(const struct series *series, const struct monitor_figure *figure,
                        const char *quantity, uint64_t from_ns, uint64_t to_ns)
 {
     double sum = NAN;
 
-    for (uint32_t i = 0; i < series->metric_count; i++)
-        if (is_wanted(&series->metrics[i], figure, quantity))
-            sum = add(sum, series_total(series, i, from_ns, to_ns));
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        const double part = is_wanted(&series->metrics[i], figure, quantity)
+                                ? series_total(series, i, from_ns, to_ns)
+                                : NAN;
+        if (!isnan(part))
+            sum = isnan(sum) ? part : sum + part;
+    }
     return sum;
 }
 
-/* The newest known value of a level in the interval. */
-static double level_of(const struct series *series, uint32_t metric, uint64_t from_ns,
-                       uint64_t to_ns)
+/* The newest known levels in the interval: their sum or mean. */
+static double level_of(const struct series *series, const struct monitor_figure *figure,
+                       uint64_t from_ns, uint64_t to_ns)
 {
-    for (uint64_t row = series->row_count; row-- > 0;) {
-        uint64_t time_ns = series_time_ns(series, row);
-        if (time_ns <= from_ns)
-            break;
-        if (time_ns <= to_ns && series_value(series, row, metric) != PROBE_MISSING)
-            return series_rate(series, row, metric);
-    }
-    return NAN;
-}
-
-static double level(const struct series *series, const struct monitor_figure *figure,
-                    uint64_t from_ns, uint64_t to_ns)
-{
-    double sum = NAN;
+    double sum = 0;
     unsigned count = 0;
 
     for (uint32_t i = 0; i < series->metric_count; i++) {
         if (!is_wanted(&series->metrics[i], figure, figure->quantity))
             continue;
-        double value = level_of(series, i, from_ns, to_ns);
-        count += isnan(value) ? 0 : 1;
-        sum = add(sum, value);
-    }
-    return figure->how == MONITOR_MEAN && count ? sum / count : sum;
-}
-
-/* Count the parts of the probe cpu, except "all". */
-static double cpu_count(const struct series *series)
-{
-    unsigned count = 0;
-
-    for (uint32_t i = 0; i < series->metric_count; i++)
-        if (strcmp(series->metrics[i].probe, "cpu") == 0 &&
-            strcmp(series->metrics[i].quantity, "idle_ms") == 0)
+        for (uint64_t row = series->row_count; row-- > 0;) {
+            const uint64_t time_ns = series_time_ns(series, row);
+            if (time_ns <= from_ns)
+                break;
+            if (time_ns > to_ns || series_value(series, row, i) == PROBE_MISSING)
+                continue;
+            sum += series_rate(series, row, i);
             count++;
-    return count > 1 ? count - 1 : 1;
-}
-
-/* Growth is between rows: divide by the time between the same rows. */
-static double seconds_of(const struct series *series, uint64_t from_ns, uint64_t to_ns)
-{
-    uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
-
-    first = first > 0 ? first - 1 : 0; /* the last row up to from_ns, if any */
-    return end > first
-               ? (double)(series_time_ns(series, end - 1) - series_time_ns(series, first)) / 1e9
-               : 0;
-}
-
-static double rate(const struct series *series, const struct monitor_figure *figure,
-                   uint64_t from_ns, uint64_t to_ns)
-{
-    const double seconds = seconds_of(series, from_ns, to_ns);
-
-    return seconds > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / seconds : NAN;
-}
-
-static double each(const struct series *series, const struct monitor_figure *figure,
-                   uint64_t from_ns, uint64_t to_ns)
-{
-    const double count = total_of(series, figure, figure->per, from_ns, to_ns);
-
-    return count > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / count : NAN;
+            break;
+        }
+    }
+    return count == 0 ? NAN : figure->how == MONITOR_MEAN ? sum / count : sum;
 }
 
 double monitor_figure(const struct series *series, const struct monitor_figure *figure,
                       uint64_t from_ns, uint64_t to_ns)
 {
-    double value = figure->how == MONITOR_RATE   ? rate(series, figure, from_ns, to_ns)
-                   : figure->how == MONITOR_EACH ? each(series, figure, from_ns, to_ns)
-                                                 : level(series, figure, from_ns, to_ns);
+    double value, divisor = 0;
 
-    return value * figure->factor / (figure->of_a_cpu ? cpu_count(series) : 1);
+    if (figure->how == MONITOR_RATE) {
+        /* Growth is between rows: divide by the time between the same rows. */
+        uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
+        first -= first > 0; /* the last row up to from_ns, if any */
+        if (end > first)
+            divisor =
+                (double)(series_time_ns(series, end - 1) - series_time_ns(series, first)) / 1e9;
+    } else if (figure->how == MONITOR_EACH) {
+        divisor = total_of(series, figure, figure->per, from_ns, to_ns);
+    }
+    if (figure->how == MONITOR_RATE || figure->how == MONITOR_EACH)
+        value = divisor > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / divisor
+                            : NAN;
+    else
+        value = level_of(series, figure, from_ns, to_ns);
+    if (figure->of_a_cpu) { /* parts of the probe cpu, without "all" */
+        unsigned cpus = 0;
+        for (uint32_t i = 0; i < series->metric_count; i++)
+            cpus += strcmp(series->metrics[i].probe, "cpu") == 0 &&
+                    strcmp(series->metrics[i].quantity, "idle_ms") == 0;
+        value /= cpus > 1 ? cpus - 1 : 1;
+    }
+    return value * figure->factor;
 }
 
 void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,

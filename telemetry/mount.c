@@ -31,29 +31,19 @@ bool mount_unescape(struct text word, char *copy, size_t copy_bytes)
     return true;
 }
 
-static bool parse_device(struct text word, struct mount *mount)
-{
-    struct text first;
-    uint64_t device_major, device_minor;
-
-    if (!text_until(&word, ':', &first) || !text_u64(&first, &device_major) ||
-        !text_u64(&word, &device_minor))
-        return false;
-    mount->device_major = (unsigned)device_major;
-    mount->device_minor = (unsigned)device_minor;
-    return true;
-}
-
 bool mount_parse(struct text line, struct mount *mount)
 {
-    struct text word;
-    uint64_t number;
+    struct text word, first;
+    uint64_t number, device_major, device_minor;
 
     if (!text_u64(&line, &mount->id) || !text_u64(&line, &number) || !text_word(&line, &word) ||
-        !parse_device(word, mount) || !text_word(&line, &word) || /* root: not used */
+        !text_until(&word, ':', &first) || !text_u64(&first, &device_major) ||
+        !text_u64(&word, &device_minor) || !text_word(&line, &word) || /* root: not used */
         !text_word(&line, &word) || !mount_unescape(word, mount->point, sizeof mount->point) ||
         mount->point[0] != '/' || !text_word(&line, &word))
         return false;
+    mount->device_major = (unsigned)device_major;
+    mount->device_minor = (unsigned)device_minor;
     text_copy(word, mount->options, sizeof mount->options);
     do /* optional fields, up to a dash */
         if (!text_word(&line, &word))
@@ -70,15 +60,6 @@ bool mount_parse(struct text line, struct mount *mount)
     return true;
 }
 
-static bool lies_below(const char *path, const char *point)
-{
-    size_t length = strlen(point);
-
-    if (length && point[length - 1] == '/')
-        length--;
-    return strncmp(path, point, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 bool mount_find(struct text mountinfo, const char *path, uint64_t id, struct mount *mount)
 {
     struct text line;
@@ -86,7 +67,12 @@ bool mount_find(struct text mountinfo, const char *path, uint64_t id, struct mou
     bool found = false;
 
     while (text_line(&mountinfo, &line)) {
-        if (!mount_parse(line, &candidate) || !lies_below(path, candidate.point))
+        if (!mount_parse(line, &candidate))
+            continue;
+        size_t length = strlen(candidate.point);
+        length -= candidate.point[length - 1] == '/';
+        if (strncmp(path, candidate.point, length) != 0 ||
+            (path[length] != '/' && path[length] != '\0'))
             continue;
         const bool is_it = id && candidate.id == id;
         if (is_it || !found || strlen(candidate.point) >= strlen(mount->point))
@@ -108,34 +94,26 @@ bool mount_is_memory(const struct mount *mount)
     return false;
 }
 
-/* 0: the kernel (before 5.8) or this libc does not say, or these are not the kernel's files. */
-static uint64_t id_of(const struct telemetry_roots *roots, const char *path)
-{
-#ifdef STATX_MNT_ID
-    struct statx status;
-
-    if (strcmp(roots->proc, telemetry_roots_usual.proc) == 0 &&
-        statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) == 0 &&
-        (status.stx_mask & STATX_MNT_ID))
-        return status.stx_mnt_id;
-#else
-    (void)roots;
-    (void)path;
-#endif
-    return 0;
-}
-
 int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount)
 {
     char *real = realpath(path, NULL), *mountinfo = NULL, *name = NULL;
     size_t bytes = 0;
+    uint64_t id =
+        0; /* 0: the kernel (before 5.8) or this libc does not say, or another's files are read */
     int code = real ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
 
+#ifdef STATX_MNT_ID
+    struct statx status;
+    if (code == 0 && strcmp(roots->proc, telemetry_roots_usual.proc) == 0 &&
+        statx(AT_FDCWD, real, AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) == 0 &&
+        status.stx_mask & STATX_MNT_ID)
+        id = status.stx_mnt_id;
+#endif
     if (code == 0) {
         name = file_format_path("%s/self/mountinfo", roots->proc);
         code = name ? file_load(name, MOUNTINFO_BYTES_MAX, &mountinfo, &bytes) : -ENOMEM;
     }
-    if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, id_of(roots, real), mount))
+    if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, id, mount))
         code = fail(ENOENT, "%s: %s lists no mount that contains it", path, name);
     free(name);
     free(mountinfo);

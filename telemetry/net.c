@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/net.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "telemetry/plugins.h"
@@ -44,7 +44,6 @@ bool net_parse_next(struct text *text, struct text *name, struct net_counters *c
 enum { INTERFACES_MAX = 64, NAME_BYTES = 32 };
 
 struct net_probe {
-    struct procfile file;
     char names[INTERFACES_MAX][NAME_BYTES];
     uint32_t count;
 };
@@ -62,65 +61,43 @@ static const struct metric_row rows[] = {
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] - 1 };
 
-/* Bridges, bonds etc. count traffic of a real interface again. */
-static bool is_real(const struct telemetry_roots *roots, const char *name)
-{
-    char path[512];
-
-    snprintf(path, sizeof path, "%.400s/class/net/%s/device", roots->sys, name);
-    return access(path, F_OK) == 0;
-}
-
-static int add_interfaces(struct net_probe *net, struct text text, bool real,
-                          const struct probe_site *site, struct probe_traits *traits)
-{
-    struct net_counters counters;
-    struct text name;
-    int code = 0;
-
-    while (code == 0 && net->count < INTERFACES_MAX && net_parse_next(&text, &name, &counters)) {
-        char *copy = text_copy(name, net->names[net->count], NAME_BYTES);
-        if (strcmp(copy, "lo") == 0 || (real && !is_real(site->roots, copy)))
-            continue;
-        net->count++;
-        code = metric_add_rows(&traits->metrics, copy, rows);
-    }
-    return code;
-}
-
 static int net_open(void *state, const void *settings, const struct probe_site *site,
                     struct probe_traits *traits)
 {
     struct net_probe *net = state;
-    struct text text;
-    int code = procfile_open(&net->file, "%s/net/dev", site->roots->proc);
+    struct net_counters counters;
+    struct text text, name;
+    char device[512];
+    int code = probe_add_file(traits, "%s/net/dev", site->roots->proc);
 
     (void)settings;
     if (code)
         return code;
-    code = procfile_read(&net->file, &text);
+    code = procfile_read(traits->files, &text);
     if (code)
         return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
-    code = add_interfaces(net, text, true, site, traits);
-    if (code == 0 && net->count == 0) /* a container has only virtual ones */
-        code = add_interfaces(net, text, false, site, traits);
+    /* Bridges, bonds etc. count traffic of a real interface again; a container has only virtual
+     * ones. */
+    for (int real = 1; real >= 0 && net->count == 0; real--)
+        for (struct text rest = text;
+             code == 0 && net->count < INTERFACES_MAX && net_parse_next(&rest, &name, &counters);) {
+            char *copy = text_copy(name, net->names[net->count], NAME_BYTES);
+            snprintf(device, sizeof device, "%.400s/class/net/%s/device", site->roots->sys, copy);
+            if (strcmp(copy, "lo") == 0 || (real && access(device, F_OK)))
+                continue;
+            net->count++;
+            code = metric_add_rows(&traits->metrics, copy, rows);
+        }
     return code;
 }
 
-static void net_close(void *state)
-{
-    struct net_probe *net = state;
-
-    procfile_close(&net->file);
-}
-
-static void net_sample(void *state, uint64_t *values)
+static void net_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
     struct net_probe *net = state;
     struct net_counters counters;
     struct text text, name;
 
-    if (procfile_read(&net->file, &text))
+    if (procfile_read(traits->files, &text))
         return;
     while (net_parse_next(&text, &name, &counters))
         for (uint32_t i = 0; i < net->count; i++)
@@ -133,6 +110,5 @@ const struct probe_ops probe_net = {
                .summary = "network interfaces",
                .state_size = sizeof(struct net_probe)},
     .open = net_open,
-    .close = net_close,
     .sample = net_sample,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/nfs.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "telemetry/mount.h"
@@ -31,41 +31,6 @@ static bool starts_mount(struct text line, const char *point, bool *wanted)
     return true;
 }
 
-static void parse_bytes(struct text line, struct nfs_counters *counters)
-{
-    uint64_t values[8] = {0};
-
-    for (int i = 0; i < 8; i++)
-        if (!text_u64(&line, &values[i]))
-            return;
-    counters->normal_read_bytes = values[0];
-    counters->direct_read_bytes = values[2];
-    counters->server_read_bytes = values[4];
-    counters->server_written_bytes = values[5];
-    counters->read_pages = values[6];
-}
-
-/* udp: port bind sends recvs bad_xid ...; tcp and rdma: port bind connect connect_time idle
- * sends recvs bad_xid ... */
-static void parse_transport(struct text line, struct nfs_counters *counters)
-{
-    struct text kind;
-    uint64_t values[8] = {0};
-    int count = 0;
-
-    if (!text_word(&line, &kind))
-        return;
-    while (count < 8 && text_u64(&line, &values[count]))
-        count++;
-    const int first = text_is(kind, "udp") ? 2 : 5;
-    counters->connections++;
-    if (count < first + 3)
-        return;
-    counters->sends += values[first];
-    counters->receives += values[first + 1];
-    counters->bad_ids += values[first + 2];
-}
-
 static void parse_operation(struct text line, struct nfs_operation *operation)
 {
     uint64_t values[9] = {0};
@@ -87,20 +52,51 @@ static void parse_operation(struct text line, struct nfs_operation *operation)
     operation->errors += values[8];
 }
 
-static void parse_line(struct text line, struct nfs_counters *counters)
+bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *counters)
 {
-    struct text word;
+    struct text line, word;
+    bool wanted = false, found = false;
 
-    if (!text_word(&line, &word))
-        return;
-    if (text_is(word, "bytes:"))
-        parse_bytes(line, counters);
-    else if (text_is(word, "xprt:"))
-        parse_transport(line, counters);
-    else if (text_is(word, "READ:") || text_is(word, "READ_PLUS:"))
-        parse_operation(line, &counters->read);
-    else if (text_is(word, "WRITE:"))
-        parse_operation(line, &counters->write);
+    while (text_line(&mountstats, &line)) {
+        const bool inside = wanted;
+        uint64_t values[8] = {0};
+        int count = 0;
+        if (starts_mount(line, point, &wanted)) {
+            if (wanted)
+                *counters = (struct nfs_counters){0}, found = true;
+            continue;
+        }
+        if (!inside || !text_word(&line, &word))
+            continue;
+        if (text_is(word, "bytes:")) {
+            while (count < 8 && text_u64(&line, &values[count]))
+                count++;
+            if (count < 8)
+                continue;
+            counters->normal_read_bytes = values[0];
+            counters->direct_read_bytes = values[2];
+            counters->server_read_bytes = values[4];
+            counters->server_written_bytes = values[5];
+            counters->read_pages = values[6];
+        } else if (text_is(word, "xprt:") && text_word(&line, &word)) {
+            /* udp: port bind sends recvs bad_xid ...; tcp and rdma: port bind connect connect_time
+             * idle sends recvs bad_xid ... */
+            const int first = text_is(word, "udp") ? 2 : 5;
+            while (count < 8 && text_u64(&line, &values[count]))
+                count++;
+            counters->connections++;
+            if (count < first + 3)
+                continue;
+            counters->sends += values[first];
+            counters->receives += values[first + 1];
+            counters->bad_ids += values[first + 2];
+        } else if (text_is(word, "READ:") || text_is(word, "READ_PLUS:")) {
+            parse_operation(line, &counters->read);
+        } else if (text_is(word, "WRITE:")) {
+            parse_operation(line, &counters->write);
+        }
+    }
+    return found;
 }
 
 bool nfs_is_type(const char *type)
@@ -108,29 +104,11 @@ bool nfs_is_type(const char *type)
     return strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0;
 }
 
-bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *counters)
-{
-    struct text line;
-    bool wanted = false, found = false;
-
-    while (text_line(&mountstats, &line)) {
-        bool inside = wanted;
-        if (starts_mount(line, point, &wanted)) {
-            if (wanted)
-                *counters = (struct nfs_counters){0}, found = true;
-        } else if (inside) {
-            parse_line(line, counters);
-        }
-    }
-    return found;
-}
-
 /* ---- the probe ---- */
 
 enum { MOUNTS_MAX = 16 };
 
 struct nfs_probe {
-    struct procfile mountstats;
     char points[MOUNTS_MAX][512];
     uint32_t count;
 };
@@ -160,21 +138,6 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int add_mount(struct nfs_probe *nfs, const char *point, struct probe_traits *traits)
-{
-    for (uint32_t i = 0; i < nfs->count; i++)
-        if (strcmp(nfs->points[i], point) == 0)
-            return 0;
-    if (nfs->count == MOUNTS_MAX)
-        return fail(E2BIG, "the data is on more than %d NFS mounts", MOUNTS_MAX);
-    snprintf(nfs->points[nfs->count++], sizeof nfs->points[0], "%s", point);
-    /* The tail of a long mount point is more telling than its head. */
-    size_t length = strlen(point);
-    return metric_add_rows(
-        &traits->metrics,
-        length < METRIC_PART_BYTES ? point : point + length - METRIC_PART_BYTES + 1, rows);
-}
-
 static int nfs_open(void *state, const void *settings, const struct probe_site *site,
                     struct probe_traits *traits)
 {
@@ -184,29 +147,34 @@ static int nfs_open(void *state, const void *settings, const struct probe_site *
 
     (void)settings;
     for (size_t i = 0; i < site->path_count && code == 0; i++) {
+        uint32_t k = 0;
         code = mount_of_path(site->roots, site->paths[i], &mount);
-        if (code == 0 && nfs_is_type(mount.type))
-            code = add_mount(nfs, mount.point, traits);
+        if (code || !nfs_is_type(mount.type))
+            continue;
+        while (k < nfs->count && strcmp(nfs->points[k], mount.point) != 0)
+            k++;
+        if (k < nfs->count)
+            continue;
+        if (nfs->count == MOUNTS_MAX)
+            return fail(E2BIG, "the data is on more than %d NFS mounts", MOUNTS_MAX);
+        snprintf(nfs->points[nfs->count++], sizeof nfs->points[0], "%s", mount.point);
+        /* The tail of a long mount point is more telling than its head. */
+        const size_t length = strlen(mount.point);
+        const size_t cut = length < METRIC_PART_BYTES ? 0 : length - METRIC_PART_BYTES + 1;
+        code = metric_add_rows(&traits->metrics, mount.point + cut, rows);
     }
     if (code == 0 && nfs->count == 0)
         return fail(ENOENT, "the data is not on NFS");
-    return code ? code : procfile_open(&nfs->mountstats, "%s/self/mountstats", site->roots->proc);
+    return code ? code : probe_add_file(traits, "%s/self/mountstats", site->roots->proc);
 }
 
-static void nfs_close(void *state)
-{
-    struct nfs_probe *nfs = state;
-
-    procfile_close(&nfs->mountstats);
-}
-
-static void nfs_sample(void *state, uint64_t *values)
+static void nfs_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
     struct nfs_probe *nfs = state;
     struct nfs_counters counters;
     struct text text;
 
-    if (procfile_read(&nfs->mountstats, &text))
+    if (procfile_read(traits->files, &text))
         return;
     for (uint32_t i = 0; i < nfs->count; i++)
         values = nfs_parse(text, nfs->points[i], &counters)
@@ -219,6 +187,5 @@ const struct probe_ops probe_nfs = {
                .summary = "NFS mounts of the data: bytes from the server, READs, latencies",
                .state_size = sizeof(struct nfs_probe)},
     .open = nfs_open,
-    .close = nfs_close,
     .sample = nfs_sample,
 };

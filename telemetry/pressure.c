@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/pressure.h"
+#include "telemetry/counters.h"
 
 #include "base/fail.h"
 #include "telemetry/plugins.h"
@@ -29,13 +29,6 @@ bool pressure_parse(struct text text, struct pressure_counters *counters)
 
 /* ---- the probe ---- */
 
-static const char *const resources[] = {"io", "memory", "cpu"};
-enum { RESOURCES = sizeof resources / sizeof resources[0] };
-
-struct pressure_probe {
-    struct procfile files[RESOURCES];
-};
-
 static const struct metric_row rows[] = {
     {"some_us", offsetof(struct pressure_counters, some_us), METRIC_COUNTER, 1},
     {"full_us", offsetof(struct pressure_counters, full_us), METRIC_COUNTER, 1},
@@ -45,35 +38,27 @@ static const struct metric_row rows[] = {
 static int pressure_open(void *state, const void *settings, const struct probe_site *site,
                          struct probe_traits *traits)
 {
-    struct pressure_probe *pressure = state;
+    static const char *const resources[] = {"io", "memory", "cpu"};
     int code = 0;
 
+    (void)state;
     (void)settings;
-    for (int i = 0; i < RESOURCES && code == 0; i++) {
-        code =
-            procfile_open(&pressure->files[i], "%s/pressure/%s", site->roots->proc, resources[i]);
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0] && code == 0; i++) {
+        code = probe_add_file(traits, "%s/pressure/%s", site->roots->proc, resources[i]);
         if (code == 0)
             code = metric_add_rows(&traits->metrics, resources[i], rows);
     }
     return code;
 }
 
-static void pressure_close(void *state)
+static void pressure_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    struct pressure_probe *pressure = state;
-
-    for (int i = 0; i < RESOURCES; i++)
-        procfile_close(&pressure->files[i]);
-}
-
-static void pressure_sample(void *state, uint64_t *values)
-{
-    struct pressure_probe *pressure = state;
     struct pressure_counters counters;
     struct text text;
 
-    for (int i = 0; i < RESOURCES; i++)
-        values = procfile_read(&pressure->files[i], &text) == 0 && pressure_parse(text, &counters)
+    (void)state;
+    for (uint32_t i = 0; i < traits->file_count; i++)
+        values = procfile_read(&traits->files[i], &text) == 0 && pressure_parse(text, &counters)
                      ? metric_put_rows(rows, &counters, values)
                      : metric_skip_rows(rows, values);
 }
@@ -91,9 +76,7 @@ static int pressure_usable(void)
 const struct probe_ops probe_pressure = {
     .plugin = {.name = "pressure",
                .summary = "time that tasks stalled on I/O, memory or CPU",
-               .state_size = sizeof(struct pressure_probe),
                .usable = pressure_usable},
     .open = pressure_open,
-    .close = pressure_close,
     .sample = pressure_sample,
 };

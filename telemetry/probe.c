@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,12 @@ int probe_open(struct probe *probe, const struct plugin_choice *choice,
 
 void probe_close(struct probe *probe)
 {
-    if (probe->state)
+    if (probe->state && probe->ops->close)
         probe->ops->close(probe->state);
     free(probe->state);
+    for (uint32_t i = 0; i < probe->traits.file_count; i++)
+        procfile_close(&probe->traits.files[i]);
+    free(probe->traits.files);
     free(probe->traits.metrics.metrics);
     *probe = (struct probe){0};
 }
@@ -38,7 +42,26 @@ void probe_sample(struct probe *probe, uint64_t *values)
 {
     for (uint32_t i = 0; i < probe->traits.metrics.count; i++)
         values[i] = PROBE_MISSING;
-    probe->ops->sample(probe->state, values);
+    probe->ops->sample(probe->state, &probe->traits, values);
+}
+
+int probe_add_file(struct probe_traits *traits, const char *format, ...)
+{
+    char path[4096];
+    va_list arguments;
+
+    if (memory_room(&traits->files, traits->file_count, sizeof *traits->files, "counter files"))
+        return -ENOMEM;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    struct procfile *file = &traits->files[traits->file_count];
+    int code = procfile_open(file, "%s", path);
+    if (code)
+        procfile_close(file); /* some drivers have files that fail to read */
+    else
+        traits->file_count++;
+    return code;
 }
 
 struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,

@@ -60,6 +60,8 @@ struct probe_site {
 
 struct probe_traits {
     struct metric_list metrics;
+    struct procfile *files; /* opened by probe_add_file(), closed by probe.c */
+    uint32_t file_count;
     /* A sample takes milliseconds or must not be taken often: use a thread of its own and at least
      * this interval. 0: neither. */
     uint64_t slow_interval_ns;
@@ -70,9 +72,9 @@ struct probe_ops {
     /* Returns -ENOENT with a reason if this machine has nothing to probe. */
     int (*open)(void *state, const void *settings, const struct probe_site *site,
                 struct probe_traits *traits);
-    void (*close)(void *state); /* after every open, failed ones too */
+    void (*close)(void *state); /* after every open, failed ones too; NULL: nothing to do */
     /* values: one per metric, preset to PROBE_MISSING. */
-    void (*sample)(void *state, uint64_t *values);
+    void (*sample)(void *state, const struct probe_traits *traits, uint64_t *values);
 };
 
 extern const struct plugin *const probe_registry[];
@@ -91,6 +93,11 @@ void probe_close(struct probe *probe);
 void probe_sample(struct probe *probe, uint64_t *values);
 
 /* ---- for probes ---- */
+
+/* Open a file to be read again for each sample. Returns 0, or a negative errno with a reason; the
+ * file is then not in the list. */
+int probe_add_file(struct probe_traits *traits, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Add a metric and return it for further settings; NULL with a reason if out of memory. */
 struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/process.h"
+#include "telemetry/counters.h"
 
-#include "base/memory.h"
 #include "telemetry/plugins.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 bool process_parse_io(struct text text, struct process_counters *counters)
 {
@@ -40,50 +37,31 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-struct process_probe {
-    struct procfile *files; /* one per process */
-    size_t count;
-};
-
 static int process_open(void *state, const void *settings, const struct probe_site *site,
                         struct probe_traits *traits)
 {
-    struct process_probe *probe = state;
-    const size_t count = site->pid_count ? site->pid_count : 1;
     char pid[16] = "self";
+    int code = 0;
 
+    (void)state;
     (void)settings;
-    probe->files = memory_array(count, sizeof *probe->files);
-    if (!probe->files)
-        return -ENOMEM;
-    while (probe->count < count) {
+    for (size_t i = 0; i < (site->pid_count ? site->pid_count : 1) && code == 0; i++) {
         if (site->pid_count)
-            snprintf(pid, sizeof pid, "%d", site->pids[probe->count]);
-        int code = procfile_open(&probe->files[probe->count++], "%s/%s/io", site->roots->proc, pid);
-        if (code)
-            return code;
+            snprintf(pid, sizeof pid, "%d", site->pids[i]);
+        code = probe_add_file(traits, "%s/%s/io", site->roots->proc, pid);
     }
-    return metric_add_rows(&traits->metrics, "", rows);
-}
-
-static void process_close(void *state)
-{
-    struct process_probe *probe = state;
-
-    for (size_t i = 0; i < probe->count; i++)
-        procfile_close(&probe->files[i]);
-    free(probe->files);
+    return code ? code : metric_add_rows(&traits->metrics, "", rows);
 }
 
 /* If one part is missing, so is the sum. */
-static void process_sample(void *state, uint64_t *values)
+static void process_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    const struct process_probe *probe = state;
     struct process_counters sum = {0}, counters;
     struct text text;
 
-    for (size_t i = 0; i < probe->count; i++) {
-        if (procfile_read(&probe->files[i], &text) || !process_parse_io(text, &counters))
+    (void)state;
+    for (uint32_t i = 0; i < traits->file_count; i++) {
+        if (procfile_read(&traits->files[i], &text) || !process_parse_io(text, &counters))
             return;
         sum.read_bytes += counters.read_bytes;
         sum.read_calls_bytes += counters.read_calls_bytes;
@@ -94,10 +72,7 @@ static void process_sample(void *state, uint64_t *values)
 }
 
 const struct probe_ops probe_process = {
-    .plugin = {.name = "process",
-               .summary = "bytes read and written by the process",
-               .state_size = sizeof(struct process_probe)},
+    .plugin = {.name = "process", .summary = "bytes read and written by the process"},
     .open = process_open,
-    .close = process_close,
     .sample = process_sample,
 };

@@ -6,7 +6,15 @@
 #ifndef IOBENCH_TELEMETRY_PROCFILE_H
 #define IOBENCH_TELEMETRY_PROCFILE_H
 
-#include "telemetry/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text of such a file: lines, words, numbers. Never reads past the end, allocates nothing. Any
+ * thread. */
+struct text {
+    const char *at, *end;
+};
 
 /* Roots of the kernel's files. A container sees less than its host; the host's /sys, bind-mounted
  * elsewhere, shows the rest. */
@@ -36,5 +44,23 @@ int procfile_read(struct procfile *file, struct text *text);
 /* Read a small file into text, without its last newline. Returns false if it does not exist. */
 bool procfile_peek(char *text, size_t text_bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+struct text text_of(const char *bytes, size_t count);
+struct text text_of_string(const char *string);
+
+/* Each consumes its part from the front of *text. Returns false if none is left. */
+bool text_line(struct text *text, struct text *line);             /* without its newline */
+bool text_word(struct text *text, struct text *word);             /* between blanks and tabs */
+bool text_until(struct text *text, char mark, struct text *part); /* consumes the mark, too */
+
+/* Consume a decimal number; if the next word is not a number, or does not fit, consume nothing. */
+bool text_u64(struct text *text, uint64_t *value);
+
+bool text_is(struct text text, const char *string);
+bool text_starts(struct text text, const char *prefix);
+bool text_skip(struct text *text, const char *prefix); /* consume the prefix */
+
+/* Copy with a NUL, truncated if longer. Returns copy. */
+char *text_copy(struct text text, char *copy, size_t copy_bytes);
 
 #endif

@@ -70,71 +70,13 @@ static int add_probe(struct sampler *sampler, const struct plugin_choice *choice
     return watched->fresh ? 0 : -ENOMEM;
 }
 
-static int add_by_name(struct sampler *sampler, const char *name, const struct probe_site *site)
-{
-    struct plugin_choice choice = {0};
-    int code = plugin_choose("probe", probe_registry, name, &choice);
-
-    if (code == 0)
-        code = add_probe(sampler, &choice, site);
-    plugin_release(&choice);
-    return code;
-}
-
-static int add_named(struct sampler *sampler, const struct sampler_site *site)
-{
-    struct text names = text_of_string(site->names), name;
-    char copy[4096 + 64]; /* an option may be a path */
-    int code = 0;
-
-    while (code == 0 && text_until(&names, ',', &name))
-        code = add_by_name(sampler, text_copy(name, copy, sizeof copy), &site->probes);
-    return code;
-}
-
-static int add_all(struct sampler *sampler, const struct sampler_site *site)
-{
-    for (int i = 0; probe_registry[i]; i++) {
-        int code = add_by_name(sampler, probe_registry[i]->name, &site->probes);
-        if (code == -ENOMEM)
-            return code;
-        if (code && sampler->absent_count < PROBES_MAX)
-            snprintf(sampler->absent[sampler->absent_count++], REASON_BYTES, "%.40s: %.110s",
-                     probe_registry[i]->name, fail_reason());
-    }
-    return 0;
-}
-
-static int make_series(struct sampler *sampler, const struct sampler_site *site)
+struct sampler *sampler_open(const struct sampler_site *site)
 {
     const uint64_t memory = site->memory_bytes ? site->memory_bytes : memory_usual_bytes;
     const uint64_t rows_max = site->rows_max ? site->rows_max : ROWS_MAX;
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < sampler->watched_count; i++) {
-        sampler->watched[i].first = count;
-        count += sampler->watched[i].probe.traits.metrics.count;
-    }
-    struct metric *metrics = memory_array(count + 1, sizeof *metrics);
-    sampler->values = memory_array(count + 1, sizeof *sampler->values);
-    if (!metrics || !sampler->values) {
-        free(metrics);
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < sampler->watched_count; i++) {
-        const struct metric_list *list = &sampler->watched[i].probe.traits.metrics;
-        memcpy(metrics + sampler->watched[i].first, list->metrics, list->count * sizeof *metrics);
-    }
-    uint64_t rows = memory / ((1 + (uint64_t)count) * sizeof *sampler->values);
-    int code = series_open(&sampler->series, metrics, count, rows < rows_max ? rows : rows_max,
-                           MARKS_MAX, site->when_full);
-    free(metrics);
-    return code;
-}
-
-struct sampler *sampler_open(const struct sampler_site *site)
-{
+    struct text names = text_of_string(site->names ? site->names : ""), name;
     struct sampler *sampler = memory_zeroed(sizeof *sampler);
+    uint32_t count = 0;
 
     if (!sampler)
         return NULL;
@@ -143,10 +85,41 @@ struct sampler *sampler_open(const struct sampler_site *site)
     thread_condition_init(&sampler->stopping);
     sampler->interval_ns = site->interval_ns ? site->interval_ns : interval_usual_ns;
     int code = site->own ? add_probe(sampler, site->own, &site->probes) : 0;
+    for (int i = 0;
+         code == 0 && (site->names ? text_until(&names, ',', &name) : probe_registry[i] != NULL);
+         i++) {
+        struct plugin_choice choice = {0};
+        char copy[4096 + 64]; /* an option may be a path */
+        code = plugin_choose(
+            "probe", probe_registry,
+            site->names ? text_copy(name, copy, sizeof copy) : probe_registry[i]->name, &choice);
+        if (code == 0)
+            code = add_probe(sampler, &choice, &site->probes);
+        plugin_release(&choice);
+        if (site->names || code == 0 || code == -ENOMEM)
+            continue;
+        code = 0;
+        if (sampler->absent_count < PROBES_MAX)
+            snprintf(sampler->absent[sampler->absent_count++], REASON_BYTES, "%.40s: %.110s",
+                     probe_registry[i]->name, fail_reason());
+    }
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        sampler->watched[i].first = count;
+        count += sampler->watched[i].probe.traits.metrics.count;
+    }
+    struct metric *metrics = memory_array(count + 1, sizeof *metrics);
+    sampler->values = memory_array(count + 1, sizeof *sampler->values);
+    if (code == 0 && (!metrics || !sampler->values))
+        code = -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < sampler->watched_count; i++) {
+        const struct metric_list *list = &sampler->watched[i].probe.traits.metrics;
+        memcpy(metrics + sampler->watched[i].first, list->metrics, list->count * sizeof *metrics);
+    }
+    const uint64_t rows = memory / ((1 + (uint64_t)count) * sizeof *sampler->values);
     if (code == 0)
-        code = site->names ? add_named(sampler, site) : add_all(sampler, site);
-    if (code == 0)
-        code = make_series(sampler, site);
+        code = series_open(&sampler->series, metrics, count, rows < rows_max ? rows : rows_max,
+                           MARKS_MAX, site->when_full);
+    free(metrics);
     if (code == 0)
         return sampler;
     sampler_close(sampler);
@@ -184,48 +157,41 @@ static bool sleep_until(struct sampler *sampler, uint64_t deadline_ns)
     return goes_on;
 }
 
-static void take_slow(struct watched *watched, uint64_t *values)
-{
-    const size_t bytes = watched->probe.traits.metrics.count * sizeof *values;
-
-    if (watched->is_fresh)
-        memcpy(values, watched->fresh, bytes);
-    else
-        memset(values, 0xff, bytes); /* PROBE_MISSING */
-    watched->is_fresh = false;
-}
-
-/* Sample, and return the time of the middle of the reading. A busy machine may preempt the reading
- * for longer than an interval, which would attribute counts to the wrong time: then read again. */
-static uint64_t read_fast(struct sampler *sampler)
+void sampler_sample(struct sampler *sampler)
 {
     const uint64_t long_ns = sampler->interval_ns / 20;
-    uint64_t start_ns = 0, spent_ns = UINT64_MAX;
+    uint64_t start_ns = 0, read_ns = UINT64_MAX;
 
-    for (int turn = 0; turn < 2 && spent_ns > (long_ns > least_ns ? long_ns : least_ns); turn++) {
+    pthread_mutex_lock(&sampler->sampling);
+    const uint64_t begin_ns = clock_now_ns();
+    /* A busy machine may preempt the reading for longer than an interval, which would attribute
+     * counts to the wrong time: then read again. */
+    for (int turn = 0; turn < 2 && read_ns > (long_ns > least_ns ? long_ns : least_ns); turn++) {
         start_ns = clock_now_ns();
         for (uint32_t i = 0; i < sampler->watched_count; i++) {
             struct watched *watched = &sampler->watched[i];
             if (!watched->slow)
                 probe_sample(&watched->probe, sampler->values + watched->first);
         }
-        spent_ns = clock_now_ns() - start_ns;
+        read_ns = clock_now_ns() - start_ns;
     }
-    return start_ns + spent_ns / 2;
-}
-
-void sampler_sample(struct sampler *sampler)
-{
-    pthread_mutex_lock(&sampler->sampling);
-    const uint64_t start_ns = clock_now_ns(), time_ns = read_fast(sampler);
-
     pthread_mutex_lock(&sampler->lock);
-    for (uint32_t i = 0; i < sampler->watched_count; i++)
-        if (sampler->watched[i].slow)
-            take_slow(&sampler->watched[i], sampler->values + sampler->watched[i].first);
-    series_append(&sampler->series, time_ns, sampler->values);
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        struct watched *watched = &sampler->watched[i];
+        uint64_t *values = sampler->values + watched->first;
+        const size_t bytes = watched->probe.traits.metrics.count * sizeof *values;
+        if (!watched->slow)
+            continue;
+        if (watched->is_fresh)
+            memcpy(values, watched->fresh, bytes);
+        else
+            memset(values, 0xff, bytes); /* PROBE_MISSING */
+        watched->is_fresh = false;
+    }
+    series_append(&sampler->series, start_ns + read_ns / 2,
+                  sampler->values); /* middle of the reading */
     pthread_mutex_unlock(&sampler->lock);
-    uint64_t spent_ns = clock_now_ns() - start_ns;
+    const uint64_t spent_ns = clock_now_ns() - begin_ns;
     if (spent_ns > sampler->figures.longest_ns)
         sampler->figures.longest_ns = spent_ns;
     sampler->figures.samples++;

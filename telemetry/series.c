@@ -45,29 +45,23 @@ void series_close(struct series *series)
     *series = (struct series){0};
 }
 
-static void halve(struct series *series)
+void series_append(struct series *series, uint64_t time_ns, const uint64_t *values)
 {
     const size_t row_bytes = (1 + (size_t)series->metric_count) * sizeof *series->rows;
 
-    if (series->when_full == SERIES_RECENT) {
-        series->row_count /= 2;
-        memcpy(series->rows, row_of(series, series->row_capacity - series->row_count),
-               series->row_count * row_bytes);
-        return;
-    }
-
-    for (uint64_t row = 1; row < series->row_count / 2; row++)
-        memcpy(row_of(series, row), row_of(series, 2 * row), row_bytes);
-    series->row_count /= 2;
-    series->stride *= 2;
-}
-
-void series_append(struct series *series, uint64_t time_ns, const uint64_t *values)
-{
     if (series->offered++ % series->stride)
         return;
-    if (series->row_count == series->row_capacity)
-        halve(series); /* this row's number, row_capacity, is one that is kept */
+    if (series->row_count == series->row_capacity) {
+        series->row_count /= 2;
+        if (series->when_full == SERIES_RECENT) {
+            memcpy(series->rows, row_of(series, series->row_capacity - series->row_count),
+                   series->row_count * row_bytes);
+        } else {
+            for (uint64_t row = 1; row < series->row_count; row++)
+                memcpy(row_of(series, row), row_of(series, 2 * row), row_bytes);
+            series->stride *= 2; /* this row's number, row_capacity, is one that is kept */
+        }
+    }
     uint64_t *row = row_of(series, series->row_count++);
     row[0] = time_ns;
     memcpy(row + 1, values, series->metric_count * sizeof *values);

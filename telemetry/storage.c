@@ -3,9 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "telemetry/disk.h"
-#include "telemetry/nfs.h"
-#include "telemetry/process.h"
+#include "telemetry/counters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,24 +39,12 @@ struct storage {
     bool uncounted; /* a device's statistics are off (queue/iostats) */
 };
 
-static enum storage_place_kind kind_of(const struct mount *mount, const struct device_list *devices)
-{
-    if (mount_is_memory(mount) || devices->memory[0])
-        return PLACE_MEMORY;
-    if (strcmp(mount->type, "nfs") == 0 || strcmp(mount->type, "nfs4") == 0)
-        return PLACE_NFS;
-    /* The last two are container layers whose folders are invisible from inside. */
-    return devices->count || strcmp(mount->type, "overlay") == 0 ||
-                   strcmp(mount->type, "btrfs") == 0
-               ? PLACE_BLOCK
-               : PLACE_UNKNOWN;
-}
-
+/* Learn how reads of a file's file system are accounted, once for each. */
 static void add_place(struct storage *storage, const struct telemetry_roots *roots,
                       const char *path)
 {
     struct mount mount = {0};
-    struct device_list devices;
+    struct device_list devices = {0};
     uint64_t device;
     uint32_t i = 0;
 
@@ -68,7 +54,6 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
         i++;
     if (i < storage->place_count)
         return;
-    devices = (struct device_list){0};
     /* In a chroot the mount may be outside; the device is known all the same. */
     const bool is_mounted = mount_of_path(roots, path, &mount) == 0;
     devices_of_path(roots, path, &devices);
@@ -81,7 +66,14 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
     devices_of_path(roots, path, &storage->devices);
     struct storage_place *place = &storage->places[storage->place_count++];
     place->device = device;
-    place->kind = is_mounted ? kind_of(&mount, &devices) : PLACE_BLOCK;
+    /* overlay and btrfs: container layers whose folders are invisible from inside. */
+    place->kind =
+        !is_mounted                                    ? PLACE_BLOCK
+        : mount_is_memory(&mount) || devices.memory[0] ? PLACE_MEMORY
+        : nfs_is_type(mount.type)                      ? PLACE_NFS
+        : devices.count || strcmp(mount.type, "overlay") == 0 || strcmp(mount.type, "btrfs") == 0
+            ? PLACE_BLOCK
+            : PLACE_UNKNOWN;
     memcpy(place->type, mount.type, sizeof place->type);
     memcpy(place->point, mount.point, sizeof place->point);
     if (is_mounted && !storage->mount_known)
@@ -89,13 +81,21 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
     storage->mount_known |= is_mounted;
 }
 
-static int open_files(struct storage *storage, const struct telemetry_roots *roots)
+struct storage *storage_open(const struct telemetry_roots *roots, const char *const *paths,
+                             size_t count)
 {
-    const struct device_list *list = &storage->devices;
+    struct storage *storage = memory_zeroed(sizeof *storage);
 
+    if (!storage)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        add_place(storage, roots, paths[i]);
+    const struct device_list *list = &storage->devices;
     storage->device_files = memory_array(list->count + 1, sizeof *storage->device_files);
-    if (!storage->device_files)
-        return -ENOMEM;
+    if (!storage->device_files) {
+        storage_close(storage);
+        return NULL;
+    }
     /* An absent witness is not an error: its figure is unknown. */
     for (uint32_t i = 0; i < list->count; i++) {
         char iostats[8];
@@ -110,22 +110,6 @@ static int open_files(struct storage *storage, const struct telemetry_roots *roo
     for (uint32_t i = 0; i < storage->place_count; i++)
         if (storage->places[i].kind == PLACE_NFS && !storage->mountstats.buffer)
             procfile_open(&storage->mountstats, "%s/self/mountstats", roots->proc);
-    return 0;
-}
-
-struct storage *storage_open(const struct telemetry_roots *roots, const char *const *paths,
-                             size_t count)
-{
-    struct storage *storage = memory_zeroed(sizeof *storage);
-
-    if (!storage)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        add_place(storage, roots, paths[i]);
-    if (open_files(storage, roots)) {
-        storage_close(storage);
-        return NULL;
-    }
     return storage;
 }
 
@@ -153,55 +137,38 @@ const struct mount *storage_mount(const struct storage *storage)
 
 /* ---- counters ---- */
 
-static void read_devices(struct storage *storage, struct storage_bytes *bytes)
-{
-    struct disk_counters counters;
-    struct text text;
-
-    bytes->device_known =
-        storage->devices.count > 0 && !storage->devices.cut_off && !storage->uncounted;
-    for (uint32_t i = 0; i < storage->devices.count; i++) {
-        if (procfile_read(&storage->device_files[i], &text) || !disk_parse_stat(text, &counters)) {
-            bytes->device_known = false;
-            continue;
-        }
-        bytes->device_read_bytes += counters.read_sectors * DISK_SECTOR_BYTES;
-        bytes->device_write_bytes += counters.write_sectors * DISK_SECTOR_BYTES;
-    }
-}
-
-static void read_servers(struct storage *storage, struct storage_bytes *bytes)
-{
-    struct nfs_counters counters;
-    struct text text;
-
-    if (!storage->mountstats.buffer || procfile_read(&storage->mountstats, &text))
-        return;
-    bytes->server_known = true;
-    for (uint32_t i = 0; i < storage->place_count; i++) {
-        const struct storage_place *place = &storage->places[i];
-        if (place->kind != PLACE_NFS)
-            continue;
-        if (nfs_parse(text, place->point, &counters))
-            bytes->server_read_bytes += counters.server_read_bytes;
-        else
-            bytes->server_known = false;
-    }
-}
-
 void storage_read(struct storage *storage, struct storage_bytes *bytes)
 {
-    struct process_counters counters;
+    struct process_counters process;
+    struct disk_counters disk;
+    struct nfs_counters nfs;
     struct text text;
 
     *bytes = (struct storage_bytes){0};
-    if (procfile_read(&storage->process, &text) == 0 && process_parse_io(text, &counters)) {
+    if (procfile_read(&storage->process, &text) == 0 && process_parse_io(text, &process)) {
         bytes->process_known = true;
-        bytes->process_read_bytes = counters.read_bytes;
-        bytes->process_write_bytes = counters.write_bytes;
+        bytes->process_read_bytes = process.read_bytes;
+        bytes->process_write_bytes = process.write_bytes;
     }
-    read_servers(storage, bytes);
-    read_devices(storage, bytes);
+    bytes->server_known =
+        storage->mountstats.buffer && procfile_read(&storage->mountstats, &text) == 0;
+    for (uint32_t i = 0; bytes->server_known && i < storage->place_count; i++) {
+        const struct storage_place *place = &storage->places[i];
+        if (place->kind != PLACE_NFS)
+            continue;
+        bytes->server_known = nfs_parse(text, place->point, &nfs);
+        bytes->server_read_bytes += bytes->server_known ? nfs.server_read_bytes : 0;
+    }
+    bytes->device_known =
+        storage->devices.count > 0 && !storage->devices.cut_off && !storage->uncounted;
+    for (uint32_t i = 0; i < storage->devices.count; i++) {
+        if (procfile_read(&storage->device_files[i], &text) || !disk_parse_stat(text, &disk)) {
+            bytes->device_known = false;
+            continue;
+        }
+        bytes->device_read_bytes += disk.read_sectors * DISK_SECTOR_BYTES;
+        bytes->device_write_bytes += disk.write_sectors * DISK_SECTOR_BYTES;
+    }
 }
 
 /* ---- the verdict ---- */
@@ -245,19 +212,6 @@ static const struct storage_place *find_place(const struct storage *storage,
     return NULL;
 }
 
-/* Return the file system without a witness, and why; NULL if there is none. */
-static const struct storage_place *blind_place(const struct storage *storage, const char **why)
-{
-    const struct storage_place *place = find_place(storage, PLACE_MEMORY);
-
-    *why = "in memory: nothing leaves storage";
-    if (!place) {
-        place = find_place(storage, PLACE_UNKNOWN);
-        *why = "the kernel does not count what it reads from there";
-    }
-    return place;
-}
-
 static void tell(struct storage_share *share, bool of_node, uint64_t bytes, const char *method)
 {
     share->known = true;
@@ -269,10 +223,14 @@ static void tell(struct storage_share *share, bool of_node, uint64_t bytes, cons
 void storage_between(const struct storage *storage, const struct storage_bytes *before,
                      const struct storage_bytes *after, struct storage_share *share)
 {
-    const char *why;
-    const struct storage_place *blind = blind_place(storage, &why);
+    const char *why = "in memory: nothing leaves storage";
+    const struct storage_place *blind = find_place(storage, PLACE_MEMORY);
     const bool local = find_place(storage, PLACE_BLOCK), remote = find_place(storage, PLACE_NFS);
 
+    if (!blind) { /* a file system without a witness, if any */
+        blind = find_place(storage, PLACE_UNKNOWN);
+        why = "the kernel does not count what it reads from there";
+    }
     *share = (struct storage_share){.in_memory = blind && blind->kind == PLACE_MEMORY,
                                     .parts = storage_growth(before, after)};
     const struct storage_bytes *parts = &share->parts;

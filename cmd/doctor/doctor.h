@@ -6,7 +6,7 @@
 #define IOBENCH_CMD_DOCTOR_H
 
 #include "readers/reader.h"
-#include "telemetry/infiniband.h"
+#include "telemetry/counters.h"
 
 #include <stddef.h>
 

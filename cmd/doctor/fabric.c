@@ -8,9 +8,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "telemetry/infiniband.h"
+#include "telemetry/counters.h"
 #include "telemetry/mount.h"
-#include "telemetry/nfs.h"
 
 #include <endian.h>
 #include <fcntl.h>

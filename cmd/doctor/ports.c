@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/gid.h"
-#include "telemetry/infiniband.h"
+#include "telemetry/counters.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

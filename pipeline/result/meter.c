@@ -44,15 +44,11 @@ static int meter_open(void *state, const void *settings, const struct probe_site
     return 0;
 }
 
-static void meter_close(void *state)
-{
-    (void)state;
-}
-
-static void meter_sample(void *state, uint64_t *values)
+static void meter_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
     const struct meter_list *list = ((const struct meter_probe *)state)->list;
 
+    (void)traits;
     for (int i = 0; i < METER_COUNTS; i++) {
         values[i] = 0;
         for (uint32_t k = 0; k < list->count; k++)
@@ -65,6 +61,5 @@ const struct probe_ops meter_probe = {
                .summary = "what the program itself read, decoded and waited for",
                .state_size = sizeof(struct meter_probe)},
     .open = meter_open,
-    .close = meter_close,
     .sample = meter_sample,
 };

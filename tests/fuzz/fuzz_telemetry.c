@@ -2,18 +2,9 @@
  * The parsers of what the kernel writes below /proc and /sys: each takes every input. */
 #include "tests/fuzz/fuzz.h"
 
-#include "cachectl/holders.h"
-#include "telemetry/cgroup.h"
-#include "telemetry/cpu.h"
-#include "telemetry/disk.h"
-#include "telemetry/infiniband.h"
-#include "telemetry/lustre.h"
-#include "telemetry/meminfo.h"
+#include "cachectl/outside.h"
+#include "telemetry/counters.h"
 #include "telemetry/mount.h"
-#include "telemetry/net.h"
-#include "telemetry/nfs.h"
-#include "telemetry/pressure.h"
-#include "telemetry/process.h"
 
 /* Words are within the text and never empty, and there are no more words than bytes. */
 static void walk(struct text text)

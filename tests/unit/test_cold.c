@@ -7,7 +7,7 @@
 #include "cachectl/beneath.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
-#include "cachectl/holders.h"
+#include "cachectl/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>

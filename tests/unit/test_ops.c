@@ -91,7 +91,7 @@ static void nobody_lacks_what_is_called(void **unused)
     FOR_ALL(decoder_registry, decoder_ops, ops->place.module || (ops->open && ops->decode));
     FOR_ALL(trainer_registry, trainer_ops,
             ops->plugin.idle || (ops->open && ops->close && ops->step));
-    FOR_ALL(probe_registry, probe_ops, ops->open && ops->close && ops->sample);
+    FOR_ALL(probe_registry, probe_ops, ops->open && ops->sample);
     FOR_ALL(source_registry, source_ops,
             ops->place.module || (ops->open && ops->close && ops->read));
 }

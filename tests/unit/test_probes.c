@@ -6,14 +6,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "telemetry/cgroup.h"
-#include "telemetry/cpu.h"
-#include "telemetry/infiniband.h"
-#include "telemetry/lustre.h"
-#include "telemetry/meminfo.h"
+#include "telemetry/counters.h"
 #include "telemetry/monitor.h"
-#include "telemetry/net.h"
-#include "telemetry/pressure.h"
 #include "telemetry/sampler.h"
 
 #include <errno.h>
@@ -402,13 +396,9 @@ static int held_open(void *state, const void *settings, const struct probe_site 
     return metric_add(&traits->metrics, "", "asked_count", METRIC_COUNTER, 1) ? 0 : -ENOMEM;
 }
 
-static void held_close(void *state)
+static void held_sample(void *state, const struct probe_traits *traits, uint64_t *values)
 {
-    (void)state;
-}
-
-static void held_sample(void *state, uint64_t *values)
-{
+    (void)traits;
     values[0] = ++((struct held_probe *)state)->asked;
     if (values[0] == 2) {
         held_answer = values[0];
@@ -424,7 +414,6 @@ static bool hold_up_the_second_sample(void)
                                                      .summary = "is held up",
                                                      .state_size = sizeof(struct held_probe)},
                                           .open = held_open,
-                                          .close = held_close,
                                           .sample = held_sample};
     const struct plugin_choice own = {.plugin = &held.plugin};
     const struct sampler_site site = {.probes = {.roots = &telemetry_roots_usual},

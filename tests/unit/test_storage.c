@@ -4,9 +4,7 @@
 #include "tests/unit/mounts.h"
 
 #include "cachectl/evict.h"
-#include "telemetry/disk.h"
-#include "telemetry/nfs.h"
-#include "telemetry/process.h"
+#include "telemetry/counters.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
