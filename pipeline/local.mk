@@ -69,8 +69,6 @@ libiobench_a_SOURCES += \
 	pipeline/jobs/keep_hints.c \
 	pipeline/jobs/keep_hints.h \
 	pipeline/jobs/infer.h \
-	pipeline/jobs/measurement.c \
-	pipeline/jobs/measurement.h \
 	pipeline/jobs/network_input.c \
 	pipeline/jobs/network_input.h \
 	pipeline/jobs/resumed.c \

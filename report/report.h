@@ -27,7 +27,7 @@ const char *report_headline(const struct result *result, const struct summary *s
 const char *report_entry_points(const struct result *result, char *text);
 const char *report_hints_memory(const struct result *result, char *text);
 
-/* Print what would be done (result of run_dry()). */
+/* Print what would be done (result of run_jobs()). */
 void report_plan(FILE *stream, const struct result *result);
 
 /* One member of "jobs" in the JSON document (docs/json.md). Returns NULL with a reason. */

@@ -152,7 +152,7 @@ static int measure(struct ramp *ramp, struct ramp_step step)
     job.open_load = step.load;
     job.order.limit_samples_per_rank = samples_of(ramp, step);
     job.order.limit_samples = 0;
-    int code = run_job(&job, ramp->ranks, &observer, &result);
+    int code = run_jobs(&job, 1, ramp->ranks, &observer, &result);
     if (code == 0 && !result.valid)
         code = fail(EPROTO, "load %.4g: invalid: %s", step.load, result.invalid_reason);
     if (code == 0)

@@ -373,7 +373,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     int status = find_data_of(invocation, jobs, job, &is_missing);
     if (status || is_missing)
         return status;
-    int code = (job->dry_run ? run_dry : run_job)(job, &jobs->ranks, &observer, &result);
+    int code = run_jobs(job, 1, &jobs->ranks, &observer, &result);
     progress_clear(&progress);
     status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = result.data_was_made || synthetic;
@@ -458,7 +458,7 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
         status = find_data_of(invocation, jobs, &jobs->jobs[i], &is_missing);
     }
     if (status == COMMAND_OK) {
-        int code = run_sitting(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
+        int code = run_jobs(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
         progress_clear(&progress);
         status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
         for (size_t i = 0; i < jobs->count; i++) {

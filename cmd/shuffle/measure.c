@@ -72,7 +72,7 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
     int code = fill_job(survey, row, &job);
 
     if (code == 0) {
-        code = run_job(&job, NULL, NULL, &result);
+        code = run_jobs(&job, 1, NULL, NULL, &result);
         if (code == 0 && result.run_count == 0)
             code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
         if (code == 0)

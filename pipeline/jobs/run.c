@@ -7,8 +7,16 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/random.h"
-#include "pipeline/jobs/measurement.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "pipeline/engine/decoders.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/jobs/find.h"
+#include "pipeline/jobs/keep_hints.h"
+#include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
+#include "readers/reader.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,14 +25,316 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* One job. What is done with it is collective: 0 or -errno on all ranks alike. */
+struct measurement {
+    struct session session; /* first: hooks get it as their context */
+    const struct run_observer *observer;
+    struct job_plugins plugins;
+    struct catalog *catalog;
+    struct engine *engine; /* NULL until a run needs it */
+    struct reach reach;    /* the same for each run */
+    struct hinting hinting;
+    uint64_t run;
+    uint64_t phase_start_ns;
+};
+
 struct sitting {
     struct measurement *measurements;
     uint32_t count;
     struct ranks *ranks;
     struct random random;
-    uint32_t order[RUN_JOBS_MAX]; /* of the current round */
-    uint64_t start_ns, turns;
+    uint64_t start_ns;
 };
+
+/* ---- progress ---- */
+
+static void report_progress(struct measurement *measurement, struct run_progress progress)
+{
+    progress.run = measurement->run;
+    progress.job = measurement->session.job;
+    if (measurement->observer && measurement->observer->progress)
+        measurement->observer->progress(measurement->observer->context, &progress);
+}
+
+static void enter_phase(struct measurement *measurement, enum run_phase phase)
+{
+    measurement->phase_start_ns = clock_now_ns();
+    report_progress(measurement, (struct run_progress){.phase = phase});
+}
+
+static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct measurement *measurement = context;
+
+    report_progress(measurement, (struct run_progress){.phase = RUN_INDEX,
+                                                       .done = done_bytes,
+                                                       .total = total_bytes,
+                                                       .elapsed_ns = clock_now_ns() -
+                                                                     measurement->phase_start_ns});
+}
+
+static void report_drop(void *context, const struct cache_progress *progress)
+{
+    report_progress(context,
+                    (struct run_progress){.phase = RUN_DROP, .elapsed_ns = progress->elapsed_ns});
+}
+
+/* ---- a job ---- */
+
+/* Choose plug-ins, find the data set and prepare the session. */
+static int open_job(struct measurement *measurement)
+{
+    struct session *session = &measurement->session;
+    const struct job *job = session->job;
+    const struct format_scan scan = {.progress = report_index, .progress_context = measurement};
+    int code = session_open(session, job_choose(job, &measurement->plugins));
+
+    if (code)
+        return code;
+    enter_phase(measurement, RUN_INDEX);
+    code = find_data(job, session->ranks, &scan, &measurement->plugins, &measurement->catalog,
+                     session->result);
+    if (code)
+        return code;
+    recorder_mark(session->recorder, "index", 0, measurement->phase_start_ns);
+    result_describe(session->result, job->read.data, measurement->plugins.format.plugin->name,
+                    measurement->catalog);
+    return session_watch(session, measurement->catalog, &measurement->plugins);
+}
+
+/* Create the engine, which checks the memory that the job needs. */
+static int make_engine(struct measurement *measurement)
+{
+    struct session *session = &measurement->session;
+    const struct engine_config config = {
+        .job = session->job,
+        .plugins = &measurement->plugins,
+        .catalog = measurement->catalog,
+        .ranks = session->ranks,
+        .meter = recorder_meter(session->recorder),
+        .hinting = session->job->decode.entry_points ? &measurement->hinting : NULL,
+        .recorder = session->recorder,
+        .tick = {session_tick, session}};
+
+    if (session->result->memory_before_bytes == 0 && !session->job->dry_run)
+        session->result->memory_before_bytes = memory_resident_bytes();
+    int code = engine_create(&config, session->result, &measurement->engine);
+    if (code == 0 && !session->job->dry_run && !measurement->reach.ranges.paths)
+        code = engine_reach(measurement->engine, &measurement->reach);
+    return session_meet(session, code);
+}
+
+/* Free memory, threads and the control group, so that another job finds the same resources. */
+static void suspend_job(struct measurement *measurement)
+{
+    engine_destroy(measurement->engine);
+    measurement->engine = NULL;
+    memory_limit_leave(&measurement->session.limit);
+}
+
+/* Finish the result. code: the status so far; returns the one to use. */
+static int close_job(struct measurement *measurement, int code)
+{
+    struct session *session = &measurement->session;
+
+    code = ranks_meet(session->ranks, code, NULL);
+    if (code)
+        result_invalid(session->result, "%s", fail_reason());
+    engine_destroy(measurement->engine);
+    reach_clear(&measurement->reach);
+    hinting_close(&measurement->hinting);
+    session_close(session, code);
+    catalog_destroy(measurement->catalog);
+    job_release(&measurement->plugins);
+    report_progress(measurement, (struct run_progress){.phase = RUN_DONE});
+    return code;
+}
+
+/* ---- a run ---- */
+
+static int before_epoch(void *context, struct result_epoch *epoch, int code)
+{
+    struct measurement *measurement = context;
+
+    code = session_before_epoch(&measurement->session, epoch, code);
+    if (code == 0) {
+        measurement->phase_start_ns = clock_now_ns();
+        report_progress(measurement,
+                        (struct run_progress){.phase = RUN_EPOCH, .epoch = epoch->epoch});
+    }
+    return code;
+}
+
+static int run_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    struct measurement *measurement = context;
+    const struct catalog *catalog = measurement->catalog;
+
+    /* Record bytes are summed when the epoch ends; until then the mean record size is used. */
+    report_progress(measurement,
+                    (struct run_progress){.phase = RUN_EPOCH,
+                                          .epoch = so_far->epoch,
+                                          .done = so_far->samples,
+                                          .total = draws,
+                                          .bytes = so_far->samples * (catalog->record_bytes_total /
+                                                                      catalog->record_count),
+                                          .elapsed_ns = so_far->wall_ns});
+    return session_check(&measurement->session);
+}
+
+static int between_epochs(void *context, struct result_epoch *epoch)
+{
+    struct measurement *measurement = context;
+
+    (void)epoch;
+    return keep_hints(&measurement->session, &measurement->plugins, measurement->catalog,
+                      &measurement->hinting, 0);
+}
+
+static int wait_at(const struct measurement *measurement, enum run_gate gate)
+{
+    const struct run_observer *observer = measurement->observer;
+
+    return observer && observer->gate ? observer->gate(observer->gate_context, gate) : 0;
+}
+
+/* Carry out the next run; result->runs has room for it. turn: its position among the runs of all
+ * jobs. */
+static int run_once(struct measurement *measurement, uint64_t turn)
+{
+    struct session *session = &measurement->session;
+    struct result *result = session->result;
+    const struct job *job = session->job;
+    const struct cache_observer observer = {.progress = report_drop, .context = measurement};
+    const struct engine_hooks hooks = {.before = before_epoch,
+                                       .after = session_after_epoch,
+                                       .tick = run_tick,
+                                       .between = job->order.overlap_epochs ? NULL : between_epochs,
+                                       .context = measurement};
+    int code = ranks_meet(session->ranks, session_enter_limit(session), NULL);
+
+    if (code == 0 && !measurement->engine)
+        code = make_engine(measurement);
+    if (code)
+        return code;
+    struct result_run *run = &result->runs[result->run_count];
+    *run = (struct result_run){.number = result->run_count++, .turn = turn, .valid = true};
+    measurement->run = run->number;
+    run->epochs = memory_array(result_rows(job->epochs), sizeof *run->epochs);
+    if (!run->epochs)
+        return -ENOMEM;
+    code = wait_at(measurement, RUN_GATE_TURN);
+    enter_phase(measurement, RUN_DROP);
+    if (code == 0)
+        code =
+            session_make_cold(session, &measurement->plugins, &measurement->reach, &observer, run);
+    if (code == 0)
+        code = wait_at(measurement, RUN_GATE_START);
+    if (code == 0) {
+        code = engine_run(measurement->engine, job->epochs, &hooks, run, result);
+        code = ranks_meet(session->ranks, code, NULL);
+        code = keep_hints(session, &measurement->plugins, measurement->catalog,
+                          &measurement->hinting, code);
+        char reason[FAIL_REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        int gathered = gather_run(session->ranks, result_rows(job->epochs), run);
+        code = code ? fail(code, "%s", reason) : gathered;
+    }
+    if (code == 0) {
+        session_judge(session, &measurement->plugins, run);
+    } else {
+        run->valid = false;
+        snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());
+    }
+    if (!run->valid)
+        result_invalid(result, "run %llu: %s", (unsigned long long)run->number + 1,
+                       run->invalid_reason);
+    return code;
+}
+
+/* ---- calibration ---- */
+
+static int calibration_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    (void)so_far, (void)draws;
+    return session_check(context);
+}
+
+/* Results that are not reported; larger than a small stack. */
+struct scratch {
+    struct result result;
+    struct result_run run;
+    struct result_epoch epoch;
+};
+
+/* Run the same loop, and threads, fed from memory, without storage and decoding. */
+static int run_from_memory(struct measurement *measurement, const char *trainer, uint64_t samples,
+                           struct scratch *scratch)
+{
+    struct job job = *measurement->session.job;
+    struct job_plugins plugins = {0};
+    const struct engine_hooks hooks = {.tick = calibration_tick, .context = &measurement->session};
+
+    job.read.reader = (char *)(uintptr_t)plugin_idle(reader_registry)->name;
+    job.decode.decoder = (char *)(uintptr_t)plugin_idle(decoder_registry)->name;
+    job.trainer = (char *)(uintptr_t)trainer;
+    job.read.direct = job.decode.digest = job.decode.entry_points = false;
+    job.output.trace = NULL;
+    job.order.limit_samples = 0;
+    job.order.limit_samples_per_rank = samples;
+    job.read.rate_limit_bytes = 0;
+    memset(scratch, 0, sizeof *scratch);
+    scratch->result.valid = true;
+    scratch->run.epochs = &scratch->epoch;
+    int code = job_choose(&job, &plugins);
+    if (code)
+        return code;
+    const struct engine_config config = {
+        .job = &job,
+        .plugins = &plugins,
+        .catalog = measurement->catalog,
+        .by_threads = decoders_look(measurement->session.job, &measurement->plugins)};
+    struct engine *engine;
+    code = engine_create(&config, &scratch->result, &engine);
+    if (code == 0)
+        code = engine_run(engine, 1, &hooks, &scratch->run, &scratch->result);
+    engine_destroy(engine);
+    job_release(&plugins);
+    return code;
+}
+
+/* Measure the samples/s of the program alone, and the AU in percent of a loop fed from memory: on
+ * all ranks at once, as in the runs, since the ceiling is that of all together. */
+static int calibrate_job(struct measurement *measurement)
+{
+    const struct session *session = &measurement->session;
+    struct scratch *scratch = memory_zeroed(sizeof *scratch);
+    double figures[] = {0, 0};
+    int code = scratch ? 0 : -ENOMEM;
+
+    enter_phase(measurement, RUN_CALIBRATE);
+    if (code == 0)
+        code = run_from_memory(measurement, plugin_idle(trainer_registry)->name, 1000000, scratch);
+    if (code == 0)
+        figures[0] = result_epoch_samples_per_s(&scratch->epoch);
+    if (code == 0 && trainer_of(measurement->plugins.trainer.plugin)->replays) {
+        code = run_from_memory(measurement, session->job->trainer, 20 * session->job->batch_size,
+                               scratch);
+        figures[1] = result_epoch_au_percent(&scratch->epoch);
+    }
+    free(scratch);
+    code = ranks_meet(session->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_sum(session->ranks, figures, 2);
+    if (code)
+        return code;
+    session->result->floor_samples_per_s = figures[0];
+    session->result->au_calibration_percent = figures[1] / session->ranks->place.ranks;
+    recorder_mark(session->recorder, "calibrate", 0, measurement->phase_start_ns);
+    return 0;
+}
+
+/* ---- all jobs ---- */
 
 /* Return half the width of the widest interval: of a rival's ratio to the first job, round by
  * round, or of the rate if there is one job. */
@@ -81,89 +391,45 @@ static int is_enough(struct sitting *sitting)
     return code ? code : decided[0] > 0 || decided[1] > 0 || runs == job->until_runs;
 }
 
-static void report_end(struct sitting *sitting)
+/* What a reader of the results must know. */
+static void note_end(const struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;
+    uint64_t first_samples = 0;
 
-    for (uint32_t i = 0; i < sitting->count && job->runs == 0; i++) {
+    for (uint32_t i = 0; i < sitting->count; i++) {
         struct result *result = sitting->measurements[i].session.result;
         const struct result_sitting *state = &result->sitting;
         const char *of = sitting->count > 1 ? "of the ratio " : "";
-        if (state->is_reached)
+        const struct result_epoch total = result_run_total(&result->runs[0]);
+        const uint64_t samples = total.samples + total.skipped;
+        if (job->runs == 0 && state->is_reached)
             result_notice(result, "--runs auto: the interval %sis within %.2g%% after %u runs", of,
                           state->half_percent, result->run_count);
-        else
+        else if (job->runs == 0)
             result_notice(result,
                           "--until %g%% was NOT reached: the interval %sis within %.2g%% after %u "
                           "runs, at which --until-runs or --until-time ended it",
                           job_until_percent(job), of, state->half_percent, result->run_count);
-    }
-}
-
-/* Set the order of the next round: newly drawn, or, in the second half of a pair, the reverse of
- * the last order, so that a steady drift cancels. */
-static void draw_order(struct sitting *sitting, uint64_t round)
-{
-    uint32_t *order = sitting->order, count = sitting->count;
-
-    if (round % sitting->measurements[0].session.job->turns % 2) {
-        for (uint32_t i = 0; i < count / 2; i++) {
-            const uint32_t last = order[count - 1 - i];
-            order[count - 1 - i] = order[i];
-            order[i] = last;
-        }
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    random_shuffle_u32(&sitting->random, order, count);
-}
-
-/* Carry out one run of each job. */
-static int carry_out_round(struct sitting *sitting)
-{
-    const uint32_t *order = sitting->order;
-    int code = 0;
-
-    draw_order(sitting, sitting->turns / sitting->count);
-    for (uint32_t i = 0; i < sitting->count && code == 0; i++) {
-        struct measurement *measurement = &sitting->measurements[order[i]];
-        code = measurement_next(measurement, sitting->turns++);
-        if (sitting->count > 1)
-            measurement_suspend(measurement);
-    }
-    return code;
-}
-
-/* Return the samples of the first run, skipped ones included. */
-static uint64_t run_samples(const struct result *result)
-{
-    const struct result_epoch total = result_run_total(&result->runs[0]);
-
-    return total.samples + total.skipped;
-}
-
-/* Rates of unlike amounts of work can be compared, but not without saying so. */
-static void report_unlike(struct sitting *sitting)
-{
-    const struct result *first = sitting->measurements[0].session.result;
-    const uint64_t samples = run_samples(first);
-
-    for (uint32_t i = 1; i < sitting->count; i++) {
-        struct result *rival = sitting->measurements[i].session.result;
-        if (run_samples(rival) != samples)
-            result_notice(rival,
+        first_samples = i ? first_samples : samples;
+        /* Rates of unlike amounts of work can be compared, but not without saying so. */
+        if (samples != first_samples)
+            result_notice(result,
                           "unlike amounts are compared: %llu samples in a run, against %llu; "
                           "start-up weighs more in the shorter run",
-                          (unsigned long long)run_samples(rival), (unsigned long long)samples);
+                          (unsigned long long)samples, (unsigned long long)first_samples);
     }
 }
 
-static int carry_out_rounds(struct sitting *sitting)
+/* Runs of all jobs, a round after the other, until there are enough. */
+static int run_rounds(struct sitting *sitting)
 {
+    const uint32_t count = sitting->count;
+    uint32_t order[RUN_JOBS_MAX]; /* of the current round */
+    uint64_t turns = 0;
     int code = 0, enough = 0;
 
-    for (uint32_t i = 0; i < sitting->count && code == 0; i++) {
+    for (uint32_t i = 0; i < count && code == 0; i++) {
         struct session *session = &sitting->measurements[i].session;
         session->result->runs =
             memory_array(job_runs_most(session->job), sizeof *session->result->runs);
@@ -172,16 +438,31 @@ static int carry_out_rounds(struct sitting *sitting)
     code = ranks_meet(sitting->ranks, code, NULL);
     sitting->start_ns = clock_now_ns();
     while (code == 0 && enough == 0) {
-        code = carry_out_round(sitting);
+        /* The order is newly drawn, or, in the second half of a pair, the reverse of the last one,
+         * so that a steady drift cancels. */
+        if (turns / count % sitting->measurements[0].session.job->turns % 2) {
+            for (uint32_t i = 0; i < count / 2; i++) {
+                const uint32_t last = order[count - 1 - i];
+                order[count - 1 - i] = order[i];
+                order[i] = last;
+            }
+        } else {
+            for (uint32_t i = 0; i < count; i++)
+                order[i] = i;
+            random_shuffle_u32(&sitting->random, order, count);
+        }
+        for (uint32_t i = 0; i < count && code == 0; i++) {
+            code = run_once(&sitting->measurements[order[i]], turns++);
+            if (count > 1)
+                suspend_job(&sitting->measurements[order[i]]);
+        }
         enough = code ? code : is_enough(sitting);
         code = enough < 0 ? enough : code;
     }
-    for (uint32_t i = 0; i < sitting->count && code == 0; i++)
+    for (uint32_t i = 0; i < count && code == 0; i++)
         code = gather_notices(sitting->ranks, sitting->measurements[i].session.result);
-    if (code == 0) {
-        report_end(sitting);
-        report_unlike(sitting);
-    }
+    if (code == 0)
+        note_end(sitting);
     return code;
 }
 
@@ -215,11 +496,12 @@ static int begin_sitting(struct sitting *sitting)
     return code;
 }
 
-int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
-                const struct run_observer *observer, struct result *results)
+int run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
+             const struct run_observer *observer, struct result *results)
 {
     struct ranks alone = ranks_alone();
     struct sitting sitting = {.count = count, .ranks = ranks ? ranks : &alone};
+    const bool is_dry = jobs[0].dry_run;
     uint32_t opened = 0;
     int code = 0;
 
@@ -232,42 +514,24 @@ int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
         sitting.measurements[i] = (struct measurement){
             .session = {.job = &jobs[i], .ranks = sitting.ranks, .result = &results[i]},
             .observer = observer};
-    code = ranks_meet(sitting.ranks, begin_sitting(&sitting), NULL);
+    if (!is_dry)
+        code = ranks_meet(sitting.ranks, begin_sitting(&sitting), NULL);
     while (code == 0 && opened < count) {
         struct measurement *measurement = &sitting.measurements[opened++];
-        code = measurement_open(measurement);
-        if (code == 0 && measurement->session.job->calibrate)
-            code = measurement_calibrate(measurement);
+        code = open_job(measurement);
+        if (code == 0 && is_dry)
+            code = make_engine(measurement);
+        else if (code == 0 && jobs[opened - 1].calibrate)
+            code = calibrate_job(measurement);
         if (count > 1)
-            measurement_suspend(measurement);
+            suspend_job(measurement);
     }
-    if (code == 0)
-        code = carry_out_rounds(&sitting);
+    if (code == 0 && !is_dry)
+        code = run_rounds(&sitting);
     for (uint32_t i = 0; i < opened; i++)
-        code = measurement_close(&sitting.measurements[i], code);
+        code = close_job(&sitting.measurements[i], code);
     for (uint32_t i = opened; i < count; i++)
         result_invalid(&results[i], "%s", fail_reason());
     free(sitting.measurements);
     return code;
-}
-
-int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
-            struct result *result)
-{
-    return run_sitting(job, 1, ranks, observer, result);
-}
-
-int run_dry(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
-            struct result *result)
-{
-    struct ranks alone = ranks_alone();
-    struct measurement measurement = {
-        .session = {.job = job, .ranks = ranks ? ranks : &alone, .result = result},
-        .observer = observer};
-
-    *result = (struct result){.job = job, .valid = true};
-    int code = measurement_open(&measurement);
-    if (code == 0)
-        code = measurement_make_engine(&measurement);
-    return measurement_close(&measurement, code);
 }

@@ -38,22 +38,14 @@ struct run_observer {
     void *context, *gate_context;
 };
 
-/* Carry out a job with the other ranks (NULL: alone); each rank gets the result of all. Returns 0
- * or -errno with a reason. Fills *result even on failure (invalid, with the completed runs);
- * destroy it. */
-int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
-            struct result *result);
-
 enum { RUN_JOBS_MAX = 26 };
 
-/* Carry out several jobs that take turns and agree on --runs and --until. results has one per job,
- * all filled even on failure; destroy them. If one job fails, all end. */
-int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
-                const struct run_observer *observer, struct result *results);
-
-/* Report what run_job() would do, without reading: resolved settings, catalog, memory needed. The
- * result has no runs. */
-int run_dry(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
-            struct result *result);
+/* Carry out jobs with the other ranks (NULL: alone): several take turns and agree on --runs and
+ * --until. With --dry-run nothing is read: settings are resolved, memory is planned, there are no
+ * runs. Each rank gets the results of all. Returns 0 or -errno with a reason; if one job fails, all
+ * end. results has one per job, all filled even on failure (invalid, with the completed runs);
+ * destroy them. */
+int run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
+             const struct run_observer *observer, struct result *results);
 
 #endif

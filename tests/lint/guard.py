@@ -14,7 +14,7 @@ MEASURES = """
 OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp_connect cmd/net/transport kernels/runtime
         cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/run cmd/sweep/sweep cmd/sweep/live pipeline/jobs/run
-        pipeline/jobs/measurement pipeline/jobs/session pipeline/result/recorder readers/handles
+        pipeline/jobs/session pipeline/result/recorder readers/handles
         cmd/progress cmd/line cmd/start_at""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
     "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_pwrite cmd/checkpoint/writer_uring",
