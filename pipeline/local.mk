@@ -71,8 +71,6 @@ libiobench_a_SOURCES += \
 	pipeline/jobs/infer.h \
 	pipeline/jobs/network_input.c \
 	pipeline/jobs/network_input.h \
-	pipeline/jobs/resumed.c \
-	pipeline/jobs/resumed.h \
 	pipeline/jobs/run.c \
 	pipeline/jobs/run.h \
 	pipeline/jobs/session.c \

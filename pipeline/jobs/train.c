@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/draft.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
@@ -12,12 +13,13 @@
 #include "pipeline/evidence/validity.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
-#include "pipeline/jobs/resumed.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
+#include "shuffle/plan.h"
 #include "trainer/checkpoint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,7 @@ struct training_run {
     struct histogram evaluation_latency_ns;
 };
 
-static int tick(void *context, const struct result_epoch *epoch, uint64_t draws)
+static int train_tick(void *context, const struct result_epoch *epoch, uint64_t draws)
 {
     const struct training_run *training = context;
     const struct network_input *input = training->current;
@@ -78,7 +80,7 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
 /* Each rank evaluates its share; all ranks get the sums. */
 static int evaluate(struct training_run *training, struct train_epoch *row)
 {
-    const struct engine_hooks hooks = {.tick = tick, .context = training};
+    const struct engine_hooks hooks = {.tick = train_tick, .context = training};
     struct network_input *input = &training->evaluate;
     const uint64_t start_ns = clock_now_ns();
 
@@ -115,31 +117,29 @@ static int evaluate(struct training_run *training, struct train_epoch *row)
     return 0;
 }
 
-static int compare_ranks(struct training_run *training, struct train_epoch *row, double samples)
+/* Sum up the epoch over the ranks, evaluate if it is time, and save. */
+static int between_epochs(void *context, struct result_epoch *epoch)
 {
-    const uint32_t count = training->job->ranks->place.ranks;
-    struct result_rank *all = gather_epoch(training->job->ranks, &row->io);
-    int code = all ? result_compare(all, count, &row->ranks) : -ENOMEM;
-
-    if (code == 0 && gather_epoch_ns(all, count))
-        row->samples_per_s = samples * 1e9 / (double)gather_epoch_ns(all, count);
-    free(all);
-    return code;
-}
-
-static int add_up_epoch(struct training_run *training, const struct result_epoch *epoch,
-                        struct train_epoch *row)
-{
+    struct training_run *training = context;
+    struct train_result *result = training->result;
+    const struct train_job *job = training->job;
     const struct network_input *input = &training->learn;
+    struct ranks *ranks = job->ranks;
+    struct train_epoch *row = &result->epochs[result->epoch_count];
     double sums[] = {input->loss, (double)input->counted, (double)input->correct,
                      (double)epoch->samples};
 
     *row = (struct train_epoch){
         .io = *epoch,
         .rate = recipe_rate(&training->network.config.recipe, training->network.step - 1)};
-    int code = ranks_sum(training->job->ranks, sums, 4);
-    if (code == 0)
-        code = compare_ranks(training, row, sums[3]);
+    int code = ranks_sum(ranks, sums, 4);
+    if (code)
+        return code;
+    struct result_rank *all = gather_epoch(ranks, &row->io);
+    code = all ? result_compare(all, ranks->place.ranks, &row->ranks) : -ENOMEM;
+    if (code == 0 && gather_epoch_ns(all, ranks->place.ranks))
+        row->samples_per_s = sums[3] * 1e9 / (double)gather_epoch_ns(all, ranks->place.ranks);
+    free(all);
     if (code)
         return code;
     if (sums[1] > 0) {
@@ -147,44 +147,13 @@ static int add_up_epoch(struct training_run *training, const struct result_epoch
         row->accuracy = sums[2] / sums[1];
     }
     training->samples += (uint64_t)sums[3];
-    return 0;
-}
-
-static int save_checkpoint(struct training_run *training, const struct train_epoch *row)
-{
-    struct training_position position = {
-        .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = training->samples};
-    const uint64_t start_ns = clock_now_ns();
-
-    if (!training->checkpoint_path || training->job->ranks->place.rank != 0)
-        return 0;
-    memcpy(position.settings, training->settings, sizeof position.settings);
-    int code = training_save(&training->network, training->checkpoint_path, &position);
-    recorder_mark(training->session.recorder, "checkpoint", row->io.epoch, start_ns);
-    return code;
-}
-
-static int keep_entry_points(struct training_run *training, int code)
-{
-    return keep_hints(&training->session, &training->learn.plugins, training->learn.catalog,
-                      &training->hinting, code);
-}
-
-static int between_epochs(void *context, struct result_epoch *epoch)
-{
-    struct training_run *training = context;
-    struct train_result *result = training->result;
-    const struct train_job *job = training->job;
-    struct train_epoch *row = &result->epochs[result->epoch_count];
-    int code = add_up_epoch(training, epoch, row);
-
-    if (code == 0)
-        code = keep_entry_points(training, 0);
+    code = keep_hints(&training->session, &input->plugins, training->learn.catalog,
+                      &training->hinting, 0);
     if (code == 0) /* for the evaluation, and for the checkpoint, from which all ranks resume */
         code = training_average_statistics(&training->network);
-    bool last = epoch->epoch + 1 == job->job.epochs;
+    const bool is_last = epoch->epoch + 1 == job->job.epochs;
     if (code == 0 && job->evaluation_data &&
-        (last || (epoch->epoch + 1) % job->evaluate_every == 0))
+        (is_last || (epoch->epoch + 1) % job->evaluate_every == 0))
         code = evaluate(training, row);
     if (code)
         return code;
@@ -194,40 +163,28 @@ static int between_epochs(void *context, struct result_epoch *epoch)
         result->reached = true;
         result->reached_ns = row->elapsed_ns;
     }
-    code = ranks_meet(job->ranks, save_checkpoint(training, row), NULL);
+    if (training->checkpoint_path && ranks->place.rank == 0) {
+        struct training_position position = {.epoch = row->io.epoch + 1,
+                                             .elapsed_ns = row->elapsed_ns,
+                                             .samples = training->samples};
+        const uint64_t start_ns = clock_now_ns();
+        memcpy(position.settings, training->settings, sizeof position.settings);
+        code = training_save(&training->network, training->checkpoint_path, &position);
+        recorder_mark(training->session.recorder, "checkpoint", row->io.epoch, start_ns);
+    }
+    code = ranks_meet(ranks, code, NULL);
     if (code == 0 && training->observer->epoch)
         training->observer->epoch(training->observer->context, result, row);
     return code ? code : result->reached;
 }
 
-/* ---- start to end ---- */
+/* ---- the network ---- */
 
-static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
-{
-    const uint64_t samples =
-        job->job.batch_size * job->training.accumulate * job->ranks->place.ranks;
-    struct recipe recipe = recipe_choose(job->recipe, job->training.network, samples,
-                                         job->job.epochs, steps_per_epoch);
-
-    if (job->rate >= 0)
-        recipe.rate = job->rate;
-    if (job->momentum >= 0)
-        recipe.momentum = job->momentum;
-    if (job->weight_decay >= 0)
-        recipe.weight_decay = job->weight_decay;
-    if (job->label_smoothing >= 0)
-        recipe.label_smoothing = job->label_smoothing;
-    if (job->clip_norm >= 0)
-        recipe.clip_norm = job->clip_norm;
-    if (job->warmup_epochs >= 0)
-        recipe.warmup_steps = (uint64_t)(job->warmup_epochs * (double)steps_per_epoch);
-    return recipe;
-}
-
-static int open_training(struct training_run *training)
+static int open_network(struct training_run *training)
 {
     const struct train_job *job = training->job;
     struct train_result *result = training->result;
+    struct recipe *recipe = &result->recipe;
     const uint32_t ranks = job->ranks->place.ranks;
     uint64_t draws;
     int code = input_draws(&training->learn, &draws);
@@ -237,7 +194,21 @@ static int open_training(struct training_run *training)
     result->records = training->learn.catalog->record_count;
     result->accumulate = job->training.accumulate;
     const uint64_t samples = job->job.batch_size * result->accumulate; /* of an update */
-    result->recipe = choose_recipe(job, (draws + samples - 1) / samples);
+    const uint64_t steps_per_epoch = (draws + samples - 1) / samples;
+    *recipe = recipe_choose(job->recipe, job->training.network, samples * ranks, job->job.epochs,
+                            steps_per_epoch);
+    if (job->rate >= 0)
+        recipe->rate = job->rate;
+    if (job->momentum >= 0)
+        recipe->momentum = job->momentum;
+    if (job->weight_decay >= 0)
+        recipe->weight_decay = job->weight_decay;
+    if (job->label_smoothing >= 0)
+        recipe->label_smoothing = job->label_smoothing;
+    if (job->clip_norm >= 0)
+        recipe->clip_norm = job->clip_norm;
+    if (job->warmup_epochs >= 0)
+        recipe->warmup_steps = (uint64_t)(job->warmup_epochs * (double)steps_per_epoch);
     result->result.memory_before_bytes = memory_resident_bytes();
     struct training_config config = job->training;
     config.batch_size = (uint32_t)job->job.batch_size;
@@ -247,7 +218,7 @@ static int open_training(struct training_run *training)
     config.memory_bytes = job->job.cold.memory_limit_bytes;
     config.learns = config.late = true;
     config.tick = (struct tick){session_tick, &training->session};
-    config.recipe = result->recipe;
+    config.recipe = *recipe;
     report_stage(training, "preparing the network");
     code = training_open(&training->network, &config);
     if (code)
@@ -285,28 +256,62 @@ static int import_weights(struct training_run *training)
     return code;
 }
 
-/* Two trainings that save to one folder would replace each other's checkpoints. */
-static int lock_folder(struct training_run *training)
+/* ---- the checkpoint ---- */
+
+/* Write what a training depends on besides its data, a line "option value" each, so that a resumed
+ * one can tell how it differs from one that was never interrupted. */
+static void describe_settings(struct training_run *training)
 {
-    if (training->job->ranks->place.rank != 0)
-        return 0;
-    char *path = file_join(training->job->checkpoint, ".iobench-lock");
-    int code = path ? file_lock_acquire(&training->lock, path) : -ENOMEM;
-    free(path);
-    return code;
+    const struct train_job *job = training->job;
+    const struct train_result *result = training->result;
+    const struct recipe *recipe = &result->recipe;
+    const struct order_settings *order = &result->job.order;
+
+    snprintf(training->settings, sizeof training->settings,
+             "backend %s\nprecision %s\nranks %u\nbatch-size %" PRIu64 "\naccumulate %u\n"
+             "epochs %" PRIu64 "\nrecipe %s\nlr %.12g\nmomentum %.12g\nweight-decay %.12g\n"
+             "label-smoothing %.12g\nwarmup-steps %" PRIu64 "\nclip-norm %.12g\n"
+             "partition %s\ndataset.identity %016" PRIx64 "\nshuffle %.200s\ndecode %.300s\n",
+             result->backend, result->precision, job->ranks->place.ranks, job->job.batch_size,
+             result->accumulate, job->job.epochs, recipe->kind == BACKEND_LARS ? "lars" : "sgd",
+             recipe->rate, recipe->momentum, recipe->weight_decay, recipe->label_smoothing,
+             recipe->warmup_steps, recipe->clip_norm, plan_partition_names[order->partition],
+             result->result.data_identity, result->result.shuffle,
+             training->learn.plugins.decoder.text);
 }
 
-/* A forgotten option must not replace days of training, nor --restart what is no checkpoint. */
-static int check_replaced(const struct training_run *training)
+/* Find the line of this option. Returns its value and its length, or NULL. */
+static const char *find_value(const char *text, const char *option, int option_bytes, int *bytes)
 {
-    const char *path = training->checkpoint_path;
+    for (const char *line = text; *line;) {
+        const int line_bytes = (int)strcspn(line, "\n");
+        *bytes = line_bytes - option_bytes - 1;
+        if (*bytes >= 0 && strncmp(line, option, (size_t)option_bytes) == 0 &&
+            line[option_bytes] == ' ')
+            return line + option_bytes + 1;
+        line += line_bytes + (line[line_bytes] == '\n');
+    }
+    return NULL;
+}
 
-    if (training->job->restart || !file_exists(path))
-        return checkpoint_check_replaced(path);
-    return fail(EEXIST,
-                "%s: a checkpoint is there already: add --resume, or --restart to replace it, or "
-                "name another folder",
-                path);
+/* Note each setting that is another than in a checkpoint; what that does not name is not compared.
+ */
+static void note_differences(const char *before, const char *now, struct result *result)
+{
+    for (const char *line = now; *line;) {
+        const int option_bytes = (int)strcspn(line, " "), line_bytes = (int)strcspn(line, "\n");
+        const char *value = line + option_bytes + 1;
+        const int bytes = line_bytes - option_bytes - 1;
+        int old_bytes;
+        const char *old = find_value(before, line, option_bytes, &old_bytes);
+        if (old && (old_bytes != bytes || strncmp(old, value, (size_t)bytes) != 0)) {
+            char was[256];
+            snprintf(was, sizeof was, "%.*s", old_bytes, old);
+            result_notice(result, "resumed with another setting: %.*s %.*s, was %s", option_bytes,
+                          line, bytes, value, escape_shown(was));
+        }
+        line += line_bytes + (line[line_bytes] == '\n');
+    }
 }
 
 static int resume(struct training_run *training)
@@ -323,13 +328,23 @@ static int resume(struct training_run *training)
     code = file_draft_check(training->checkpoint_path);
     if (code)
         return code;
-    code = lock_folder(training);
+    /* Two trainings that save to one folder would replace each other's checkpoints. */
+    if (job->ranks->place.rank == 0) {
+        char *path = file_join(job->checkpoint, ".iobench-lock");
+        code = path ? file_lock_acquire(&training->lock, path) : -ENOMEM;
+        free(path);
+    }
     if (code)
         return code;
-    resumed_describe(job, training->result, training->learn.plugins.decoder.text,
-                     training->settings);
+    describe_settings(training);
+    /* A forgotten option must not replace days of training, nor --restart what is no checkpoint. */
+    if (!job->resume && !job->restart && file_exists(training->checkpoint_path))
+        return fail(EEXIST,
+                    "%s: a checkpoint is there already: add --resume, or --restart to replace it, "
+                    "or name another folder",
+                    training->checkpoint_path);
     if (!job->resume)
-        return check_replaced(training);
+        return checkpoint_check_replaced(training->checkpoint_path);
     code = training_load(&training->network, training->checkpoint_path, &position);
     if (code)
         return code;
@@ -341,7 +356,7 @@ static int resume(struct training_run *training)
                     "data set and limits",
                     training->checkpoint_path, (unsigned long long)training->network.step,
                     (unsigned long long)position.epoch, (unsigned long long)steps_per_epoch);
-    resumed_note_differences(position.settings, training->settings, &training->result->result);
+    note_differences(position.settings, training->settings, &training->result->result);
     training->result->first_epoch = position.epoch;
     training->samples = position.samples;
     training->elapsed_ns = position.elapsed_ns;
@@ -351,21 +366,62 @@ static int resume(struct training_run *training)
     return 0;
 }
 
-/* Collective: every rank reads the file, on its node: an older checkpoint in a folder of that name
- * there would be trained with the others' gradients. */
-static int check_loaded(const struct training_run *training)
-{
-    struct ranks *ranks = training->job->ranks;
-    uint32_t other;
-    int code = ranks_compare(ranks, training->network.loaded, &other);
+/* ---- start to end ---- */
 
-    if (code == 0 && other)
-        code =
-            fail(EINVAL,
-                 "%s: rank %u on %s found other weights there than rank 0 on %s: all need the "
-                 "same file",
-                 training->job->resume ? training->checkpoint_path : training->job->initial_weights,
-                 other, ranks->peers[other].host, ranks->peers[0].host);
+/* Or a copy with its times. */
+static bool is_same_set(const struct catalog *one, const struct catalog *other)
+{
+    return one->record_count == other->record_count && one->shard_count == other->shard_count &&
+           one->shard_count > 0 && one->shards[0].bytes == other->shards[0].bytes &&
+           one->shards[0].mtime_ns == other->shards[0].mtime_ns &&
+           memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0;
+}
+
+/* Find the data to train on, and those to evaluate with. */
+static int find_sets(struct training_run *training)
+{
+    const struct train_job *job = training->job;
+    struct network_input *learn = &training->learn, *evaluate = &training->evaluate;
+    struct result *result = &training->result->result;
+    const uint32_t ranks = job->ranks->place.ranks;
+    const uint64_t start_ns = clock_now_ns();
+    int code = input_find(learn, &job->job, job->job.read.data, INPUT_LEARN, job->training.side,
+                          job->ranks, result);
+
+    if (code == 0)
+        result_describe(result, job->job.read.data, learn->plugins.format.plugin->name,
+                        learn->catalog);
+    training->result->job.order.rank = learn->job.order.rank;
+    training->result->job.order.ranks = learn->job.order.ranks;
+    training->result->job.order.remainder = learn->job.order.remainder;
+    if (code == 0 && job->evaluation_data) {
+        const struct result *found = &training->evaluation;
+        code = input_find(evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
+                          job->training.side, job->ranks, &training->evaluation);
+        /* What is amiss with the set. Its order, decoder and counts are not those of the job. */
+        for (uint32_t i = 0; i < found->notice_count; i++)
+            result_notice(result, "--eval-data: %s", found->notices[i]);
+        if (found->degraded_reason[0])
+            result_degraded(result, "--eval-data: %.200s", found->degraded_reason);
+        if (found->index_faults)
+            result_degraded(result, "--eval-data: the index omits %llu damaged places",
+                            (unsigned long long)found->index_faults);
+        const uint64_t samples = code ? 0 : evaluate->catalog->record_count;
+        training->result->evaluation_records = samples;
+        /* It is dealt out by samples, whatever the order of the training set. */
+        if (code == 0 && samples < ranks)
+            code = fail(
+                EINVAL, "--eval-data %s: %u ranks exceed its %llu sample%s; use fewer ranks",
+                job->evaluation_data, ranks, (unsigned long long)samples, samples == 1 ? "" : "s");
+        if (code == 0 && is_same_set(learn->catalog, evaluate->catalog))
+            result_notice(result, "evaluated on the training set: its accuracy says nothing about "
+                                  "other images");
+    }
+    recorder_mark(training->session.recorder, "index", 0, start_ns);
+    learn->meter = evaluate->meter = recorder_meter(training->session.recorder);
+    learn->recorder = training->session.recorder; /* an evaluation is one phase */
+    if (job->job.decode.entry_points)
+        learn->hinting = &training->hinting;
     return code;
 }
 
@@ -383,77 +439,10 @@ static int open_inputs(struct training_run *training)
     return code || result->epochs ? code : -ENOMEM;
 }
 
-/* Or a copy with its times. */
-static bool is_same_set(const struct catalog *one, const struct catalog *other)
-{
-    return one->record_count == other->record_count && one->shard_count == other->shard_count &&
-           one->shard_count > 0 && one->shards[0].bytes == other->shards[0].bytes &&
-           one->shards[0].mtime_ns == other->shards[0].mtime_ns &&
-           memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0;
-}
-
-/* What is amiss with the evaluation set. Its order, decoder and counts are not those of the job. */
-static void tell_evaluation(struct result *result, const struct result *evaluation)
-{
-    for (uint32_t i = 0; i < evaluation->notice_count; i++)
-        result_notice(result, "--eval-data: %s", evaluation->notices[i]);
-    if (evaluation->degraded_reason[0])
-        result_degraded(result, "--eval-data: %.200s", evaluation->degraded_reason);
-    if (evaluation->index_faults)
-        result_degraded(result, "--eval-data: the index omits %llu damaged places",
-                        (unsigned long long)evaluation->index_faults);
-}
-
-/* It is dealt out by samples, whatever the order of the training set. */
-static int check_evaluation(const struct training_run *training)
-{
-    const struct train_job *job = training->job;
-    const uint64_t samples = training->evaluate.catalog->record_count;
-    const uint32_t ranks = job->ranks->place.ranks;
-
-    if (samples >= ranks)
-        return 0;
-    return fail(EINVAL, "--eval-data %s: %u ranks exceed its %llu sample%s; use fewer ranks",
-                job->evaluation_data, ranks, (unsigned long long)samples, samples == 1 ? "" : "s");
-}
-
-static int find_sets(struct training_run *training)
-{
-    const struct train_job *job = training->job;
-    struct result *result = &training->result->result;
-    const uint64_t start_ns = clock_now_ns();
-    int code = input_find(&training->learn, &job->job, job->job.read.data, INPUT_LEARN,
-                          job->training.side, job->ranks, result);
-
-    if (code == 0)
-        result_describe(result, job->job.read.data, training->learn.plugins.format.plugin->name,
-                        training->learn.catalog);
-    training->result->job.order.rank = training->learn.job.order.rank;
-    training->result->job.order.ranks = training->learn.job.order.ranks;
-    training->result->job.order.remainder = training->learn.job.order.remainder;
-    if (code == 0 && job->evaluation_data) {
-        code = input_find(&training->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
-                          job->training.side, job->ranks, &training->evaluation);
-        tell_evaluation(result, &training->evaluation);
-        if (code == 0)
-            code = check_evaluation(training);
-        if (code == 0)
-            training->result->evaluation_records = training->evaluate.catalog->record_count;
-        if (code == 0 && is_same_set(training->learn.catalog, training->evaluate.catalog))
-            result_notice(result, "evaluated on the training set: its accuracy says nothing about "
-                                  "other images");
-    }
-    recorder_mark(training->session.recorder, "index", 0, start_ns);
-    training->learn.meter = training->evaluate.meter = recorder_meter(training->session.recorder);
-    training->learn.recorder = training->session.recorder; /* an evaluation is one phase */
-    if (job->job.decode.entry_points)
-        training->learn.hinting = &training->hinting;
-    return code;
-}
-
-static int prepare(struct training_run *training)
+static int prepare_training(struct training_run *training)
 {
     struct session *session = &training->session;
+    const struct train_job *job = training->job;
     int code = session_open(session, 0);
 
     if (code == 0)
@@ -461,13 +450,23 @@ static int prepare(struct training_run *training)
     if (code == 0)
         code = session_watch(session, training->learn.catalog, &training->learn.plugins);
     if (code == 0)
-        code = session_meet(session, open_training(training));
+        code = session_meet(session, open_network(training));
     if (code == 0)
         code = session_meet(session, import_weights(training));
     if (code == 0)
         code = session_meet(session, resume(training));
-    if (code == 0 && (training->job->resume || training->job->initial_weights))
-        code = check_loaded(training);
+    /* Every rank reads the file, on its node: an older checkpoint in a folder of that name there
+     * would be trained with the others' gradients. */
+    if (code == 0 && (job->resume || job->initial_weights)) {
+        uint32_t other;
+        code = ranks_compare(job->ranks, training->network.loaded, &other);
+        if (code == 0 && other)
+            code = fail(EINVAL,
+                        "%s: rank %u on %s found other weights there than rank 0 on %s: all need "
+                        "the same file",
+                        job->resume ? training->checkpoint_path : job->initial_weights, other,
+                        job->ranks->peers[other].host, job->ranks->peers[0].host);
+    }
     return code ? code : session_meet(session, open_inputs(training));
 }
 
@@ -483,7 +482,7 @@ static int learn(struct training_run *training)
 {
     const struct engine_hooks hooks = {.before = before_epoch,
                                        .after = session_after_epoch,
-                                       .tick = tick,
+                                       .tick = train_tick,
                                        .between = between_epochs,
                                        .context = training};
     const uint64_t epochs = training->job->job.epochs - training->result->first_epoch;
@@ -501,7 +500,8 @@ static int learn(struct training_run *training)
     report_stage(training, "first step");
     code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
     if (code)
-        code = keep_entry_points(training, code);
+        code = keep_hints(&training->session, &training->learn.plugins, training->learn.catalog,
+                          &training->hinting, code);
     run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
     return code;
 }
@@ -511,32 +511,6 @@ static int write_weights(void *context)
     struct training_run *training = context;
 
     return training_export(&training->network, training->job->final_weights);
-}
-
-/* Rank 0 writes them, and the others wait: a slow disk may take longer than they tolerate. */
-static int export_weights(struct training_run *training)
-{
-    char what[256];
-
-    if (!training->job->final_weights || training->job->ranks->place.rank != 0)
-        return 0;
-    snprintf(what, sizeof what, "the weights %.200s are being written",
-             training->job->final_weights);
-    return ranks_do(training->job->ranks, what, write_weights, training);
-}
-
-/* A network that has diverged computes as fast as one that learns. */
-static void note_divergence(struct training_run *training)
-{
-    struct train_result *result = training->result;
-    const double guessing = log(training->job->training.classes);
-    const double loss = result->epochs[result->epoch_count - 1].loss;
-
-    if (loss > 2 * guessing)
-        result_notice(&result->result,
-                      "the training diverged: the loss of the last epoch is %.4g, that of guessing "
-                      "%.2g: use a lower rate",
-                      loss, guessing);
 }
 
 /* Gather the epochs of all ranks into the only run of the result. */
@@ -552,8 +526,14 @@ static int conclude(struct training_run *training)
     if (code)
         return code;
     result->job.epochs = run->epochs_run;
-    if (result->epoch_count > 0)
-        note_divergence(training);
+    /* A network that has diverged computes as fast as one that learns. */
+    const double guessing = log(training->job->training.classes);
+    const double loss = result->epoch_count ? result->epochs[result->epoch_count - 1].loss : 0;
+    if (loss > 2 * guessing)
+        result_notice(&result->result,
+                      "the training diverged: the loss of the last epoch is %.4g, that of guessing "
+                      "%.2g: use a lower rate",
+                      loss, guessing);
     session_judge(&training->session, &training->learn.plugins, run);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);
@@ -561,23 +541,6 @@ static int conclude(struct training_run *training)
     result->result.run_count = 1;
     *run = (struct result_run){0};
     return 0;
-}
-
-static int run_all(struct training_run *training)
-{
-    struct ranks *ranks = training->job->ranks;
-    int code = prepare(training);
-
-    if (code == 0)
-        code = learn(training);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_meet(ranks, export_weights(training), NULL);
-    if (code == 0)
-        code = ranks_meet(ranks, conclude(training), NULL);
-    if (code == 0)
-        code = gather_notices(ranks, &training->result->result);
-    return code;
 }
 
 int train_run(const struct train_job *job, const struct train_observer *observer,
@@ -599,7 +562,22 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     training->observer = observer;
     training->result = result;
     training->lock.fd = -1;
-    code = run_all(training);
+    code = prepare_training(training);
+    if (code == 0)
+        code = learn(training);
+    code = ranks_meet(job->ranks, code, NULL);
+    if (code == 0 && job->final_weights && job->ranks->place.rank == 0) {
+        /* The others wait: a slow disk may take longer than they tolerate. */
+        char what[256];
+        snprintf(what, sizeof what, "the weights %.200s are being written", job->final_weights);
+        code = ranks_meet(job->ranks, ranks_do(job->ranks, what, write_weights, training), NULL);
+    } else if (code == 0) {
+        code = ranks_meet(job->ranks, 0, NULL);
+    }
+    if (code == 0)
+        code = ranks_meet(job->ranks, conclude(training), NULL);
+    if (code == 0)
+        code = gather_notices(job->ranks, &result->result);
     fail_hold();
     input_close(&training->evaluate);
     input_close(&training->learn);
