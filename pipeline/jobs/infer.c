@@ -46,7 +46,7 @@ static void note_latency(void *context, const struct trainer_times *times,
     }
 }
 
-static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+static int infer_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     const struct inference *inference = context;
 
@@ -135,7 +135,7 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
 /* Pass over the data set once, after warm-up if the pass is timed. */
 static int pass_over(struct inference *inference, struct infer_row *row, uint32_t batch_size)
 {
-    const struct engine_hooks hooks = {.tick = tick, .context = inference};
+    const struct engine_hooks hooks = {.tick = infer_tick, .context = inference};
     struct result *notices = &inference->result->result;
     struct network_input *input = &inference->input;
 
@@ -155,29 +155,6 @@ static int pass_over(struct inference *inference, struct infer_row *row, uint32_
     return code;
 }
 
-static int measure(struct inference *inference, struct infer_row *row)
-{
-    const struct network_input *input = &inference->input;
-    int code = pass_over(inference, row, row->batch_size);
-
-    if (code)
-        return code;
-    char where[64];
-    snprintf(where, sizeof where, "%s, batch size %u", row->precision, row->batch_size);
-    findings_tell(&input->run.findings, where, &inference->result->result);
-    row->io = input->run.epochs[0];
-    validity_guard(&row->io.guard, where, &inference->result->result);
-    row->counted = input->counted;
-    if (input->counted && inference->result->weights[0]) {
-        row->loss = input->loss / (double)input->counted;
-        row->top1 = (double)input->correct / (double)input->counted;
-        row->top5 = (double)input->correct_top5 / (double)input->counted;
-    }
-    return 0;
-}
-
-/* ---- INT8 ---- */
-
 static int open_input(struct inference *inference, const char *data, uint64_t limit)
 {
     const struct infer_job *job = inference->job;
@@ -191,20 +168,25 @@ static int open_input(struct inference *inference, const char *data, uint64_t li
     return code;
 }
 
-static int look_at_images(struct inference *inference)
+/* Find the ranges of the tensors in FP32, over a few images. */
+static int calibrate(struct inference *inference)
 {
     const struct infer_job *job = inference->job;
     const uint32_t batch_size =
         job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
     struct training_config config = config_of(inference, batch_size);
+    int code = open_input(inference, job->calibrate_data ? job->calibrate_data : job->job.read.data,
+                          job->calibrate);
+
+    if (code)
+        return code;
     struct graph *graph =
         network_build(job->training.network, job->training.side, job->training.classes);
-
     if (!graph)
         return -EINVAL;
     config.precision = "fp32";
     config.calibration = &inference->calibration;
-    int code = calibration_open(&inference->calibration, graph);
+    code = calibration_open(&inference->calibration, graph);
     if (code == 0)
         code = open_network(inference, &config);
     if (code == 0)
@@ -223,25 +205,19 @@ static int look_at_images(struct inference *inference)
     return code;
 }
 
-static int calibrate(struct inference *inference)
-{
-    const struct infer_job *job = inference->job;
-    const char *data = job->calibrate_data ? job->calibrate_data : job->job.read.data;
-    int code = open_input(inference, data, job->calibrate);
-
-    return code ? code : look_at_images(inference);
-}
-
 /* ---- start to end ---- */
 
-static int next_row(struct inference *inference, const char *precision, uint32_t batch_size)
+/* Measure one precision with one batch size. */
+static int measure_row(struct inference *inference, const char *precision, uint32_t batch_size)
 {
     struct infer_result *result = inference->result;
+    struct network_input *input = &inference->input;
     struct infer_row *row = &result->rows[result->row_count];
     struct training_config config = config_of(inference, batch_size);
 
     row->batch_size = batch_size;
-    if (is_int8(precision))
+    row->is_int8 = is_int8(precision);
+    if (row->is_int8)
         config.ranges = inference->ranges;
     else
         config.precision = precision;
@@ -249,12 +225,24 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
     if (code == 0)
         snprintf(row->precision, sizeof row->precision, "%s",
                  training_precision(&inference->training));
-    row->is_int8 = is_int8(precision);
     if (code == 0 && row->is_int8)
         code = quantise_count(inference->training.graph, inference->ranges, &row->int8);
     if (code == 0)
-        code = measure(inference, row);
-    input_shut(&inference->input); /* its batches are the backend's memory */
+        code = pass_over(inference, row, batch_size);
+    if (code == 0) {
+        char where[64];
+        snprintf(where, sizeof where, "%s, batch size %u", row->precision, batch_size);
+        findings_tell(&input->run.findings, where, &result->result);
+        row->io = input->run.epochs[0];
+        validity_guard(&row->io.guard, where, &result->result);
+        row->counted = input->counted;
+    }
+    if (code == 0 && input->counted && result->weights[0]) {
+        row->loss = input->loss / (double)input->counted;
+        row->top1 = (double)input->correct / (double)input->counted;
+        row->top5 = (double)input->correct_top5 / (double)input->counted;
+    }
+    input_shut(input); /* its batches are the backend's memory */
     training_close(&inference->training);
     if (code)
         return code;
@@ -264,12 +252,15 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
     return 0;
 }
 
-/* Before the first of them is measured. */
-static int check_precisions(const struct infer_job *job)
+/* Measure every precision with every batch size. */
+static int measure_all(struct inference *inference)
 {
+    const struct infer_job *job = inference->job;
+    struct infer_result *result = inference->result;
+    struct network_input *input = &inference->input;
     int code = 0;
 
-    for (uint32_t i = 0; i < job->precision_count && code == 0; i++) {
+    for (uint32_t i = 0; i < job->precision_count && code == 0; i++) { /* before any is measured */
         struct plugin_choice choice;
         const char *precision = is_int8(job->precisions[i]) ? NULL : job->precisions[i];
         code = backend_choose(job->training.backend, precision, &choice);
@@ -277,16 +268,6 @@ static int check_precisions(const struct infer_job *job)
             code = backend_check(&choice);
         plugin_release(&choice);
     }
-    return code;
-}
-
-/* Measure every precision with every batch size. */
-static int measure_all(struct inference *inference)
-{
-    const struct infer_job *job = inference->job;
-    struct infer_result *result = inference->result;
-    int code = check_precisions(job);
-
     if (code == 0)
         code = find_weights(job, result);
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
@@ -295,18 +276,17 @@ static int measure_all(struct inference *inference)
     if (code == 0)
         code = open_input(inference, job->job.read.data, order_rank_samples(&job->job.order));
     if (code == 0) {
-        result->records = inference->input.catalog->record_count;
-        result_describe(&result->result, job->job.read.data,
-                        inference->input.plugins.format.plugin->name, inference->input.catalog);
+        result->records = input->catalog->record_count;
+        result_describe(&result->result, job->job.read.data, input->plugins.format.plugin->name,
+                        input->catalog);
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
                                     sizeof *result->rows);
-        code = result->rows ? session_watch(&inference->session, inference->input.catalog,
-                                            &inference->input.plugins)
+        code = result->rows ? session_watch(&inference->session, input->catalog, &input->plugins)
                             : -ENOMEM;
     }
     for (uint32_t i = 0; i < job->precision_count; i++)
         for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
-            code = next_row(inference, job->precisions[i], job->batch_sizes[j]);
+            code = measure_row(inference, job->precisions[i], job->batch_sizes[j]);
     return code;
 }
 

@@ -10,20 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Write the job's decoder settings with the network's image size. A view that was named holds for
- * evaluation as well. */
-static int describe_decoder(struct network_input *input, const char *text, enum input_use use,
-                            uint32_t side)
-{
-    const char *settings = strchr(text, ':');
-    const int name = settings ? (int)(settings - text) : (int)strlen(text);
-    int bytes = snprintf(input->decode, sizeof input->decode, "%.*s:%s%s%ssize=%u", name, text,
-                         use == INPUT_EVALUATE ? "view=evaluate," : "",
-                         settings ? settings + 1 : "", settings && settings[1] ? "," : "", side);
-
-    return bytes < (int)sizeof input->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
-}
-
 int input_find(struct network_input *input, const struct job *job, const char *data,
                enum input_use use, uint32_t side, struct ranks *ranks, struct result *result)
 {
@@ -42,7 +28,15 @@ int input_find(struct network_input *input, const struct job *job, const char *d
     } else if (input->job.order.ranks > 1 && input->job.order.remainder == PLAN_UNEVEN) {
         input->job.order.remainder = PLAN_DROP; /* all ranks take the same number of steps */
     }
-    int code = describe_decoder(input, job->decode.decoder, use, side);
+    /* The job's decoder settings with the network's image size. A view that was named holds for
+     * evaluation as well. */
+    const char *text = job->decode.decoder, *settings = strchr(text, ':');
+    const int name = settings ? (int)(settings - text) : (int)strlen(text);
+    const int bytes =
+        snprintf(input->decode, sizeof input->decode, "%.*s:%s%s%ssize=%u", name, text,
+                 use == INPUT_EVALUATE ? "view=evaluate," : "", settings ? settings + 1 : "",
+                 settings && settings[1] ? "," : "", side);
+    int code = bytes < (int)sizeof input->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
     if (code == 0)
         code = job_choose(&input->job, &input->plugins);
     code = ranks_meet(ranks, code, NULL);
@@ -63,8 +57,8 @@ void input_shut(struct network_input *input)
     input->run = (struct result_run){0};
 }
 
-static void count(struct network_input *input, const struct trainer_times *times,
-                  const struct backend_loss *loss)
+static void count_batch(struct network_input *input, const struct trainer_times *times,
+                        const struct backend_loss *loss)
 {
     if (loss->update_due)
         meter_add(input->meter, METER_GRADIENT_BYTES, input->gradient_bytes);
@@ -78,14 +72,14 @@ static void count(struct network_input *input, const struct trainer_times *times
         input->finished(input->context, times, loss);
 }
 
-static int prepare(void *state, uint32_t count)
+static int network_prepare(void *state, uint32_t count)
 {
     const struct network_input *input = state;
 
     return training_prepare(input->training, count, input->use == INPUT_LEARN);
 }
 
-static int step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+static int network_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct network_input *input = state;
     struct backend_loss loss;
@@ -93,27 +87,27 @@ static int step(void *state, const struct trainer_batch *batch, struct trainer_t
                                          : training_infer(input->training, batch, times, &loss);
 
     if (code == 0)
-        count(input, times, &loss);
+        count_batch(input, times, &loss);
     return code;
 }
 
-static int finish(void *state, struct trainer_times *times)
+static int network_finish(void *state, struct trainer_times *times)
 {
     struct network_input *input = state;
     struct backend_loss loss;
     int code = training_finish(input->training, times, &loss);
 
     if (code == 1)
-        count(input, times, &loss);
+        count_batch(input, times, &loss);
     return code;
 }
 
-static void *allocate(void *state, size_t bytes)
+static void *network_allocate(void *state, size_t bytes)
 {
     return training_allocate(((struct network_input *)state)->training, bytes);
 }
 
-static void release(void *state, void *memory)
+static void network_release(void *state, void *memory)
 {
     training_release(((struct network_input *)state)->training, memory);
 }
@@ -129,11 +123,11 @@ static const char *notice(void *state)
 }
 
 static const struct trainer_ops network_trainer = {.plugin = {.name = "network"},
-                                                   .allocate = allocate,
-                                                   .release = release,
-                                                   .prepare = prepare,
-                                                   .step = step,
-                                                   .finish = finish,
+                                                   .allocate = network_allocate,
+                                                   .release = network_release,
+                                                   .prepare = network_prepare,
+                                                   .step = network_step,
+                                                   .finish = network_finish,
                                                    .memory = measure_memory,
                                                    .notice = notice};
 
