@@ -8,6 +8,7 @@ libiobench_a_SOURCES += \
 	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
 	pipeline/result/compare.c \
+	pipeline/result/figure.c pipeline/result/figure.h \
 	pipeline/result/findings.c \
 	pipeline/result/findings.h \
 	pipeline/result/gather.c pipeline/result/gather_notices.c \

@@ -4,6 +4,7 @@
 #include "base/escape.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 void report_csv_quoted(FILE *stream, const char *text)
@@ -50,7 +51,7 @@ static void print_row(FILE *stream, const struct result *result, const struct re
                       const struct result_epoch *epoch, bool degraded)
 {
     report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
-    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch);
+    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch + 1);
     const char *cache = summary_cache_name(run->cold.state);
     if (strchr(cache, ','))
         report_csv_quoted(stream, cache);
@@ -59,41 +60,42 @@ static void print_row(FILE *stream, const struct result *result, const struct re
     fputc(',', stream);
     if (run->cold.pages != RESIDENCY_UNVERIFIED)
         fprintf(stream, "%.4f", run->cold.residue_percent);
-    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, epoch->samples, epoch->skipped,
-            epoch->batches);
-    fprintf(stream, ",%.9f,%.3f,%.0f", (double)epoch->wall_ns * 1e-9,
-            result_epoch_samples_per_s(epoch), result_epoch_bytes_per_s(epoch));
-    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", epoch->record_bytes,
-            epoch->request_bytes, epoch->requests);
-    if (epoch->device.known)
-        fprintf(stream, "%" PRIu64, epoch->device.bytes);
-    fprintf(stream, ",%.9f,%.9f", (double)epoch->shuffle_ns * 1e-9,
-            (double)epoch->first_batch_ns * 1e-9);
-    fprintf(stream, ",%.9f,%.9f,%.9f,%.9f,%.9f,", (double)epoch->wait_ns * 1e-9,
-            (double)epoch->compute_ns * 1e-9, (double)epoch->upload_ns * 1e-9,
-            (double)epoch->exchange_ns * 1e-9, (double)epoch->update_ns * 1e-9);
-    if (epoch->compute_ns)
-        fprintf(stream, "%.4f,%.4f", result_epoch_au_percent(epoch),
-                result_epoch_mlperf_au_percent(epoch));
-    else
+    for (size_t i = 0; i < figures_of_epoch_count; i++) {
+        const struct figure *row = &figures_of_epoch[i];
+        const void *at = (const char *)epoch + row->offset;
+        if (!row->column)
+            continue;
         fputc(',', stream);
-    fprintf(stream, ",%.3f,%.3f,%s,", epoch->cpu_user_s, epoch->cpu_system_s,
-            summary_limit_name(epoch->limit));
+        if (row->known_at && !*((const bool *)(const void *)epoch + row->known_at))
+            continue;
+        if (row->type == FIGURE_LIMIT) {
+            fputs(summary_limit_name(epoch->limit), stream);
+        } else if (row->type == FIGURE_COUNT) {
+            fprintf(stream, "%" PRIu64, *(const uint64_t *)at);
+        } else {
+            const double value = row->type == FIGURE_TIME   ? (double)*(const uint64_t *)at * 1e-9
+                                 : row->type == FIGURE_REAL ? *(const double *)at
+                                                            : row->value(epoch);
+            if (isfinite(value))
+                fprintf(stream, "%.*f", row->digits, value);
+        }
+    }
+    fputc(',', stream);
     report_csv_marks(stream, result, run, degraded);
     fputc('\n', stream);
 }
 
 void report_csv(FILE *stream, const struct result *result, bool heading)
 {
-    if (heading)
-        fputs(
-            "label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
-            "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
-            "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
-            "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit," REPORT_CSV_MARKS
-            "\n",
-            stream);
     const bool degraded = report_is_degraded(result);
+
+    if (heading) {
+        fputs("label,valid,run,epoch,cache_before,cold_residue_percent", stream);
+        for (size_t i = 0; i < figures_of_epoch_count; i++)
+            if (figures_of_epoch[i].column)
+                fprintf(stream, ",%s", figures_of_epoch[i].column);
+        fputs("," REPORT_CSV_MARKS "\n", stream);
+    }
     for (uint32_t i = 0; i < result->run_count; i++)
         for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
             print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);

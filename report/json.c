@@ -59,14 +59,8 @@ static void put_text_if(json_t *object, const char *key, const char *text, const
         put_null(object, key, reason);
 }
 
-static void put_seconds(json_t *object, const char *key, uint64_t duration_ns)
-{
-    put_real(object, key, (double)duration_ns / 1e9);
-}
-
 /* Add KEY, KEY_low95, KEY_high95, KEY_min and KEY_max. */
-static void put_stats(json_t *object, const char *key, const struct stats_summary *stats,
-                      const char *reason)
+static void put_stats(json_t *object, const char *key, const struct stats_summary *stats)
 {
     const struct {
         const char *suffix;
@@ -78,15 +72,98 @@ static void put_stats(json_t *object, const char *key, const struct stats_summar
                  {"_max", stats->maximum}};
     char name[KEY_BYTES];
 
-    if (reason || stats->count == 0) {
-        put_null(object, key, reason ? reason : "no complete run");
-        return;
-    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         snprintf(name, sizeof name, "%s%s", key, parts[i].suffix);
         put_real(object, name, parts[i].value);
     }
 }
+
+static void put_figure(json_t *object, const struct figure *row, const void *of)
+{
+    const void *at = (const char *)of + row->offset;
+    const uint64_t *count = at;
+    const char *reason = row->reason_at ? (const char *)of + row->reason_at : row->unknown;
+    const char *key = row->key, *within = strchr(key, '.');
+    double real = NAN;
+    bool known = true;
+    json_t *value = NULL;
+    char text[40];
+
+    if (within) {
+        char name[KEY_BYTES];
+        snprintf(name, sizeof name, "%.*s", (int)(within - key), key);
+        if (!json_object_get(object, name))
+            json_object_set_new(object, name, json_object());
+        object = json_object_get(object, name);
+        key = within + 1;
+    }
+    switch (row->type) {
+    case FIGURE_COUNT:
+        known = *count > 0;
+        value = json_integer((json_int_t)*count);
+        break;
+    case FIGURE_ORDINAL:
+        value = json_integer((json_int_t)*count + 1);
+        break;
+    case FIGURE_NUMBER:
+        known = *(const uint32_t *)at > 0;
+        value = json_integer(*(const uint32_t *)at);
+        break;
+    case FIGURE_TIME:
+        known = *count > 0;
+        value = json_real((double)*count / 1e9);
+        break;
+    case FIGURE_REAL:
+        real = *(const double *)at;
+        known = real > 0;
+        value = json_number(real);
+        break;
+    case FIGURE_DERIVED:
+        real = row->value(at);
+        known = isfinite(real);
+        value = json_number(real);
+        break;
+    case FIGURE_FLAG:
+        value = json_boolean(*(const bool *)at);
+        break;
+    case FIGURE_TEXT:
+        known = *(const char *)at;
+        value = json_text(at);
+        break;
+    case FIGURE_STATS:
+        known = ((const struct stats_summary *)at)->count > 0;
+        reason = reason ? reason : "no complete run";
+        break;
+    case FIGURE_LIMIT:
+        value = json_text(summary_limit_name(*(const enum result_limit *)at));
+        break;
+    case FIGURE_DIGEST:
+        snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, count[0], count[1]);
+        value = json_text(text);
+        break;
+    }
+    if (row->known_at)
+        known = *((const bool *)of + row->known_at) && (known || row->type != FIGURE_STATS);
+    const bool is_real = row->type == FIGURE_REAL || row->type == FIGURE_DERIVED;
+    if ((reason && !known) || (is_real && !isfinite(real))) {
+        json_decref(value);
+        put_null(object, key, reason && !known ? reason : "not a finite number");
+    } else if (row->type == FIGURE_STATS) {
+        put_stats(object, key, at);
+    } else {
+        json_object_set_new(object, key, value);
+    }
+}
+
+void report_figures(json_t *object, const struct figure *rows, size_t count, const void *of)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].key)
+            put_figure(object, &rows[i], of);
+}
+
+#define PUT(object, rows, of) report_figures(object, rows, sizeof rows / sizeof *rows, of)
+#define AT(type, of, field) FIGURE_##type, .offset = offsetof(struct of, field)
 
 /* ---- parts of a job ---- */
 
@@ -113,7 +190,7 @@ static json_t *settings_of(const struct job *job)
             json_put_count(settings, key, *(const uint64_t *)field);
             break;
         case OPTION_DURATION:
-            put_seconds(settings, key, *(const uint64_t *)field);
+            put_real(settings, key, (double)*(const uint64_t *)field / 1e9);
             break;
         case OPTION_REAL:
             put_real(settings, key, *(const double *)field);
@@ -133,55 +210,63 @@ static json_t *settings_of(const struct job *job)
 
 json_t *report_machine(const struct environment *environment)
 {
+    static const char not_reported[] = "not reported by the kernel";
+    static const struct figure rows[] = {
+        {"host", AT(TEXT, environment, host), .unknown = not_reported},
+        {"kernel", AT(TEXT, environment, kernel), .unknown = not_reported},
+        {"cpu", AT(TEXT, environment, cpu), .unknown = not_reported},
+        {"cpu_count", AT(NUMBER, environment, cpu_count)},
+        {"memory_bytes", AT(COUNT, environment, memory_bytes)},
+        {"memory_limit_bytes", AT(COUNT, environment, memory_limit_bytes),
+         .unknown = "no limit is set"},
+        {"clock_source", AT(TEXT, environment, clock_source), .unknown = not_reported},
+        {"sandbox", AT(TEXT, environment, sandbox), .unknown = "not recorded"},
+    };
     json_t *object = json_object();
 
-    put_text_if(object, "host", environment->host, "not reported by the kernel");
-    put_text_if(object, "kernel", environment->kernel, "not reported by the kernel");
-    put_text_if(object, "cpu", environment->cpu, "not reported by the kernel");
-    json_put_count(object, "cpu_count", environment->cpu_count);
-    json_put_count(object, "memory_bytes", environment->memory_bytes);
-    if (environment->memory_limit_bytes)
-        json_put_count(object, "memory_limit_bytes", environment->memory_limit_bytes);
-    else
-        put_null(object, "memory_limit_bytes", "no limit is set");
-    put_text_if(object, "clock_source", environment->clock_source, "not reported by the kernel");
-    put_text_if(object, "sandbox", environment->sandbox, "not recorded");
+    PUT(object, rows, environment);
     json_object_set_new(object, "modules", module_list());
     return object;
 }
 
 json_t *report_environment(const struct environment *environment)
 {
+    static const char no_mount[] = "not found in the mount table";
+    static const struct figure rows[] = {
+        {"file_system", AT(TEXT, environment, file_system), .unknown = no_mount},
+        {"mount_point", AT(TEXT, environment, mount_point), .unknown = no_mount},
+        {"mount_options", AT(TEXT, environment, mount_options), .unknown = no_mount},
+        {"devices", AT(TEXT, environment, devices), .unknown = "no block device below the data"},
+    };
     json_t *object = report_machine(environment);
 
-    put_text_if(object, "file_system", environment->file_system, "not found in the mount table");
-    put_text_if(object, "mount_point", environment->mount_point, "not found in the mount table");
-    put_text_if(object, "mount_options", environment->mount_options,
-                "not found in the mount table");
-    put_text_if(object, "devices", environment->devices, "no block device below the data");
+    PUT(object, rows, environment);
     return object;
 }
 
-static const char not_auto[] = "--runs auto was not given";
-
 static json_t *sitting_of(const struct result_sitting *sitting)
 {
+    static const char not_auto[] = "--runs auto was not given";
+    static const struct figure rows[] = {
+        {"id", AT(TEXT, result_sitting, id), .unknown = "not started"},
+        {"boot_id", AT(TEXT, result_sitting, boot_id), .unknown = "not reported by the kernel"},
+        {"jobs", AT(NUMBER, result_sitting, jobs)},
+        {"job", AT(NUMBER, result_sitting, job)},
+    };
+    static const struct figure turns[] = {
+        {"turns", AT(COUNT, result_sitting, turns)},
+        {"runs_auto", AT(FLAG, result_sitting, is_until)},
+        {"until_reached", AT(FLAG, result_sitting, is_reached),
+         .known_at = offsetof(struct result_sitting, is_until), .unknown = not_auto},
+    };
     json_t *object = json_object();
 
-    put_text_if(object, "id", sitting->id, "not started");
-    put_text_if(object, "boot_id", sitting->boot_id, "not reported by the kernel");
-    json_put_count(object, "jobs", sitting->jobs);
-    json_put_count(object, "job", sitting->job);
+    PUT(object, rows, sitting);
     if (sitting->jobs > 1)
         json_put_count(object, "order_seed", sitting->order_seed);
     else
         put_null(object, "order_seed", "a single job");
-    json_put_count(object, "turns", sitting->turns);
-    json_object_set_new(object, "runs_auto", json_boolean(sitting->is_until));
-    if (sitting->is_until)
-        json_object_set_new(object, "until_reached", json_boolean(sitting->is_reached));
-    else
-        put_null(object, "until_reached", not_auto);
+    PUT(object, turns, sitting);
     put_real_if(object, "until_half_width_percent", sitting->is_until && sitting->half_percent > 0,
                 sitting->half_percent, sitting->is_until ? "too few runs" : not_auto);
     return object;
@@ -189,20 +274,26 @@ static json_t *sitting_of(const struct result_sitting *sitting)
 
 json_t *report_dataset(const struct result *result)
 {
+    static const struct figure counts[] = {
+        {"path", AT(TEXT, result, data)},
+        {"format", AT(TEXT, result, format)},
+        {"shards", AT(COUNT, result, shards)},
+        {"samples", AT(COUNT, result, records)},
+        {"file_bytes", AT(COUNT, result, data_bytes)},
+        {"record_bytes", AT(COUNT, result, record_bytes_total)},
+    };
+    static const struct figure kinds[] = {
+        {"synthetic", AT(FLAG, result, data_was_made)},
+        {"unread_samples", AT(COUNT, result, unread_samples)},
+    };
     json_t *object = json_object();
     char identity[17];
 
-    json_put_text(object, "path", result->data);
-    json_put_text(object, "format", result->format);
-    json_put_count(object, "shards", result->shards);
-    json_put_count(object, "samples", result->records);
-    json_put_count(object, "file_bytes", result->data_bytes);
-    json_put_count(object, "record_bytes", result->record_bytes_total);
+    PUT(object, counts, result);
     put_real_if(object, "mean_record_bytes", result->records > 0,
                 result->records ? (double)result->record_bytes_total / (double)result->records : 0,
                 "no records");
-    json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
-    json_put_count(object, "unread_samples", result->unread_samples);
+    PUT(object, kinds, result);
     json_object_set_new(object, "first_unread",
                         json_texts(result->unread_samples > 0, 0, result->first_unread));
     json_put_count(object, "other_files", result->other_files);
@@ -215,41 +306,34 @@ json_t *report_dataset(const struct result *result)
 
 static json_t *engine_of(const struct result *result)
 {
+    static const struct figure chosen[] = {
+        {"reader_engine", AT(TEXT, result, reader_engine), .unknown = "no reader was opened"},
+        {"decoder_engine", AT(TEXT, result, decoder_engine),
+         .unknown = "the decoder is the same on every machine"},
+        {"shuffle", AT(TEXT, result, shuffle), .unknown = "no data set was found"},
+        {"iodepth", AT(NUMBER, result, iodepth), .unknown = "no saturation depth found"},
+    };
+    static const struct figure used[] = {
+        {"decode_threads", AT(NUMBER, result, threads)},
+        {"memory_bytes", AT(COUNT, result, memory_bytes)},
+        {"window_records", AT(COUNT, result, reads.window)},
+        {"read_bytes_max", AT(COUNT, result, reads.read_bytes)},
+        {"shuffle_slots", AT(COUNT, result, slots)},
+        {"ranks", AT(NUMBER, result, ranks)},
+        {"nodes", AT(NUMBER, result, nodes)},
+        {"resident_before_bytes", AT(COUNT, result, memory_before_bytes),
+         .unknown = "not reported by the kernel"},
+        {"resident_during_bytes", AT(COUNT, result, memory_during_bytes),
+         .unknown = "no complete epoch"},
+        {"device_bytes", AT(COUNT, result, trainer_memory.device_bytes)},
+        {"device_batch_bytes", AT(COUNT, result, trainer_memory.batch_bytes)},
+        {"pinned_bytes", AT(COUNT, result, trainer_memory.pinned_bytes)},
+    };
     json_t *object = json_object();
 
-    put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
-    put_text_if(object, "decoder_engine", result->decoder_engine,
-                "the decoder is the same on every machine");
-    put_text_if(object, "shuffle", result->shuffle, "no data set was found");
-    if (result->iodepth)
-        json_put_count(object, "iodepth", result->iodepth);
-    else
-        put_null(object, "iodepth", "no saturation depth found");
+    PUT(object, chosen, result);
     json_put_count(object, "loaders", read_io_threads(&result->job->read));
-    json_put_count(object, "decode_threads", result->threads);
-    json_put_count(object, "memory_bytes", result->memory_bytes);
-    json_put_count(object, "window_records", result->reads.window);
-    json_put_count(object, "read_bytes_max", result->reads.read_bytes);
-    json_put_count(object, "shuffle_slots", result->slots);
-    json_put_count(object, "ranks", result->ranks);
-    json_put_count(object, "nodes", result->nodes);
-    put_real_if(object, "resident_before_bytes", result->memory_before_bytes > 0,
-                (double)result->memory_before_bytes, "not reported by the kernel");
-    put_real_if(object, "resident_during_bytes", result->memory_during_bytes > 0,
-                (double)result->memory_during_bytes, "no complete epoch");
-    json_put_count(object, "device_bytes", result->trainer_memory.device_bytes);
-    json_put_count(object, "device_batch_bytes", result->trainer_memory.batch_bytes);
-    json_put_count(object, "pinned_bytes", result->trainer_memory.pinned_bytes);
-    return object;
-}
-
-static json_t *call_of(const struct server_call *call)
-{
-    json_t *object = json_object();
-
-    put_real_if(object, "exit_status", call->status >= 0, call->status, "did not exit");
-    put_seconds(object, "took_s", call->took_ns);
-    json_put_text(object, "output", call->output);
+    PUT(object, used, result);
     return object;
 }
 
@@ -258,11 +342,16 @@ static void put_call(json_t *object, const char *key, const struct server_call *
 {
     char reason[64];
 
-    snprintf(reason, sizeof reason, "%s did not run", option);
-    if (call->made)
-        json_object_set_new(object, key, call_of(call));
-    else
+    if (!call->made) {
+        snprintf(reason, sizeof reason, "%s did not run", option);
         put_null(object, key, reason);
+        return;
+    }
+    json_t *made = json_object();
+    put_real_if(made, "exit_status", call->status >= 0, call->status, "did not exit");
+    put_real(made, "took_s", (double)call->took_ns / 1e9);
+    json_put_text(made, "output", call->output);
+    json_object_set_new(object, key, made);
 }
 
 static void put_resident(json_t *object, const char *key, bool looked,
@@ -282,9 +371,8 @@ static json_t *server_of(const struct server_result *server, double delivered_pe
     json_put_text(object, "cache_before", names[server->state]);
     put_text_if(object, "remark", server->reason, "no remark");
     put_resident(object, "resident_bytes", server->looked, &server->start);
-    put_resident(
-        object, "total_bytes", server->looked,
-        &(struct server_look){.resident_known = true, .resident_bytes = server->start.total_bytes});
+    put_real_if(object, "total_bytes", server->looked, (double)server->start.total_bytes,
+                "not reported by --server-check-cmd");
     put_resident(object, "resident_before_drop_bytes", server->looked_before, &server->before);
     put_real_if(object, "disk_read_bytes", server->disk_known, (double)server->disk_read_bytes,
                 no_disks);
@@ -304,7 +392,7 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     put_real_if(object, "cold_residue_percent", verified, cold->residue_percent, cold->reason);
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
     json_put_count(object, "total_bytes", cold->read_bytes);
-    put_seconds(object, "drop_s", cold->drop_ns);
+    put_real(object, "drop_s", (double)cold->drop_ns / 1e9);
     put_call(object, "server_drop", &cold->server.drop, "--server-drop-cmd");
     if (cold->server.state != SERVER_NONE)
         json_object_set_new(object, "server", server_of(&cold->server, server_percent));
@@ -315,298 +403,191 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     return object;
 }
 
-static void put_device(json_t *object, const struct result_bytes *device)
+static json_t *decode_of(const struct decode_figures *decode)
 {
-    if (device->known) {
-        json_put_count(object, "device_read_bytes", device->bytes);
-        json_put_text(object, "device_read_method", device->method);
-    } else {
-        put_null(object, "device_read_bytes", device->reason);
-        put_null(object, "device_read_method", device->reason);
-    }
-}
-
-static json_t *waits_of(const struct result_waits *waits)
-{
+    static const struct figure rows[] = {
+        {"images", AT(COUNT, decode_figures, images)},
+        {"image_bytes", AT(COUNT, decode_figures, bytes)},
+        {"grayscale_images", AT(COUNT, decode_figures, grayscale)},
+        {"cmyk_images", AT(COUNT, decode_figures, cmyk)},
+        {"progressive_images", AT(COUNT, decode_figures, progressive)},
+        {"png_images", AT(COUNT, decode_figures, of_kind[IMAGE_PNG])},
+        {"webp_images", AT(COUNT, decode_figures, of_kind[IMAGE_WEBP])},
+        {"gif_images", AT(COUNT, decode_figures, of_kind[IMAGE_GIF])},
+        {"bmp_images", AT(COUNT, decode_figures, of_kind[IMAGE_BMP])},
+        {"raw_images", AT(COUNT, decode_figures, raw)},
+        {"failed_images", AT(COUNT, decode_figures, failed)},
+        {"truncated_images", AT(COUNT, decode_figures, truncated)},
+        {"corrupt_images", AT(COUNT, decode_figures, corrupt)},
+        {"entered_images", AT(COUNT, decode_figures, entered)},
+        {"stale_hints", AT(COUNT, decode_figures, stale)},
+        {"cpu_images", AT(COUNT, decode_figures, on_cpu)},
+    };
     json_t *object = json_object();
 
-    put_seconds(object, "loader_for_storage_s", waits->loader_storage_ns);
-    put_seconds(object, "loader_for_memory_s", waits->loader_memory_ns);
-    put_seconds(object, "decode_for_records_s", waits->decode_input_ns);
-    put_seconds(object, "decode_for_batch_s", waits->decode_slot_ns);
-    put_seconds(object, "decode_busy_s", waits->decode_busy_ns);
-    put_seconds(object, "decode_entry_points_s", waits->decode_hints_ns);
-    put_seconds(object, "trainer_for_batch_s", waits->trainer_input_ns);
+    PUT(object, rows, decode);
     return object;
 }
 
 static const char no_work[] = "the trainer does not compute";
 
-static const char not_steady[] = "read-ahead grew or shrank, or fewer than 20 batches";
-static const char few_reads[] = "too few reads to split, or reads overlapped the next epoch";
-
-static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
+static json_t *run_of(const struct result_run *run, bool digest)
 {
-    json_t *object = json_object();
-    bool trains = epoch->compute_ns > 0;
+    static const char none[] = "no complete epoch";
+    static const struct figure numbers[] = {{"run", AT(COUNT, result_run, number)},
+                                            {"turn", AT(COUNT, result_run, turn)},
+                                            {"valid", AT(FLAG, result_run, valid)}};
+    static const struct figure counts[] = {
+        {"read_errors", AT(COUNT, result_run, read_errors)},
+        {"short_reads", AT(COUNT, result_run, short_reads)},
+        {"memory_peak_bytes", AT(COUNT, result_run, memory_peak_bytes)},
+    };
+    const double server = result_run_server_percent(run), device = result_run_device_percent(run);
+    const double au = result_run_au_percent(run);
+    json_t *object = json_object(), *findings = json_object();
+    json_t *epochs = json_array(), *nodes = json_array(), *ranks = json_array();
 
-    json_put_count(object, "epoch", epoch->epoch);
-    json_put_count(object, "epochs_merged", epoch->merged ? epoch->merged : 1);
-    json_put_count(object, "samples", epoch->samples);
-    json_put_count(object, "skipped_samples", epoch->skipped);
-    json_put_count(object, "batches", epoch->batches);
-    put_seconds(object, "wall_s", epoch->wall_ns);
-    put_real(object, "samples_per_s", result_epoch_samples_per_s(epoch));
-    put_real(object, "record_bytes_per_s", result_epoch_bytes_per_s(epoch));
-    json_put_count(object, "record_bytes", epoch->record_bytes);
-    json_put_count(object, "request_bytes", epoch->request_bytes);
-    json_put_count(object, "requests", epoch->requests);
-    put_device(object, &epoch->device);
-    put_seconds(object, "shuffle_s", epoch->shuffle_ns);
-    put_seconds(object, "storage_idle_s", epoch->storage_idle_ns);
-    put_seconds(object, "first_batch_s", epoch->first_batch_ns);
-    put_real_if(object, "steady_samples_per_s", epoch->steady_ns > 0,
-                result_epoch_steady_samples_per_s(epoch), not_steady);
-    const bool has_head = isfinite(result_epoch_head_ratio(epoch));
-    put_real_if(object, "read_head_s", has_head, (double)epoch->read_head_ns / 1e9, few_reads);
-    put_real_if(object, "read_rest_s", has_head, (double)epoch->read_rest_ns / 1e9, few_reads);
-    put_seconds(object, "start_barrier_s", epoch->start_barrier_ns);
-    put_seconds(object, "stop_barrier_s", epoch->stop_barrier_ns);
-    put_seconds(object, "wait_s", epoch->wait_ns);
-    put_seconds(object, "compute_s", epoch->compute_ns);
-    put_seconds(object, "upload_s", epoch->upload_ns);
-    put_seconds(object, "upload_copy_s", epoch->copy_ns);
-    put_seconds(object, "exchange_s", epoch->exchange_ns);
-    put_seconds(object, "update_s", epoch->update_ns);
-    put_real_if(object, "au_percent", trains, result_epoch_au_percent(epoch), no_work);
-    put_seconds(object, "nominal_s", epoch->nominal_ns);
-    put_real_if(object, "mlperf_au_percent", trains, result_epoch_mlperf_au_percent(epoch),
-                no_work);
-    put_real(object, "cpu_user_s", epoch->cpu_user_s);
-    put_real(object, "cpu_system_s", epoch->cpu_system_s);
-    json_put_text(object, "limit", summary_limit_name(epoch->limit));
-    json_object_set_new(object, "waits", waits_of(&epoch->waits));
-    if (digest) {
-        char text[40];
-        snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)epoch->digest_sum,
-                 (unsigned long long)epoch->digest_xor);
-        json_put_text(object, "digest", text);
-    } else {
-        put_null(object, "digest", "--digest was not given");
-    }
-    return object;
-}
-
-static json_t *decode_of(const struct decode_figures *decode)
-{
-    json_t *object = json_object();
-
-    json_put_count(object, "images", decode->images);
-    json_put_count(object, "image_bytes", decode->bytes);
-    json_put_count(object, "grayscale_images", decode->grayscale);
-    json_put_count(object, "cmyk_images", decode->cmyk);
-    json_put_count(object, "progressive_images", decode->progressive);
-    json_put_count(object, "png_images", decode->of_kind[IMAGE_PNG]);
-    json_put_count(object, "webp_images", decode->of_kind[IMAGE_WEBP]);
-    json_put_count(object, "gif_images", decode->of_kind[IMAGE_GIF]);
-    json_put_count(object, "bmp_images", decode->of_kind[IMAGE_BMP]);
-    json_put_count(object, "raw_images", decode->raw);
-    json_put_count(object, "failed_images", decode->failed);
-    json_put_count(object, "truncated_images", decode->truncated);
-    json_put_count(object, "corrupt_images", decode->corrupt);
-    json_put_count(object, "entered_images", decode->entered);
-    json_put_count(object, "stale_hints", decode->stale);
-    json_put_count(object, "cpu_images", decode->on_cpu);
-    return object;
-}
-
-static json_t *entry_points_of(const struct result_hints *hints)
-{
-    json_t *object = json_object();
-
-    json_put_count(object, "records", hints->records);
-    json_put_count(object, "images", hints->images);
-    put_seconds(object, "decode_threads_s", hints->decode_ns);
-    put_seconds(object, "write_s", hints->keep_ns);
-    json_put_count(object, "file_images", hints->kept_images);
-    put_text_if(object, "file", hints->path[0] ? hints->path : NULL, hints->reason);
-    return object;
-}
-
-static json_t *findings_of(const struct findings *findings)
-{
-    json_t *object = json_object();
-
+    PUT(object, numbers, run);
+    put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "valid");
+    put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run), none);
+    put_real_if(object, "record_bytes_per_s", run->epoch_count > 0, result_run_bytes_per_s(run),
+                none);
+    put_real_if(object, "au_percent", au > 0, au, no_work);
+    put_real_if(object, "first_epoch_device_percent", device >= 0, device,
+                "bytes read from storage unknown");
+    json_object_set_new(object, "cold", cold_of(&run->cold, server));
+    json_object_set_new(object, "read_latency",
+                        latency_json(&run->read_latency_ns, run->epoch_latency_ns, false));
+    PUT(object, counts, run);
+    json_object_set_new(object, "decoded", decode_of(&run->decode));
     for (int i = 0; i < FINDING_KINDS; i++) {
-        const struct findings_kind *kind = &findings->kinds[i];
+        const struct findings_kind *kind = &run->findings.kinds[i];
         json_t *one = json_object();
         json_put_count(one, "count", kind->count);
         json_object_set_new(one, "first", json_texts(kind->named, FINDING_BYTES, kind->texts[0]));
-        json_object_set_new(object, finding_keys[i], one);
+        json_object_set_new(findings, finding_keys[i], one);
     }
-    return object;
-}
-
-static json_t *nodes_of(const struct result_run *run)
-{
-    json_t *nodes = json_array();
-
+    json_object_set_new(object, "findings", findings);
+    json_put_count(object, "epochs_run", run->epochs_run);
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        json_t *epoch = json_object();
+        report_figures(epoch, figures_of_epoch, figures_of_epoch_count, &run->epochs[i]);
+        if (!digest)
+            put_null(epoch, "digest", "--digest was not given");
+        json_array_append_new(epochs, epoch);
+    }
+    json_object_set_new(object, "epochs", epochs);
     for (uint32_t i = 0; i < run->node_count; i++) {
-        json_t *object = json_object();
-        json_put_text(object, "host", run->nodes[i].host);
-        json_put_count(object, "ranks", run->nodes[i].ranks);
-        json_object_set_new(object, "cold",
-                            cold_of(&run->nodes[i].cold, result_run_server_percent(run)));
-        json_array_append_new(nodes, object);
+        json_t *node = json_object();
+        json_put_text(node, "host", run->nodes[i].host);
+        json_put_count(node, "ranks", run->nodes[i].ranks);
+        json_object_set_new(node, "cold", cold_of(&run->nodes[i].cold, server));
+        json_array_append_new(nodes, node);
     }
-    return nodes;
-}
-
-static json_t *ranks_of(const struct result_run *run)
-{
-    json_t *ranks = json_array();
-
+    json_object_set_new(object, "nodes", nodes);
     for (uint32_t i = 0; i < run->rank_count; i++)
         json_array_append_new(ranks, report_ranks_json_one(&run->ranks[i]));
-    return ranks;
-}
-
-static json_t *run_of(const struct result_run *run, bool digest)
-{
-    json_t *object = json_object(), *epochs = json_array();
-    bool trains = result_run_au_percent(run) > 0;
-
-    json_put_count(object, "run", run->number);
-    json_put_count(object, "turn", run->turn);
-    json_object_set_new(object, "valid", json_boolean(run->valid));
-    put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "valid");
-    put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run),
-                "no complete epoch");
-    put_real_if(object, "record_bytes_per_s", run->epoch_count > 0, result_run_bytes_per_s(run),
-                "no complete epoch");
-    put_real_if(object, "au_percent", trains, result_run_au_percent(run), no_work);
-    double device = result_run_device_percent(run);
-    put_real_if(object, "first_epoch_device_percent", device >= 0, device,
-                "bytes read from storage unknown");
-    json_object_set_new(object, "cold", cold_of(&run->cold, result_run_server_percent(run)));
-    json_object_set_new(object, "read_latency",
-                        latency_json(&run->read_latency_ns, run->epoch_latency_ns, false));
-    json_put_count(object, "read_errors", run->read_errors);
-    json_put_count(object, "short_reads", run->short_reads);
-    json_put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
-    json_object_set_new(object, "decoded", decode_of(&run->decode));
-    json_object_set_new(object, "findings", findings_of(&run->findings));
-    json_put_count(object, "epochs_run", run->epochs_run);
-    for (uint32_t i = 0; i < run->epoch_count; i++)
-        json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
-    json_object_set_new(object, "epochs", epochs);
-    json_object_set_new(object, "nodes", nodes_of(run));
-    json_object_set_new(object, "ranks", ranks_of(run));
+    json_object_set_new(object, "ranks", ranks);
     return object;
 }
 
 /* ---- over all runs ---- */
 
-static json_t *feeds_of(double samples_per_s)
-{
-    json_t *feeds = json_array();
-
-    for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
-        json_t *object = json_object();
-        json_put_text(object, "gpu", gpu->title);
-        put_real(object, "count", accelerator_count(gpu, samples_per_s));
-        put_real(object, "gpu_samples_per_s", gpu->mixed_samples_per_s);
-        json_put_text(object, "source", gpu->mixed_source);
-        json_array_append_new(feeds, object);
-    }
-    return feeds;
-}
-
 static json_t *shares_of(const struct summary_shares *shares)
 {
+    static const struct figure rows[] = {
+        {"loader_for_storage_percent", AT(REAL, summary_shares, loader_storage)},
+        {"loader_for_memory_percent", AT(REAL, summary_shares, loader_memory)},
+        {"decode_for_records_percent", AT(REAL, summary_shares, decode_input)},
+        {"decode_for_batch_percent", AT(REAL, summary_shares, decode_slot)},
+        {"decode_busy_percent", AT(REAL, summary_shares, decode_busy)},
+        {"decode_entry_points_percent", AT(REAL, summary_shares, decode_hints)},
+        {"trainer_for_batch_percent", AT(REAL, summary_shares, trainer_input)},
+        {"trainer_upload_percent", AT(REAL, summary_shares, trainer_upload)},
+        {"trainer_compute_percent", AT(REAL, summary_shares, trainer_compute)},
+        {"trainer_exchange_percent", AT(REAL, summary_shares, trainer_exchange)},
+    };
     json_t *object = json_object();
 
-    put_real(object, "loader_for_storage_percent", shares->loader_storage);
-    put_real(object, "loader_for_memory_percent", shares->loader_memory);
-    put_real(object, "decode_for_records_percent", shares->decode_input);
-    put_real(object, "decode_for_batch_percent", shares->decode_slot);
-    put_real(object, "decode_busy_percent", shares->decode_busy);
-    put_real(object, "decode_entry_points_percent", shares->decode_hints);
-    put_real(object, "trainer_for_batch_percent", shares->trainer_input);
-    put_real(object, "trainer_upload_percent", shares->trainer_upload);
-    put_real(object, "trainer_compute_percent", shares->trainer_compute);
-    put_real(object, "trainer_exchange_percent", shares->trainer_exchange);
+    PUT(object, rows, shares);
     return object;
-}
-
-static const char too_few_to_drift[] = "needs 5 runs";
-
-static void put_rates(json_t *object, const struct summary *summary)
-{
-    const char *no_later = summary->later.samples_per_s.count ? NULL : "only one epoch";
-    const char *no_au = summary->trains ? NULL : no_work;
-
-    put_stats(object, "samples_per_s", &summary->samples_per_s, NULL);
-    put_stats(object, "record_bytes_per_s", &summary->bytes_per_s, NULL);
-    put_stats(object, "first_epoch_samples_per_s", &summary->first.samples_per_s, NULL);
-    put_stats(object, "first_epoch_record_bytes_per_s", &summary->first.bytes_per_s, NULL);
-    put_stats(object, "later_epochs_samples_per_s", &summary->later.samples_per_s, no_later);
-    put_stats(object, "later_epochs_record_bytes_per_s", &summary->later.bytes_per_s, no_later);
-    put_stats(object, "au_percent", &summary->au_percent, no_au);
-    put_stats(object, "mlperf_au_percent", &summary->mlperf_au_percent,
-              no_au                                   ? no_au
-              : summary->mlperf_au_percent.count == 0 ? "no epoch has a second step"
-                                                      : NULL);
-    put_stats(object, "steady_samples_per_s", &summary->steady_samples_per_s,
-              summary->steady_samples_per_s.count ? NULL : not_steady);
-    put_stats(object, "read_head_ratio", &summary->head_ratio,
-              summary->head_ratio.count ? NULL : few_reads);
-    json_object_set_new(object, "bursts", json_boolean(summary->bursts));
-    const bool can_drift = summary->runs >= TREND_LEAST;
-    put_real_if(object, "drift_percent", can_drift, 100 * summary->drift.drift, too_few_to_drift);
-    put_real_if(object, "drift_p", can_drift, summary->drift.p, too_few_to_drift);
 }
 
 static json_t *summary_of(const struct result *result, const struct summary *summary)
 {
-    json_t *object = json_object();
-    static const char no_calibration[] = "not calibrated";
+    static const char no_later[] = "only one epoch", no_calibration[] = "not calibrated";
+    static const char no_run[] = "no complete run", too_few_to_drift[] = "needs 5 runs";
+    static const struct figure rates[] = {
+        {"samples_per_s", AT(STATS, summary, samples_per_s)},
+        {"record_bytes_per_s", AT(STATS, summary, bytes_per_s)},
+        {"first_epoch_samples_per_s", AT(STATS, summary, first.samples_per_s)},
+        {"first_epoch_record_bytes_per_s", AT(STATS, summary, first.bytes_per_s)},
+        {"later_epochs_samples_per_s", AT(STATS, summary, later.samples_per_s),
+         .unknown = no_later},
+        {"later_epochs_record_bytes_per_s", AT(STATS, summary, later.bytes_per_s),
+         .unknown = no_later},
+        {"au_percent", AT(STATS, summary, au_percent), .known_at = offsetof(struct summary, trains),
+         .unknown = no_work},
+        {"mlperf_au_percent", AT(STATS, summary, mlperf_au_percent),
+         .known_at = offsetof(struct summary, trains),
+         .unknown = "the trainer does not compute, or no epoch has a second step"},
+        {"steady_samples_per_s", AT(STATS, summary, steady_samples_per_s),
+         .unknown = "read-ahead grew or shrank, or fewer than 20 batches"},
+        {"read_head_ratio", AT(STATS, summary, head_ratio),
+         .unknown = "too few reads to split, or reads overlapped the next epoch"},
+        {"bursts", AT(FLAG, summary, bursts)},
+    };
+    static const struct figure counts[] = {
+        {"drifts", AT(FLAG, summary, drifts)},
+        {"samples", AT(COUNT, summary, all.samples)},
+        {"skipped_samples", AT(COUNT, summary, all.skipped)},
+        {"record_bytes", AT(COUNT, summary, all.record_bytes)},
+        {"request_bytes", AT(COUNT, summary, all.request_bytes)},
+        {"requests", AT(COUNT, summary, all.requests)},
+        {"read_errors", AT(COUNT, summary, read_errors)},
+        {"short_reads", AT(COUNT, summary, short_reads)},
+        {"first_epoch_record_bytes", AT(COUNT, summary, first_record_bytes)},
+        {"first_epoch_device_read_bytes", AT(COUNT, summary, device_bytes),
+         .known_at = offsetof(struct summary, device_known),
+         .unknown = "not known for every run; see runs"},
+    };
+    static const struct figure ceilings[] = {
+        {"floor_samples_per_s", AT(REAL, result, floor_samples_per_s), .unknown = no_calibration},
+        {"au_calibration_percent", AT(REAL, result, au_calibration_percent),
+         .unknown = no_calibration},
+    };
+    const bool can_drift = summary->runs >= TREND_LEAST;
+    json_t *object = json_object(), *feeds = json_array();
 
     json_put_count(object, "complete_runs", summary->runs);
     put_real(object, "interval_coverage", summary->samples_per_s.coverage);
-    put_rates(object, summary);
-    json_object_set_new(object, "drifts", json_boolean(summary->drifts));
-    json_put_count(object, "samples", summary->all.samples);
-    json_put_count(object, "skipped_samples", summary->all.skipped);
-    json_put_count(object, "record_bytes", summary->all.record_bytes);
-    json_put_count(object, "request_bytes", summary->all.request_bytes);
-    json_put_count(object, "requests", summary->all.requests);
-    json_put_count(object, "read_errors", summary->read_errors);
-    json_put_count(object, "short_reads", summary->short_reads);
-    json_put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
-    put_real_if(object, "first_epoch_device_read_bytes", summary->device_known,
-                (double)summary->device_bytes, "not known for every run; see runs");
+    PUT(object, rates, summary);
+    put_real_if(object, "drift_percent", can_drift, 100 * summary->drift.drift, too_few_to_drift);
+    put_real_if(object, "drift_p", can_drift, summary->drift.p, too_few_to_drift);
+    PUT(object, counts, summary);
     put_text_if(object, "cache_before", summary->runs ? summary_cache_name(summary->cache) : NULL,
-                "no complete run");
+                no_run);
     put_real_if(object, "cold_residue_percent", summary->residue_known, summary->residue_percent,
                 "not verified; see runs");
     json_object_set_new(object, "read_latency",
                         latency_json(&summary->read_latency_ns, summary->epoch_latency_ns, true));
-    put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,
-                "no complete run");
-    put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,
-                "no complete run");
+    put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL, no_run);
+    put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL, no_run);
     json_object_set_new(object, "shares", shares_of(&summary->shares));
     if (summary->ranks.ranks > 1)
         json_object_set_new(object, "ranks_compared", report_ranks_json(&summary->ranks));
     else
         put_null(object, "ranks_compared", "only one rank");
-    put_real_if(object, "floor_samples_per_s", result->floor_samples_per_s > 0,
-                result->floor_samples_per_s, no_calibration);
-    put_real_if(object, "au_calibration_percent", result->au_calibration_percent > 0,
-                result->au_calibration_percent, no_calibration);
-    json_object_set_new(object, "resnet50_feeds",
-                        summary->runs ? feeds_of(summary->samples_per_s.median) : json_array());
+    PUT(object, ceilings, result);
+    for (const struct accelerator *gpu = accelerator_table(); summary->runs && gpu->name; gpu++) {
+        json_t *feed = json_object();
+        json_put_text(feed, "gpu", gpu->title);
+        put_real(feed, "count", accelerator_count(gpu, summary->samples_per_s.median));
+        put_real(feed, "gpu_samples_per_s", gpu->mixed_samples_per_s);
+        json_put_text(feed, "source", gpu->mixed_source);
+        json_array_append_new(feeds, feed);
+    }
+    json_object_set_new(object, "resnet50_feeds", feeds);
     struct mlperf mlperf;
     if (summary->runs && result->job->workload && mlperf_check(result, &mlperf) == 0)
         json_object_set_new(object, "mlperf", mlperf_json(&mlperf, summary->samples_per_s.median));
@@ -617,6 +598,14 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
 
 json_t *report_json(const struct result *result, const struct summary *summary)
 {
+    static const struct figure hints[] = {
+        {"records", AT(COUNT, result_hints, records)},
+        {"images", AT(COUNT, result_hints, images)},
+        {"decode_threads_s", AT(TIME, result_hints, decode_ns)},
+        {"write_s", AT(TIME, result_hints, keep_ns)},
+        {"file_images", AT(COUNT, result_hints, kept_images)},
+        {"file", AT(TEXT, result_hints, path), .reason_at = offsetof(struct result_hints, reason)},
+    };
     json_t *object = json_object(), *runs = json_array();
     char headline[REPORT_HEADLINE_BYTES];
 
@@ -640,10 +629,13 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     for (uint32_t i = 0; i < result->run_count; i++)
         json_array_append_new(runs, run_of(&result->runs[i], result->job->decode.digest));
     json_object_set_new(object, "runs", runs);
-    if (result->hints.were_made)
-        json_object_set_new(object, "entry_points", entry_points_of(&result->hints));
-    else
+    if (result->hints.were_made) {
+        json_t *points = json_object();
+        PUT(points, hints, &result->hints);
+        json_object_set_new(object, "entry_points", points);
+    } else {
         put_null(object, "entry_points", "none were made: --entry-points was not given");
+    }
     if (result->timeline)
         json_object_set_new(object, "series", report_timeline(result->timeline));
     else

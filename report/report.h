@@ -50,6 +50,9 @@ json_t *report_timeline(const struct timeline *timeline);
  * NULL with a reason. */
 struct timeline *report_timeline_load(const char *name, const json_t *series);
 
+/* Put the figures of an object, or null with KEY_reason where one is unknown. */
+void report_figures(json_t *object, const struct figure *rows, size_t count, const void *of);
+
 /* Digits in results: 60 s prints as 60.0, not 60.000000000000007, and a time of this century to a
  * microsecond. */
 enum { REPORT_DIGITS = 15 };

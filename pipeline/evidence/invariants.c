@@ -113,7 +113,7 @@ static uint64_t draws_of_epoch(const struct result *result)
 
 static int check_row(const struct result *result, const struct result_epoch *row)
 {
-    const uint64_t epochs = row->merged ? row->merged : 1, draws = draws_of_epoch(result) * epochs;
+    const uint64_t epochs = row->merged + 1, draws = draws_of_epoch(result) * epochs;
     char of[48];
     struct check check = {.of = of};
 
@@ -204,7 +204,7 @@ int invariants_run(const struct result *result, const struct result_run *run)
 
     for (uint32_t i = 0; check.code == 0 && i < run->epoch_count; i++) {
         check.code = check_row(result, &run->epochs[i]);
-        epochs += run->epochs[i].merged ? run->epochs[i].merged : 1;
+        epochs += run->epochs[i].merged + 1;
         result_epoch_add(&total, &run->epochs[i]);
     }
     equal(&check, "epochs in rows", epochs, "were run", run->epochs_run);

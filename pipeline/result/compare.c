@@ -5,11 +5,12 @@
 #include "base/memory.h"
 #include "base/stats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum figure { RATE, WALL_S, BARRIER_S, WORK_S, PHASE_S /* and the phases after the first */ };
+enum { RATE, WALL_S, BARRIER_S, WORK_S, PHASE_S /* and the phases after the first */ };
 
 static double value_of(const struct result_rank *rank, int figure)
 {
@@ -29,62 +30,50 @@ static double value_of(const struct result_rank *rank, int figure)
     }
 }
 
-struct comparing {
-    const struct result_rank *ranks;
-    uint32_t count;
-    double *values;
-};
-
 /* The median of an even count is the lower of the two, so it belongs to a real rank. */
-static struct result_spread spread_of(const struct comparing *all, int figure)
+static struct result_spread spread_of(const struct result_rank *ranks, uint32_t count, int figure,
+                                      double *values)
 {
-    for (uint32_t i = 0; i < all->count; i++)
-        all->values[i] = value_of(&all->ranks[i], figure);
-    stats_sort(all->values, all->count);
-    return (struct result_spread){.minimum = all->values[0],
-                                  .median = all->values[(all->count - 1) / 2],
-                                  .maximum = all->values[all->count - 1]};
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = value_of(&ranks[i], figure);
+    stats_sort(values, count);
+    return (struct result_spread){values[0], values[(count - 1) / 2], values[count - 1]};
 }
 
-static void name_straggler(const struct comparing *all, struct result_comparison *comparison)
+int result_compare(const struct result_rank *ranks, uint32_t count,
+                   struct result_comparison *comparison)
 {
-    const struct result_rank *last = &all->ranks[0];
-    const double median = spread_of(all, WORK_S).median;
-    double most = 0;
+    double *values = memory_array(count, sizeof *values), most = 0;
+    const struct result_rank *last = &ranks[0];
 
-    for (uint32_t i = 1; i < all->count; i++)
-        if (value_of(&all->ranks[i], WORK_S) > value_of(last, WORK_S))
-            last = &all->ranks[i];
+    assert(count > 0);
+    *comparison = (struct result_comparison){.ranks = count};
+    if (!values)
+        return -ENOMEM;
+    comparison->samples_per_s = spread_of(ranks, count, RATE, values);
+    comparison->wall_s = spread_of(ranks, count, WALL_S, values);
+    comparison->barrier_s = spread_of(ranks, count, BARRIER_S, values);
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        comparison->phase_s[phase] = spread_of(ranks, count, PHASE_S + phase, values);
+    const double median = spread_of(ranks, count, WORK_S, values).median;
+    free(values);
+
+    for (uint32_t i = 0; i < count; i++) {
+        comparison->nodes += ranks[i].leads;
+        if (value_of(&ranks[i], WORK_S) > value_of(last, WORK_S))
+            last = &ranks[i];
+    }
     comparison->straggler = last->rank;
     comparison->straggler_limit = last->total.limit;
     memcpy(comparison->straggler_host, last->host, sizeof last->host);
     if (median > 0)
         comparison->behind_percent = 100 * (value_of(last, WORK_S) / median - 1);
     for (int phase = 0; phase < RESULT_PHASES; phase++) {
-        double lost = value_of(last, PHASE_S + phase) - comparison->phase_s[phase].median;
+        const double lost = value_of(last, PHASE_S + phase) - comparison->phase_s[phase].median;
         if (phase != RESULT_PHASE_EXCHANGE && lost > most) {
             most = lost;
             comparison->behind_phase = (enum result_phase)phase;
         }
     }
-}
-
-int result_compare(const struct result_rank *ranks, uint32_t count,
-                   struct result_comparison *comparison)
-{
-    const struct comparing all = {ranks, count, memory_array(count, sizeof *all.values)};
-
-    *comparison = (struct result_comparison){.ranks = count};
-    if (!all.values)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        comparison->nodes += ranks[i].leads;
-    comparison->samples_per_s = spread_of(&all, RATE);
-    comparison->wall_s = spread_of(&all, WALL_S);
-    comparison->barrier_s = spread_of(&all, BARRIER_S);
-    for (int phase = 0; phase < RESULT_PHASES; phase++)
-        comparison->phase_s[phase] = spread_of(&all, PHASE_S + phase);
-    name_straggler(&all, comparison);
-    free(all.values);
     return 0;
 }

@@ -178,104 +178,53 @@ static int check_run(const struct ranks *ranks, const struct run_report *report,
     return check_rank(ranks, &report->rank, good);
 }
 
-static void merge_device(struct result_bytes *sum, const struct result_bytes *device, bool leads)
+/* Ranks begin at slightly different times, so it is longer than any rank's own, and clocks of nodes
+ * cannot be compared; but all ranks learn at about the same time that all have ended. To the first
+ * one that is the longest time after its start; what it took to learn it is what the last one
+ * waited. */
+uint64_t gather_epoch_ns(const struct result_epoch *first, size_t stride, uint32_t count)
 {
-    if (!device->known) {
-        *sum = *device;
-        return;
-    }
-    if (sum->known && (leads || !device->of_node))
-        sum->bytes += device->bytes;
-    sum->of_node |= device->of_node;
-    sum->beneath_known = sum->beneath_known && device->beneath_known;
-    if (leads)
-        sum->beneath_bytes += device->beneath_bytes;
-}
+    uint64_t longest_ns = 0, learning_ns = UINT64_MAX;
 
-/* Return the time from the first start of an epoch to its last end. Ranks begin at slightly
- * different times, so it is longer than any rank's own, and clocks of nodes cannot be compared; but
- * all ranks learn at about the same time that all have ended. To the first one that is the longest
- * time after its start; what it took to learn it is what the last one waited. */
-struct common_span {
-    uint64_t longest_ns, learning_ns;
-};
-
-static void stretch(struct common_span *span, const struct result_epoch *epoch)
-{
-    const uint64_t own_ns = epoch->wall_ns;
-    const uint64_t met_ns = epoch->met_ns > own_ns ? epoch->met_ns : own_ns;
-
-    if (met_ns > span->longest_ns)
-        span->longest_ns = met_ns;
-    if (met_ns - own_ns < span->learning_ns)
-        span->learning_ns = met_ns - own_ns;
-}
-
-static uint64_t time_of_all(const struct result_epoch *const *each, uint32_t count)
-{
-    struct common_span span = {.learning_ns = UINT64_MAX};
-
-    for (uint32_t i = 0; i < count; i++)
-        stretch(&span, each[i]);
-    return span.longest_ns - span.learning_ns;
-}
-
-uint64_t gather_epoch_ns(const struct result_rank *ranks, uint32_t count)
-{
-    struct common_span span = {.learning_ns = UINT64_MAX};
-
-    for (uint32_t i = 0; i < count; i++)
-        stretch(&span, &ranks[i].total);
-    return span.longest_ns - span.learning_ns;
-}
-
-/* Merge one epoch of `count` ranks. */
-static void merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
-                         uint32_t count, struct result_epoch *merged)
-{
-    const struct result_epoch *slowest = each[0];
-
-    *merged = (struct result_epoch){.merged = each[0]->merged,
-                                    .epoch = each[0]->epoch,
-                                    .start_ns = each[0]->start_ns,
-                                    .device = each[0]->device};
     for (uint32_t i = 0; i < count; i++) {
-        result_epoch_add(merged, each[i]);
-        if (i > 0)
-            merge_device(&merged->device, &each[i]->device, ranks[i].leads);
-        if (each[i]->wall_ns > slowest->wall_ns)
-            slowest = each[i];
+        const struct result_epoch *epoch = figures_of_rank(first, stride, i);
+        const uint64_t own_ns = epoch->wall_ns;
+        const uint64_t met_ns = epoch->met_ns > own_ns ? epoch->met_ns : own_ns;
+        longest_ns = met_ns > longest_ns ? met_ns : longest_ns;
+        learning_ns = met_ns - own_ns < learning_ns ? met_ns - own_ns : learning_ns;
     }
-    result_epoch_average(merged, count);
-    merged->first_batch_ns = merged->paced_ns = merged->read_ns = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (each[i]->steady_ns == 0)
-            merged->steady_samples = merged->steady_ns = 0;
-        if (each[i]->first_batch_ns > merged->first_batch_ns)
-            merged->first_batch_ns = each[i]->first_batch_ns;
-        if (each[i]->paced_ns > merged->paced_ns)
-            merged->paced_ns = each[i]->paced_ns;
-        if (each[i]->read_ns > merged->read_ns)
-            merged->read_ns = each[i]->read_ns;
-    }
-    merged->wall_ns = time_of_all(each, count);
-    merged->limit = slowest->limit;
+    return longest_ns - learning_ns;
 }
 
-/* Return a rank's total over its epochs; its bottleneck is that of the longest epoch. */
-static struct result_epoch total_of(const struct run_report *report)
+/* Merge one epoch of `count` ranks: by the rows of its figures, but for its length, its limit,
+ * which is that of the slowest rank, and the bytes that left storage, which a node's ranks count
+ * together. */
+static void merge_epochs(const struct result_epoch *first, size_t stride,
+                         const struct result_rank *ranks, uint32_t count,
+                         struct result_epoch *merged)
 {
-    struct result_epoch total = {0};
-    uint64_t longest_ns = 0;
+    const struct result_epoch *slowest = first;
+    struct result_bytes *sum = &merged->device;
 
-    for (uint32_t i = 0; i < report->run.epoch_count; i++) {
-        result_epoch_add(&total, &report->epochs[i]);
-        if (report->epochs[i].wall_ns >= longest_ns) {
-            longest_ns = report->epochs[i].wall_ns;
-            total.limit = report->epochs[i].limit;
+    figures_merge_ranks(first, stride, count, merged);
+    merged->wall_ns = gather_epoch_ns(first, stride, count);
+    for (uint32_t i = 1; i < count; i++) {
+        const struct result_epoch *epoch = figures_of_rank(first, stride, i);
+        const struct result_bytes *device = &epoch->device;
+        if (epoch->wall_ns > slowest->wall_ns)
+            slowest = epoch;
+        if (!device->known) {
+            *sum = *device;
+            continue;
         }
+        if (sum->known && (ranks[i].leads || !device->of_node))
+            sum->bytes += device->bytes;
+        sum->of_node |= device->of_node;
+        sum->beneath_known = sum->beneath_known && device->beneath_known;
+        if (ranks[i].leads)
+            sum->beneath_bytes += device->beneath_bytes;
     }
-    return total;
+    merged->limit = slowest->limit;
 }
 
 static const struct run_report *report_at(const void *reports, size_t bytes, uint32_t rank)
@@ -283,46 +232,47 @@ static const struct run_report *report_at(const void *reports, size_t bytes, uin
     return (const struct run_report *)((const char *)reports + bytes * rank);
 }
 
-static void merge_rank(const struct run_report *report, struct result_run *run)
-{
-    const struct histogram *latency = &report->run.read_latency_ns;
-    struct result_rank *rank = &run->ranks[run->rank_count++];
-
-    *rank = report->rank;
-    rank->total = total_of(report);
-    rank->read_p50_ns = histogram_quantile(latency, 0.5);
-    rank->read_p99_ns = histogram_quantile(latency, 0.99);
-    rank->read_max_ns = histogram_quantile(latency, 1);
-    histogram_merge(&run->read_latency_ns, latency);
-    for (int i = 0; i < RESULT_EPOCH_KINDS; i++)
-        histogram_merge(&run->epoch_latency_ns[i], &report->run.epoch_latency_ns[i]);
-    histogram_merge(&run->batch_late_ns, &report->run.batch_late_ns);
-    decode_figures_add(&run->decode, &report->run.decode);
-    findings_add(&run->findings, &report->run.findings);
-    run->read_errors += report->run.read_errors;
-    run->short_reads += report->run.short_reads;
-    run->memory_peak_bytes += report->run.memory_peak_bytes;
-    if (report->run.epochs_run < run->epochs_run)
-        run->epochs_run = report->run.epochs_run;
-    if (report->run.epoch_count < run->epoch_count)
-        run->epoch_count = report->run.epoch_count; /* epochs that all ranks finished */
-}
-
-static void merge_run(const void *reports, size_t bytes, uint32_t ranks,
-                      const struct result_epoch **each, struct result_run *run)
+static void merge_run(const void *reports, size_t bytes, uint32_t ranks, struct result_run *run)
 {
     run->read_latency_ns = run->batch_late_ns = (struct histogram){0};
     memset(run->epoch_latency_ns, 0, sizeof run->epoch_latency_ns);
     run->decode = (struct decode_figures){0};
     run->findings = (struct findings){0};
     run->read_errors = run->short_reads = run->memory_peak_bytes = 0;
-    for (uint32_t i = 0; i < ranks; i++)
-        merge_rank(report_at(reports, bytes, i), run);
-    for (uint32_t k = 0; k < run->epoch_count; k++) {
-        for (uint32_t i = 0; i < ranks; i++)
-            each[i] = &report_at(reports, bytes, i)->epochs[k];
-        merge_epochs(each, run->ranks, ranks, &run->epochs[k]);
+    for (uint32_t i = 0; i < ranks; i++) {
+        const struct run_report *report = report_at(reports, bytes, i);
+        const struct histogram *latency = &report->run.read_latency_ns;
+        struct result_rank *rank = &run->ranks[run->rank_count++];
+        uint64_t longest_ns = 0;
+
+        *rank = report->rank;
+        for (uint32_t k = 0; k < report->run.epoch_count; k++) {
+            result_epoch_add(&rank->total, &report->epochs[k]);
+            if (report->epochs[k].wall_ns >= longest_ns) {
+                longest_ns = report->epochs[k].wall_ns;
+                rank->total.limit = report->epochs[k].limit;
+            }
+        }
+        rank->read_p50_ns = histogram_quantile(latency, 0.5);
+        rank->read_p99_ns = histogram_quantile(latency, 0.99);
+        rank->read_max_ns = histogram_quantile(latency, 1);
+        histogram_merge(&run->read_latency_ns, latency);
+        for (int k = 0; k < RESULT_EPOCH_KINDS; k++)
+            histogram_merge(&run->epoch_latency_ns[k], &report->run.epoch_latency_ns[k]);
+        histogram_merge(&run->batch_late_ns, &report->run.batch_late_ns);
+        decode_figures_add(&run->decode, &report->run.decode);
+        findings_add(&run->findings, &report->run.findings);
+        run->read_errors += report->run.read_errors;
+        run->short_reads += report->run.short_reads;
+        run->memory_peak_bytes += report->run.memory_peak_bytes;
+        if (report->run.epochs_run < run->epochs_run)
+            run->epochs_run = report->run.epochs_run;
+        if (report->run.epoch_count < run->epoch_count)
+            run->epoch_count = report->run.epoch_count; /* epochs that all ranks finished */
     }
+    for (uint32_t k = 0; k < run->epoch_count; k++)
+        merge_epochs(&report_at(reports, bytes, 0)->epochs[k], bytes, run->ranks, ranks,
+                     &run->epochs[k]);
 }
 
 int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
@@ -334,9 +284,8 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
         return 0;
     struct run_report *mine = memory_zeroed(bytes);
     void *reports = memory_array(count, bytes);
-    const struct result_epoch **each = memory_array(count, sizeof *each);
     run->ranks = memory_array(count, sizeof *run->ranks);
-    int code = mine && reports && each && run->ranks ? 0 : -ENOMEM;
+    int code = mine && reports && run->ranks ? 0 : -ENOMEM;
     if (code == 0) {
         mine->rank = describe(ranks);
         mine->run = *run;
@@ -346,8 +295,7 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
     for (uint32_t i = 0; code == 0 && i < count; i++)
         code = check_run(ranks, report_at(reports, bytes, i), epochs_max);
     if (code == 0)
-        merge_run(reports, bytes, count, each, run);
-    free(each);
+        merge_run(reports, bytes, count, run);
     free(reports);
     free(mine);
     return code;

@@ -27,7 +27,8 @@ int gather_notices(struct ranks *ranks, struct result *result);
 
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch);
-/* Return the time of that epoch, from the first rank's start to the last one's end. */
-uint64_t gather_epoch_ns(const struct result_rank *ranks, uint32_t count);
+/* Return the time of an epoch from the first rank's start to the last one's end. The epochs of the
+ * ranks are `stride` bytes apart. */
+uint64_t gather_epoch_ns(const struct result_epoch *first, size_t stride, uint32_t count);
 
 #endif

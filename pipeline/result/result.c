@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,14 +65,11 @@ double result_run_steady_samples_per_s(const struct result_run *run)
     return duration_ns ? per_second(samples, duration_ns) : NAN;
 }
 
-static double au_percent(uint64_t compute_ns, uint64_t wait_ns)
-{
-    return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + wait_ns) : 0;
-}
-
 double result_epoch_au_percent(const struct result_epoch *epoch)
 {
-    return au_percent(epoch->compute_ns, epoch->wait_ns);
+    const uint64_t compute_ns = epoch->compute_ns;
+
+    return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + epoch->wait_ns) : 0;
 }
 
 double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
@@ -101,25 +97,13 @@ double result_run_mlperf_au_percent(const struct result_run *run)
     return count ? sum / count : NAN;
 }
 
-/* Return the stage that the trainer waited for. */
-static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
-                                        bool reads)
-{
-    const uint64_t busy_ns = epoch->waits.decode_busy_ns + epoch->waits.decode_hints_ns;
-
-    if (!reads)
-        return RESULT_LIMIT_HARNESS;
-    if (epoch->order_ns * 2 > epoch->wait_ns)
-        return RESULT_LIMIT_ORDER;
-    return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
-}
-
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
 {
     const uint64_t compute_ns = epoch->compute_ns + epoch->update_ns;
     const bool input_is_late = epoch->wait_ns >= epoch->upload_ns;
     const uint64_t late_ns = input_is_late ? epoch->wait_ns : epoch->upload_ns;
     const bool keeps_up = late_ns * 20 < epoch->wall_ns;
+    const uint64_t busy_ns = epoch->waits.decode_busy_ns + epoch->waits.decode_hints_ns;
 
     if (epoch->guard.is_throttled)
         return RESULT_LIMIT_QUOTA;
@@ -127,7 +111,13 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
         return RESULT_LIMIT_EXCHANGE;
     if (keeps_up && compute_ns)
         return RESULT_LIMIT_TRAINER;
-    return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
+    if (!input_is_late)
+        return RESULT_LIMIT_UPLOAD;
+    if (!reads)
+        return RESULT_LIMIT_HARNESS;
+    if (epoch->order_ns * 2 > epoch->wait_ns)
+        return RESULT_LIMIT_ORDER;
+    return busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE;
 }
 
 /* A layer below, such as a loop device's file, may be cached. */
@@ -163,113 +153,28 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
         epoch->limit = RESULT_LIMIT_CPU;
 }
 
-/* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */
-#define FIELD(name) offsetof(struct result_epoch, name)
-static const size_t counts[] = {
-    FIELD(samples),        FIELD(skipped),    FIELD(batches),      FIELD(record_bytes),
-    FIELD(request_bytes),  FIELD(requests),   FIELD(wall_ns),      FIELD(first_batch_ns),
-    FIELD(steady_samples), FIELD(digest_sum), FIELD(met_ns),       FIELD(paced_samples),
-    FIELD(paced_bytes),    FIELD(paced_ns),   FIELD(read_samples), FIELD(read_ns)};
-static const size_t times[] = {FIELD(shuffle_ns),
-                               FIELD(order_ns),
-                               FIELD(read_head_ns),
-                               FIELD(read_rest_ns),
-                               FIELD(steady_ns),
-                               FIELD(storage_idle_ns),
-                               FIELD(wait_ns),
-                               FIELD(compute_ns),
-                               FIELD(upload_ns),
-                               FIELD(copy_ns),
-                               FIELD(exchange_ns),
-                               FIELD(update_ns),
-                               FIELD(nominal_ns),
-                               FIELD(first_step_ns),
-                               FIELD(first_compute_ns),
-                               FIELD(start_barrier_ns),
-                               FIELD(stop_barrier_ns),
-                               FIELD(waits.loader_storage_ns),
-                               FIELD(waits.loader_memory_ns),
-                               FIELD(waits.decode_input_ns),
-                               FIELD(waits.decode_slot_ns),
-                               FIELD(waits.decode_busy_ns),
-                               FIELD(waits.decode_hints_ns),
-                               FIELD(waits.trainer_input_ns)};
-enum { COUNTS = sizeof counts / sizeof *counts, TIMES = sizeof times / sizeof *times };
-
-static uint64_t *field(struct result_epoch *epoch, size_t offset)
-{
-    return (uint64_t *)(void *)((char *)epoch + offset);
-}
-
-static void add_fields(struct result_epoch *sum, const struct result_epoch *epoch,
-                       const size_t *fields, size_t count)
-{
-    struct result_epoch copy = *epoch;
-
-    for (size_t i = 0; i < count; i++)
-        *field(sum, fields[i]) += *field(&copy, fields[i]);
-}
-
-void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch)
-{
-    add_fields(sum, epoch, counts, COUNTS);
-    add_fields(sum, epoch, times, TIMES);
-    sum->cpu_user_s += epoch->cpu_user_s;
-    sum->cpu_system_s += epoch->cpu_system_s;
-    sum->digest_xor ^= epoch->digest_xor;
-    guard_add(&sum->guard, &epoch->guard);
-}
-
-void result_epoch_average(struct result_epoch *sum, uint32_t ranks)
-{
-    for (size_t i = 0; i < TIMES; i++)
-        *field(sum, times[i]) /= ranks;
-}
-
 uint64_t result_rows(uint64_t epochs)
 {
     return epochs < RESULT_ROWS ? epochs : RESULT_ROWS;
 }
 
-static uint64_t epochs_of(const struct result_epoch *row)
-{
-    return row->merged ? row->merged : 1;
-}
-
-/* Sum two epochs, except for what belongs to a single epoch: its digest, and whatever is unknown in
- * one of the two. */
+/* Sum two rows, except for what belongs to a single epoch, and whatever is unknown in one of the
+ * two. */
 static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
 {
-    const struct result_epoch before = *row;
-
-    row->merged = epochs_of(&before) + epochs_of(later);
-    row->digests_differ = before.digests_differ || later->digests_differ ||
-                          before.digest_sum != later->digest_sum ||
-                          before.digest_xor != later->digest_xor;
-    result_epoch_add(row, later);
-    row->digest_sum = before.digest_sum;
-    row->digest_xor = before.digest_xor;
-    row->first_batch_ns = before.first_batch_ns;
-    if (later->wall_ns > before.wall_ns)
+    row->digests_differ |= later->digests_differ || row->digest_sum != later->digest_sum ||
+                           row->digest_xor != later->digest_xor;
+    if (later->wall_ns > row->wall_ns)
         row->limit = later->limit;
-    if (before.device.known && later->device.known) {
+    row->merged += 1 + later->merged;
+    result_epoch_add(row, later);
+    if (row->device.known && later->device.known) {
         row->device.bytes += later->device.bytes;
-        row->device.beneath_known = before.device.beneath_known && later->device.beneath_known;
+        row->device.beneath_known &= later->device.beneath_known;
         row->device.beneath_bytes += later->device.beneath_bytes;
-    } else if (before.device.known) {
+    } else if (row->device.known) {
         row->device = later->device;
     }
-}
-
-/* If all rows are in use, merge pairs of rows after the first. */
-static void halve_rows(struct result_run *run)
-{
-    for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
-        run->epochs[1 + i / 2] = run->epochs[i];
-        merge_rows(&run->epochs[1 + i / 2], &run->epochs[i + 1]);
-    }
-    run->epoch_count = 1 + RESULT_ROWS / 2;
-    run->row_epochs *= 2;
 }
 
 void result_run_add(struct result_run *run, const struct result_epoch *epoch)
@@ -279,12 +184,18 @@ void result_run_add(struct result_run *run, const struct result_epoch *epoch)
     run->epochs_run++;
     if (run->row_epochs == 0)
         run->row_epochs = 1;
-    if (run->epoch_count > 1 && epochs_of(last) < run->row_epochs) {
+    if (run->epoch_count > 1 && last->merged + 1 < run->row_epochs) {
         merge_rows(last, epoch);
         return;
     }
-    if (run->epoch_count == RESULT_ROWS)
-        halve_rows(run);
+    if (run->epoch_count == RESULT_ROWS) { /* merge pairs of rows after the first */
+        for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
+            run->epochs[1 + i / 2] = run->epochs[i];
+            merge_rows(&run->epochs[1 + i / 2], &run->epochs[i + 1]);
+        }
+        run->epoch_count = 1 + RESULT_ROWS / 2;
+        run->row_epochs *= 2;
+    }
     run->epochs[run->epoch_count++] = *epoch;
 }
 

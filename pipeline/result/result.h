@@ -12,6 +12,7 @@
 #include "cachectl/server.h"
 #include "dataset/catalog.h"
 #include "decode/decoder.h"
+#include "pipeline/result/figure.h"
 #include "pipeline/result/findings.h"
 #include "pipeline/settings/job.h"
 #include "pipeline/result/timeline.h"
@@ -89,9 +90,7 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
-/* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns is from
- * the first rank's start to the last one's end, first_batch_ns, paced_ns and read_ns are the
- * slowest rank's, and all other times are means. */
+/* An epoch of one rank or of all ranks; pipeline/result/figure.c says how each figure merges. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
@@ -127,7 +126,7 @@ struct result_epoch {
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */
     struct result_bytes device;      /* left storage during the epoch */
-    uint64_t merged;                 /* epochs merged into this row; 0 or 1: one */
+    uint64_t merged;                 /* later epochs merged into this row */
     bool digests_differ;             /* of those epochs */
     uint64_t digest_sum, digest_xor; /* over (label, image checksum), in any order */
 };
@@ -342,10 +341,6 @@ const char *result_cold_unproven(const struct result_cold *cold);
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Return a run as one long epoch. */
 struct result_epoch result_run_total(const struct result_run *run);
-/* Add counts, bytes and times. */
-void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
-/* Turn the times of a sum over ranks, except wall_ns and first_batch_ns, into means. */
-void result_epoch_average(struct result_epoch *sum, uint32_t ranks);
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);
 /* Return compute / (compute + wait) in percent; 0 if the trainer does nothing. */
 double result_epoch_au_percent(const struct result_epoch *epoch);

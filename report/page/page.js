@@ -341,7 +341,7 @@
       for (const run of list(at(job, "runs")))
         for (const epoch of list(at(run, "epochs")))
           if (left-- > 0)
-            rows.push([(many ? name + ", " : "") + "run " + (number(run, "run") + 1), number(epoch, "epoch") + 1, rate(number(epoch, "samples_per_s")),
+            rows.push([(many ? name + ", " : "") + "run " + (number(run, "run") + 1), number(epoch, "epoch"), rate(number(epoch, "samples_per_s")),
               mib(number(epoch, "record_bytes_per_s")), duration(number(epoch, "wall_s")), duration(number(epoch, "first_batch_s")),
               percent(number(epoch, "au_percent")), plain(at(epoch, "limit"))]);
     if (rows.length)

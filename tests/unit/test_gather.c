@@ -166,8 +166,8 @@ static void an_epoch_lasts_from_the_first_start_to_the_last_end(void **unused)
         ranks[i].total = own.epochs[0];
         clear(&own);
     }
-    assert_int_equal(gather_epoch_ns(ranks, RANKS), UINT64_C(1400000000));
-    assert_int_equal(gather_epoch_ns(ranks, 1), UINT64_C(1000000000));
+    assert_int_equal(gather_epoch_ns(&ranks->total, sizeof *ranks, RANKS), UINT64_C(1400000000));
+    assert_int_equal(gather_epoch_ns(&ranks->total, sizeof *ranks, 1), UINT64_C(1000000000));
 }
 
 static void count_for_itself(struct result_run *run, uint32_t rank)

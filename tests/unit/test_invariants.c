@@ -186,7 +186,7 @@ static void plans_that_leave_out_or_repeat(void **unused)
     made.job.order.partition = PLAN_REPLICATED;
     expect_run(&made, "but 200 records of the data set");
     make(&made);
-    made.epochs[0].merged = 2; /* rows of several epochs */
+    made.epochs[0].merged = 1; /* rows of several epochs */
     expect_run(&made, "but 200 records of the data set");
 }
 

@@ -34,7 +34,7 @@ static void rows_are_bounded_and_add_up(void **unused)
         assert_true(counts[k] > RESULT_ROWS || run.epoch_count == counts[k]);
         for (uint32_t i = 0; i < run.epoch_count; i++) {
             const struct result_epoch *row = &run.epochs[i];
-            const uint64_t merged = row->merged ? row->merged : 1;
+            const uint64_t merged = row->merged + 1;
             assert_int_equal(row->epoch, next); /* no epoch is missing */
             assert_true(i == 0 ? merged == 1
                                : merged == run.row_epochs ||
