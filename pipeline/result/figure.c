@@ -20,7 +20,7 @@ static const char few_reads[] = "too few reads to split, or reads overlapped the
 
 #define ACCOUNT "pipeline/engine/account.c"
 #define DECODERS "pipeline/engine/decoders.c"
-#define INFLIGHT "pipeline/loader/inflight.c"
+#define LOADER "pipeline/loader/loader.c"
 #define TRAINING "trainer/training.c"
 #define RESULT "pipeline/result/result.c"
 #define TEST(name) "tests/unit/test_" name ".c"
@@ -63,9 +63,9 @@ const struct figure figures_of_epoch[] = {
          "tests/cli/accounts.sh")},
     {"request_bytes", AT(COUNT, request_bytes), SUMS, CSV("request_bytes", 0),
      DOC("bytes requested from the reader; over `record_bytes` the read amplification", "-",
-         INFLIGHT, "tests/cli/accounts.sh")},
+         LOADER, "tests/cli/accounts.sh")},
     {"requests", AT(COUNT, requests), SUMS, CSV("requests", 0),
-     DOC("reads", "-", INFLIGHT, "tests/cli/window.sh")},
+     DOC("reads", "-", LOADER, "tests/cli/window.sh")},
     {"device_read_bytes", AT(COUNT, device.bytes), DEVICE, CSV("device_read_bytes", 0),
      DOC("bytes read from storage in the epoch, by the witness in `device_read_method`; null as in "
          "memory, or if no witness can tell",
@@ -77,7 +77,7 @@ const struct figure figures_of_epoch[] = {
     {"storage_idle_s", AT(TIME, storage_idle_ns), MEANS,
      DOC("from the last read of the previous epoch to the first of this one: the cost of the epoch "
          "boundary; 0 if `--overlap-epochs` keeps reading",
-         "mono", INFLIGHT, TEST("loader"))},
+         "mono", LOADER, TEST("loader"))},
     {"first_batch_s", AT(TIME, first_batch_ns), FIGURE_FIRST, FIGURE_MOST, CSV("first_batch_s", 9),
      DOC("from the start until a batch is complete, on the slowest rank", "mono", ACCOUNT,
          TEST("gather"))},
@@ -85,13 +85,13 @@ const struct figure figures_of_epoch[] = {
      .unknown = "read-ahead grew or shrank, or fewer than 20 batches",
      DOC("without the first quarter of the bytes; null unless between then and the last read the "
          "trainer took as many samples as were read (within a tenth), in 20 batches or more",
-         "mono", INFLIGHT, TEST("steady"))},
+         "mono", LOADER, TEST("steady"))},
     {"read_head_s", AT(TIME, read_head_ns), MEANS, .unknown = few_reads,
      DOC("time for reading the first quarter of the bytes, from the end of the first read; null "
          "with few reads, or if epochs overlap",
-         "mono", INFLIGHT, TEST("steady"))},
+         "mono", LOADER, TEST("steady"))},
     {"read_rest_s", AT(TIME, read_rest_ns), MEANS, .unknown = few_reads,
-     DOC("time for reading the rest", "mono", INFLIGHT, TEST("steady"))},
+     DOC("time for reading the rest", "mono", LOADER, TEST("steady"))},
     {"start_barrier_s", AT(TIME, start_barrier_ns), MEANS,
      DOC("waited for the other ranks before the start, outside of `wall_s`", "mono",
          "ranks/ranks.c", TEST("gather"))},
@@ -132,10 +132,10 @@ const struct figure figures_of_epoch[] = {
     {"limit", AT(LIMIT, limit), CSV("limit", 0),
      DOC("the bottleneck, as in `summary`", "-", RESULT, TEST("limit"))},
     {"waits.loader_for_storage_s", AT(TIME, waits.loader_storage_ns), MEANS,
-     DOC("the loader's thread waited for reads", "mono", INFLIGHT, TEST("starved"))},
+     DOC("the loader's thread waited for reads", "mono", LOADER, TEST("starved"))},
     {"waits.loader_for_memory_s", AT(TIME, waits.loader_memory_ns), MEANS,
      DOC("the loader's thread waited for memory: decoding or the trainer is behind", "mono",
-         "pipeline/loader/flow.c", TEST("starved"))},
+         LOADER, TEST("starved"))},
     {"waits.decode_for_records_s", AT(TIME, waits.decode_input_ns), MEANS,
      DOC("decode threads waited for records, all together", "mono", DECODERS, TEST("queue"))},
     {"waits.decode_for_batch_s", AT(TIME, waits.decode_slot_ns), MEANS,

@@ -15,6 +15,12 @@ UNIT_TESTS += tests/unit/test_sweep
 UNIT_TESTS += tests/unit/test_timeline_files
 UNIT_TESTS += tests/unit/test_figures
 
+# The tables of docs/ from the rows of the figures.
+UNIT_TESTS += tests/unit/test_figure_pages
+figures: tests/unit/test_figure_pages
+	srcdir=$(srcdir) tests/unit/test_figure_pages write
+.PHONY: figures
+
 # All of iobench but main().
 UNIT_TESTS += tests/unit/test_pages
 COMMANDS = $(filter-out cmd/main.$(OBJEXT),$(iobench_OBJECTS))
