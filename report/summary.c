@@ -53,109 +53,79 @@ const char *summary_cache_name(enum result_cache cache)
 
 /* Values of one kind, one for each run: epochs of a run resemble each other, and are no more
  * evidence than one. */
-struct figures {
-    double *values;
-    size_t count;
+enum kind {
+    RUN_SAMPLES,
+    RUN_BYTES,
+    RUN_AU,
+    RUN_MLPERF,
+    RUN_STEADY,
+    RUN_STORAGE,
+    FIRST_HEAD,
+    FIRST_SAMPLES,
+    FIRST_BYTES,
+    FIRST_AU,
+    LATER_SAMPLES,
+    LATER_BYTES,
+    LATER_AU,
+    KINDS
 };
 
 struct collection {
-    struct figures run_samples, run_bytes, run_au, run_mlperf, run_steady, run_storage;
-    struct figures first_head;
-    struct figures first_samples, first_bytes, first_au;
-    struct figures later_samples, later_bytes, later_au;
-};
-enum { FIGURES = sizeof(struct collection) / sizeof(struct figures) };
-
-static void add(struct figures *figures, double value)
-{
-    figures->values[figures->count++] = value;
-}
-
-static int collection_open(struct collection *collection, size_t capacity)
-{
-    struct figures *figures = (struct figures *)collection;
-    double *values = memory_array(capacity + 1, FIGURES * sizeof *values);
-
-    if (!values)
-        return -ENOMEM;
-    for (int i = 0; i < FIGURES; i++)
-        figures[i] = (struct figures){.values = values + (size_t)i * (capacity + 1)};
-    return 0;
-}
-
-static void collection_close(struct collection *collection)
-{
-    free(collection->run_samples.values); /* all in one allocation */
-}
-
-/* until: the runs were ended by --runs auto. */
-static struct stats_summary summarise(const struct figures *figures, bool until)
-{
-    return (until ? stats_summarise_until : stats_summarise)(figures->values, figures->count);
-}
-
-static struct summary_part part_of(const struct figures *samples, const struct figures *bytes,
-                                   const struct figures *au, bool until)
-{
-    return (struct summary_part){summarise(samples, until), summarise(bytes, until),
-                                 summarise(au, until)};
-}
-
-/* How long each stage was the bottleneck. */
-struct totals {
-    uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1];
+    double *values; /* of each kind `capacity` */
+    size_t capacity, count[KINDS];
+    uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1]; /* how long each stage was the bottleneck */
 };
 
-static void collect_epoch(const struct result_run *run, const struct result_epoch *epoch,
-                          struct summary *summary, struct totals *totals,
-                          struct collection *collection)
+static double *values_of(const struct collection *collection, enum kind kind)
 {
-    const bool first = epoch == run->epochs;
+    return collection->values + kind * collection->capacity;
+}
 
-    if (first) {
-        add(&collection->first_samples, result_epoch_samples_per_s(epoch));
-        add(&collection->first_bytes, result_epoch_bytes_per_s(epoch));
-        add(&collection->first_au, result_epoch_au_percent(epoch));
-        summary->first_record_bytes += epoch->record_bytes;
-        summary->device_bytes += epoch->device.bytes;
-        summary->device_known = summary->device_known && epoch->device.known;
-    }
-    if (result_epoch_is_from_memory(epoch, first, &run->cold))
-        summary->memory_record_bytes += epoch->record_bytes;
-    result_epoch_add(&summary->all, epoch);
-    totals->limited_ns[epoch->limit] += epoch->wall_ns;
+static void collect(struct collection *collection, enum kind kind, double value)
+{
+    if (isfinite(value))
+        values_of(collection, kind)[collection->count[kind]++] = value;
 }
 
 static void collect_run(const struct result_run *run, struct summary *summary,
-                        struct totals *totals, struct collection *collection)
+                        struct collection *collection)
 {
     struct result_epoch later = {0}, storage = {0};
 
     for (uint32_t i = 0; i < run->epoch_count; i++) {
-        collect_epoch(run, &run->epochs[i], summary, totals, collection);
-        if (run->epochs[i].limit == RESULT_LIMIT_STORAGE)
-            result_epoch_add(&storage, &run->epochs[i]);
+        const struct result_epoch *epoch = &run->epochs[i];
+        if (i == 0) {
+            collect(collection, FIRST_SAMPLES, result_epoch_samples_per_s(epoch));
+            collect(collection, FIRST_BYTES, result_epoch_bytes_per_s(epoch));
+            collect(collection, FIRST_AU, result_epoch_au_percent(epoch));
+            collect(collection, FIRST_HEAD, result_epoch_head_ratio(epoch));
+            summary->first_record_bytes += epoch->record_bytes;
+            summary->device_bytes += epoch->device.bytes;
+            summary->device_known = summary->device_known && epoch->device.known;
+        } else {
+            result_epoch_add(&later, epoch);
+        }
+        if (result_epoch_is_from_memory(epoch, i == 0, &run->cold))
+            summary->memory_record_bytes += epoch->record_bytes;
+        result_epoch_add(&summary->all, epoch);
+        collection->limited_ns[epoch->limit] += epoch->wall_ns;
+        if (epoch->limit == RESULT_LIMIT_STORAGE)
+            result_epoch_add(&storage, epoch);
     }
-    for (uint32_t i = 1; i < run->epoch_count; i++)
-        result_epoch_add(&later, &run->epochs[i]);
     if (run->epoch_count > 1) {
-        add(&collection->later_samples, result_epoch_samples_per_s(&later));
-        add(&collection->later_bytes, result_epoch_bytes_per_s(&later));
-        add(&collection->later_au, result_epoch_au_percent(&later));
+        collect(collection, LATER_SAMPLES, result_epoch_samples_per_s(&later));
+        collect(collection, LATER_BYTES, result_epoch_bytes_per_s(&later));
+        collect(collection, LATER_AU, result_epoch_au_percent(&later));
     }
     if (storage.wall_ns)
-        add(&collection->run_storage,
-            (double)storage.request_bytes * 1e9 / (double)storage.wall_ns);
+        collect(collection, RUN_STORAGE,
+                (double)storage.request_bytes * 1e9 / (double)storage.wall_ns);
     summary->runs++;
-    add(&collection->run_samples, result_run_samples_per_s(run));
-    add(&collection->run_bytes, result_run_bytes_per_s(run));
-    add(&collection->run_au, result_run_au_percent(run));
-    if (isfinite(result_run_mlperf_au_percent(run)))
-        add(&collection->run_mlperf, result_run_mlperf_au_percent(run));
-    if (isfinite(result_run_steady_samples_per_s(run)))
-        add(&collection->run_steady, result_run_steady_samples_per_s(run));
-    if (run->epoch_count && isfinite(result_epoch_head_ratio(&run->epochs[0])))
-        add(&collection->first_head, result_epoch_head_ratio(&run->epochs[0]));
+    collect(collection, RUN_SAMPLES, result_run_samples_per_s(run));
+    collect(collection, RUN_BYTES, result_run_bytes_per_s(run));
+    collect(collection, RUN_AU, result_run_au_percent(run));
+    collect(collection, RUN_MLPERF, result_run_mlperf_au_percent(run));
+    collect(collection, RUN_STEADY, result_run_steady_samples_per_s(run));
     histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
     for (int i = 0; i < RESULT_EPOCH_KINDS; i++)
         histogram_merge(&summary->epoch_latency_ns[i], &run->epoch_latency_ns[i]);
@@ -175,11 +145,15 @@ static double share(uint64_t part, double whole)
     return whole > 0 ? 100 * (double)part / whole : 0;
 }
 
-static void make_shares(const struct result *result, const struct result_epoch *all,
-                        struct summary_shares *shares)
+static void make_limit(const struct result *result, const struct collection *collection,
+                       struct summary *summary)
 {
-    double wall = (double)all->wall_ns, workers = wall * result->threads;
+    const struct result_epoch *all = &summary->all;
     const struct result_waits *waits = &all->waits;
+    const double wall = (double)all->wall_ns, workers = wall * result->threads;
+    struct summary_shares *shares = &summary->shares;
+    char *text = summary->limit_sentence, allowed[32], asked[32];
+    const size_t size = sizeof summary->limit_sentence;
 
     *shares = (struct summary_shares){
         .loader_storage = share(waits->loader_storage_ns, wall),
@@ -194,24 +168,18 @@ static void make_shares(const struct result *result, const struct result_epoch *
         .trainer_exchange = share(all->exchange_ns, wall),
         .trainer_order = share(all->order_ns, wall),
     };
-}
-
-/* The bottleneck is the source of the records. */
-static void word_source_limit(const struct result *result, struct summary *summary)
-{
-    const struct summary_shares *shares = &summary->shares;
-    const struct result_epoch *all = &summary->all;
-    char *text = summary->limit_sentence, allowed[32], asked[32];
-    const size_t size = sizeof summary->limit_sentence;
-
-    if (summary->limit == RESULT_LIMIT_RATE)
+    for (int i = 0; i <= RESULT_LIMIT_HARNESS; i++)
+        if (collection->limited_ns[i] > collection->limited_ns[summary->limit])
+            summary->limit = (enum result_limit)i;
+    switch (summary->limit) {
+    case RESULT_LIMIT_RATE:
         snprintf(text, size, "--limit-rate: %s/s allowed, %s/s read",
                  bytes_text(result->job->read.rate_limit_bytes, allowed, sizeof allowed),
-                 bytes_text(all->wall_ns ? (uint64_t)((double)all->request_bytes * 1e9 /
-                                                      (double)all->wall_ns)
-                                         : 0,
+                 bytes_text(all->wall_ns ? (uint64_t)((double)all->request_bytes * 1e9 / wall) : 0,
                             asked, sizeof asked));
-    else
+        break;
+    case RESULT_LIMIT_STORAGE:
+    case RESULT_LIMIT_PAGE_CACHE:
         snprintf(
             text, size,
             "%s: decode threads stalled on records %.0f%% of the time, the loader on reads %.0f%%",
@@ -219,23 +187,6 @@ static void word_source_limit(const struct result *result, struct summary *summa
                 ? "storage"
                 : "the page cache, not storage: most bytes came from memory",
             shares->decode_input, shares->loader_storage);
-}
-
-static void make_limit(const struct result *result, const struct totals *totals,
-                       struct summary *summary)
-{
-    const struct summary_shares *shares = &summary->shares;
-    char *text = summary->limit_sentence;
-    size_t size = sizeof summary->limit_sentence;
-
-    for (int i = 0; i <= RESULT_LIMIT_HARNESS; i++)
-        if (totals->limited_ns[i] > totals->limited_ns[summary->limit])
-            summary->limit = (enum result_limit)i;
-    switch (summary->limit) {
-    case RESULT_LIMIT_STORAGE:
-    case RESULT_LIMIT_PAGE_CACHE:
-    case RESULT_LIMIT_RATE:
-        word_source_limit(result, summary);
         break;
     case RESULT_LIMIT_DECODE:
         snprintf(
@@ -291,45 +242,6 @@ static void advise(struct summary *summary, const char *format, ...)
     va_end(arguments);
 }
 
-static void advise_source(const struct result *result, struct summary *summary)
-{
-    const struct job *job = result->job;
-
-    if (summary->limit == RESULT_LIMIT_STORAGE && job->read.iodepth)
-        advise(summary,
-               "to find the limit of storage: --iodepth auto (now %llu), a larger --%s, or more "
-               "clients (mpirun, srun, --ranks)",
-               (unsigned long long)job->read.iodepth, result->reads.window == 1 ? "window" : "bs");
-    else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
-        advise(summary, "a larger queue depth gains nothing here; more clients (mpirun, srun, "
-                        "--ranks) show whether the storage or this machine is at its limit");
-    if (summary->limit == RESULT_LIMIT_RATE)
-        advise(summary, "this is the allowed rate; omit --limit-rate to measure storage");
-    if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->cold.drop_caches != JOB_DROP_NO)
-        advise(summary, "later epochs were read from memory: to read them from storage, set "
-                        "--memory-limit below the size of the set, or use --direct");
-}
-
-/* Busy decode threads compute, but for those that wait for a GPU: time in which they had no CPU is
- * not decoding. */
-static void advise_decoding(const struct result *result, struct summary *summary)
-{
-    const struct result_epoch *all = &summary->all;
-    const double busy_s = (double)all->waits.decode_busy_ns * 1e-9;
-    const double cpu_s = all->cpu_user_s + all->cpu_system_s;
-
-    if (!result->decoder_engine[0] && cpu_s < CPU_SHARE * busy_s)
-        advise(summary,
-               "decode threads were busy for %.3g s, but the process got only %.3g s of CPU: other "
-               "processes, the hypervisor or a CPU limit (cgroup) had the rest, so this is not "
-               "what these CPUs decode",
-               busy_s, cpu_s);
-    advise(summary,
-           "storage is faster: measure it with 'iobench run --decode none', or add CPUs (now %u "
-           "decode threads)",
-           result->threads);
-}
-
 /* Doubts about the figure, and suggestions for obtaining a better one. */
 static void make_advice(const struct result *result, struct summary *summary)
 {
@@ -377,9 +289,35 @@ static void make_advice(const struct result *result, struct summary *summary)
                "this is more than half the program's own ceiling (%.0f samples/s): storage may be "
                "faster than shown",
                result->floor_samples_per_s);
-    advise_source(result, summary);
-    if (summary->limit == RESULT_LIMIT_DECODE)
-        advise_decoding(result, summary);
+    if (summary->limit == RESULT_LIMIT_STORAGE && job->read.iodepth)
+        advise(summary,
+               "to find the limit of storage: --iodepth auto (now %llu), a larger --%s, or more "
+               "clients (mpirun, srun, --ranks)",
+               (unsigned long long)job->read.iodepth, result->reads.window == 1 ? "window" : "bs");
+    else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
+        advise(summary, "a larger queue depth gains nothing here; more clients (mpirun, srun, "
+                        "--ranks) show whether the storage or this machine is at its limit");
+    if (summary->limit == RESULT_LIMIT_RATE)
+        advise(summary, "this is the allowed rate; omit --limit-rate to measure storage");
+    if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->cold.drop_caches != JOB_DROP_NO)
+        advise(summary, "later epochs were read from memory: to read them from storage, set "
+                        "--memory-limit below the size of the set, or use --direct");
+    if (summary->limit == RESULT_LIMIT_DECODE) {
+        /* Busy decode threads compute, but for those that wait for a GPU: time in which they had no
+         * CPU is not decoding. */
+        const double busy_s = (double)summary->all.waits.decode_busy_ns * 1e-9;
+        const double cpu_s = summary->all.cpu_user_s + summary->all.cpu_system_s;
+        if (!result->decoder_engine[0] && cpu_s < CPU_SHARE * busy_s)
+            advise(summary,
+                   "decode threads were busy for %.3g s, but the process got only %.3g s of CPU: "
+                   "other processes, the hypervisor or a CPU limit (cgroup) had the rest, so this "
+                   "is not what these CPUs decode",
+                   busy_s, cpu_s);
+        advise(summary,
+               "storage is faster: measure it with 'iobench run --decode none', or add CPUs (now "
+               "%u decode threads)",
+               result->threads);
+    }
     if (summary->limit == RESULT_LIMIT_UPLOAD)
         advise(summary, "the device cannot take batches faster: check its PCIe link with "
                         "nvidia-smi -q, and ahead=N of the backend");
@@ -414,65 +352,65 @@ static int compare_ranks(const struct result *result, struct summary *summary)
     return code;
 }
 
-/* Every run must have reached a steady state. A burst counts if it is large, or if all runs agree
- * on it by the one-sided t test of logarithms. */
-static void make_steady(const struct collection *collection, struct summary *summary, bool until)
-{
-    static const double large = 1.15, small = 1.04;
-    const struct figures *head = &collection->first_head;
-
-    if (collection->run_steady.count == summary->runs)
-        summary->steady_samples_per_s = summarise(&collection->run_steady, until);
-    summary->head_ratio = summarise(head, false);
-    if (summary->limit != RESULT_LIMIT_STORAGE || head->count == 0)
-        return;
-    double ones[HEADS_MOST];
-    const size_t count = head->count < HEADS_MOST ? head->count : HEADS_MOST;
-    for (size_t i = 0; i < count; i++)
-        ones[i] = 1;
-    const struct paired paired = paired_test(ones, head->values, count, 1, false);
-    summary->bursts =
-        count < 3 ? paired.ratio > large : paired.ratio > small && paired.p / 2 < 0.05;
-}
-
 int summary_make(const struct result *result, struct summary *summary)
 {
-    struct totals totals = {0};
-    struct collection collection;
-    size_t capacity = 0;
+    struct collection collection = {.capacity = result->run_count + 1};
+    const bool until = result->sitting.is_until; /* the runs were ended by --runs auto */
 
-    const bool until = result->sitting.is_until;
+    collection.values = memory_array(collection.capacity, KINDS * sizeof *collection.values);
     *summary = (struct summary){.device_known = true, .residue_known = true};
-    for (uint32_t i = 0; i < result->run_count; i++)
-        capacity += result->runs[i].epoch_count + 1;
-    int code = collection_open(&collection, capacity);
-    if (code)
-        return code;
+    if (!collection.values)
+        return -ENOMEM;
     for (uint32_t i = 0; i < result->run_count; i++)
         if (result->runs[i].epochs_run == result->job->epochs)
-            collect_run(&result->runs[i], summary, &totals, &collection);
+            collect_run(&result->runs[i], summary, &collection);
     summary->all.skipped += result->index_faults;
     summary->device_known = summary->device_known && summary->runs;
     summary->residue_known = summary->residue_known && summary->runs;
-    summary->samples_per_s = summarise(&collection.run_samples, until);
-    summary->bytes_per_s = summarise(&collection.run_bytes, until);
-    summary->storage_bytes_per_s = summarise(&collection.run_storage, until);
-    summary->au_percent = summarise(&collection.run_au, until);
-    summary->mlperf_au_percent = summarise(&collection.run_mlperf, until);
-    summary->first =
-        part_of(&collection.first_samples, &collection.first_bytes, &collection.first_au, until);
-    summary->later =
-        part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au, until);
-    summary->drift = trend_test(collection.run_samples.values, collection.run_samples.count);
-    summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     summary->trains = summary->all.compute_ns > 0;
     summary->decodes = result->decodes;
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
-    make_shares(result, &summary->all, &summary->shares);
-    make_limit(result, &totals, summary);
-    make_steady(&collection, summary, until);
+
+    if (collection.count[RUN_STEADY] < summary->runs)
+        collection.count[RUN_STEADY] = 0; /* every run must have reached a steady state */
+    const struct {
+        enum kind kind;
+        struct stats_summary *stats;
+    } summaries[] = {{RUN_SAMPLES, &summary->samples_per_s},
+                     {RUN_BYTES, &summary->bytes_per_s},
+                     {RUN_STORAGE, &summary->storage_bytes_per_s},
+                     {RUN_AU, &summary->au_percent},
+                     {RUN_MLPERF, &summary->mlperf_au_percent},
+                     {RUN_STEADY, &summary->steady_samples_per_s},
+                     {FIRST_SAMPLES, &summary->first.samples_per_s},
+                     {FIRST_BYTES, &summary->first.bytes_per_s},
+                     {FIRST_AU, &summary->first.au_percent},
+                     {LATER_SAMPLES, &summary->later.samples_per_s},
+                     {LATER_BYTES, &summary->later.bytes_per_s},
+                     {LATER_AU, &summary->later.au_percent}};
+    for (size_t i = 0; i < sizeof summaries / sizeof *summaries; i++)
+        *summaries[i].stats = (until ? stats_summarise_until : stats_summarise)(
+            values_of(&collection, summaries[i].kind), collection.count[summaries[i].kind]);
+    const double *heads = values_of(&collection, FIRST_HEAD);
+    const size_t head_count = collection.count[FIRST_HEAD];
+    summary->head_ratio = stats_summarise(heads, head_count);
+    summary->drift = trend_test(values_of(&collection, RUN_SAMPLES), collection.count[RUN_SAMPLES]);
+    summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
+    make_limit(result, &collection, summary);
+
+    if (summary->limit == RESULT_LIMIT_STORAGE && head_count) {
+        /* A burst counts if it is large, or if all runs agree on it by the one-sided t test of
+         * logarithms. */
+        const size_t count = head_count < HEADS_MOST ? head_count : HEADS_MOST;
+        double ones[HEADS_MOST];
+        for (size_t i = 0; i < count; i++)
+            ones[i] = 1;
+        const struct paired paired = paired_test(ones, heads, count, 1, false);
+        summary->bursts =
+            count < 3 ? paired.ratio > 1.15 : paired.ratio > 1.04 && paired.p / 2 < 0.05;
+    }
+    free(collection.values);
     if (summary->runs)
         make_advice(result, summary);
-    collection_close(&collection);
     return compare_ranks(result, summary);
 }

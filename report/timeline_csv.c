@@ -18,60 +18,12 @@ enum { PHASES_MAX = 4096 };
 /* Column prefix of each node. */
 #define FIRST_KEY "read_bytes_per_s"
 
-/* Phases during a row, "epoch 0+shuffle 1"; names need no quotes. */
-static void print_phases(FILE *stream, const struct timeline *timeline, double from_s, double to_s)
-{
-    const char *plus = "";
-
-    for (uint32_t i = 0; i < timeline->phase_count; i++) {
-        const struct timeline_phase *phase = &timeline->phases[i];
-        if (phase->from_s >= to_s || phase->to_s <= from_s)
-            continue;
-        fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number);
-        plus = "+";
-    }
-}
-
 static void print_value(FILE *stream, double value)
 {
     if (isfinite(value))
         fprintf(stream, ",%.9g", value);
     else
         fputc(',', stream);
-}
-
-/* A host name in a column name: separators of columns, and of host and key, become '_'. */
-static void print_host(FILE *stream, const char *host)
-{
-    for (const char *at = escape_shown(host); *at; at++)
-        fputc(strchr(",:\"", *at) ? '_' : *at, stream);
-}
-
-/* Write every column of every node as "HOST:key"; nodes of the same name get a number. */
-static void print_node_keys(FILE *stream, const struct timeline *timeline)
-{
-    for (uint32_t i = 0; i < timeline->node_count; i++) {
-        const struct timeline_node *node = &timeline->nodes[i];
-        char number[16] = "";
-        for (uint32_t k = 0; k < timeline->node_count; k++)
-            if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
-                snprintf(number, sizeof number, "#%u", i);
-        for (uint32_t k = 0; k < node->timeline->column_count; k++) {
-            fputc(',', stream);
-            print_host(stream, node->host);
-            fprintf(stream, "%s:%s", number, node->timeline->keys[k]);
-        }
-    }
-}
-
-static void print_node_values(FILE *stream, const struct timeline *timeline, double from_s,
-                              double to_s)
-{
-    for (uint32_t i = 0; i < timeline->node_count; i++) {
-        const struct timeline *node = timeline->nodes[i].timeline;
-        for (uint32_t k = 0; k < node->column_count; k++)
-            print_value(stream, timeline_rebin(node, k, from_s, to_s));
-    }
 }
 
 void report_series_csv(FILE *stream, const struct timeline *timeline)
@@ -81,15 +33,38 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
     fputs("time_s,phases", stream);
     for (uint32_t k = 0; k < timeline->column_count; k++)
         fprintf(stream, ",%s", timeline->keys[k]);
-    print_node_keys(stream, timeline);
+    /* Every column of every node is "HOST:key"; nodes of the same name get a number. */
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        char number[16] = "";
+        for (uint32_t k = 0; k < timeline->node_count; k++)
+            if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
+                snprintf(number, sizeof number, "#%u", i);
+        for (uint32_t k = 0; k < node->timeline->column_count; k++) {
+            fputc(',', stream);
+            for (const char *at = escape_shown(node->host); *at; at++)
+                fputc(strchr(",:\"", *at) ? '_' : *at, stream); /* separators */
+            fprintf(stream, "%s:%s", number, node->timeline->keys[k]);
+        }
+    }
     fputc('\n', stream);
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         double to_s = timeline_time_s(timeline, i);
         fprintf(stream, "%.6f,", to_s);
-        print_phases(stream, timeline, from_s, to_s);
+        const char *plus =
+            ""; /* phases during the row, "epoch 0+shuffle 1"; names need no quotes */
+        for (uint32_t k = 0; k < timeline->phase_count; k++) {
+            const struct timeline_phase *phase = &timeline->phases[k];
+            if (phase->from_s >= to_s || phase->to_s <= from_s)
+                continue;
+            fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number);
+            plus = "+";
+        }
         for (uint32_t k = 0; k < timeline->column_count; k++)
             print_value(stream, timeline_value(timeline, i, k));
-        print_node_values(stream, timeline, from_s, to_s);
+        for (uint32_t n = 0; n < timeline->node_count; n++)
+            for (uint32_t k = 0; k < timeline->nodes[n].timeline->column_count; k++)
+                print_value(stream, timeline_rebin(timeline->nodes[n].timeline, k, from_s, to_s));
         fputc('\n', stream);
         from_s = to_s;
     }
@@ -109,35 +84,6 @@ struct table {
     uint32_t node_count;
 };
 
-/* Return the first column of a node. Counter names may also contain a colon, but end differently.
- */
-static bool begins_node(const char *key)
-{
-    const char *colon = strchr(key, ':');
-
-    return colon && strcmp(colon + 1, FIRST_KEY) == 0;
-}
-
-/* The key without its host: "n1:read_bytes_per_s" starts the columns of n1. Returns NULL with a
- * reason. */
-static const char *key_of_node(const char *name, const char *key, struct table *table)
-{
-    const size_t length = strcspn(key, ":");
-
-    if (begins_node(key)) {
-        struct node_columns *node = &table->nodes[table->node_count];
-        if (length >= sizeof node->host) {
-            fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name, length,
-                 sizeof node->host - 1, key);
-            return NULL;
-        }
-        *node = (struct node_columns){.first = table->all->column_count};
-        memcpy(node->host, key, length);
-        table->node_count++;
-    }
-    return table->node_count ? key + length + (key[length] == ':') : key;
-}
-
 static int load_heading(const char *name, char *heading, struct table *table)
 {
     struct timeline *all = table->all;
@@ -146,9 +92,19 @@ static int load_heading(const char *name, char *heading, struct table *table)
     strsep(&heading, ",");
     strsep(&heading, ",");
     while ((key = strsep(&heading, ","))) {
-        key = key_of_node(name, key, table);
-        if (!key)
-            return -EINVAL;
+        const size_t length = strcspn(key, ":");
+        /* "n1:read_bytes_per_s" starts the columns of n1. Counter names may also contain a colon,
+         * but end differently. */
+        if (key[length] == ':' && strcmp(key + length + 1, FIRST_KEY) == 0) {
+            struct node_columns *node = &table->nodes[table->node_count++];
+            if (length >= sizeof node->host)
+                return fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name,
+                            length, sizeof node->host - 1, key);
+            *node = (struct node_columns){.first = all->column_count};
+            memcpy(node->host, key, length);
+        }
+        if (table->node_count)
+            key += length + (key[length] == ':');
         if (strlen(key) >= TIMELINE_KEY_BYTES)
             return fail(EINVAL, "%s: column name of %zu bytes, at most %d: %.40s...", name,
                         strlen(key), TIMELINE_KEY_BYTES - 1, key);
@@ -261,18 +217,6 @@ static struct timeline *deal_out(const struct table *table)
     return sum;
 }
 
-/* Parse a whole table; this modifies the text. */
-static int load_table(const char *name, char *heading, char *text, struct table *table)
-{
-    char *line;
-    int code = load_heading(name, heading, table);
-
-    while (code == 0 && (line = strsep(&text, "\n")))
-        if (*line)
-            code = load_row(name, line, table->all, PHASES_MAX);
-    return code;
-}
-
 struct timeline *report_series_load(const char *name, char *text)
 {
     const size_t bytes = strlen(text);
@@ -293,7 +237,12 @@ struct timeline *report_series_load(const char *name, char *text)
     struct timeline *timeline = NULL;
     if (table.all && table.nodes) {
         table.all->column_count = 0;
-        if (load_table(name, heading, text, &table) == 0)
+        char *line;
+        int code = load_heading(name, heading, &table);
+        while (code == 0 && (line = strsep(&text, "\n")))
+            if (*line)
+                code = load_row(name, line, table.all, PHASES_MAX);
+        if (code == 0)
             timeline = table.node_count ? deal_out(&table) : table.all;
     }
     if (timeline != table.all)

@@ -37,88 +37,60 @@ static json_t *provenance_of(struct provenance provenance)
     return object;
 }
 
-static json_t *phases_of(const struct timeline *timeline)
+json_t *report_timeline(const struct timeline *timeline)
 {
-    json_t *phases = json_array();
+    json_t *object = json_object(), *absent = json_array(), *phases = json_array();
+    json_t *columns = json_array(), *rows = json_array(), *nodes = json_array();
 
+    json_put_number(object, "start_unix_s", (double)timeline->start_unix_ns / 1e9);
+    json_put_number(object, "start_monotonic_s", (double)timeline->start_monotonic_ns / 1e9);
+    json_put_number(object, "clock_step_s", timeline->clock_step_s);
+    json_put_number(object, "interval_s", timeline->interval_s);
+    json_put_count(object, "samples", timeline->samples);
+    json_put_count(object, "late_samples", timeline->late);
+    json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
+    for (uint32_t i = 0; i < timeline->absent_count; i++)
+        json_array_append_new(absent, json_text(timeline->absent[i]));
+    json_object_set_new(object, "absent", absent);
+    json_object_set_new(object, "origin", provenance_of(timeline->provenance));
     for (uint32_t i = 0; i < timeline->phase_count; i++) {
         const struct timeline_phase *phase = &timeline->phases[i];
-        json_t *object = json_object();
-        json_put_text(object, "phase", phase->name);
-        json_object_set_new(object, "run", json_integer((json_int_t)phase->run));
-        json_object_set_new(object, "epoch", json_integer((json_int_t)phase->number));
-        json_put_number(object, "from_s", phase->from_s);
-        json_put_number(object, "to_s", phase->to_s);
+        json_t *one = json_object();
+        json_put_text(one, "phase", phase->name);
+        json_put_count(one, "run", phase->run);
+        json_put_count(one, "epoch", phase->number);
+        json_put_number(one, "from_s", phase->from_s);
+        json_put_number(one, "to_s", phase->to_s);
         if (strcmp(phase->name, "epoch") == 0)
-            json_object_set_new(object, "origin", provenance_of(phase->provenance));
-        json_array_append_new(phases, object);
+            json_object_set_new(one, "origin", provenance_of(phase->provenance));
+        json_array_append_new(phases, one);
     }
-    return phases;
-}
-
-static json_t *columns_of(const struct timeline *timeline)
-{
-    json_t *columns = json_array();
-
+    json_object_set_new(object, "phases", phases);
+    json_put_count(object, "lost_phases", timeline->phases_lost);
     json_array_append_new(columns, json_text("time_s"));
     for (uint32_t i = 0; i < timeline->figure_count; i++)
         json_array_append_new(columns, json_text(timeline->keys[i]));
-    return columns;
-}
-
-static json_t *rows_of(const struct timeline *timeline)
-{
-    json_t *rows = json_array();
-
+    json_object_set_new(object, "columns", columns);
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         json_t *row = json_array();
-        json_array_append_new(row, json_number(timeline_time_s(timeline, i)));
-        for (uint32_t k = 0; k < timeline->figure_count; k++)
-            json_array_append_new(row, json_number(timeline_value(timeline, i, k)));
+        for (uint32_t k = 0; k < 1 + timeline->figure_count; k++) /* the time, and the figures */
+            json_array_append_new(row, json_number(timeline_row(timeline, i)[k]));
         json_array_append_new(rows, row);
     }
-    return rows;
-}
-
-static json_t *nodes_of(const struct timeline *timeline)
-{
-    json_t *nodes = json_array();
-
+    json_object_set_new(object, "rows", rows);
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
-        json_t *object = report_timeline(node->timeline);
-        json_put_text(object, "host", node->host);
-        json_put_number(object, "begin_s", node->timeline->begin_s);
-        json_put_number(object, "clock_offset_s", node->clock_offset_s);
-        json_put_number(object, "clock_uncertainty_s", node->clock_uncertainty_s);
-        json_put_number(object, "clock_drift_s", node->clock_drift_s);
-        json_array_append_new(nodes, object);
+        json_t *one = report_timeline(node->timeline);
+        json_put_text(one, "host", node->host);
+        json_put_number(one, "begin_s", node->timeline->begin_s);
+        json_put_number(one, "clock_offset_s", node->clock_offset_s);
+        json_put_number(one, "clock_uncertainty_s", node->clock_uncertainty_s);
+        json_put_number(one, "clock_drift_s", node->clock_drift_s);
+        json_array_append_new(nodes, one);
     }
-    return nodes;
-}
-
-json_t *report_timeline(const struct timeline *timeline)
-{
-    json_t *object = json_object(), *absent = json_array();
-
-    for (uint32_t i = 0; i < timeline->absent_count; i++)
-        json_array_append_new(absent, json_text(timeline->absent[i]));
-    json_object_set_new(object, "start_unix_s", json_number((double)timeline->start_unix_ns / 1e9));
-    json_object_set_new(object, "start_monotonic_s",
-                        json_number((double)timeline->start_monotonic_ns / 1e9));
-    json_put_number(object, "clock_step_s", timeline->clock_step_s);
-    json_put_number(object, "interval_s", timeline->interval_s);
-    json_object_set_new(object, "samples", json_integer((json_int_t)timeline->samples));
-    json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
-    json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
-    json_object_set_new(object, "absent", absent);
-    json_object_set_new(object, "origin", provenance_of(timeline->provenance));
-    json_object_set_new(object, "phases", phases_of(timeline));
-    json_object_set_new(object, "lost_phases", json_integer((json_int_t)timeline->phases_lost));
-    json_object_set_new(object, "columns", columns_of(timeline));
-    json_object_set_new(object, "rows", rows_of(timeline));
     if (timeline->node_count)
-        json_object_set_new(object, "nodes", nodes_of(timeline));
+        json_object_set(object, "nodes", nodes);
+    json_decref(nodes);
     return object;
 }
 
@@ -151,42 +123,18 @@ static void load_provenance(const json_t *object, struct provenance *provenance)
             provenance->witness = (enum provenance_witness)witness;
 }
 
-static int load_keys(const char *name, const json_t *columns, struct timeline *timeline)
-{
-    for (uint32_t i = 0; i <= timeline->column_count; i++) {
-        const char *key = json_string_value(json_array_get(columns, i));
-        if (!key || strlen(key) >= TIMELINE_KEY_BYTES || (i == 0 && strcmp(key, "time_s") != 0))
-            return fail(EINVAL, "%s: series: unknown name of column %u", name, i);
-        if (i)
-            memcpy(timeline->keys[i - 1], key, strlen(key) + 1);
-    }
-    return 0;
-}
-
-/* Check before allocating. */
-static int check_rows(const char *name, const json_t *rows, size_t width)
-{
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (json_array_size(json_array_get(rows, i)) != width)
-            return fail(EINVAL, "%s: series: row %zu has %zu numbers, expected %zu", name, i,
-                        json_array_size(json_array_get(rows, i)), width);
-    return 0;
-}
-
 static int load_rows(const char *name, const json_t *rows, struct timeline *timeline)
 {
-    const size_t width = 1 + (size_t)timeline->column_count;
     double before_s = timeline->begin_s;
 
-    for (size_t i = 0; i < json_array_size(rows); i++) {
+    for (size_t i = 0; i < json_array_size(rows); i++, timeline->row_count++) {
         const json_t *row = json_array_get(rows, i);
-        double *values = timeline->values + i * width;
-        for (size_t k = 0; k < width; k++)
+        double *values = timeline_row(timeline, i);
+        for (size_t k = 0; k <= timeline->column_count; k++)
             values[k] = real_of(json_array_get(row, k));
         if (!(values[0] >= before_s))
             return fail(EINVAL, "%s: series: row %zu is earlier than its predecessor", name, i);
         before_s = values[0];
-        timeline->row_count++;
     }
     return 0;
 }
@@ -211,10 +159,29 @@ static int load_phases(const char *name, const json_t *phases, struct timeline *
     return 0;
 }
 
-static void load_sampling(const json_t *series, struct timeline *timeline)
+static struct timeline *load_one(const char *name, const json_t *series)
 {
+    const json_t *columns = json_object_get(series, "columns");
+    const json_t *rows = json_object_get(series, "rows");
+    const json_t *phases = json_object_get(series, "phases");
     const json_t *absent = json_object_get(series, "absent");
+    const size_t width = json_array_size(columns);
+    int code = 0;
 
+    if (width < 2 || width > COLUMNS_MAX) {
+        fail(EINVAL, "%s: no series (was --sample-interval none used?)", name);
+        return NULL;
+    }
+    for (size_t i = 0; i < json_array_size(rows); i++) /* before allocating */
+        if (json_array_size(json_array_get(rows, i)) != width) {
+            fail(EINVAL, "%s: series: row %zu has %zu numbers, expected %zu", name, i,
+                 json_array_size(json_array_get(rows, i)), width);
+            return NULL;
+        }
+    struct timeline *timeline =
+        timeline_blank((uint32_t)width - 1, json_array_size(rows), json_array_size(phases));
+    if (!timeline)
+        return NULL;
     timeline->start_unix_ns = nanoseconds_of(series, "start_unix_s");
     timeline->start_monotonic_ns = nanoseconds_of(series, "start_monotonic_s");
     timeline->clock_step_s = load_number(series, "clock_step_s");
@@ -230,27 +197,14 @@ static void load_sampling(const json_t *series, struct timeline *timeline)
                  reason ? reason : "");
     }
     load_provenance(json_object_get(series, "origin"), &timeline->provenance);
-}
-
-static struct timeline *load_one(const char *name, const json_t *series)
-{
-    const json_t *columns = json_object_get(series, "columns");
-    const json_t *rows = json_object_get(series, "rows");
-    const json_t *phases = json_object_get(series, "phases");
-
-    if (json_array_size(columns) < 2 || json_array_size(columns) > COLUMNS_MAX) {
-        fail(EINVAL, "%s: no series (was --sample-interval none used?)", name);
-        return NULL;
+    for (uint32_t i = 0; code == 0 && i < width; i++) {
+        const char *key = json_string_value(json_array_get(columns, i));
+        if (!key || strlen(key) >= TIMELINE_KEY_BYTES || (i == 0 && strcmp(key, "time_s") != 0))
+            code = fail(EINVAL, "%s: series: unknown name of column %u", name, i);
+        else if (i)
+            memcpy(timeline->keys[i - 1], key, strlen(key) + 1);
     }
-    if (check_rows(name, rows, json_array_size(columns)))
-        return NULL;
-    struct timeline *timeline = timeline_blank((uint32_t)json_array_size(columns) - 1,
-                                               json_array_size(rows), json_array_size(phases));
-    if (!timeline)
-        return NULL;
-    load_sampling(series, timeline);
-    if (load_keys(name, columns, timeline) || load_rows(name, rows, timeline) ||
-        load_phases(name, phases, timeline)) {
+    if (code || load_rows(name, rows, timeline) || load_phases(name, phases, timeline)) {
         timeline_destroy(timeline);
         return NULL;
     }
@@ -297,54 +251,6 @@ struct timeline *report_timeline_load(const char *name, const json_t *series)
 
 /* ---- iobench monitor --json ---- */
 
-static bool is_figure(const char *key, const json_t *value)
-{
-    return strcmp(key, "unix_time_s") != 0 && strcmp(key, "elapsed_s") != 0 &&
-           strcmp(key, "interval_s") != 0 && (json_is_number(value) || json_is_null(value));
-}
-
-/* The first line defines the figures of all lines. */
-static struct timeline *start_lines(const char *name, const json_t *first, size_t bytes,
-                                    size_t rows)
-{
-    const size_t figures = json_object_size(first);
-    struct timeline *timeline;
-    const char *key;
-    json_t *value;
-
-    if (figures == 0 || figures > COLUMNS_MAX || rows > bytes / figures) {
-        fail(EINVAL, "%s: first line is not from iobench monitor --json", name);
-        return NULL;
-    }
-    timeline = timeline_blank((uint32_t)figures, rows, 0);
-    if (!timeline)
-        return NULL;
-    timeline->column_count = 0;
-    timeline->start_unix_ns =
-        nanoseconds_of(first, "unix_time_s") - nanoseconds_of(first, "elapsed_s");
-    json_object_foreach((json_t *)(uintptr_t)first, key,
-                        value) if (is_figure(key, value) && strlen(key) < TIMELINE_KEY_BYTES)
-        snprintf(timeline->keys[timeline->column_count++], TIMELINE_KEY_BYTES, "%s", key);
-    timeline->figure_count = timeline->column_count;
-    return timeline;
-}
-
-static int load_line(const char *name, const json_t *line, struct timeline *timeline)
-{
-    const uint64_t row = timeline->row_count;
-    double *values = timeline_row(timeline, row);
-
-    values[0] = load_number(line, "elapsed_s");
-    if (!(values[0] >= (row ? timeline_time_s(timeline, row - 1) : 0)))
-        return fail(EINVAL, "%s: line %llu is not from iobench monitor --json", name,
-                    (unsigned long long)row + 1);
-    for (uint32_t k = 0; k < timeline->column_count; k++)
-        values[1 + k] = real_of(json_object_get(line, timeline->keys[k]));
-    timeline->row_count++;
-    timeline->interval_s = values[0] / (double)timeline->row_count;
-    return 0;
-}
-
 struct timeline *report_lines_load(const char *name, const char *text)
 {
     const size_t bytes = strlen(text);
@@ -356,10 +262,38 @@ struct timeline *report_lines_load(const char *name, const char *text)
         rows++;
     for (; *text && code == 0; text += length + (text[length] == '\n')) {
         length = strcspn(text, "\n");
-        json_t *line = json_loadb(text, length, 0, NULL);
-        if (!timeline)
-            timeline = start_lines(name, line, bytes, rows);
-        code = timeline ? load_line(name, line, timeline) : -EINVAL;
+        json_t *line = json_loadb(text, length, 0, NULL), *value;
+        const size_t figures = json_object_size(line);
+        const char *key;
+        if (!timeline && (figures == 0 || figures > COLUMNS_MAX || rows > bytes / figures))
+            code = fail(EINVAL, "%s: first line is not from iobench monitor --json", name);
+        else if (!timeline && (timeline = timeline_blank((uint32_t)figures, rows, 0))) {
+            timeline->column_count = 0; /* the first line defines the figures of all lines */
+            timeline->start_unix_ns =
+                nanoseconds_of(line, "unix_time_s") - nanoseconds_of(line, "elapsed_s");
+            json_object_foreach(line, key, value)
+            {
+                if (strcmp(key, "unix_time_s") != 0 && strcmp(key, "elapsed_s") != 0 &&
+                    strcmp(key, "interval_s") != 0 && strlen(key) < TIMELINE_KEY_BYTES &&
+                    (json_is_number(value) || json_is_null(value)))
+                    snprintf(timeline->keys[timeline->column_count++], TIMELINE_KEY_BYTES, "%s",
+                             key);
+            }
+            timeline->figure_count = timeline->column_count;
+        }
+        if (!timeline) {
+            json_decref(line);
+            return NULL;
+        }
+        const uint64_t row = timeline->row_count++;
+        double *values = timeline_row(timeline, row);
+        values[0] = load_number(line, "elapsed_s");
+        if (!(values[0] >= (row ? timeline_time_s(timeline, row - 1) : 0)))
+            code = fail(EINVAL, "%s: line %llu is not from iobench monitor --json", name,
+                        (unsigned long long)row + 1);
+        for (uint32_t k = 0; k < timeline->column_count; k++)
+            values[1 + k] = real_of(json_object_get(line, timeline->keys[k]));
+        timeline->interval_s = values[0] / (double)timeline->row_count;
         json_decref(line);
     }
     if (code) {

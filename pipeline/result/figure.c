@@ -85,13 +85,13 @@ const struct figure figures_of_epoch[] = {
      .unknown = "read-ahead grew or shrank, or fewer than 20 batches",
      DOC("without the first quarter of the bytes; null unless between then and the last read the "
          "trainer took as many samples as were read (within a tenth), in 20 batches or more",
-         "mono", LOADER, TEST("steady"))},
+         "mono", LOADER, TEST("parts"))},
     {"read_head_s", AT(TIME, read_head_ns), MEANS, .unknown = few_reads,
      DOC("time for reading the first quarter of the bytes, from the end of the first read; null "
          "with few reads, or if epochs overlap",
-         "mono", LOADER, TEST("steady"))},
+         "mono", LOADER, TEST("parts"))},
     {"read_rest_s", AT(TIME, read_rest_ns), MEANS, .unknown = few_reads,
-     DOC("time for reading the rest", "mono", LOADER, TEST("steady"))},
+     DOC("time for reading the rest", "mono", LOADER, TEST("parts"))},
     {"start_barrier_s", AT(TIME, start_barrier_ns), MEANS,
      DOC("waited for the other ranks before the start, outside of `wall_s`", "mono",
          "ranks/ranks.c", TEST("gather"))},

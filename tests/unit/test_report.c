@@ -466,7 +466,7 @@ static void csv_has_one_row_an_epoch(void **unused)
         commas = 0;
     }
     assert_int_equal(lines, 1 + 2 * RUNS * EPOCHS);
-    assert_contains(text, "\n\"a \"\"b\"\"\",1,0,0,cold,0.0000,1000,0,4,2.000000000,500.000,");
+    assert_contains(text, "\n\"a \"\"b\"\"\",1,0,1,cold,0.0000,1000,0,4,2.000000000,500.000,");
     assert_contains(text, ",limit,degraded,job_valid,synthetic,reason\n");
     assert_contains(text, ",storage,0,1,0,\"\"\n");
     free(text);
