@@ -4,7 +4,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/bytes.h"
-#include "report/summary.h"
+#include "report/report.h"
 #include "report/words.h"
 
 #include <inttypes.h>
@@ -76,27 +76,12 @@ static void print_times(FILE *stream, const char *name, const struct result_spre
                   words_duration((uint64_t)(seconds->maximum * 1e9), high));
 }
 
-static void print_straggler(FILE *stream, const struct result_comparison *comparison)
-{
-    const bool waits = comparison->behind_phase == RESULT_PHASE_WAIT;
-    const char *name =
-        comparison->behind_percent >= behind_notable_percent ? "  Straggler" : "  Slowest";
-
-    char text[512], where[96] = "";
-
-    if (comparison->behind_percent >= behind_notable_percent)
-        snprintf(where, sizeof where, ", mostly in %s%s%s%s", phase_name(comparison->behind_phase),
-                 waits ? " (limit: " : "",
-                 waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
-    snprintf(text, sizeof text, "rank %u on %s: %.1f%% slower than the median rank%s",
-             comparison->straggler, escape_shown(comparison->straggler_host),
-             comparison->behind_percent, where);
-    words_print(stream, name, INDENT + 1, text);
-}
-
 void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
 {
+    const bool behind = comparison->behind_percent >= behind_notable_percent;
+    const bool waits = comparison->behind_phase == RESULT_PHASE_WAIT;
     char low[WORDS_BYTES], middle[WORDS_BYTES], high[WORDS_BYTES], title[64];
+    char text[512], where[96] = "";
 
     if (comparison->ranks < 2)
         return;
@@ -110,7 +95,14 @@ void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
     for (int phase = 0; phase < RESULT_PHASES; phase++)
         print_times(stream, phase_name((enum result_phase)phase), &comparison->phase_s[phase]);
     print_times(stream, "barriers between epochs", &comparison->barrier_s);
-    print_straggler(stream, comparison);
+    if (behind)
+        snprintf(where, sizeof where, ", mostly in %s%s%s%s", phase_name(comparison->behind_phase),
+                 waits ? " (limit: " : "",
+                 waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
+    snprintf(text, sizeof text, "rank %u on %s: %.1f%% slower than the median rank%s",
+             comparison->straggler, escape_shown(comparison->straggler_host),
+             comparison->behind_percent, where);
+    words_print(stream, behind ? "  Straggler" : "  Slowest", INDENT + 1, text);
 }
 
 /* ---- JSON ---- */
@@ -152,21 +144,29 @@ json_t *report_ranks_json(const struct result_comparison *comparison)
 
 json_t *report_ranks_json_one(const struct result_rank *rank)
 {
-    const struct result_epoch *total = &rank->total;
-    json_t *object = json_pack(
-        "{s:i, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "rank", (int)rank->rank,
-        "node", (int)rank->node, "host", json_text(rank->host), "samples",
-        (json_int_t)total->samples, "samples_per_s", json_number(result_epoch_samples_per_s(total)),
-        "wall_s", json_number((double)total->wall_ns * 1e-9), "start_barrier_s",
-        json_number((double)total->start_barrier_ns * 1e-9), "stop_barrier_s",
-        json_number((double)total->stop_barrier_ns * 1e-9), "read_p50_s",
-        json_number((double)rank->read_p50_ns * 1e-9), "read_p99_s",
-        json_number((double)rank->read_p99_ns * 1e-9), "read_max_s",
-        json_number((double)rank->read_max_ns * 1e-9), "limit", summary_limit_name(total->limit));
+#define AT(type, field) FIGURE_##type, .offset = offsetof(struct result_rank, field)
+    static const struct figure rows[] = {
+        {"rank", AT(NUMBER, rank)},
+        {"node", AT(NUMBER, node)},
+        {"host", AT(TEXT, host)},
+        {"samples", AT(COUNT, total.samples)},
+        {"samples_per_s", AT(DERIVED, total), .value = result_epoch_samples_per_s},
+        {"wall_s", AT(TIME, total.wall_ns)},
+        {"start_barrier_s", AT(TIME, total.start_barrier_ns)},
+        {"stop_barrier_s", AT(TIME, total.stop_barrier_ns)},
+        {"read_p50_s", AT(TIME, read_p50_ns)},
+        {"read_p99_s", AT(TIME, read_p99_ns)},
+        {"read_max_s", AT(TIME, read_max_ns)},
+        {"limit", AT(LIMIT, total.limit)},
+        {"wait_s", AT(TIME, total.wait_ns)},
+        {"upload_s", AT(TIME, total.upload_ns)},
+        {"compute_s", AT(TIME, total.compute_ns)},
+        {"exchange_s", AT(TIME, total.exchange_ns)},
+        {"update_s", AT(TIME, total.update_ns)},
+    };
+#undef AT
+    json_t *object = json_object();
 
-    for (int phase = 0; phase < RESULT_PHASES; phase++)
-        json_object_set_new(
-            object, phase_keys[phase],
-            json_number((double)result_epoch_phase_ns(total, (enum result_phase)phase) * 1e-9));
+    report_figures(object, rows, sizeof rows / sizeof *rows, rank);
     return object;
 }

@@ -182,19 +182,6 @@ static void print_steady(const struct text_page *page)
                     "20 batches");
 }
 
-/* Print what a workload feeds, and which rules of MLPerf Storage the result meets. */
-static void print_workload(const struct text_page *page)
-{
-    char text[MLPERF_TEXT_BYTES];
-    struct mlperf judgement;
-
-    if (mlperf_check(page->result, &judgement))
-        return;
-    print_entry(page, "Feeds", "%s",
-                mlperf_feeds(&judgement, page->summary->samples_per_s.median, text));
-    print_entry(page, "MLPerf", "%s", mlperf_sentence(&judgement, text));
-}
-
 static void print_feeds(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
@@ -203,8 +190,15 @@ static void print_feeds(const struct text_page *page)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
-    if (page->result->job->workload) {
-        print_workload(page);
+    if (page->result->job
+            ->workload) { /* what it feeds, and which rules of MLPerf Storage it meets */
+        char sentence[MLPERF_TEXT_BYTES];
+        struct mlperf judgement;
+        if (mlperf_check(page->result, &judgement))
+            return;
+        print_entry(page, "Feeds", "%s",
+                    mlperf_feeds(&judgement, summary->samples_per_s.median, sentence));
+        print_entry(page, "MLPerf", "%s", mlperf_sentence(&judgement, sentence));
         return;
     }
     for (const struct accelerator *gpu = accelerator_table(); gpu->name && used < sizeof text;
@@ -222,24 +216,6 @@ static void print_feeds(const struct text_page *page)
                     : "",
                 text, summary->decodes ? "" : ", if something else decodes", source,
                 page->result->job->order.ranks > page->result->ranks ? ", only this rank" : "");
-}
-
-static void print_utilisation(const struct text_page *page)
-{
-    const struct stats_summary *mlperf = &page->summary->mlperf_au_percent;
-    char text[80] = "";
-
-    if (!page->summary->trains)
-        return;
-    if (mlperf->count)
-        snprintf(text, sizeof text, ", %.1f%% as MLPerf Storage counts", mlperf->median);
-    print_entry(page, "AU", "%.1f%% (compute over compute and wait)%s [2]",
-                page->summary->au_percent.median, text);
-}
-
-static void print_limit(const struct text_page *page)
-{
-    print_entry(page, "Limit", "%s", page->summary->limit_sentence);
 }
 
 static void print_waits(const struct text_page *page)
@@ -325,24 +301,32 @@ static void print_bytes(const struct text_page *page)
                 left, percent, why, device->method);
 }
 
-/* Return the first run with the worst cache state, as the summary does. */
-static const struct result_run *worst_cold(const struct text_page *page)
-{
-    for (uint32_t i = 0; i < page->result->run_count; i++)
-        if (page->result->runs[i].cold.state == page->summary->cache)
-            return &page->result->runs[i];
-    return &page->result->runs[0];
-}
-
-static void print_server(const struct text_page *page, const struct result_run *run)
+static void print_cold(const struct text_page *page)
 {
     static const char *const names[] = {
         [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "UNVERIFIED", [SERVER_WARM] = "WARM"};
-    const struct server_result *server = &run->cold.server;
+    const struct summary *summary = page->summary;
+    const struct result_run *run = page->result->runs, *end = run + page->result->run_count;
+    while (run < end && run->cold.state != summary->cache) /* the first one of the worst state */
+        run++;
+    run = run < end ? run : page->result->runs;
+    const struct result_cold *cold = &run->cold;
+    const struct server_result *server = &cold->server;
+    const bool why = cold->pages == RESIDENCY_WARM && cold->reason[0];
     const double percent = result_run_server_percent(run);
-    char resident[WORDS_BYTES], total[WORDS_BYTES], read[WORDS_BYTES], memory[96] = "",
+    char total[WORDS_BYTES], resident[WORDS_BYTES], read[WORDS_BYTES], memory[96] = "",
                                                                        disks[160] = "";
 
+    bytes_text(cold->read_bytes, total, sizeof total);
+    if (summary->cache == RESULT_CACHE_UNVERIFIED)
+        print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
+    else if (cold->pages == RESIDENCY_UNVERIFIED)
+        print_entry(page, "Cache", "%s: residency unknown, %s", summary_cache_name(summary->cache),
+                    cold->reason);
+    else
+        print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
+                    summary_cache_name(summary->cache), summary->residue_percent, total,
+                    cold->method, why ? "; " : "", why ? cold->reason : "");
     if (server->state == SERVER_NONE)
         return;
     if (server->state == SERVER_COLD && server->looked && server->start.resident_known)
@@ -357,90 +341,37 @@ static void print_server(const struct text_page *page, const struct result_run *
     print_entry(page, "Server", "%s: %s%s%s", names[server->state], server->reason, memory, disks);
 }
 
-static void print_cold(const struct text_page *page)
-{
-    const struct summary *summary = page->summary;
-    const struct result_run *run = worst_cold(page);
-    const struct result_cold *cold = &run->cold;
-    const bool why = cold->pages == RESIDENCY_WARM && cold->reason[0];
-    char total[WORDS_BYTES];
-
-    bytes_text(cold->read_bytes, total, sizeof total);
-    if (summary->cache == RESULT_CACHE_UNVERIFIED)
-        print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
-    else if (cold->pages == RESIDENCY_UNVERIFIED)
-        print_entry(page, "Cache", "%s: residency unknown, %s", summary_cache_name(summary->cache),
-                    cold->reason);
-    else
-        print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
-                    summary_cache_name(summary->cache), summary->residue_percent, total,
-                    cold->method, why ? "; " : "", why ? cold->reason : "");
-    print_server(page, run);
-}
-
-static void print_floor(const struct text_page *page)
-{
-    const struct result *result = page->result;
-    char floor[WORDS_BYTES];
-
-    if (result->floor_samples_per_s <= 0)
-        return;
-    words_rate(result->floor_samples_per_s, floor);
-    if (result->au_calibration_percent > 0)
-        print_entry(page, "Ceiling",
-                    "%s samples/s without storage and decoding; AU %.2f%% if fed from memory",
-                    floor, result->au_calibration_percent);
-    else
-        print_entry(
-            page, "Ceiling",
-            "%s samples/s without storage and decoding: the most the program itself can do here",
-            floor);
-}
-
 static void print_images(const struct text_page *page)
 {
+    static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
+                                                     [FINDING_IMAGE] = "damaged, but decoded",
+                                                     [FINDING_LABEL] = "without a class",
+                                                     [FINDING_EMPTY] = "without an image"};
     struct decode_figures sum = {0};
-    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512];
+    struct findings findings = {0};
+    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512], points[REPORT_HEADLINE_BYTES];
+    const char *name = "Found";
 
-    for (uint32_t i = 0; i < page->result->run_count; i++)
+    for (uint32_t i = 0; i < page->result->run_count; i++) {
         decode_figures_add(&sum, &page->result->runs[i].decode);
+        findings_add(&findings, &page->result->runs[i].findings);
+    }
     words_count(sum.images, images);
     if (sum.entered + sum.stale)
         print_entry(page, "Entered", "%s of %s images, at their crops; %" PRIu64 " changed since",
                     words_count(sum.entered, entered), images, sum.stale);
     if (decode_figures_describe(&sum, kinds, sizeof kinds))
         print_entry(page, "Images", "of %s decoded: %s", images, kinds);
-}
-
-static void print_entry_points(const struct text_page *page)
-{
-    char text[REPORT_HEADLINE_BYTES];
-
     if (page->result->hints.were_made)
-        print_entry(page, "Points", "%s", report_entry_points(page->result, text));
-}
-
-/* Name the first findings of all runs. */
-static void print_findings(const struct text_page *page)
-{
-    static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
-                                                     [FINDING_IMAGE] = "damaged, but decoded",
-                                                     [FINDING_LABEL] = "without a class",
-                                                     [FINDING_EMPTY] = "without an image"};
-    struct findings sum = {0};
-
-    for (uint32_t i = 0; i < page->result->run_count; i++)
-        findings_add(&sum, &page->result->runs[i].findings);
-    const char *name = "Found";
-    for (int i = 0; i < FINDING_KINDS; i++)
-        for (uint32_t k = 0; k < sum.kinds[i].named; k++, name = "")
-            print_entry(page, name, "%s: %s", words[i], sum.kinds[i].texts[k]);
+        print_entry(page, "Points", "%s", report_entry_points(page->result, points));
+    for (int i = 0; i < FINDING_KINDS; i++) /* the first ones of all runs */
+        for (uint32_t k = 0; k < findings.kinds[i].named; k++, name = "")
+            print_entry(page, name, "%s: %s", words[i], findings.kinds[i].texts[k]);
 }
 
 /* ---- runs ---- */
 
-/* For a column of 11 characters; details are above the table. */
-static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
+static void print_epoch(const struct text_page *page, const struct result_run *run, uint32_t i)
 {
     static const char *const names[] = {[RESULT_CACHE_COLD] = "cold",
                                         [RESULT_CACHE_BYPASSED] = "bypassed",
@@ -448,26 +379,20 @@ static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
                                         [RESULT_CACHE_CLIENT_COLD] = "client cold",
                                         [RESULT_CACHE_UNVERIFIED] = "unverified",
                                         [RESULT_CACHE_WARM] = "warm"};
-
-    if (cold->state == RESULT_CACHE_COLD ||
-        (cold->state == RESULT_CACHE_WARM && cold->pages == RESIDENCY_WARM))
-        snprintf(text, bytes, "%s %.*f%%", names[cold->state],
-                 cold->residue_percent < 99.995 ? 2 : 0, cold->residue_percent);
-    else
-        snprintf(text, bytes, "%s", names[cold->state]);
-}
-
-static void print_epoch(const struct text_page *page, const struct result_run *run, uint32_t i)
-{
     const struct result_epoch *epoch = &run->epochs[i];
+    const struct result_cold *cold = &run->cold;
     char samples[WORDS_BYTES], mib[WORDS_BYTES], wall[WORDS_BYTES], first[WORDS_BYTES];
-    char device[WORDS_BYTES] = "?", cache[WORDS_BYTES] = "";
+    char device[WORDS_BYTES] = "?", cache[WORDS_BYTES] = ""; /* 11 columns: details are above */
 
     if (epoch->device.known && epoch->record_bytes)
         snprintf(device, sizeof device, "%.1f%%",
                  100 * (double)epoch->device.bytes / (double)epoch->record_bytes);
-    if (i == 0)
-        cache_text(&run->cold, cache, sizeof cache);
+    if (i == 0 && (cold->state == RESULT_CACHE_COLD ||
+                   (cold->state == RESULT_CACHE_WARM && cold->pages == RESIDENCY_WARM)))
+        snprintf(cache, sizeof cache, "%s %.*f%%", names[cold->state],
+                 cold->residue_percent < 99.995 ? 2 : 0, cold->residue_percent);
+    else if (i == 0)
+        snprintf(cache, sizeof cache, "%s", names[cold->state]);
     words_duration(epoch->first_batch_ns, first);
     if (page->summary->trains)
         snprintf(first, sizeof first, "%.1f%%", result_epoch_au_percent(epoch));
@@ -560,19 +485,6 @@ static void print_alarm(const struct text_page *page, const char *text)
     fputs(page->plain, page->stream);
 }
 
-static void print_headline(const struct text_page *page)
-{
-    const struct result *result = page->result;
-    const struct summary *summary = page->summary;
-    char text[REPORT_HEADLINE_BYTES];
-    const bool is_sound = strncmp(report_headline(result, summary, text), "valid", 5) == 0;
-
-    print_title(page, is_sound ? text : "");
-    if (!is_sound)
-        print_alarm(page, text);
-    fputc('\n', page->stream);
-}
-
 static struct text_page page_of(FILE *stream, const struct result *result,
                                 const struct summary *summary, bool color)
 {
@@ -584,30 +496,77 @@ static struct text_page page_of(FILE *stream, const struct result *result,
                               .plain = color ? ESCAPE_PLAIN : ""};
 }
 
-/* Notes and advice, as entries. */
-static void print_next(const struct text_page *page)
+/* Print all of it; without a stream only the entries. */
+static void print_page(const struct text_page *page)
 {
-    for (uint32_t i = 0; i < page->result->notice_count; i++)
-        print_entry(page, "Note", "%s", page->result->notices[i]);
-    for (uint32_t i = 0; i < page->summary->advice_count; i++)
-        print_entry(page, "Next", "%s", page->summary->advice[i]);
+    const struct result *result = page->result;
+    const struct summary *summary = page->summary;
+    FILE *stream = page->stream;
+    char text[REPORT_HEADLINE_BYTES] = "";
+
+    print_data(page);
+    print_settings(page);
+    if (summary->runs) {
+        if (stream)
+            print_figures(page);
+        print_steady(page);
+        print_feeds(page);
+        print_entry(page, "Limit", "%s", summary->limit_sentence);
+        if (stream)
+            print_waits(page);
+        if (summary->trains) {
+            if (summary->mlperf_au_percent.count)
+                snprintf(text, sizeof text, ", %.1f%% as MLPerf Storage counts",
+                         summary->mlperf_au_percent.median);
+            print_entry(page, "AU", "%.1f%% (compute over compute and wait)%s [2]",
+                        summary->au_percent.median, text);
+        }
+        print_steps(page);
+        if (stream)
+            report_ranks_text(stream, &summary->ranks);
+        print_latency(page);
+        print_bytes(page);
+        print_cold(page);
+        if (stream && result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
+            report_timeline_text(stream, result->timeline);
+        print_images(page);
+        if (result->floor_samples_per_s > 0) {
+            words_rate(result->floor_samples_per_s, text);
+            if (result->au_calibration_percent > 0)
+                print_entry(
+                    page, "Ceiling",
+                    "%s samples/s without storage and decoding; AU %.2f%% if fed from memory", text,
+                    result->au_calibration_percent);
+            else
+                print_entry(
+                    page, "Ceiling",
+                    "%s samples/s without storage and decoding: the most the program itself "
+                    "can do here",
+                    text);
+        }
+        if (stream && result->job->decode.digest)
+            print_digest(page);
+    }
+    if (stream && result->run_count && result->runs[0].epoch_count)
+        print_runs(page);
+    if (stream && result->notice_count + summary->advice_count)
+        fputc('\n', stream);
+    for (uint32_t i = 0; i < result->notice_count; i++)
+        print_entry(page, "Note", "%s", result->notices[i]);
+    for (uint32_t i = 0; i < summary->advice_count; i++)
+        print_entry(page, "Next", "%s", summary->advice[i]);
+    if (stream && summary->runs)
+        fputc('\n', stream);
+    if (summary->runs)
+        print_footnotes(page);
 }
 
 json_t *report_entries(const struct result *result, const struct summary *summary)
 {
-    static void (*const parts[])(const struct text_page *) = {
-        print_steady, print_feeds, print_limit,  print_utilisation,  print_steps,    print_latency,
-        print_bytes,  print_cold,  print_images, print_entry_points, print_findings, print_floor};
     struct text_page page = page_of(NULL, result, summary, false);
 
     page.entries = json_array();
-    print_data(&page);
-    print_settings(&page);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && summary->runs; i++)
-        parts[i](&page);
-    print_next(&page);
-    if (summary->runs)
-        print_footnotes(&page);
+    print_page(&page);
     return page.entries;
 }
 
@@ -616,43 +575,16 @@ void report_text(FILE *stream, const struct result *result, const struct summary
 {
     const struct text_page page = page_of(stream, result, summary, color);
     char text[REPORT_HEADLINE_BYTES];
+    const bool is_sound = strncmp(report_headline(result, summary, text), "valid", 5) == 0;
 
-    print_headline(&page);
-    print_data(&page);
-    print_settings(&page);
-    if (summary->runs) {
-        print_figures(&page);
-        print_steady(&page);
-        print_feeds(&page);
-        print_limit(&page);
-        print_waits(&page);
-        print_utilisation(&page);
-        print_steps(&page);
-        report_ranks_text(stream, &summary->ranks);
-        print_latency(&page);
-        print_bytes(&page);
-        print_cold(&page);
-        if (result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
-            report_timeline_text(stream, result->timeline);
-        print_images(&page);
-        print_entry_points(&page);
-        print_findings(&page);
-        print_floor(&page);
-        if (result->job->decode.digest)
-            print_digest(&page);
-    }
-    if (result->run_count && result->runs[0].epoch_count)
-        print_runs(&page);
-    if (result->notice_count + summary->advice_count)
-        fputc('\n', stream);
-    print_next(&page);
-    if (summary->runs) {
-        fputc('\n', stream);
-        print_footnotes(&page);
-    }
+    print_title(&page, is_sound ? text : "");
+    if (!is_sound)
+        print_alarm(&page, text);
+    fputc('\n', stream);
+    print_page(&page);
     if (!result->valid && summary->runs) {
         fputc('\n', stream);
-        print_alarm(&page, report_headline(result, summary, text));
+        print_alarm(&page, text);
     }
 }
 
