@@ -27,13 +27,6 @@ static bool is_bool(const bool *value)
     return *(const unsigned char *)value <= 1;
 }
 
-static bool sound_bytes(const struct result_bytes *bytes)
-{
-    return is_bool(&bytes->known) && is_bool(&bytes->of_node) &&
-           memchr(bytes->method, 0, sizeof bytes->method) &&
-           memchr(bytes->reason, 0, sizeof bytes->reason);
-}
-
 static int check_rank(const struct ranks *ranks, const struct result_rank *rank, bool good)
 {
     if (good && is_bool(&rank->leads) && rank->node < ranks->place.nodes &&
@@ -45,7 +38,9 @@ static int check_rank(const struct ranks *ranks, const struct result_rank *rank,
 static bool sound_epoch(const struct result_epoch *epoch)
 {
     return epoch->limit >= RESULT_LIMIT_STORAGE && epoch->limit <= RESULT_LIMIT_HARNESS &&
-           sound_bytes(&epoch->device);
+           is_bool(&epoch->device.known) && is_bool(&epoch->device.of_node) &&
+           memchr(epoch->device.method, 0, sizeof epoch->device.method) &&
+           memchr(epoch->device.reason, 0, sizeof epoch->device.reason);
 }
 
 /* ---- caches ---- */
@@ -83,28 +78,24 @@ static bool sound_look(const struct server_look *look)
            memchr(look->reason, 0, sizeof look->reason);
 }
 
-static bool sound_server(const struct server_result *server)
-{
-    return server->state >= SERVER_NONE && server->state <= SERVER_WARM &&
-           is_bool(&server->drop.made) && is_bool(&server->check.made) &&
-           is_bool(&server->looked) && is_bool(&server->looked_before) &&
-           is_bool(&server->disk_known) && sound_look(&server->before) &&
-           sound_look(&server->start) &&
-           memchr(server->drop.output, 0, sizeof server->drop.output) &&
-           memchr(server->check.output, 0, sizeof server->check.output) &&
-           memchr(server->reason, 0, sizeof server->reason);
-}
-
 static int check_cold(const struct ranks *ranks, const struct cold_report *report)
 {
     const struct result_cold *cold = &report->cold;
+    const struct server_result *server = &cold->server;
 
-    return check_rank(ranks, &report->rank,
-                      is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) &&
-                          is_bool(&cold->bypassed) && cold->pages >= RESIDENCY_COLD &&
-                          cold->pages <= RESIDENCY_UNVERIFIED && sound_server(&cold->server) &&
-                          memchr(cold->method, 0, sizeof cold->method) &&
-                          memchr(cold->reason, 0, sizeof cold->reason));
+    return check_rank(
+        ranks, &report->rank,
+        is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) && is_bool(&cold->bypassed) &&
+            cold->pages >= RESIDENCY_COLD && cold->pages <= RESIDENCY_UNVERIFIED &&
+            memchr(cold->method, 0, sizeof cold->method) &&
+            memchr(cold->reason, 0, sizeof cold->reason) && server->state >= SERVER_NONE &&
+            server->state <= SERVER_WARM && is_bool(&server->drop.made) &&
+            is_bool(&server->check.made) && is_bool(&server->looked) &&
+            is_bool(&server->looked_before) && is_bool(&server->disk_known) &&
+            sound_look(&server->before) && sound_look(&server->start) &&
+            memchr(server->drop.output, 0, sizeof server->drop.output) &&
+            memchr(server->check.output, 0, sizeof server->check.output) &&
+            memchr(server->reason, 0, sizeof server->reason));
 }
 
 /* Rank 0 asked the server; the server's answer holds for all nodes. A node's first rank dropped its
@@ -167,16 +158,6 @@ struct run_report {
     struct result_run run;
     struct result_epoch epochs[];
 };
-
-static int check_run(const struct ranks *ranks, const struct run_report *report,
-                     uint64_t epochs_max)
-{
-    bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
-
-    for (uint32_t i = 0; good && i < report->run.epoch_count; i++)
-        good = sound_epoch(&report->epochs[i]);
-    return check_rank(ranks, &report->rank, good);
-}
 
 /* Ranks begin at slightly different times, so it is longer than any rank's own, and clocks of nodes
  * cannot be compared; but all ranks learn at about the same time that all have ended. To the first
@@ -292,8 +273,13 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
         memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
         code = ranks_gather(ranks, mine, bytes, reports);
     }
-    for (uint32_t i = 0; code == 0 && i < count; i++)
-        code = check_run(ranks, report_at(reports, bytes, i), epochs_max);
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        const struct run_report *report = report_at(reports, bytes, i);
+        bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
+        for (uint32_t k = 0; good && k < report->run.epoch_count; k++)
+            good = sound_epoch(&report->epochs[k]);
+        code = check_rank(ranks, &report->rank, good);
+    }
     if (code == 0)
         merge_run(reports, bytes, count, run);
     free(reports);

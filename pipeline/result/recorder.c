@@ -45,21 +45,6 @@ static struct seat *seat_of(const struct recorder *recorder, uint32_t local_rank
     return ranks_memory_of(&recorder->memory, local_rank);
 }
 
-static int sit_down(struct recorder *recorder)
-{
-    struct stat space = {0};
-    struct seat *mine;
-    int code = ranks_share(recorder->ranks, sizeof *mine, &recorder->memory);
-
-    if (code)
-        return code;
-    mine = seat_of(recorder, recorder->ranks->place.local_rank);
-    stat("/proc/self/ns/pid", &space);
-    mine->pid = (int)getpid();
-    mine->pid_space = space.st_ino;
-    return ranks_meet(recorder->ranks, 0, NULL);
-}
-
 /* List the meters and PIDs of all ranks on this node. A rank in another PID namespace gets -1,
  * since its PID would name another process. */
 static int find_all(struct recorder *recorder, size_t *pids)
@@ -112,12 +97,6 @@ static int add_link(void *context, const char *name, unsigned char type)
     return 0;
 }
 
-static void release_places(struct places *places)
-{
-    for (size_t i = 0; i < places->count; i++)
-        free(places->paths[i]);
-}
-
 static int find_places(struct places *places, const char *data)
 {
     struct folder folder = {.fd = -1};
@@ -161,7 +140,8 @@ static int start_sampler(struct recorder *recorder, const char *data)
 
     if (code == 0)
         recorder->sampler = sampler_open(&site);
-    release_places(&places);
+    for (size_t i = 0; i < places.count; i++)
+        free(places.paths[i]);
     if (!recorder->sampler)
         return code ? code : -ENODEV;
     recorder->anchor = series_anchor_now();
@@ -193,7 +173,15 @@ struct recorder *recorder_start(const char *data, const struct output_settings *
     recorder->ranks = ranks;
     recorder->interval_ns = settings->sample_interval_ns;
     recorder->sends_all = settings->series != NULL;
-    code = sit_down(recorder);
+    code = ranks_share(ranks, sizeof(struct seat), &recorder->memory);
+    if (code == 0) {
+        struct seat *mine = seat_of(recorder, ranks->place.local_rank);
+        struct stat space = {0};
+        stat("/proc/self/ns/pid", &space);
+        mine->pid = (int)getpid();
+        mine->pid_space = space.st_ino;
+        code = ranks_meet(ranks, 0, NULL);
+    }
     if (code == 0 && ranks->place.local_rank == 0)
         code = start_sampler(recorder, data);
     code = ranks_meet(ranks, code, NULL);
@@ -205,35 +193,6 @@ struct recorder *recorder_start(const char *data, const struct output_settings *
     return NULL;
 }
 
-/* Record how the sampling went. */
-static void note_sampling(const struct sampler *sampler, struct timeline *timeline)
-{
-    const struct sampler_figures figures = sampler_figures(sampler);
-    const char *reason;
-
-    timeline->samples = figures.samples;
-    timeline->late = figures.late;
-    if (figures.wall_ns)
-        timeline->cpu_percent = 100 * (double)figures.cpu_ns / (double)figures.wall_ns;
-    while (timeline->absent_count < TIMELINE_REASONS &&
-           (reason = sampler_absent(sampler, timeline->absent_count)))
-        snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0], "%s",
-                 reason);
-}
-
-static struct timeline *take(struct recorder *recorder)
-{
-    sampler_stop(recorder->sampler);
-    const struct series_anchor now = series_anchor_now();
-    struct timeline *timeline =
-        timeline_make(sampler_series(recorder->sampler), recorder->anchor, recorder->interval_ns);
-    if (timeline) {
-        timeline->clock_step_s = series_clock_step_s(&recorder->anchor, &now);
-        note_sampling(recorder->sampler, timeline);
-    }
-    return timeline;
-}
-
 /* The header that a node sends before its timeline. */
 static const uint64_t parcel_bytes_most = UINT64_C(1) << 30;
 
@@ -241,24 +200,6 @@ struct parcel {
     uint64_t bytes;
     struct ranks_clock start, end;
 };
-
-static int send_node(struct recorder *recorder, const struct ranks_clock *end,
-                     const struct timeline *timeline)
-{
-    struct parcel parcel = {.start = recorder->clock, .end = *end};
-    void *packed = NULL;
-
-    if (timeline)
-        packed = timeline_pack(
-            timeline, recorder->sends_all ? timeline->column_count : timeline->figure_count,
-            &parcel.bytes);
-    parcel.bytes = packed ? parcel.bytes : 0;
-    int code = ranks_send(recorder->ranks, 0, &parcel, sizeof parcel);
-    if (code == 0 && packed)
-        code = ranks_send(recorder->ranks, 0, packed, parcel.bytes);
-    free(packed);
-    return code;
-}
 
 /* Return the seconds that a clock is ahead of rank 0's, assuming constant drift between the two
  * comparisons. */
@@ -354,8 +295,18 @@ static struct timeline *gather(struct recorder *recorder, struct timeline *own)
         return own;
     if (ranks->place.rank == 0)
         return join_nodes(ranks, own);
-    if (ranks->place.local_rank == 0)
-        send_node(recorder, &end, own);
+    if (ranks->place.local_rank == 0) {
+        struct parcel parcel = {.start = recorder->clock, .end = end};
+        void *packed =
+            own ? timeline_pack(own, recorder->sends_all ? own->column_count : own->figure_count,
+                                &parcel.bytes)
+                : NULL;
+        parcel.bytes = packed ? parcel.bytes : 0;
+        code = ranks_send(ranks, 0, &parcel, sizeof parcel);
+        if (code == 0 && packed)
+            ranks_send(ranks, 0, packed, parcel.bytes);
+        free(packed);
+    }
     return own;
 }
 
@@ -363,7 +314,26 @@ struct timeline *recorder_finish(struct recorder *recorder, int code)
 {
     if (!recorder)
         return NULL;
-    struct timeline *timeline = recorder->sampler ? take(recorder) : NULL;
+    struct timeline *timeline = NULL;
+    if (recorder->sampler) {
+        sampler_stop(recorder->sampler);
+        const struct series_anchor now = series_anchor_now();
+        const struct sampler_figures figures = sampler_figures(recorder->sampler);
+        const char *reason;
+        timeline = timeline_make(sampler_series(recorder->sampler), recorder->anchor,
+                                 recorder->interval_ns);
+        if (timeline) {
+            timeline->clock_step_s = series_clock_step_s(&recorder->anchor, &now);
+            timeline->samples = figures.samples;
+            timeline->late = figures.late;
+            if (figures.wall_ns)
+                timeline->cpu_percent = 100 * (double)figures.cpu_ns / (double)figures.wall_ns;
+            while (timeline->absent_count < TIMELINE_REASONS &&
+                   (reason = sampler_absent(recorder->sampler, timeline->absent_count)))
+                snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0],
+                         "%s", reason);
+        }
+    }
     if (code == 0 && recorder->ranks->place.ranks > 1)
         timeline = gather(recorder, timeline);
     release(recorder);
