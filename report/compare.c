@@ -38,29 +38,6 @@ static const struct compare_source {
      -1},
 };
 
-/* Samples of the later epochs over their time: the mean of rates counts fast epochs too much. */
-static double later_rate(const json_t *epochs)
-{
-    double samples = 0, seconds = 0;
-
-    for (size_t i = 1; i < json_array_size(epochs); i++) {
-        samples += load_number(json_array_get(epochs, i), "samples");
-        seconds += load_number(json_array_get(epochs, i), "wall_s");
-    }
-    return seconds > 0 ? samples / seconds : NAN;
-}
-
-static double run_value(const json_t *run, const struct compare_source *source)
-{
-    const json_t *epochs = json_object_get(run, "epochs");
-
-    if (source->epoch == -1)
-        return load_number(run, source->path);
-    if (source->epoch >= 0)
-        return load_number(json_array_get(epochs, (size_t)source->epoch), source->path);
-    return later_rate(epochs);
-}
-
 /* Collect the values of a job's runs, in order; NAN if unknown. Returns their count. */
 static size_t collect(const json_t *job, const struct compare_source *source, double *values)
 {
@@ -69,8 +46,21 @@ static size_t collect(const json_t *job, const struct compare_source *source, do
 
     if (count > COMPARE_RUNS_MAX)
         count = COMPARE_RUNS_MAX;
-    for (size_t i = 0; i < count; i++)
-        values[i] = run_value(json_array_get(runs, i), source);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *run = json_array_get(runs, i), *epochs = json_object_get(run, "epochs");
+        if (source->epoch == -1) {
+            values[i] = load_number(run, source->path);
+        } else if (source->epoch >= 0) {
+            values[i] = load_number(json_array_get(epochs, (size_t)source->epoch), source->path);
+        } else { /* samples over time: the mean of rates counts fast epochs too much */
+            double samples = 0, seconds = 0;
+            for (size_t k = 1; k < json_array_size(epochs); k++) {
+                samples += load_number(json_array_get(epochs, k), "samples");
+                seconds += load_number(json_array_get(epochs, k), "wall_s");
+            }
+            values[i] = seconds > 0 ? samples / seconds : NAN;
+        }
+    }
     return count;
 }
 
@@ -94,15 +84,12 @@ static bool same_sitting(const json_t *a, const json_t *b)
     return a == b || (one && other && *one && strcmp(one, other) == 0);
 }
 
-static bool took_turns(const json_t *a, const json_t *b)
-{
-    return a != b && same_sitting(a, b) && load_number(a, "sitting.jobs") > 1;
-}
-
+/* Return the job of the group that took turns with this one, or NULL. */
 static const json_t *partner_of(const json_t *job, const struct compare_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
-        if (took_turns(job, group->jobs[i]))
+        if (job != group->jobs[i] && same_sitting(job, group->jobs[i]) &&
+            load_number(job, "sitting.jobs") > 1)
             return group->jobs[i];
     return NULL;
 }
@@ -113,15 +100,6 @@ static bool is_first_of_sitting(const struct compare_group *group, size_t job)
         if (same_sitting(group->jobs[i], group->jobs[job]))
             return false;
     return true;
-}
-
-static size_t count_sittings(const struct compare_group *group)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < group->count; i++)
-        count += is_first_of_sitting(group, i);
-    return count;
 }
 
 /* Compute the median of all runs of each session. work: COMPARE_RUNS_MAX values. */
@@ -150,123 +128,83 @@ static size_t turns_of(const json_t *job)
     return turns > 1 ? (size_t)turns : 1; /* absent in results of earlier versions */
 }
 
-/* Pair the turns of both, in all sessions in which they alternated. Unknown values stay, so that
- * the turns of a pair stay together. */
-static size_t pair_values(const struct compare_group *a, const struct compare_group *b,
-                          const struct compare_source *source, size_t turns, double *a_values,
-                          double *b_values, double *work)
+/* Returns the number of pairs, 0 on another basis. values: 4 * COMPARE_RUNS_MAX. */
+static size_t compare_one(const struct compare_group *a, const struct compare_group *b,
+                          const struct compare_source *source, double *values,
+                          const struct comparison *comparison, struct compare_figure *figure)
 {
-    size_t pairs = 0;
+    double *a_values = values, *b_values = values + COMPARE_RUNS_MAX;
+    double *work = values + 2 * (size_t)COMPARE_RUNS_MAX;
+    const size_t turns = comparison->turns;
 
+    *figure = source->figure;
+    figure->a = figure->b = figure->change_percent = figure->p = figure->least_p = NAN;
+    figure->low_percent = figure->high_percent = figure->sign_flip_p = figure->p_corrected = NAN;
+    if (comparison->basis != COMPARE_PAIRS) {
+        const size_t a_count = sitting_values(a, source, a_values, work);
+        const size_t b_count = sitting_values(b, source, b_values, work);
+        if (a_count == 0 || b_count == 0)
+            return 0;
+        figure->a = stats_summarise(a_values, a_count).median;
+        figure->b = stats_summarise(b_values, b_count).median;
+        if (figure->a > 0)
+            figure->change_percent = 100 * (figure->b / figure->a - 1);
+        if (a_count > 1 && b_count > 1) {
+            figure->p = stats_mann_whitney_p(a_values, a_count, b_values, b_count);
+            figure->least_p = compare_least_p(a_count, b_count);
+        }
+        figure->p_corrected = figure->p;
+        return 0;
+    }
+    /* Pair the turns of both, in all sessions in which they alternated. Unknown values stay, so
+     * that the turns of a pair stay together. */
+    size_t count = 0;
     for (size_t i = 0; i < a->count; i++) {
         const json_t *partner = partner_of(a->jobs[i], b);
         if (!partner || turns_of(partner) != turns)
             continue;
-        size_t mine = collect(a->jobs[i], source, work);
-        size_t its = collect(partner, source, work + COMPARE_RUNS_MAX);
+        const size_t mine = collect(a->jobs[i], source, work);
+        const size_t its = collect(partner, source, work + COMPARE_RUNS_MAX);
         const size_t both = mine < its ? mine : its;
-        for (size_t k = 0; k < both - both % turns && pairs < COMPARE_RUNS_MAX; k++) {
-            a_values[pairs] = work[k];
-            b_values[pairs++] = work[COMPARE_RUNS_MAX + k];
+        for (size_t k = 0; k < both - both % turns && count < COMPARE_RUNS_MAX; k++) {
+            a_values[count] = work[k];
+            b_values[count++] = work[COMPARE_RUNS_MAX + k];
         }
     }
-    return pairs;
-}
-
-/* ---- figures ---- */
-
-static double percent(double ratio)
-{
-    return 100 * (ratio - 1);
-}
-
-/* Sorts a and b. Returns the number of pairs. */
-static size_t compare_pairs(double *a, double *b, size_t count, const struct comparison *comparison,
-                            struct compare_figure *figure)
-{
-    const struct paired paired = paired_test(a, b, count, comparison->turns, comparison->is_until);
-
+    const struct paired paired =
+        paired_test(a_values, b_values, count, turns, comparison->is_until);
     if (paired.pairs == 0)
         return 0;
-    figure->a = stats_summarise(a, keep_known(a, count)).median;
-    figure->b = stats_summarise(b, keep_known(b, count)).median;
-    figure->change_percent = percent(paired.ratio);
-    figure->low_percent = percent(paired.low);
-    figure->high_percent = percent(paired.high);
-    figure->p = paired.p;
+    figure->a = stats_summarise(a_values, keep_known(a_values, count)).median;
+    figure->b = stats_summarise(b_values, keep_known(b_values, count)).median;
+    figure->change_percent = 100 * (paired.ratio - 1);
+    figure->low_percent = 100 * (paired.low - 1);
+    figure->high_percent = 100 * (paired.high - 1);
+    figure->p = figure->p_corrected = paired.p;
     figure->sign_flip_p = paired.sign_flip_p;
     figure->least_p = 0;
     return paired.pairs;
 }
 
-static void compare_sittings(const double *a, size_t a_count, const double *b, size_t b_count,
-                             struct compare_figure *figure)
-{
-    figure->a = stats_summarise(a, a_count).median;
-    figure->b = stats_summarise(b, b_count).median;
-    if (figure->a > 0)
-        figure->change_percent = percent(figure->b / figure->a);
-    if (a_count < 2 || b_count < 2)
-        return;
-    figure->p = stats_mann_whitney_p(a, a_count, b, b_count);
-    figure->least_p = compare_least_p(a_count, b_count);
-}
-
-/* Returns the number of pairs, 0 on another basis. */
-static size_t compare_one(const struct compare_group *a, const struct compare_group *b,
-                          const struct compare_source *source, double *values,
-                          const struct comparison *comparison, struct compare_figure *figure)
-{
-    size_t pairs = 0;
-    double *a_values = values, *b_values = values + COMPARE_RUNS_MAX;
-    double *work = values + 2 * (size_t)COMPARE_RUNS_MAX;
-
-    *figure = source->figure;
-    figure->a = figure->b = figure->change_percent = figure->p = figure->least_p = NAN;
-    figure->low_percent = figure->high_percent = figure->sign_flip_p = NAN;
-    if (comparison->basis == COMPARE_PAIRS) {
-        const size_t count = pair_values(a, b, source, comparison->turns, a_values, b_values, work);
-        pairs = compare_pairs(a_values, b_values, count, comparison, figure);
-    } else {
-        size_t a_count = sitting_values(a, source, a_values, work);
-        size_t b_count = sitting_values(b, source, b_values, work);
-        if (a_count && b_count)
-            compare_sittings(a_values, a_count, b_values, b_count, figure);
-    }
-    figure->p_corrected = figure->p;
-    return pairs;
-}
-
 /* ---- basis ---- */
 
-static bool all_valid(const struct compare_group *group)
+/* The text of the cache belongs to a job. */
+static struct compare_side side_of(const struct compare_group *group)
 {
-    for (size_t i = 0; i < group->count; i++)
-        if (!load_true(group->jobs[i], "valid"))
-            return false;
-    return true;
-}
-
-static bool any_degraded(const struct compare_group *group)
-{
-    for (size_t i = 0; i < group->count; i++)
-        if (load_degraded(group->jobs[i]))
-            return true;
-    return false;
-}
-
-/* The state of the caches before the runs; its text belongs to a job. */
-static const char *cache_of(const struct compare_group *group)
-{
-    const char *cache = "";
+    struct compare_side side = {.valid = true, .cache = ""};
 
     for (size_t i = 0; i < group->count; i++) {
-        const char *its = load_text(group->jobs[i], "summary.cache_before");
-        if (i > 0 && strcmp(its ? its : "", cache) != 0)
-            return "mixed";
-        cache = its ? its : "";
+        const json_t *job = group->jobs[i];
+        const char *cache = load_text(job, "summary.cache_before");
+        cache = cache ? cache : "";
+        side.runs += json_array_size(json_object_get(job, "runs"));
+        side.sittings += is_first_of_sitting(group, i);
+        side.valid &= load_true(job, "valid");
+        side.degraded |= load_degraded(job) != NULL;
+        side.makes |= json_is_object(json_object_get(job, "entry_points"));
+        side.cache = i == 0 || strcmp(cache, side.cache) == 0 ? cache : "mixed";
     }
-    return cache;
+    return side;
 }
 
 /* Time stamps sort as text. */
@@ -282,42 +220,6 @@ static bool all_before(const struct compare_group *one, const struct compare_gro
     return true;
 }
 
-static size_t count_runs(const struct compare_group *group)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < group->count; i++)
-        count += json_array_size(json_object_get(group->jobs[i], "runs"));
-    return count;
-}
-
-static bool makes_entry_points(const struct compare_group *group)
-{
-    bool makes = false;
-
-    for (size_t i = 0; i < group->count; i++)
-        makes |= json_is_object(json_object_get(group->jobs[i], "entry_points"));
-    return makes;
-}
-
-/* Each result of both sides with each other one: a set may be replaced between those of one side.
- */
-static enum load_data data_of_groups(const struct compare_group *a, const struct compare_group *b)
-{
-    enum load_data data = LOAD_DATA_SAME;
-
-    for (size_t i = 0; i < a->count + b->count; i++)
-        for (size_t k = 0; k < i; k++) {
-            const enum load_data pair =
-                load_compare_data(i < a->count ? a->jobs[i] : b->jobs[i - a->count],
-                                  k < a->count ? a->jobs[k] : b->jobs[k - a->count]);
-            if (pair == LOAD_DATA_REPLACED)
-                return pair;
-            data = pair == LOAD_DATA_UNKNOWN ? pair : data;
-        }
-    return data;
-}
-
 int compare_groups(const struct compare_group *a, const struct compare_group *b,
                    struct comparison *comparison)
 {
@@ -325,19 +227,9 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
 
     *comparison = (struct comparison){
         .basis = COMPARE_NOTHING,
-        .a_valid = all_valid(a),
-        .b_valid = all_valid(b),
-        .a_degraded = any_degraded(a),
-        .b_degraded = any_degraded(b),
-        .a_cache = cache_of(a),
-        .b_cache = cache_of(b),
-        .a_makes = makes_entry_points(a),
-        .b_makes = makes_entry_points(b),
-        .data = data_of_groups(a, b),
-        .a_runs = count_runs(a),
-        .b_runs = count_runs(b),
-        .a_sittings = count_sittings(a),
-        .b_sittings = count_sittings(b),
+        .a = side_of(a),
+        .b = side_of(b),
+        .data = LOAD_DATA_SAME,
         .one_then_other = all_before(a, b) || all_before(b, a),
         .together = 1,
     };
@@ -351,9 +243,19 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
         comparison->basis = COMPARE_PAIRS;
         comparison->is_until |= load_true(a->jobs[i], "sitting.runs_auto");
     }
-    if (comparison->basis == COMPARE_NOTHING && comparison->a_sittings > 1 &&
-        comparison->b_sittings > 1)
+    if (comparison->basis == COMPARE_NOTHING && comparison->a.sittings > 1 &&
+        comparison->b.sittings > 1)
         comparison->basis = COMPARE_SITTINGS;
+    /* Each result of both sides with each other one: a set may be replaced between those of one
+     * side. */
+    for (size_t i = 0; i < a->count + b->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const enum load_data pair =
+                load_compare_data(i < a->count ? a->jobs[i] : b->jobs[i - a->count],
+                                  k < a->count ? a->jobs[k] : b->jobs[k - a->count]);
+            if (pair != LOAD_DATA_SAME && comparison->data != LOAD_DATA_REPLACED)
+                comparison->data = pair;
+        }
     for (int i = COMPARE_FIGURES; i-- > 0;)
         comparison->pairs =
             compare_one(a, b, &sources[i], values, comparison, &comparison->figures[i]);

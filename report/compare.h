@@ -40,21 +40,24 @@ struct compare_figure {
 
 enum compare_basis { COMPARE_PAIRS, COMPARE_SITTINGS, COMPARE_NOTHING };
 
+/* What the results of one side are. */
+struct compare_side {
+    size_t runs, sittings;
+    bool valid, degraded; /* all are valid; one is degraded */
+    bool makes;           /* one makes entry points, in its first epoch */
+    const char *cache;    /* state before the runs; "mixed" if results differ, "": unknown */
+};
+
 struct comparison {
     struct compare_figure figures[COMPARE_FIGURES]; /* the first is samples_per_s */
     enum compare_basis basis;
     size_t pairs; /* of the first figure */
     size_t turns; /* runs of each that make up a pair; undefined without pairs */
-    size_t a_runs, b_runs, a_sittings, b_sittings;
+    struct compare_side a, b;
     bool is_until;       /* ended by --runs auto */
     bool one_then_other; /* all sessions of one side came before all of the other */
-    bool a_valid, b_valid;
-    bool a_degraded, b_degraded; /* a result of that side is */
-    const char *a_cache,
-        *b_cache;          /* state before the runs; "mixed" if results differ, "": unknown */
-    bool a_makes, b_makes; /* entry points, in its first epoch */
-    enum load_data data;   /* of all pairs of results, the worst */
-    size_t together;       /* number of comparisons behind p_corrected */
+    enum load_data data; /* of all pairs of results, the worst */
+    size_t together;     /* number of comparisons behind p_corrected */
 };
 
 /* Results of one configuration: one or more members of "jobs". */

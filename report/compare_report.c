@@ -86,9 +86,9 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      comparison->pairs);
     else
         words_printf(stream, "", 2, "A: %zu runs in %zu %s, B: %zu runs in %zu %s%s",
-                     comparison->a_runs, comparison->a_sittings,
-                     comparison->a_sittings == 1 ? "session" : "sessions", comparison->b_runs,
-                     comparison->b_sittings, comparison->b_sittings == 1 ? "session" : "sessions",
+                     comparison->a.runs, comparison->a.sittings,
+                     comparison->a.sittings == 1 ? "session" : "sessions", comparison->b.runs,
+                     comparison->b.sittings, comparison->b.sittings == 1 ? "session" : "sessions",
                      comparison->basis == COMPARE_SITTINGS
                          ? "; a session is one value, Mann-Whitney test"
                          : "");
@@ -107,23 +107,23 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
         words_printf(stream, "", 2,
                      "With %zu and %zu sessions even the largest difference is not significant (p "
                      ">= %.2g).",
-                     comparison->a_sittings, comparison->b_sittings, first->least_p);
-    if (comparison->a_makes || comparison->b_makes)
+                     comparison->a.sittings, comparison->b.sittings, first->least_p);
+    if (comparison->a.makes || comparison->b.makes)
         words_printf(stream, "", 2,
                      "%s made entry points, which slows the first epoch of the first run.",
-                     comparison->a_makes && comparison->b_makes ? "A and B"
-                     : comparison->a_makes                      ? "A"
+                     comparison->a.makes && comparison->b.makes ? "A and B"
+                     : comparison->a.makes                      ? "A"
                                                                 : "B");
     if (comparison->data == LOAD_DATA_REPLACED)
         words_printf(stream, "", 2,
                      "The data set was replaced or written between the results: not all read the "
                      "same files, though at the same path.");
-    if (strcmp(comparison->a_cache, comparison->b_cache) != 0 ||
-        strcmp(comparison->a_cache, "mixed") == 0)
+    if (strcmp(comparison->a.cache, comparison->b.cache) != 0 ||
+        strcmp(comparison->a.cache, "mixed") == 0)
         words_printf(stream, "", 2,
                      "Caches before the runs: A %s, B %s, so what one had in memory the other may "
                      "have read from storage.",
-                     cache_text(comparison->a_cache), cache_text(comparison->b_cache));
+                     cache_text(comparison->a.cache), cache_text(comparison->b.cache));
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
         words_printf(stream, "", 2,
                      "All sessions of one side came before those of the other: any other "
@@ -151,18 +151,18 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     json_put_text(object, "basis", bases[comparison->basis]);
     json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
     json_object_set_new(object, "turns", json_integer((json_int_t)comparison->turns));
-    json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a_sittings));
-    json_object_set_new(object, "b_sittings", json_integer((json_int_t)comparison->b_sittings));
-    json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a_runs));
-    json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b_runs));
-    json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
-    json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
-    json_object_set_new(object, "a_degraded", json_boolean(comparison->a_degraded));
-    json_object_set_new(object, "b_degraded", json_boolean(comparison->b_degraded));
-    json_put_text(object, "a_cache_before", *comparison->a_cache ? comparison->a_cache : NULL);
-    json_put_text(object, "b_cache_before", *comparison->b_cache ? comparison->b_cache : NULL);
-    json_object_set_new(object, "a_made_entry_points", json_boolean(comparison->a_makes));
-    json_object_set_new(object, "b_made_entry_points", json_boolean(comparison->b_makes));
+    json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a.sittings));
+    json_object_set_new(object, "b_sittings", json_integer((json_int_t)comparison->b.sittings));
+    json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a.runs));
+    json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b.runs));
+    json_object_set_new(object, "a_valid", json_boolean(comparison->a.valid));
+    json_object_set_new(object, "b_valid", json_boolean(comparison->b.valid));
+    json_object_set_new(object, "a_degraded", json_boolean(comparison->a.degraded));
+    json_object_set_new(object, "b_degraded", json_boolean(comparison->b.degraded));
+    json_put_text(object, "a_cache_before", *comparison->a.cache ? comparison->a.cache : NULL);
+    json_put_text(object, "b_cache_before", *comparison->b.cache ? comparison->b.cache : NULL);
+    json_object_set_new(object, "a_made_entry_points", json_boolean(comparison->a.makes));
+    json_object_set_new(object, "b_made_entry_points", json_boolean(comparison->b.makes));
     json_object_set_new(object, "same_data",
                         comparison->data == LOAD_DATA_UNKNOWN
                             ? json_null()

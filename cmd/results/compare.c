@@ -317,8 +317,8 @@ static void tell(struct report *report, const struct group *a, const struct grou
         compare_text(stdout, name, comparison, settings->alpha);
         print_details(a, b);
     }
-    if (!comparison->a_valid || !comparison->b_valid || comparison->a_degraded ||
-        comparison->b_degraded || is_slower(comparison, settings))
+    if (!comparison->a.valid || !comparison->b.valid || comparison->a.degraded ||
+        comparison->b.degraded || is_slower(comparison, settings))
         report->status = COMMAND_FAILED;
     if (is_slower(comparison, settings))
         fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",

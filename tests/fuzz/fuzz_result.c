@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         FUZZ_CHECK(written);
         json_decref(written);
         FUZZ_CHECK(compare_groups(&one, &one, &comparison) == 0);
-        FUZZ_CHECK(comparison.a_runs == comparison.b_runs);
+        FUZZ_CHECK(comparison.a.runs == comparison.b.runs);
         try_series(json_object_get(job, "series"));
     }
     json_decref(document);
