@@ -9,12 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Name the figures of available probes, then all counters. */
-static void name_columns(struct timeline *timeline, const struct series *series)
+static int by_start(const void *left, const void *right)
 {
+    const struct timeline_phase *a = left, *b = right;
+
+    return a->from_s < b->from_s ? -1 : a->from_s > b->from_s;
+}
+
+struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
+                               uint64_t interval_ns)
+{
+    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
+    const uint32_t figures_most = METER_COUNTS + PROVENANCE_PARTS + MONITOR_FIGURES;
+    struct timeline *timeline =
+        timeline_blank(figures_most + series->metric_count, series->row_count, series->mark_count);
+
+    if (!timeline)
+        return NULL;
+    timeline->start_monotonic_ns = start_ns;
+    timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
+
+    /* columns: the figures of available probes, then all counters */
     char(*keys)[TIMELINE_KEY_BYTES] = timeline->keys;
     uint32_t count = 0;
-
     for (int i = 0; i < METER_COUNTS; i++)
         if (meter_figures[i].key)
             snprintf(keys[count++], sizeof *keys, "%s", meter_figures[i].key);
@@ -31,61 +48,39 @@ static void name_columns(struct timeline *timeline, const struct series *series)
                  series->metrics[i].kind == METRIC_COUNTER ? "_per_s" : "");
     }
     timeline->column_count = count;
-}
 
-/* One bin: the rows of the series after from_ns up to and including to_ns. */
-static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_ns, double *values)
-{
-    const double seconds = (double)(to_ns - from_ns) / 1e9;
-    struct provenance provenance;
-
-    for (int i = 0; i < METER_COUNTS; i++)
-        if (meter_figures[i].key)
-            *values++ = monitor_figure(series, &meter_figures[i], from_ns, to_ns);
-    provenance_take(series, from_ns, to_ns, &provenance);
-    for (int i = 1; i < PROVENANCE_PARTS; i++)
-        *values++ = *provenance_part(&provenance, i) / seconds;
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        if (monitor_counts(series, &monitor_figures[i]))
-            *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
-    const uint64_t row = series_row_after(series, to_ns) - 1;
-    for (uint32_t i = 0; i < series->metric_count; i++)
-        *values++ = series->metrics[i].kind == METRIC_COUNTER
-                        ? series_total(series, i, from_ns, to_ns) / seconds
-                        : series_rate(series, row, i);
-}
-
-/* Counting starts at the first row of the series, which is in no bin. Samples may follow each other
- * closely (sampler_sample()); a rate over a millisecond is not worth a row. */
-static void fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
-{
-    const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);
+    /* Rows. Counting starts at the first row of the series, which is in no bin. Samples may follow
+     * each other closely (sampler_sample()); a rate over a millisecond is not worth a row. */
+    const uint64_t least_ns = interval_ns / 2;
     const uint64_t rows = series->row_count ? series->row_count - 1 : 0;
-    const uint64_t together = (rows + TIMELINE_ROWS - 1) / TIMELINE_ROWS;
-
-    timeline->interval_s *= (double)(series->stride * (together ? together : 1));
+    const uint64_t together = rows ? (rows + TIMELINE_ROWS - 1) / TIMELINE_ROWS : 1;
+    timeline->interval_s = (double)interval_ns / 1e9 * (double)(series->stride * together);
     for (uint64_t row = 0; row < rows; timeline->row_count++) {
         const uint64_t from_ns = series_time_ns(series, row);
-        uint64_t last = row + together < rows ? row + together : rows;
-        while (last < rows && series_time_ns(series, last) - from_ns < least_ns)
-            last++;
-        const uint64_t to_ns = series_time_ns(series, last);
+        row = row + together < rows ? row + together : rows;
+        while (row < rows && series_time_ns(series, row) - from_ns < least_ns)
+            row++;
+        const uint64_t to_ns = series_time_ns(series, row);
+        const double seconds = (double)(to_ns - from_ns) / 1e9;
         double *values = timeline_row(timeline, timeline->row_count);
-        values[0] = (double)(int64_t)(to_ns - start_ns) / 1e9;
-        fill_row(series, from_ns, to_ns, values + 1);
-        row = last;
+        struct provenance provenance;
+        *values++ = (double)(int64_t)(to_ns - start_ns) / 1e9;
+        for (int i = 0; i < METER_COUNTS; i++)
+            if (meter_figures[i].key)
+                *values++ = monitor_figure(series, &meter_figures[i], from_ns, to_ns);
+        provenance_take(series, from_ns, to_ns, &provenance);
+        for (int i = 1; i < PROVENANCE_PARTS; i++)
+            *values++ = *provenance_part(&provenance, i) / seconds;
+        for (int i = 0; i < MONITOR_FIGURES; i++)
+            if (monitor_counts(series, &monitor_figures[i]))
+                *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
+        const uint64_t last = series_row_after(series, to_ns) - 1;
+        for (uint32_t i = 0; i < series->metric_count; i++)
+            *values++ = series->metrics[i].kind == METRIC_COUNTER
+                            ? series_total(series, i, from_ns, to_ns) / seconds
+                            : series_rate(series, last, i);
     }
-}
 
-static int by_start(const void *left, const void *right)
-{
-    const struct timeline_phase *a = left, *b = right;
-
-    return a->from_s < b->from_s ? -1 : a->from_s > b->from_s;
-}
-
-static void fill_phases(struct timeline *timeline, const struct series *series, uint64_t start_ns)
-{
     for (uint32_t i = 0; i < series->mark_count; i++) {
         const struct series_mark *mark = &series->marks[i];
         struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
@@ -102,24 +97,6 @@ static void fill_phases(struct timeline *timeline, const struct series *series, 
     }
     qsort(timeline->phases, timeline->phase_count, sizeof *timeline->phases, by_start);
     timeline->phases_lost = series->marks_lost;
-}
-
-struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
-                               uint64_t interval_ns)
-{
-    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
-    const uint32_t figures_most = METER_COUNTS + PROVENANCE_PARTS + MONITOR_FIGURES;
-    struct timeline *timeline =
-        timeline_blank(figures_most + series->metric_count, series->row_count, series->mark_count);
-
-    if (!timeline)
-        return NULL;
-    timeline->start_monotonic_ns = start_ns;
-    timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
-    timeline->interval_s = (double)interval_ns / 1e9;
-    name_columns(timeline, series);
-    fill_rows(timeline, series, start_ns);
-    fill_phases(timeline, series, start_ns);
     return timeline;
 }
 
@@ -177,21 +154,6 @@ uint32_t timeline_find(const struct timeline *timeline, const char *key)
     return column;
 }
 
-/* Find the first row that ends after from_s. */
-static uint64_t row_at(const struct timeline *timeline, double from_s)
-{
-    uint64_t low = 0, high = timeline->row_count;
-
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (timeline_time_s(timeline, middle) <= from_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static double begin_of(const struct timeline *timeline, uint64_t row)
 {
     return row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
@@ -202,9 +164,16 @@ static double mean_of(const struct timeline *timeline, uint32_t column, double f
                       double *known_s)
 {
     double sum = 0, seconds = 0;
+    uint64_t row = 0, high = timeline->row_count;
 
-    for (uint64_t row = row_at(timeline, from_s);
-         row < timeline->row_count && begin_of(timeline, row) < to_s; row++) {
+    while (row < high) { /* the first row that ends after from_s */
+        const uint64_t middle = row + (high - row) / 2;
+        if (timeline_time_s(timeline, middle) <= from_s)
+            row = middle + 1;
+        else
+            high = middle;
+    }
+    for (; row < timeline->row_count && begin_of(timeline, row) < to_s; row++) {
         const double share =
             fmin(timeline_time_s(timeline, row), to_s) - fmax(begin_of(timeline, row), from_s);
         const double value = timeline_value(timeline, row, column);
@@ -229,15 +198,6 @@ double timeline_end_s(const struct timeline *timeline)
     return begin_of(timeline, timeline->row_count);
 }
 
-/* A level, such as bytes in memory, holds for the whole row; everything else is a rate over time.
- */
-static bool is_level(const char *key)
-{
-    const char *end = strrchr(key, '_');
-
-    return end && (strcmp(end, "_bytes") == 0 || strcmp(end, "_watts") == 0);
-}
-
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
 {
     const double there_s = fmin(to_s, timeline_end_s(timeline)) - fmax(from_s, timeline->begin_s);
@@ -246,6 +206,9 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
 
     if (known_s < there_s / 2)
         return NAN;
-    return is_level(timeline->keys[column]) || !(to_s > from_s) ? mean
-                                                                : mean * there_s / (to_s - from_s);
+    /* A level, such as bytes in memory, holds for the whole row; everything else is a rate over
+     * time. */
+    const char *unit = strrchr(timeline->keys[column], '_');
+    const bool is_level = unit && (strcmp(unit, "_bytes") == 0 || strcmp(unit, "_watts") == 0);
+    return is_level || !(to_s > from_s) ? mean : mean * there_s / (to_s - from_s);
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "pipeline/result/timeline.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,108 +152,27 @@ static bool adds_up(const char *key)
     return false;
 }
 
-/* Collect the figures of all nodes that can be summed. */
-static void name_sums(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
-{
-    sum->column_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct timeline *timeline = nodes[i].timeline;
-        for (uint32_t k = 0; k < timeline->figure_count; k++)
-            if (adds_up(timeline->keys[k]) &&
-                timeline_find(sum, timeline->keys[k]) == sum->column_count)
-                memcpy(sum->keys[sum->column_count++], timeline->keys[k], sizeof *sum->keys);
-    }
-    sum->figure_count = sum->column_count;
-}
-
-/* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
- * running for most of the row, adds nothing that is unknown: rows of two nodes never end together.
- */
-static void add_column(const struct timeline *timeline, uint32_t column, struct timeline *sum)
-{
-    const uint32_t from = timeline_find(timeline, sum->keys[column]);
-    double before_s = sum->begin_s;
-
-    for (uint64_t row = 0; row < sum->row_count && from < timeline->column_count; row++) {
-        double *values = timeline_row(sum, row);
-        const double there_s =
-            fmin(values[0], timeline_end_s(timeline)) - fmax(before_s, timeline->begin_s);
-        const bool there = there_s > (values[0] - before_s) / 2;
-        const double value = timeline_rebin(timeline, from, before_s, values[0]);
-        if (there || !isnan(value))
-            values[1 + column] = isnan(values[1 + column]) ? NAN : values[1 + column] + value;
-        before_s = values[0];
-    }
-}
-
-static double end_of(const struct timeline_node *nodes, uint32_t count)
-{
-    double end_s = timeline_end_s(nodes[0].timeline);
-
-    for (uint32_t i = 1; i < count; i++)
-        if (nodes[i].timeline->row_count)
-            end_s = fmax(end_s, timeline_end_s(nodes[i].timeline));
-    return end_s;
-}
-
-/* Return how many rows follow those of the first node until end_s. */
-static uint64_t rows_after(const struct timeline *first, double end_s)
-{
-    const double rest_s = end_s - timeline_end_s(first);
-    const double rest_rows = first->interval_s > 0 ? rest_s / first->interval_s : 0;
-    const uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
-
-    return more == 0 && rest_s > 0 && first->row_count == 0 ? 1 : more;
-}
-
-/* Take the first node's rows, then rows of the same length until the last node ends; extend the
- * last row by a remainder too short for its own row. */
-static void name_rows(const struct timeline *first, double end_s, struct timeline *sum)
-{
-    const double from_s = timeline_end_s(first);
-    const uint64_t more = sum->row_count - first->row_count;
-
-    for (uint64_t row = 0; row < first->row_count; row++)
-        timeline_row(sum, row)[0] = timeline_time_s(first, row);
-    for (uint64_t i = 1; i < more; i++)
-        timeline_row(sum, first->row_count + i - 1)[0] =
-            from_s + (end_s - from_s) * (double)i / (double)more;
-    if (sum->row_count)
-        timeline_row(sum, sum->row_count - 1)[0] = end_s;
-}
-
-/* Find the same phase on another node. */
-static void add_phase(const struct timeline *timeline, struct timeline_phase *sum)
-{
-    for (uint32_t i = 0; i < timeline->phase_count; i++) {
-        const struct timeline_phase *phase = &timeline->phases[i];
-        if (phase->run == sum->run && phase->number == sum->number &&
-            strcmp(phase->name, sum->name) == 0) {
-            provenance_add(&sum->provenance, &phase->provenance);
-            return;
-        }
-    }
-}
-
-static void add_phases(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
-{
-    memcpy(sum->phases, nodes[0].timeline->phases, phases_bytes(sum));
-    for (uint32_t i = 1; i < count; i++) {
-        provenance_add(&sum->provenance, &nodes[i].timeline->provenance);
-        for (uint32_t k = 0; k < sum->phase_count; k++)
-            add_phase(nodes[i].timeline, &sum->phases[k]);
-    }
-}
-
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
 {
     const struct timeline *first = nodes[0].timeline;
-    const double end_s = end_of(nodes, count);
-    const uint64_t rows = first->row_count + rows_after(first, end_s);
+    const double first_end_s = timeline_end_s(first);
+    double end_s = first_end_s;
     uint32_t columns = 0;
 
-    for (uint32_t i = 0; i < count; i++)
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
         columns += nodes[i].timeline->figure_count;
+        if (nodes[i].timeline->row_count)
+            end_s = fmax(end_s, timeline_end_s(nodes[i].timeline));
+    }
+    /* After the first node's rows come rows of the same length until the last node ends; a
+     * remainder too short for its own row extends the last one. */
+    const double rest_s = end_s - first_end_s;
+    const double rest_rows = first->interval_s > 0 ? rest_s / first->interval_s : 0;
+    uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
+    if (more == 0 && rest_s > 0 && first->row_count == 0)
+        more = 1;
+    const uint64_t rows = first->row_count + more;
     struct timeline *sum = timeline_blank(columns, rows, first->phase_count);
     if (!sum) {
         for (uint32_t i = 0; i < count; i++)
@@ -264,11 +184,57 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
     sum->nodes = nodes;
     sum->node_count = count;
     sum->row_count = rows;
-    name_sums(nodes, count, sum);
-    name_rows(first, end_s, sum);
+    sum->column_count = 0;
+    for (uint32_t i = 0; i < count; i++) { /* the figures of all nodes that can be summed */
+        const struct timeline *timeline = nodes[i].timeline;
+        for (uint32_t k = 0; k < timeline->figure_count; k++)
+            if (adds_up(timeline->keys[k]) &&
+                timeline_find(sum, timeline->keys[k]) == sum->column_count)
+                memcpy(sum->keys[sum->column_count++], timeline->keys[k], sizeof *sum->keys);
+    }
+    sum->figure_count = sum->column_count;
+    for (uint64_t row = 0; row < first->row_count; row++)
+        timeline_row(sum, row)[0] = timeline_time_s(first, row);
+    for (uint64_t i = 1; i < more; i++)
+        timeline_row(sum, first->row_count + i - 1)[0] =
+            first_end_s + rest_s * (double)i / (double)more;
+    if (rows)
+        timeline_row(sum, rows - 1)[0] = end_s;
+
+    /* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
+     * running for most of the row, adds nothing that is unknown: rows of two nodes never end
+     * together. */
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < sum->column_count; k++)
-            add_column(nodes[i].timeline, k, sum);
-    add_phases(nodes, count, sum);
+        for (uint32_t k = 0; k < sum->column_count; k++) {
+            const struct timeline *timeline = nodes[i].timeline;
+            const uint32_t from = timeline_find(timeline, sum->keys[k]);
+            double before_s = sum->begin_s;
+            for (uint64_t row = 0; row < rows && from < timeline->column_count; row++) {
+                double *values = timeline_row(sum, row);
+                const double there_s =
+                    fmin(values[0], timeline_end_s(timeline)) - fmax(before_s, timeline->begin_s);
+                const bool there = there_s > (values[0] - before_s) / 2;
+                const double value = timeline_rebin(timeline, from, before_s, values[0]);
+                if (there || !isnan(value))
+                    values[1 + k] = isnan(values[1 + k]) ? NAN : values[1 + k] + value;
+                before_s = values[0];
+            }
+        }
+
+    memcpy(sum->phases, first->phases, phases_bytes(sum));
+    for (uint32_t i = 1; i < count; i++) {
+        provenance_add(&sum->provenance, &nodes[i].timeline->provenance);
+        for (uint32_t k = 0; k < sum->phase_count; k++) { /* the same phase there */
+            struct timeline_phase *same = &sum->phases[k];
+            for (uint32_t p = 0; p < nodes[i].timeline->phase_count; p++) {
+                const struct timeline_phase *phase = &nodes[i].timeline->phases[p];
+                if (phase->run == same->run && phase->number == same->number &&
+                    strcmp(phase->name, same->name) == 0) {
+                    provenance_add(&same->provenance, &phase->provenance);
+                    break;
+                }
+            }
+        }
+    }
     return sum;
 }
