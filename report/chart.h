@@ -2,13 +2,14 @@
  *
  * chart: what a machine did over time, in panels that share a time axis: storage reads, fabric
  * traffic, CPU, memory, GPU, with the phases of a job. chart_make() computes the curves;
- * chart_script() writes them for report/gnuplot.h, chart_json() for report/html.h. Draws nothing.
+ * chart_draw() draws them, chart_json() gives them to report/html.h.
  * Any thread.
  */
 #ifndef IOBENCH_REPORT_CHART_H
 #define IOBENCH_REPORT_CHART_H
 
 #include "pipeline/result/timeline.h"
+#include "report/svg.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -57,10 +58,8 @@ int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_sou
                uint32_t count, uint32_t bins_most);
 void chart_release(struct chart *chart);
 
-/* title: "" for none. */
-void chart_script(FILE *script, const char *title, const struct chart *chart);
-/* Pixels of the drawing. */
-void chart_size(const struct chart *chart, const char *title, unsigned *width, unsigned *height);
+/* Begin a picture of the chart. title: "" for none. Release it by svg_release(). */
+void chart_draw(struct svg *svg, const char *title, const struct chart *chart);
 
 /* Return the page's data: "step_s", "panels" and "phases". */
 json_t *chart_json(const struct chart *chart);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chart as a gnuplot script, as JSON and in words.
+ * A chart as SVG, as JSON and in words.
  */
 #include "report/chart.h"
 
 #include "base/json.h"
-#include "report/gnuplot.h"
 #include "report/words.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1100, PANEL = 290, TITLE = 30, ROW_DIGITS = 4, EPOCHS_SHOWN = 24 };
+enum { WIDTH = 1100, PANEL = 210, ROW_DIGITS = 4, EPOCHS_SHOWN = 24 };
 
 /* Shades of phases other than reading; the rest of an epoch is white. */
 static const struct {
@@ -47,100 +46,52 @@ static bool is_drawn(const struct chart *chart, const struct timeline_phase *pha
     return true;
 }
 
-/* ---- gnuplot ---- */
+/* ---- SVG ---- */
 
-/* Write a named data block with lines "second value ...". */
-static void write_data(FILE *script, const struct chart *chart, uint32_t number)
-{
-    const struct chart_panel *panel = &chart->panels[number];
-
-    fprintf(script, "$panel%u << END\n", number);
-    for (uint32_t bin = 0; bin < chart->bins; bin++) {
-        fprintf(script, "%.6g", (bin + 0.5) * chart->step_s);
-        for (uint32_t i = 0; i < panel->curve_count; i++)
-            fprintf(script, " %.6g", panel->curves[i].values[bin]);
-        fputc('\n', script);
-    }
-    fputs("END\n", script);
-}
-
-/* Draw rectangles behind the curves and a line at the start of each epoch. */
-static unsigned write_phases(FILE *script, const struct chart *chart)
+/* Shade the phases other than reading, and mark the start of each epoch. is_named: in the legend.
+ */
+static void draw_phases(struct svg_panel *panel, const struct chart *chart, bool is_named)
 {
     const struct timeline *timeline = chart->phases;
     double epoch_s = -INFINITY;
-    unsigned used = 0;
+    unsigned named = 0;
 
     for (uint32_t i = 0; timeline && i < timeline->phase_count; i++) {
         const struct timeline_phase *phase = &timeline->phases[i];
         const double from_s = chart->phases_late_s + phase->from_s;
         const int shade = shade_of(phase->name);
+        char text[48];
         if (!is_drawn(chart, phase, &epoch_s))
             continue;
         if (shade < SHADES) {
-            fprintf(script,
-                    "set object rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
-                    "fillcolor rgb '%s' fillstyle solid noborder\n",
-                    from_s, chart->phases_late_s + phase->to_s, shades[shade].color);
-            used |= 1u << shade;
+            const bool is_new = is_named && !(named & 1u << shade);
+            svg_band(panel, from_s, chart->phases_late_s + phase->to_s, shades[shade].color,
+                     is_new ? shades[shade].meaning : NULL);
+            named |= 1u << shade;
             continue;
         }
-        fprintf(script,
-                "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead back linecolor rgb '#888888' "
-                "dashtype 3\n"
-                "set label 'epoch %llu' at %.6f, graph 0.96 offset 0.4,0 font ',10' textcolor rgb "
-                "'#666666'\n",
-                from_s, from_s, (unsigned long long)phase->number + 1, from_s);
+        snprintf(text, sizeof text, "epoch %llu", (unsigned long long)phase->number + 1);
+        svg_mark(panel, from_s, text);
     }
-    return used;
 }
 
-static void write_panel(FILE *script, const struct chart *chart, uint32_t number, unsigned used)
+void chart_draw(struct svg *svg, const char *title, const struct chart *chart)
 {
-    const struct chart_panel *panel = &chart->panels[number];
-
-    fputs("set title ", script);
-    gnuplot_text(script, panel->title);
-    fprintf(script, " font ',13'\nset ylabel '%s'\nset yrange [%s:%s]\nplot ", panel->unit,
-            panel->is_share ? "0" : "*<0", panel->is_share ? "100<*" : "*");
-    for (uint32_t i = 0; i < panel->curve_count; i++) {
-        const struct chart_curve *curve = &panel->curves[i];
-        fprintf(script, "%s$panel%u using 1:%u with lines linewidth %g%s linecolor rgb '%s' title ",
-                i ? ", \\\n " : "", number, 2 + i, curve->width,
-                curve->is_dashed ? " dashtype 2" : "", curve->color);
-        gnuplot_text(script, curve->name);
+    svg_begin(svg, title, WIDTH, PANEL, 1);
+    for (uint32_t i = 0; i < chart->panel_count; i++) {
+        const struct chart_panel *source = &chart->panels[i];
+        struct svg_panel *panel = svg_panel(svg, source->title);
+        svg_x(panel, "seconds", SVG_LINEAR, 0, chart->bins * chart->step_s);
+        svg_y(panel, source->unit, SVG_LINEAR, 0, source->is_share ? 100 : NAN);
+        draw_phases(panel, chart, i == 0);
+        for (uint32_t k = 0; k < source->curve_count; k++) {
+            const struct chart_curve *from = &source->curves[k];
+            struct svg_curve *curve = svg_curve(panel, from->name, from->color, from->width,
+                                                from->is_dashed ? SVG_DASHED : SVG_LINE);
+            for (uint32_t bin = 0; bin < chart->bins; bin++)
+                svg_point(curve, (bin + 0.5) * chart->step_s, from->values[bin]);
+        }
     }
-    for (int i = 0; i < SHADES && number == 0; i++)
-        if (used & 1u << i)
-            fprintf(script, ", \\\n NaN with boxes fillstyle solid linecolor rgb '%s' title '%s'",
-                    shades[i].color, shades[i].meaning);
-    fputc('\n', script);
-}
-
-void chart_size(const struct chart *chart, const char *title, unsigned *width, unsigned *height)
-{
-    *width = WIDTH;
-    *height = PANEL * chart->panel_count + (*title ? TITLE : 0);
-}
-
-void chart_script(FILE *script, const char *title, const struct chart *chart)
-{
-    for (uint32_t i = 0; i < chart->panel_count; i++)
-        write_data(script, chart, i);
-    fprintf(script, "set multiplot layout %u,1", chart->panel_count);
-    if (*title) {
-        fputs(" title ", script);
-        gnuplot_text(script, title);
-        fputs(" font ',15'", script);
-    }
-    fprintf(script,
-            "\nset xrange [0:%.6g]\nset xlabel 'seconds'\nset lmargin 10\nset grid ytics\n"
-            "set key at graph 1.02, graph 1 left top Left reverse samplen 2\nset rmargin 26\n",
-            chart->bins * chart->step_s);
-    const unsigned used = write_phases(script, chart);
-    for (uint32_t i = 0; i < chart->panel_count; i++)
-        write_panel(script, chart, i, used);
-    fputs("unset multiplot\n", script);
 }
 
 /* ---- JSON ---- */

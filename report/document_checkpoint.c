@@ -2,59 +2,42 @@
  * Checkpoints: the rate of each. */
 #include "report/documents.h"
 
-#include "report/gnuplot.h"
 #include "report/load.h"
 #include "report/pictures.h"
 
-enum { TICS_MOST = 20 };
+#include <math.h>
 
-static size_t write_checkpoints(FILE *script, const json_t *rows, const char *block)
+static bool draw_checkpoints(struct svg *svg, const json_t *document)
 {
-    size_t index, written = 0;
-    json_t *row;
+    static const char *const kinds[][2] = {{"writes", "write"}, {"reads", "read"}};
+    struct svg_panel *panel;
+    bool is_rated = false;
 
-    fprintf(script, "$%s << END\n", block);
-    json_array_foreach(rows, index, row)
-    {
-        const double number = load_number(row, "number"), rate = load_number(row, "bytes_per_s");
-        if (number >= 1 && rate > 0)
-            written += fprintf(script, "%g %g\n", number, rate / 1e6) > 0;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(document, kinds[i][0]);
+        is_rated |= load_number(json_array_get(rows, 0), "bytes_per_s") > 0;
     }
-    fputs("END\n", script);
-    return written;
-}
-
-static bool is_rated(const json_t *rows)
-{
-    return load_number(json_array_get(rows, 0), "bytes_per_s") > 0;
-}
-
-static bool draw_checkpoints(FILE *script, const json_t *document)
-{
-    const json_t *writes = json_object_get(document, "writes"),
-                 *reads = json_object_get(document, "reads");
-    const char *join = "plot ";
-
-    if (!is_rated(writes) && !is_rated(reads))
+    if (!is_rated)
         return false;
-    gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
-    const size_t written = write_checkpoints(script, writes, "writes");
-    const size_t read = write_checkpoints(script, reads, "reads");
-    fprintf(script, "set xtics %s\n", json_array_size(writes) < TICS_MOST ? "1" : "auto");
-    fputs("set xlabel 'checkpoint'\nset ylabel 'MB/s'\nset yrange [0:*]\nset grid\n"
-          "set key below left Left reverse\nset boxwidth 0.35\nset style fill solid 0.8\n",
-          script);
-    if (written) {
-        fprintf(script,
-                "plot $writes using ($1-0.18):2 with boxes linecolor rgb '%s' title 'write'",
-                pictures_color(0));
-        join = ", ";
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 1);
+    panel = svg_panel(svg, "");
+    svg_x(panel, "checkpoint", SVG_LINEAR, NAN, NAN);
+    svg_y(panel, "MB/s", SVG_LINEAR, 0, NAN);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(document, kinds[i][0]), *row;
+        struct svg_curve *bars = NULL;
+        size_t index;
+        json_array_foreach(rows, index, row)
+        {
+            const double number = load_number(row, "number"),
+                         rate = load_number(row, "bytes_per_s");
+            if (!(number >= 1 && rate > 0))
+                continue;
+            bars = bars ? bars : svg_curve(panel, kinds[i][1], svg_color(i), 1, SVG_BARS);
+            svg_point(bars, number, rate / 1e6);
+        }
     }
-    if (read)
-        fprintf(script, "%s$reads using ($1+0.18):2 with boxes linecolor rgb '%s' title 'read'",
-                join, pictures_color(1));
-    fputc('\n', script);
-    return written || read;
+    return true;
 }
 
 static const char *const keys[] = {"started",        "command",  "place",           "valid",

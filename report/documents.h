@@ -7,6 +7,8 @@
 #ifndef IOBENCH_REPORT_DOCUMENTS_H
 #define IOBENCH_REPORT_DOCUMENTS_H
 
+#include "report/svg.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,9 +17,8 @@ struct document_kind {
     const char *schema;
     const char *title;         /* of the picture */
     const char *const *picked; /* members that the page shows, NULL-terminated */
-    /* Write a script for report/gnuplot.h. Returns false, having written nothing, if there is
-     * nothing to draw. */
-    bool (*draw)(FILE *script, const json_t *document);
+    /* Begin a picture. Returns false, having begun nothing, if there is nothing to draw. */
+    bool (*draw)(struct svg *svg, const json_t *document);
 };
 
 extern const struct document_kind document_infer, document_checkpoint, document_net;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 const char report_acceptance_mark[] = "# Made by iobench size: acceptance\n";
-const char report_script_mark[] = "# Made by iobench plot\n";
 const char report_page_mark[] = "<!-- iobench study -->\n";
 
 static int write_through(const char *path, const char *text, size_t bytes)

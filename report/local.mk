@@ -6,8 +6,8 @@ libiobench_a_SOURCES += \
 	report/sizing.c report/sizing.h \
 	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
 	report/mlperf.c report/mlperf.h \
-	report/gnuplot.c report/gnuplot.h report/chart.c report/chart_draw.c report/chart.h \
-	report/browser.c report/browser.h report/headline.c report/html.c report/html.h report/pictures.c report/pictures.h \
+	report/svg.c report/svg.h report/chart.c report/chart_draw.c report/chart.h \
+	report/headline.c report/html.c report/html.h report/pictures.c report/pictures.h \
 	report/documents.c report/documents.h report/document_checkpoint.c report/document_infer.c report/document_net.c \
 	report/ranks.c report/ranks.h report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \

@@ -3,22 +3,13 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/gnuplot.h"
 #include "report/load.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Okabe and Ito's palette. */
-static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                     "#e69f00", "#56b4e9", "#8c564b", "#000000"};
-enum { COLORS = sizeof colors / sizeof colors[0], LATENCIES_MOST = 16 };
-
-const char *pictures_color(size_t number)
-{
-    return colors[number % COLORS];
-}
+enum { LATENCIES_MOST = 16 };
 
 static const char *text_of(const json_t *object, const char *path)
 {
@@ -149,88 +140,69 @@ json_t *pictures_scaling_rows(const struct picture_result *results, size_t count
     return array;
 }
 
-static void write_curves(FILE *script, const json_t *rows, const char *key, const char *style)
+void pictures_scaling(struct svg *svg, const json_t *rows)
 {
-    const char *group = NULL;
-    unsigned number = 0;
-    size_t index;
-    json_t *row;
+    static const struct {
+        const char *title, *key, *unit;
+        enum svg_scale scale;
+        double from;
+    } panels[] = {{"Speed-up", "speed_up", "", SVG_LOG2, 1},
+                  {"Efficiency", "efficiency_percent", "%", SVG_LINEAR, 0}};
+    const double fewest = load_number(json_array_get(rows, 0), "ranks");
 
-    json_array_foreach(rows, index, row)
-    {
-        if (group && strcmp(group, text_of(row, "group")) == 0)
-            continue;
-        group = text_of(row, "group");
-        fprintf(script, "%s$%s%u using 1:2 with linespoints %s linecolor rgb '%s' title ",
-                number ? ", \\\n " : "plot ", key, number, style, pictures_color(number));
-        gnuplot_text(script, group);
-        number++;
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
+    for (size_t i = 0; i < sizeof panels / sizeof *panels; i++) {
+        struct svg_panel *panel = svg_panel(svg, panels[i].title);
+        struct svg_curve *curve = NULL;
+        const char *group = NULL;
+        double most = fewest;
+        size_t index, number = 0;
+        json_t *row;
+        svg_x(panel, "ranks", SVG_LOG2, NAN, NAN);
+        svg_y(panel, panels[i].unit, panels[i].scale, panels[i].from, NAN);
+        json_array_foreach(rows, index, row)
+        {
+            if (!group || strcmp(group, text_of(row, "group")) != 0) {
+                group = text_of(row, "group");
+                curve = svg_curve(panel, group, svg_color(number++), 1.5, SVG_POINTS);
+            }
+            svg_point(curve, load_number(row, "ranks"), load_number(row, panels[i].key));
+            most = fmax(most, load_number(row, "ranks"));
+        }
+        if (panels[i].scale == SVG_LOG2) {
+            curve = svg_curve(panel, "ideal", "#999999", 1, SVG_DASHED);
+            svg_point(curve, fewest, 1);
+            svg_point(curve, most, most / fewest);
+        }
     }
-}
-
-static void write_blocks(FILE *script, const json_t *rows, const char *key)
-{
-    const char *group = NULL;
-    unsigned number = 0;
-    size_t index;
-    json_t *row;
-
-    json_array_foreach(rows, index, row)
-    {
-        const bool begins = !group || strcmp(group, text_of(row, "group")) != 0;
-        group = text_of(row, "group");
-        if (begins)
-            fprintf(script, "%s$%s%u << END\n", number ? "END\n" : "", key, number);
-        number += begins;
-        fprintf(script, "%g %g\n", load_number(row, "ranks"), load_number(row, key));
-    }
-    fputs("END\n", script);
-}
-
-void pictures_scaling(FILE *script, const json_t *rows)
-{
-    gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
-    write_blocks(script, rows, "speed_up");
-    write_blocks(script, rows, "efficiency_percent");
-    fputs("set multiplot layout 1,2\nset xlabel 'ranks'\nset logscale x 2\nset grid\n"
-          "set key below left Left reverse\nset pointsize 0.6\n"
-          "set title 'Speed-up'\nset logscale y 2\nset yrange [1:*]\n",
-          script);
-    write_curves(script, rows, "speed_up", "linewidth 1.5 pointtype 7");
-    fputs(", \\\n x / ", script);
-    fprintf(script, "%g", load_number(json_array_get(rows, 0), "ranks"));
-    fputs(" with lines dashtype 2 linecolor rgb '#999999' title 'ideal'\n"
-          "unset logscale y\nset title 'Efficiency'\nset ylabel '%'\nset yrange [0:*]\n",
-          script);
-    write_curves(script, rows, "efficiency_percent", "linewidth 1.5 pointtype 7");
-    fputs("\nunset multiplot\n", script);
 }
 
 /* ---- latency ---- */
 
-/* Write the points of one result: share of the reads, latency in ms. Returns their count. */
-static size_t write_points(FILE *script, const json_t *latency)
+/* Draw the points of one result: share of the reads, latency in ms. */
+static void draw_points(struct svg_curve *curve, const json_t *latency)
 {
     static const struct {
         const char *key;
         double share;
     } points[] = {{"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}};
     const json_t *quantiles = json_object_get(latency, "quantiles");
-    size_t written = 0;
+    size_t drawn = 0;
 
     for (size_t i = 0; i < json_array_size(quantiles); i++) {
         const json_t *pair = json_array_get(quantiles, i);
         const double share = json_number_value(json_array_get(pair, 0));
         const double value_s = json_number_value(json_array_get(pair, 1));
-        if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s))
-            written += fprintf(script, "%.9g %.6g\n", 1 / (1 - share), value_s * 1e3) > 0;
+        if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s)) {
+            svg_point(curve, 1 / (1 - share), value_s * 1e3);
+            drawn++;
+        }
     }
-    for (size_t i = 0; written == 0 && i < sizeof points / sizeof points[0]; i++) {
+    for (size_t i = 0; drawn == 0 && i < sizeof points / sizeof points[0]; i++) {
         const double value_s = load_number(latency, points[i].key);
         if (value_s > 0 && isfinite(value_s))
-            written += fprintf(script, "%.9g %.6g\n", 1 / (1 - points[i].share), value_s * 1e3) > 0;
+            svg_point(curve, 1 / (1 - points[i].share), value_s * 1e3);
     }
-    return written;
 }
 
 /* The curves of a result: of all reads, or if it has later epochs or evaluations one for each. */
@@ -253,64 +225,37 @@ static const json_t *latency_of(const struct picture_result *result, int kind)
     return by_epoch == (kind > 0) && load_number(latency, "p50_s") > 0 ? latency : NULL;
 }
 
-static void write_latencies(FILE *script, const struct picture_result *result, size_t number)
+bool pictures_latency(struct svg *svg, const struct picture_result *results, size_t count)
 {
-    for (int kind = 0; kind < LATENCY_KINDS; kind++) {
-        if (!latency_of(result, kind))
-            continue;
-        fprintf(script, "$result%zu_%d << END\n", number, kind);
-        write_points(script, latency_of(result, kind));
-        fputs("END\n", script);
-    }
-}
-
-/* The first result of the picture has used 0. Later epochs are dashed, evaluations dotted. */
-static void plot_latencies(FILE *script, const struct picture_result *result, size_t number,
-                           size_t used)
-{
-    bool begins = used == 0;
-
-    for (int kind = 0; kind < LATENCY_KINDS; kind++) {
-        char title[512];
-        if (!latency_of(result, kind))
-            continue;
-        snprintf(title, sizeof title, "%s%s", result->name, latency_kinds[kind].name);
-        fprintf(script,
-                "%s$result%zu_%d using 1:2 with linespoints linewidth 1.5 pointsize 0.4 "
-                "pointtype %zu dashtype %d linecolor rgb '%s' title ",
-                begins ? "plot " : ", \\\n ", number, kind, used / COLORS + 1,
-                kind >= LATENCY_LATER ? kind : 1, pictures_color(used));
-        gnuplot_text(script, title);
-        begins = false;
-    }
-}
-
-static bool has_latency(const struct picture_result *result)
-{
-    return latency_of(result, 0) || latency_of(result, 1) || latency_of(result, LATENCY_LATER);
-}
-
-bool pictures_latency(FILE *script, const struct picture_result *results, size_t count)
-{
+    static const char *const ticks[] = {"0%", "90%", "99%", "99.9%", "99.99%", "99.999%"};
+    struct svg_panel *panel = NULL;
     size_t used = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (has_latency(&results[i]) && ++used == LATENCIES_MOST)
-            count = i + 1;
-    if (used == 0)
-        return false;
-    gnuplot_begin(script, PICTURES_WIDTH, PICTURES_HEIGHT);
-    for (size_t i = 0; i < count; i++)
-        write_latencies(script, &results[i], i);
-    fputs("set logscale xy\nset grid\nset xlabel 'share of the reads that took at most this'\n"
-          "set ylabel 'ms'\nset key left top Left reverse\n"
-          "set xtics ('0%%' 1, '50%%' 2, '90%%' 10, '99%%' 100, '99.9%%' 1000, '99.99%%' 10000, "
-          "'99.999%%' 100000)\nset xrange [1:*]\n",
-          script);
-    used = 0;
-    for (size_t i = 0; i < count; i++)
-        if (has_latency(&results[i]))
-            plot_latencies(script, &results[i], i, used++);
-    fputc('\n', script);
-    return true;
+    for (size_t i = 0; i < count && used < LATENCIES_MOST; i++) {
+        bool is_drawn = false;
+        for (int kind = 0; kind < LATENCY_KINDS; kind++) {
+            const json_t *latency = latency_of(&results[i], kind);
+            char name[512];
+            if (!latency)
+                continue;
+            if (!panel) {
+                svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 1);
+                panel = svg_panel(svg, "");
+                svg_x(panel, "share of the reads that took at most this", SVG_LOG, 1, NAN);
+                svg_y(panel, "ms", SVG_LOG, NAN, NAN);
+                svg_tick(panel, 2, "50%");
+                for (size_t k = 0; k < sizeof ticks / sizeof *ticks; k++)
+                    svg_tick(panel, pow(10, (double)k), ticks[k]);
+            }
+            snprintf(name, sizeof name, "%s%s", results[i].name, latency_kinds[kind].name);
+            draw_points(svg_curve(panel, name, svg_color(used), 1.5,
+                                  SVG_POINTS | (kind == LATENCY_EVALUATION ? SVG_DOTTED
+                                                : kind == LATENCY_LATER    ? SVG_DASHED
+                                                                           : 0)),
+                        latency);
+            is_drawn = true;
+        }
+        used += is_drawn;
+    }
+    return used > 0;
 }

@@ -105,8 +105,7 @@ void report_profile(FILE *stream, const struct result *result, const struct summ
                     const struct report_trained *trained);
 extern const char report_profile_mark[], report_acceptance_mark[];
 
-/* The first line of a gnuplot script, and of a page of a study. */
-extern const char report_script_mark[];
+/* The first line of a page of a study. */
 extern const char report_page_mark[];
 
 /* Write text to path atomically: readers see the old file or the complete new one. Calls

@@ -13,7 +13,7 @@
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/settings/job_options.h"
-#include "report/gnuplot.h"
+#include "report/svg.h"
 #include "report/report.h"
 #include "trainer/trainer.h"
 
@@ -70,7 +70,7 @@ static const struct option_spec ramp_options[] = {
      .reach = OPTION_WRITES, .section = "Output",
      .summary = "write the result as JSON; - is standard output instead of the table"},
     {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "chart throughput and lateness against load: .svg, .png or .pdf (needs gnuplot)"},
+     .summary = "chart throughput and lateness against load: .svg, .png or .pdf"},
     {"label", 0, OPTION_TEXT, JOB_FIELD(JOB, output.label), .metavar = "TEXT",
      .summary = "free text to store in the result"},
     {0},
@@ -230,7 +230,7 @@ static int prepare(const struct invocation *invocation, struct ramp_settings *se
     if (code == 0)
         code = job->read.data ? arguments_check_data("data", job->read.data)
                               : fail(EINVAL, "--data is required");
-    if (code == 0 && settings->plot && gnuplot_kind_of(settings->plot) < 0)
+    if (code == 0 && settings->plot && svg_check_path(settings->plot))
         code = -EINVAL;
     job->runs = 1;
     job->calibrate = false;

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/json_file.h"
-#include "report/gnuplot.h"
+#include "report/svg.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -237,60 +237,43 @@ static int write_json(const struct ramp *ramp, const char *path)
 
 /* ---- chart ---- */
 
-static void write_block(FILE *script, const struct ramp *ramp, const struct ramp_point *points)
-{
-    fputs("$points << END\n", script);
-    for (size_t i = 0; i < ramp->count; i++)
-        fprintf(script, "%g %g %g %g %g\n", points[i].load, points[i].offered_samples_per_s,
-                points[i].samples_per_s, fmax((double)points[i].late_p50_ns * 1e-6, 1e-3),
-                fmax((double)points[i].late_p99_ns * 1e-6, 1e-3));
-    fputs("END\n", script);
-}
-
-static void write_script(FILE *script, const struct ramp *ramp, const struct ramp_point *points)
+static int draw(const struct ramp *ramp, const char *path)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
+    struct ramp_point *points = sorted_points(ramp);
+    struct svg svg;
     char title[600];
 
-    gnuplot_begin(script, 800, 640);
-    write_block(script, ramp, points);
+    if (!points)
+        return -ENOMEM;
     snprintf(title, sizeof title, "%.4g x %s fed, cache %s%s%s", answer.held,
              ramp->settings->job.trainer, summary_cache_name(worst_cache(ramp)),
              is_synthetic(ramp) ? ", synthetic data" : "", ramp->degraded[0] ? "; DEGRADED" : "");
-    fputs("set multiplot layout 2,1 title ", script);
-    gnuplot_text(script, title);
-    fputs("\nset key left top\nset grid\nset xrange [0:*]\n", script);
-    if (answer.held > 0)
-        fprintf(script, "set arrow from %g, graph 0 to %g, graph 1 nohead lc rgb '#888888' dt 2\n",
-                answer.held, answer.held);
-    fputs("set yrange [0:*]\nset ylabel 'samples/s'\n"
-          "plot $points using 1:2 with lines lc rgb '#888888' title 'offered', "
-          "$points using 1:3 with linespoints pt 7 lc rgb '#0072b2' title 'delivered'\n"
-          "set yrange [*:*]\nset logscale y\nset ylabel 'lateness, ms'\nset xlabel 'load'\n",
-          script);
-    fprintf(script,
-            "plot $points using 1:4 with linespoints pt 7 lc rgb '#009e73' title 'p50', "
-            "$points using 1:5 with linespoints pt 5 lc rgb '#d55e00' title 'p99', "
-            "%g with lines lc rgb '#888888' dt 3 title 'limit'\nunset multiplot\n",
-            ramp->settings->limit_percent / 100 * ramp->step_ns * 1e-6);
-}
-
-static int draw(const struct ramp *ramp, const char *path)
-{
-    struct ramp_point *points = sorted_points(ramp);
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
-
-    if (!points || text_stream_open(&stream)) {
-        free(points);
-        return -ENOMEM;
+    svg_begin(&svg, title, 800, 230, 1);
+    struct svg_panel *rate = svg_panel(&svg, ""), *lateness = svg_panel(&svg, "");
+    struct svg_curve *offered = svg_curve(rate, "offered", "#888888", 1, SVG_LINE),
+                     *delivered = svg_curve(rate, "delivered", svg_color(0), 1.5, SVG_POINTS),
+                     *p50 = svg_curve(lateness, "p50", svg_color(2), 1.5, SVG_POINTS),
+                     *p99 = svg_curve(lateness, "p99", svg_color(1), 1.5, SVG_POINTS),
+                     *limit = svg_curve(lateness, "limit", "#888888", 1, SVG_DOTTED);
+    svg_x(rate, "", SVG_LINEAR, 0, NAN);
+    svg_x(lateness, "load", SVG_LINEAR, 0, NAN);
+    svg_y(rate, "samples/s", SVG_LINEAR, 0, NAN);
+    svg_y(lateness, "lateness, ms", SVG_LOG, NAN, NAN);
+    for (size_t i = 0; i < ramp->count; i++) {
+        svg_point(offered, points[i].load, points[i].offered_samples_per_s);
+        svg_point(delivered, points[i].load, points[i].samples_per_s);
+        svg_point(p50, points[i].load, fmax((double)points[i].late_p50_ns * 1e-6, 1e-3));
+        svg_point(p99, points[i].load, fmax((double)points[i].late_p99_ns * 1e-6, 1e-3));
+        svg_point(limit, points[i].load,
+                  ramp->settings->limit_percent / 100 * ramp->step_ns * 1e-6);
     }
-    write_script(stream.stream, ramp, points);
-    int code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0)
-        code = gnuplot_draw(text, bytes, path);
-    free(text);
+    if (answer.held > 0) {
+        svg_mark(rate, answer.held, "");
+        svg_mark(lateness, answer.held, "");
+    }
+    int code = svg_save(&svg, path);
+    svg_release(&svg);
     free(points);
     return code;
 }

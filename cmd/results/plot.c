@@ -4,12 +4,11 @@
  */
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "report/chart.h"
-#include "report/gnuplot.h"
 #include "report/load.h"
 #include "report/report.h"
+#include "report/svg.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +20,6 @@ enum { FILE_BYTES_MAX = 256 << 20, NAME_BYTES = 128, MARKS_BYTES = 512 };
 struct plot_settings {
     char *output, *title;
     uint64_t job;
-    bool script;
 };
 
 /* clang-format off: one row each */
@@ -34,8 +32,6 @@ static const struct option_spec plot_options[] = {
      .summary = "title of the chart"},
     {"job", 0, OPTION_COUNT, FIELD(job), .fallback = "1", .minimum = 1, .maximum = 1e6,
      .summary = "number of the job in a result with several, from 1"},
-    {"script", 0, OPTION_FLAG, FIELD(script), .fallback = "no",
-     .summary = "write the gnuplot script with its data instead of the chart"},
     {0},
 };
 #undef FIELD
@@ -162,29 +158,6 @@ static int load_all(const struct invocation *invocation, struct page *page)
     return 0;
 }
 
-static int write_chart(const struct plot_settings *settings, const char *title,
-                       const struct chart *chart, const char *path)
-{
-    struct text_stream stream;
-    char *script = NULL;
-    size_t bytes = 0;
-    unsigned width, height;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    chart_size(chart, title, &width, &height);
-    gnuplot_begin(stream.stream, width, height);
-    chart_script(stream.stream, title, chart);
-    int code = text_stream_take(&stream, &script, &bytes);
-    if (code == 0 && settings->script && strcmp(path, "-") == 0)
-        fwrite(script, 1, bytes, stdout);
-    else if (code == 0)
-        code = settings->script ? report_write_file(path, script, bytes)
-                                : gnuplot_draw(script, bytes, path);
-    free(script);
-    return code;
-}
-
 static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
 {
     struct chart chart;
@@ -196,8 +169,12 @@ static int draw(const struct plot_settings *settings, const struct page *page, c
     int code = chart_make(&chart, page->results > 1 ? CHART_OF_RUNS : CHART_OF_NODES, page->sources,
                           page->count, CHART_BINS);
 
-    if (code == 0)
-        code = write_chart(settings, title, &chart, path);
+    if (code == 0) {
+        struct svg svg;
+        chart_draw(&svg, title, &chart);
+        code = svg_save(&svg, path);
+        svg_release(&svg);
+    }
     chart_release(&chart);
     free(title);
     return code;
@@ -219,15 +196,14 @@ static int run_plot(const struct invocation *invocation)
     const struct plot_settings *settings = invocation->settings;
     struct page *page = calloc(1, sizeof *page);
     char *path = settings->output ? strdup(settings->output)
-                                  : file_format_path("%s.%s", invocation->operands[0],
-                                                     settings->script ? "gnuplot" : "svg");
+                                  : file_format_path("%s.svg", invocation->operands[0]);
     int status;
 
     command_on_interrupt();
     if (!page || !path) {
         fail(ENOMEM, "out of memory");
         status = command_failed(invocation);
-    } else if (!settings->script && gnuplot_kind_of(path) < 0) {
+    } else if (svg_check_path(path)) {
         status = command_misused(invocation);
     } else {
         status = make_plot(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
@@ -250,7 +226,8 @@ const struct command command_plot = {
                    "(--series) or a profile (iobench monitor --json). Nodes of a job are drawn "
                    "separately and as a sum; so are several series or profiles, aligned by their "
                    "clocks (a series has none and starts with the first). Several results are "
-                   "runs, named by their labels, and each starts at second 0. Needs gnuplot.",
+                   "runs, named by their labels, and each starts at second 0. PNG and PDF need "
+                   "rsvg-convert.",
     .examples = "iobench plot result.json\twrites result.json.svg\n"
                 "iobench plot -o both.svg node0.jsonl node1.jsonl\teach node and the sum\n"
                 "iobench plot -o runs.png before.json after.json\ttwo runs\n",

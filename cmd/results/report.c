@@ -2,25 +2,19 @@
  *
  * iobench report: results as one HTML page.
  */
-#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
-#include "cmd/outputs.h"
-#include "cmd/program.h"
 #include "cmd/results/report_data.h"
-#include "cmd/sandbox.h"
 #include "cmd/shuffle/plot.h"
-#include "report/browser.h"
 #include "report/chart.h"
 #include "report/documents.h"
-#include "report/gnuplot.h"
 #include "report/html.h"
 #include "report/load.h"
 #include "report/report.h"
+#include "report/svg.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,8 +32,8 @@ struct report_settings {
 #define FIELD(field) .offset = offsetof(struct report_settings, field)
 static const struct option_spec report_options[] = {
     {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "output file, .html, .png or .pdf (with Chromium); default: the first RESULT with "
-                ".html appended; - is standard output (HTML)"},
+     .summary = "output file, .html; default: the first RESULT with .html appended; - is standard "
+                "output"},
     {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "Storage under training", .metavar = "TEXT",
      .summary = "title of the page"},
     {0},
@@ -52,39 +46,29 @@ struct report_page {
     struct text_stream streams[HTML_SECTIONS], words;
     char *sections[HTML_SECTIONS], *word_text;
     json_t *island, *charts;
-    const char *missing; /* why pictures are missing; NULL: none missing */
 };
 
 /* ---- pictures ---- */
 
-/* Draw a script and add the figure to a section; without gnuplot, only its words. */
+/* Add a picture, which is released, to a section. */
 static int add_picture(struct report_page *page, enum html_section section, const char *title,
-                       const char *words, struct text_stream *script, int chart)
+                       const char *words, struct svg *svg, int chart)
 {
-    char *text = NULL, *svg = NULL;
-    size_t bytes = 0, svg_bytes = 0;
-    int code = text_stream_take(script, &text, &bytes);
+    size_t bytes = 0;
+    char *text = svg_text(svg, &bytes);
 
-    if (code == 0)
-        code = gnuplot_run(text, bytes, GNUPLOT_SVG, &svg, &svg_bytes);
-    if (code == -ENOENT) {
-        page->missing = "gnuplot is not installed: no pictures but those that a browser draws";
-        fail_clear();
-        code = 0;
-    }
-    if (code == 0)
-        html_figure(page->streams[section].stream, title, words, svg, svg_bytes, chart);
+    if (text)
+        html_figure(page->streams[section].stream, title, words, text, bytes, chart);
+    svg_release(svg);
     free(text);
-    free(svg);
-    return code;
+    return text ? 0 : -ENOMEM;
 }
 
 static int add_chart(struct report_page *page, const char *title, const struct chart *chart)
 {
     const size_t number = json_array_size(page->charts);
-    struct text_stream script;
+    struct svg svg;
     char words[4096] = "";
-    unsigned width, height;
 
     for (uint32_t i = 0; i < chart->panel_count; i++) {
         char panel[1024];
@@ -93,12 +77,8 @@ static int add_chart(struct report_page *page, const char *title, const struct c
                  chart_words(chart, &chart->panels[i], panel, sizeof panel));
     }
     json_array_append_new(page->charts, chart_json(chart));
-    if (text_stream_open(&script))
-        return -ENOMEM;
-    chart_size(chart, "", &width, &height);
-    gnuplot_begin(script.stream, width, height);
-    chart_script(script.stream, "", chart);
-    return add_picture(page, HTML_TIME, title, words, &script, (int)number);
+    chart_draw(&svg, "", chart);
+    return add_picture(page, HTML_TIME, title, words, &svg, (int)number);
 }
 
 /* Chart a job; one of many nodes as their sum. */
@@ -167,34 +147,6 @@ static int chart_series(struct report_page *page)
     if (code == 0)
         fail_clear();
     return code;
-}
-
-static int draw_scaling(struct report_page *page)
-{
-    const json_t *rows = json_object_get(page->island, "scaling");
-    struct text_stream script;
-
-    if (json_array_size(rows) == 0)
-        return 0;
-    if (text_stream_open(&script))
-        return -ENOMEM;
-    pictures_scaling(script.stream, rows);
-    return add_picture(page, HTML_SCALING, "Speed-up and efficiency over ranks",
-                       "The table below has the same figures.", &script, -1);
-}
-
-static int draw_latency(struct report_page *page)
-{
-    struct text_stream script;
-
-    if (text_stream_open(&script))
-        return -ENOMEM;
-    if (!pictures_latency(script.stream, page->data.results, page->data.count)) {
-        text_stream_close(&script);
-        return 0;
-    }
-    return add_picture(page, HTML_LATENCY, "Latency by share of the reads, both logarithmic",
-                       "The table below has the percentiles.", &script, -1);
 }
 
 /* ---- shuffles ---- */
@@ -270,17 +222,14 @@ static int draw_others(struct report_page *page)
     {
         const json_t *document = json_object_get(other, "document");
         const struct document_kind *kind = documents_kind(document);
-        struct text_stream script;
+        struct svg svg;
         char title[REPORT_NAME_BYTES + 64];
 
         snprintf(title, sizeof title, "%s: %.*s", kind->title, REPORT_NAME_BYTES,
                  load_text(other, "name"));
-        code = text_stream_open(&script);
-        if (code == 0 && kind->draw(script.stream, document))
+        if (kind->draw(&svg, document))
             code = add_picture(page, HTML_OTHERS, title, "The table below has the same figures.",
-                               &script, -1);
-        else if (code == 0)
-            text_stream_close(&script);
+                               &svg, -1);
         if (code == 0)
             code = chart_other(page, load_text(other, "name"), json_object_get(document, "series"));
         if (code)
@@ -317,6 +266,7 @@ static void write_words(FILE *stream, const struct report_data *data)
 
 static int fill_page(struct report_page *page)
 {
+    struct svg svg;
     size_t bytes;
     int code = text_stream_open(&page->words);
 
@@ -328,10 +278,14 @@ static int fill_page(struct report_page *page)
         code = -ENOMEM;
     if (code == 0)
         code = chart_series(page);
-    if (code == 0)
-        code = draw_scaling(page);
-    if (code == 0)
-        code = draw_latency(page);
+    if (code == 0 && json_array_size(json_object_get(page->island, "scaling"))) {
+        pictures_scaling(&svg, json_object_get(page->island, "scaling"));
+        code = add_picture(page, HTML_SCALING, "Speed-up and efficiency over ranks",
+                           "The table below has the same figures.", &svg, -1);
+    }
+    if (code == 0 && pictures_latency(&svg, page->data.results, page->data.count))
+        code = add_picture(page, HTML_LATENCY, "Latency by share of the reads, both logarithmic",
+                           "The table below has the percentiles.", &svg, -1);
     if (code == 0)
         code = draw_shuffles(page);
     if (code == 0)
@@ -344,23 +298,6 @@ static int fill_page(struct report_page *page)
     for (int i = 0; i < HTML_SECTIONS && code == 0; i++)
         code = text_stream_take(&page->streams[i], &page->sections[i], &bytes);
     return code;
-}
-
-/* Kinds of output, by the suffix. */
-enum page_kind { OUTPUT_PNG = BROWSER_PNG, OUTPUT_PDF = BROWSER_PDF, OUTPUT_HTML };
-static const char *const suffixes[] = {
-    [OUTPUT_PNG] = ".png", [OUTPUT_PDF] = ".pdf", [OUTPUT_HTML] = ".html"};
-
-static int output_of(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-
-    if (strcmp(path, "-") == 0)
-        return OUTPUT_HTML;
-    for (int i = 0; i <= OUTPUT_HTML; i++)
-        if (dot && strcmp(dot, suffixes[i]) == 0)
-            return i;
-    return fail(EINVAL, "%s: unknown suffix: expected .html, .png or .pdf", path);
 }
 
 static int write_page(const struct report_page *page, const char *title, const char *path)
@@ -406,97 +343,30 @@ static int make_report(const struct invocation *invocation, struct report_page *
         code = fill_page(page);
     if (code == 0)
         code = write_page(page, settings->title, path);
-    if (code == 0 && page->missing)
-        fprintf(stderr, "iobench report: %s\n", page->missing);
-    return code;
-}
-
-/* Write the page of this invocation to a path, in a process of its own, which is confined. */
-static int make_in_child(void *context, const char *path)
-{
-    const struct invocation *invocation = context;
-    const struct report_settings *settings = invocation->settings;
-    const char **argv = memory_array((size_t)invocation->count + 8, sizeof *argv);
-    char *program = program_path();
-    char *title = file_format_path("--title=%s", settings->title);
-    char *output = file_format_path("--output=%s", path);
-    char *sandbox = file_format_path("--sandbox=%s", sandbox_choices[invocation->sandbox]);
-    const char *const first[] = {program, "report", title, output, sandbox, "--"};
-    struct child_result result = {0};
-    int code = argv && program && title && output && sandbox ? 0 : fail(ENOMEM, "out of memory");
-
-    if (code == 0) {
-        memcpy(argv, first, sizeof first);
-        memcpy(argv + sizeof first / sizeof *first, invocation->operands,
-               (size_t)invocation->count * sizeof *argv);
-        code =
-            child_run(&(struct child_task){.argv = argv, .prefers = "iobench report: "}, &result);
-    }
-    if (code == 0 && result.status)
-        code = fail(EIO, "%s",
-                    strncmp(result.output, "iobench report: ", 16) == 0 ? result.output + 16
-                                                                        : result.output);
-    free(argv);
-    free(program);
-    free(title);
-    free(output);
-    free(sandbox);
-    return code;
-}
-
-/* The page as a browser draws it. This process reads no results, and is not confined. */
-static int draw_page(const struct invocation *invocation, enum page_kind kind, const char *path)
-{
-    char *drawn = NULL;
-    size_t bytes;
-    unsigned cut;
-    int code = browser_draw(make_in_child, (void *)(uintptr_t)invocation, (enum browser_kind)kind,
-                            &drawn, &bytes, &cut);
-
-    if (code == 0)
-        code = report_write_file(path, drawn, bytes);
-    if (code == 0 && cut)
-        fprintf(stderr,
-                "iobench report: the picture ends after %d pixels, %u before the end of the "
-                "page: .html and .pdf have all of it\n",
-                BROWSER_HEIGHT_MAX, cut);
-    free(drawn);
-    return code;
-}
-
-static int write_report(const struct invocation *invocation, const char *path)
-{
-    const int kind = output_of(path);
-
-    if (kind != OUTPUT_HTML)
-        return draw_page(invocation, (enum page_kind)kind, path);
-    struct report_page *page = calloc(1, sizeof *page);
-    int code =
-        page ? sandbox_enter(invocation, invocation->settings, 1) : fail(ENOMEM, "out of memory");
-    if (code == 0)
-        code = make_report(invocation, page, path);
-    if (page)
-        release(page);
-    free(page);
     return code;
 }
 
 static int run_report(const struct invocation *invocation)
 {
     const struct report_settings *settings = invocation->settings;
+    struct report_page *page = calloc(1, sizeof *page);
     char *path = settings->output ? strdup(settings->output)
                                   : file_format_path("%s.html", invocation->operands[0]);
+    const char *dot = path ? strrchr(path, '.') : NULL;
     int status;
 
     command_on_interrupt();
-    if (!path) {
+    if (!page || !path) {
         fail(ENOMEM, "out of memory");
         status = command_failed(invocation);
-    } else if (output_of(path) < 0) {
+    } else if (strcmp(path, "-") != 0 && (!dot || strcmp(dot, ".html") != 0)) {
+        fail(EINVAL, "%s: unknown suffix: expected .html; a browser prints the page as PDF", path);
         status = command_misused(invocation);
     } else {
-        status = write_report(invocation, path) ? command_failed(invocation) : COMMAND_OK;
+        status = make_report(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
+        release(page);
     }
+    free(page);
     free(path);
     return status;
 }
@@ -516,17 +386,16 @@ const struct command command_report = {
         "the "
         "output of iobench shuffle --measure --json. Several results are runs, named by their "
         "labels "
-        "(--label). The page works in light and dark, on paper and without scripts. gnuplot draws "
-        "its pictures; charts over time can be zoomed if iobench was built with dygraphs. -o "
-        "FILE.png "
-        "and FILE.pdf are drawn by Chromium, if it is installed.",
+        "(--label). The page works in light and dark, on paper and without scripts. Charts over "
+        "time can be zoomed if iobench was built with dygraphs.",
     .examples = "iobench report result.json\twrites result.json.html\n"
                 "iobench report -o sweep.html FOLDER/cell-*.json shuffles.json\tof iobench sweep "
                 "-o FOLDER\n"
-                "iobench report -o report.pdf before.json after.json\tto print or attach\n",
+                "iobench report -o report.html before.json after.json\tto send or print\n",
     .options = report_options,
     .settings_size = sizeof(struct report_settings),
     .operands_exist = true,
     .operands_reach = {OPTION_WRITES, OPTION_READS},
+    .is_confined = true,
     .run = run_report,
 };

@@ -13,7 +13,6 @@
 #include "formats/format.h"
 #include "pipeline/settings/job_options.h"
 #include "pipeline/loader/loader.h"
-#include "report/gnuplot.h"
 #include "shuffle/outline.h"
 #include "shuffle/preset.h"
 
@@ -202,8 +201,9 @@ static int check(struct survey *survey, const struct invocation *invocation)
         code = list_rows(survey, invocation);
     if (code == 0 && survey->settings->measure && !survey->settings->data)
         code = fail(EINVAL, "--measure needs --data");
-    if (code == 0 && survey->settings->plot &&
-        gnuplot_kind_of(survey->settings->plot) != GNUPLOT_SVG)
+    const char *dot = survey->settings->plot ? strrchr(survey->settings->plot, '.') : NULL;
+    if (code == 0 && survey->settings->plot && strcmp(survey->settings->plot, "-") != 0 &&
+        (!dot || strcmp(dot, ".svg") != 0))
         code = fail(EINVAL, "--plot %s: unknown suffix: expected .svg", survey->settings->plot);
     if (code == 0 && survey->settings->data)
         code = arguments_check_data("data", survey->settings->data);

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/text_stream.h"
-#include "report/gnuplot.h"
+#include "report/svg.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -375,58 +375,32 @@ json_t *size_page_json(const struct size_table *table)
 
 /* ---- files ---- */
 
-static void write_block(FILE *script, const struct size_table *table, int storage)
+int size_page_chart(const struct size_table *table, const char *path)
 {
     const size_t count = table->count / (size_t)table->storages;
-
-    fprintf(script, "$storage%d << end\n", storage);
-    for (size_t i = 0; i < count; i++) {
-        const struct size_case *cluster = &table->cases[(size_t)storage * count + i];
-        fprintf(script, "%.0f %g %g %g %g\n", cluster->gpus, cluster->answer.samples_per_s.median,
-                cluster->answer.samples_per_s.low, cluster->answer.samples_per_s.high,
-                cluster->answer.goal_samples_per_s);
-    }
-    fputs("end\n", script);
-}
-
-static void write_chart(FILE *script, const struct size_table *table)
-{
     char title[2 * SIZE_TITLE_BYTES + 64];
     bool in_doubt = false;
+    struct svg svg;
 
-    gnuplot_begin(script, 900, 560);
-    for (int i = 0; i < table->storages; i++)
-        write_block(script, table, i);
     for (size_t i = 0; i < table->count; i++)
         in_doubt |= table->cases[i].doubt_count > 0;
     snprintf(title, sizeof title, "%s on %s, 90%% intervals%s", table->cases[0].network,
              table->cases[0].gpu, in_doubt ? "; profiles in doubt" : "");
-    fputs("set title ", script);
-    gnuplot_text(script, title);
-    fputs("\nset logscale xy\nset xlabel 'GPUs'\nset ylabel 'samples/s'\nset key left top\n"
-          "set grid\nplot $storage0 using 1:5 with lines dashtype 2 linecolor rgb '#000000' "
-          "title 'all GPUs busy'",
-          script);
-    for (int i = 0; i < table->storages; i++) {
-        const size_t count = table->count / (size_t)table->storages;
-        fprintf(script, ", $storage%d using 1:2:3:4 with yerrorlines linewidth 2 title ", i);
-        gnuplot_text(script, table->cases[(size_t)i * count].storage);
+    svg_begin(&svg, title, 900, 440, 1);
+    struct svg_panel *panel = svg_panel(&svg, "");
+    struct svg_curve *busy = svg_curve(panel, "all GPUs busy", "#000000", 1, SVG_DASHED);
+    svg_x(panel, "GPUs", SVG_LOG, NAN, NAN);
+    svg_y(panel, "samples/s", SVG_LOG, NAN, NAN);
+    for (size_t i = 0; i < count; i++)
+        svg_point(busy, table->cases[i].gpus, table->cases[i].answer.goal_samples_per_s);
+    for (size_t storage = 0; storage < (size_t)table->storages; storage++) {
+        const struct size_case *cases = table->cases + storage * count;
+        struct svg_curve *curve = svg_curve(panel, cases->storage, svg_color(storage), 2, SVG_LINE);
+        for (size_t i = 0; i < count; i++)
+            svg_interval(curve, cases[i].gpus, cases[i].answer.samples_per_s.median,
+                         cases[i].answer.samples_per_s.low, cases[i].answer.samples_per_s.high);
     }
-    fputc('\n', script);
-}
-
-int size_page_chart(const struct size_table *table, const char *path)
-{
-    struct text_stream stream;
-    char *script = NULL;
-    size_t bytes = 0;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    write_chart(stream.stream, table);
-    int code = text_stream_take(&stream, &script, &bytes);
-    if (code == 0)
-        code = gnuplot_draw(script, bytes, path);
-    free(script);
+    int code = svg_save(&svg, path);
+    svg_release(&svg);
     return code;
 }

@@ -68,7 +68,7 @@ static const struct option_spec size_options[] = {
     {"seed", 0, OPTION_COUNT, offsetof(struct size_settings, seed), .fallback = "1",
      .summary = "random seed of the simulation"},
     {"chart", 0, OPTION_TEXT, offsetof(struct size_settings, chart), .metavar = "FILE",
-     .reach = OPTION_WRITES, .summary = "chart 1 to 16,384 GPUs: .svg, .png or .pdf (gnuplot)"},
+     .reach = OPTION_WRITES, .summary = "chart 1 to 16,384 GPUs: .svg, .png or .pdf"},
     {"acceptance", 0, OPTION_TEXT, offsetof(struct size_settings, acceptance), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
      .summary = "write a job file that passes where the storage suffices; to standard output "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Retakes the screenshots of docs/report.md and README.md from two real runs: docs/report/shots.sh [IOBENCH [OPTIONS]]
-# Measures cold storage, so run it on an idle machine. Needs Chromium and gnuplot.
+# Measures cold storage, so run it on an idle machine. Needs Chromium.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 iobench=${1:-$top/build/iobench}

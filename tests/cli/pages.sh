@@ -261,11 +261,11 @@ same compare
 
 page 0 size five.json --gpus 8,64 --gpu h200
 page 0 size slow.json --gpus 10 --json
-page 0 plot a.json --script -o -
-page 0 plot a.json b.json --script -o - --title 'two runs'
+page 0 plot a.json -o -
+page 0 plot a.json b.json -o - --title 'two runs'
 same results
 
-# ---- a page for a browser: its words and what its scripts show; without gnuplot's pictures ----
+# ---- a page for a browser: its words and what its scripts show ----
 cp "$SRCDIR/tests/golden/pages/checkpoint.json" "$SRCDIR/tests/golden/pages/net.json" .
 tried="iobench report"
 LABEL='' result unlabelled.json node3 1 6 1000
@@ -277,7 +277,7 @@ order() { # NAME LABELS RATE FRONT COLD
 echo "[$(order none 1 9e8 true 3), $(order buffer:99 4 7e8 true 3), $(order block 4.1 6.9e8 false 2), $(order epoch 8 2e8 true 3),
     $(order far 9 1e8 false 3), $(order unread 5 0 false 0)]" >orders.json
 for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json" "orders.json"; do
-    # shellcheck disable=SC2086,SC2123 # a list; no gnuplot
+    # shellcheck disable=SC2086,SC2123 # a list; no other program
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
     { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html | sed 's/;base64,[^"]*//' &&
         sed -n 's/.*svg+xml;base64,\([^"]*\).*/\1/p' report.html | base64 -d &&

@@ -79,10 +79,8 @@ hurt "$@" --json -
 out '"degraded_reason": "1 record was skipped"'
 out '"synthetic": true'
 out '"cache_before": "'
-if command -v gnuplot >/dev/null; then
-    hurt "$@" --plot "$tmp/hurt.svg"
-    grep -q "synthetic data; DEGRADED" "$tmp/hurt.svg" || fault "the chart drops it"
-fi
+hurt "$@" --plot "$tmp/hurt.svg"
+grep -q "synthetic data; DEGRADED" "$tmp/hurt.svg" || fault "the chart drops it"
 # One that fails the run leaves no answer: what held before it is none.
 try 1 "$@" --data "$tmp/hurt" --decode checksum --shuffle none -B 1 --from 1 --to 1000 \
     --trainer replay:rate=10 --limit 1000% --json "$tmp/none.json"
@@ -92,10 +90,8 @@ no_out "fed (interval"
 no_out "are fed"
 [ ! -e "$tmp/none.json" ] || fault "a document without an answer"
 
-if command -v gnuplot >/dev/null; then
-    try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
-    grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"
-fi
+try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
+grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"
 
 bad() {
     text=$1

@@ -243,10 +243,8 @@ grep -q "In doubt  $doubt" out || die "the page drops it: $(cat out)"
 grep -q "\"doubts\": \[\"$doubt\"\]" doubted.json || die "the JSON drops it: $(cat doubted.json)"
 "$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini --acceptance=out.ini || die "refused"
 grep -q "^# In doubt: $doubt" out.ini || die "the acceptance test drops it: $(cat out.ini)"
-if command -v gnuplot >/dev/null; then
-    "$IOBENCH" size --simulate --draws 20 --storage ./doubted.ini --chart=out.svg || die "no chart"
-    grep -q "profiles in doubt" out.svg || die "the chart drops it"
-fi
+"$IOBENCH" size --simulate --draws 20 --storage ./doubted.ini --chart=out.svg || die "no chart"
+grep -q "profiles in doubt" out.svg || die "the chart drops it"
 echo "# mine" >precious
 for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-sizes 100" "file --depths 0" \
     "file --read-sizes 1g" "missing" "file --simulate"; do
@@ -327,10 +325,8 @@ printf '[a]\ncommand=checkpoint\n' >wrong.ini
 ! "$IOBENCH" wrong.ini >out 2>err || die "a checkpoint without a folder"
 grep -q "wrong.ini:2: \[a\] names no FOLDER" err || die "$(cat err)"
 
-! command -v gnuplot >/dev/null || {
-    "$IOBENCH" size --simulate --draws 20 --chart=chart.svg || die "no chart"
-    grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
-}
+"$IOBENCH" size --simulate --draws 20 --chart=chart.svg || die "no chart"
+grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
 
 # A run saves its measurements as a profile, which size reads; foreign files are not replaced. What is stored in other forms
 # than the network's own samples is not compared with them, and a storage that did not limit has no figure.
