@@ -378,17 +378,30 @@ static void lines_of_monitor_are_read(void **unused)
     assert_null(report_lines_load("x", "{\"elapsed_s\":2,\"a\":2}\n{\"elapsed_s\":1,\"a\":2}\n"));
 }
 
-/* ---- the chart's script ---- */
+/* ---- the chart ---- */
 
-static char *script_of(enum chart_kind kind, const struct chart_source *sources, uint32_t count)
+/* Its values, a panel after the other, and its picture. */
+static char *chart_of(enum chart_kind kind, const struct chart_source *sources, uint32_t count)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
     struct chart chart;
+    struct svg svg;
 
     assert_int_equal(chart_make(&chart, kind, sources, count, CHART_BINS), 0);
-    chart_script(stream, "it's", &chart);
+    for (uint32_t i = 0; i < chart.panel_count; i++) {
+        fprintf(stream, "panel%u\n", i);
+        for (uint32_t bin = 0; bin < chart.bins; bin++) {
+            fprintf(stream, "%.6g", (bin + 0.5) * chart.step_s);
+            for (uint32_t k = 0; k < chart.panels[i].curve_count; k++)
+                fprintf(stream, " %.6g", chart.panels[i].curves[k].values[bin]);
+            fputc('\n', stream);
+        }
+    }
+    chart_draw(&svg, "it's", &chart);
+    assert_int_equal(svg_write(&svg, stream), 0);
+    svg_release(&svg);
     chart_release(&chart);
     fclose(stream);
     return text;
@@ -404,23 +417,24 @@ static void one_node(void **unused)
 {
     struct timeline *made = make();
     const struct chart_source source = {"first", made};
-    char *script = script_of(CHART_OF_NODES, &source, 1);
+    char *drawn = chart_of(CHART_OF_NODES, &source, 1);
 
     (void)unused;
     /* second, then MB/s: read, from storage */
-    contains(script, "$panel0 << END\n0.25 0 0\n0.75 80 80\n1.25 90 60\n1.75 90 nan\n"
-                     "2.25 90 1\n2.75 0 0\nEND\n");
+    contains(drawn, "panel0\n0.25 0 0\n0.75 80 80\n1.25 90 60\n1.75 90 nan\n"
+                    "2.25 90 1\n2.75 0 0\n");
     /* received, sent, received - sent */
-    contains(script, "$panel1 << END\n0.25 1 1 0\n0.75 101 20 81\n1.25 80 20 60\n"
-                     "1.75 nan nan nan\n2.25 20 21 -1\n2.75 0 0 0\nEND\n");
-    contains(script, "from 0.000000, graph 0 to 0.500000, graph 1 behind fillcolor rgb '#bdd7e7'");
-    contains(script, "from 1.500000, graph 0 to 2.000000, graph 1 behind fillcolor rgb '#fdae6b'");
-    contains(script, "'caches dropped'");
-    contains(script, "set label 'epoch 5' at 0.500000");
-    contains(script, "title 'it''s'");
-    contains(script, "'received - sent'");
-    assert_null(strstr(script, "all nodes"));
-    free(script);
+    contains(drawn, "panel1\n0.25 1 1 0\n0.75 101 20 81\n1.25 80 20 60\n"
+                    "1.75 nan nan nan\n2.25 20 21 -1\n2.75 0 0 0\n");
+    /* 3 s from pixel 66 to 1076 */
+    contains(drawn, "fill=\"#bdd7e7\" d=\"M66.0 86.0H234.3V296.0H66.0z\"");
+    contains(drawn, "fill=\"#fdae6b\" d=\"M571.0 86.0H739.3V296.0H571.0z\"");
+    contains(drawn, ">caches dropped<");
+    contains(drawn, "x=\"238.3\" y=\"97.0\">epoch 5<");
+    contains(drawn, ">it&#39;s<");
+    contains(drawn, ">received - sent<");
+    assert_null(strstr(drawn, "all nodes"));
+    free(drawn);
     timeline_destroy(made);
 }
 
@@ -448,20 +462,20 @@ static void two_nodes_by_their_clocks(void **unused)
 {
     struct timeline *made = make(), *late = make_late(made);
     const struct chart_source sources[] = {{"first", made}, {"the 'other'", late}};
-    char *script = script_of(CHART_OF_NODES, sources, 2);
+    char *drawn = chart_of(CHART_OF_NODES, sources, 2);
 
     (void)unused;
     /* first, the other, all */
-    contains(script, "$panel0 << END\n0.25 0 nan 0\n0.75 80 nan 80\n1.25 60 2 62\n"
-                     "1.75 nan 10 10\n2.25 1 nan 1\n2.75 0 nan 0\nEND\n");
-    contains(script, "title 'the ''other'''");
-    contains(script, "'all nodes'");
-    contains(script, "'Fabric of first'");
-    assert_null(strstr(script, "Fabric of the"));
-    contains(script, "'CPU of all nodes'");
-    contains(script, "1.25 5\n1.75 25\n"); /* the mean over the nodes with a value: one */
-    contains(script, "'page cache'");
-    free(script);
+    contains(drawn, "panel0\n0.25 0 nan 0\n0.75 80 nan 80\n1.25 60 2 62\n"
+                    "1.75 nan 10 10\n2.25 1 nan 1\n2.75 0 nan 0\n");
+    contains(drawn, ">the &#39;other&#39;<");
+    contains(drawn, ">all nodes<");
+    contains(drawn, ">Fabric of first<");
+    assert_null(strstr(drawn, "Fabric of the"));
+    contains(drawn, ">CPU of all nodes<");
+    contains(drawn, "1.25 5\n1.75 25\n"); /* the mean over the nodes with a value: one */
+    contains(drawn, ">page cache<");
+    free(drawn);
     timeline_destroy(late);
     timeline_destroy(made);
 }
@@ -471,14 +485,14 @@ static void two_runs(void **unused)
 {
     struct timeline *made = make(), *late = make_late(made);
     const struct chart_source sources[] = {{"first", made}, {"second", late}};
-    char *script = script_of(CHART_OF_RUNS, sources, 2);
+    char *drawn = chart_of(CHART_OF_RUNS, sources, 2);
 
     (void)unused;
-    contains(script, "$panel0 << END\n0.25 0 2\n0.75 80 10\n1.25 60 nan\n");
-    contains(script, "'CPU of second'");
-    contains(script, "'Memory of second'");
-    assert_null(strstr(script, "all nodes"));
-    free(script);
+    contains(drawn, "panel0\n0.25 0 2\n0.75 80 10\n1.25 60 nan\n");
+    contains(drawn, ">CPU of second<");
+    contains(drawn, ">Memory of second<");
+    assert_null(strstr(drawn, "all nodes"));
+    free(drawn);
     timeline_destroy(late);
     timeline_destroy(made);
 }
