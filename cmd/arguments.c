@@ -61,14 +61,10 @@ static const char *bare_value(const struct option_spec *row)
 
 static const char empty_name[] = "an empty name; is a variable of the shell unset?";
 
-static bool names_file(const struct option_spec *row)
-{
-    return row->type == OPTION_TEXT && row->reach >= OPTION_READS && row->reach <= OPTION_MAKES_SET;
-}
-
 static int set(struct option_match found, const char *value, const char *as_given)
 {
-    if (!*value && names_file(found.row))
+    if (!*value && (found.row->type == OPTION_TEXT && found.row->reach >= OPTION_READS &&
+                    found.row->reach <= OPTION_MAKES_SET))
         return fail(EINVAL, "%s: %s", as_given, empty_name);
     if (found.scope->take)
         return found.scope->take(found.scope->settings, found.row, value, as_given);

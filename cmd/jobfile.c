@@ -19,8 +19,13 @@ bool jobfile_is_global(const struct jobfile *jobfile, size_t section)
     return strcmp(jobfile->ini.sections[section].name, "global") == 0;
 }
 
-static int find_globals(struct jobfile *jobfile)
+int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfile *jobfile)
 {
+    *jobfile = (struct jobfile){0};
+    int code = ini_parse(path, text, bytes, &jobfile->ini);
+
+    if (code)
+        return code;
     for (size_t i = 0; i < jobfile->ini.section_count; i++)
         if (jobfile_is_global(jobfile, i)) {
             if (memory_room(&jobfile->globals, jobfile->global_count, sizeof *jobfile->globals,
@@ -31,14 +36,6 @@ static int find_globals(struct jobfile *jobfile)
     return jobfile->global_count < jobfile->ini.section_count
                ? 0
                : fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
-}
-
-int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfile *jobfile)
-{
-    *jobfile = (struct jobfile){0};
-    int code = ini_parse(path, text, bytes, &jobfile->ini);
-
-    return code ? code : find_globals(jobfile);
 }
 
 int jobfile_load(const char *path, struct jobfile *jobfile)

@@ -28,13 +28,6 @@
 
 static const struct option_spec no_options[] = {{0}};
 
-/* Not of a URL, nor of "synthetic:count=9", nor of the ":" between two groups. */
-static bool is_missing(const char *path)
-{
-    return !strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
-           (errno == ENOENT || errno == ENOTDIR);
-}
-
 /* "s3://bucket/set", which nothing here reads, nor is it a local file of that name. */
 static int check_scheme(const char *path)
 {
@@ -58,7 +51,10 @@ static int check_operands(const struct invocation *invocation)
     for (int i = 0; command->operands_exist && i < invocation->count; i++) {
         if (command->operands_reach[i > 0] == OPTION_MAKES_SET)
             continue;
-        if (is_missing(invocation->operands[i]))
+        /* Not of a URL, nor of "synthetic:count=9", nor of the ":" between two groups. */
+        const char *path = invocation->operands[i];
+        if (!strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
+            (errno == ENOENT || errno == ENOTDIR))
             return fail(ENOENT, "%s: No such file or directory%s", invocation->operands[i],
                         path_hint_missing(invocation->operands[i]));
         if (check_scheme(invocation->operands[i]))
@@ -123,30 +119,6 @@ static int call(const struct command *command, bool named, int argc, char **argv
     return status;
 }
 
-/* The first word is neither a command nor a file. */
-static int complain_of_command(const char *word)
-{
-    struct nearest nearest = nearest_start(word);
-
-    for (int i = 0; command_registry[i]; i++)
-        nearest_offer(&nearest, command_registry[i]->name);
-    fprintf(stderr, "iobench: unknown command '%s'%s\nTry 'iobench --help'.\n", escape_shown(word),
-            nearest_hint(&nearest));
-    return COMMAND_USAGE;
-}
-
-/* What had no descriptor may have seemed to be missing, or damaged: the command failed, even if it
- * does not know. A reason that it gave is not repeated. */
-static int end_short(int status)
-{
-    if (!shortage_code())
-        return status;
-    if (status == COMMAND_OK || strcmp(fail_reason(), shortage_what()) != 0)
-        fprintf(stderr, "iobench: %s: figures may be missing or wrong: %s\n",
-                fail_errno_text(shortage_code()), shortage_what());
-    return status == COMMAND_OK ? COMMAND_FAILED : status;
-}
-
 static void say_remark(const char *text)
 {
     if (ranks_speaks())
@@ -173,11 +145,25 @@ int main(int argc, char **argv)
     if (command)
         status = call(command, true, argc - 2, argv + 2);
     else if (argc > 1 && argv[1][0] && argv[1][0] != '-' && !file_exists(argv[1]) &&
-             !strpbrk(argv[1], "./"))
-        status = complain_of_command(argv[1]);
-    else
+             !strpbrk(argv[1], "./")) {
+        /* The first word is neither a command nor a file. */
+        struct nearest nearest = nearest_start(argv[1]);
+        for (int i = 0; command_registry[i]; i++)
+            nearest_offer(&nearest, command_registry[i]->name);
+        fprintf(stderr, "iobench: unknown command '%s'%s\nTry 'iobench --help'.\n",
+                escape_shown(argv[1]), nearest_hint(&nearest));
+        status = COMMAND_USAGE;
+    } else
         status = call(command_registry[0], false, argc - 1, argv + 1);
-    status = end_short(status);
+    /* What had no descriptor may have seemed to be missing, or damaged: the command failed, even if
+     * it does not know. A reason that it gave is not repeated. */
+    if (shortage_code()) {
+        if (status == COMMAND_OK || strcmp(fail_reason(), shortage_what()) != 0)
+            fprintf(stderr, "iobench: %s: figures may be missing or wrong: %s\n",
+                    fail_errno_text(shortage_code()), shortage_what());
+        status = status == COMMAND_OK ? COMMAND_FAILED : status;
+    }
+
     /* Data that was not written is a failure: "> file" on a full disk. */
     fflush(stdout);
     const int error = escape_output_error();

@@ -66,43 +66,6 @@ int member_wait(void *gate, enum run_gate what)
     return code ? code : await(line->socket, &letter);
 }
 
-static void write_document(const struct member *member, const json_t *documents)
-{
-    char *text = json_to_text(documents, JSON_COMPACT);
-
-    if (text)
-        file_write_at(member->result, text, strlen(text), 0, "result");
-    free(text);
-}
-
-/* Never returns. */
-static void be_member(const struct members *members, struct member *member, int line,
-                      member_work *work)
-{
-    const struct member_gate gate = {line};
-    json_t *documents = json_array();
-    struct letter letter;
-
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    for (uint32_t i = 0; i < members->started; i++)
-        close(members->list[i].socket); /* or their owners would not see the peer's end */
-    dup2(member->text, STDOUT_FILENO);
-    if (members->keeps_messages)
-        dup2(member->text, STDERR_FILENO);
-    int status = COMMAND_FAILED;
-    if (documents && await(line, &letter) == 0) {
-        if (letter.ranks) {
-            ranks_stay_alone();
-            member->job.order.rank = letter.rank;
-            member->job.order.ranks = letter.ranks;
-        }
-        status = work(members->invocation, &member->job, &gate, documents);
-    }
-    write_document(member, documents);
-    fflush(stdout);
-    _exit(status);
-}
-
 /* ---- starting them ---- */
 
 static int make_file(void)
@@ -133,7 +96,32 @@ int members_start(struct members *members, const struct job *job, const char *wh
     member->pid = fork();
     if (member->pid == 0) {
         close(ends[0]);
-        be_member(members, member, ends[1], work);
+        /* The child, which never returns. */
+        const int line = ends[1];
+        const struct member_gate gate = {line};
+        json_t *documents = json_array();
+        struct letter letter;
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        for (uint32_t i = 0; i < members->started; i++)
+            close(members->list[i].socket); /* or their owners would not see the peer's end */
+        dup2(member->text, STDOUT_FILENO);
+        if (members->keeps_messages)
+            dup2(member->text, STDERR_FILENO);
+        int status = COMMAND_FAILED;
+        if (documents && await(line, &letter) == 0) {
+            if (letter.ranks) {
+                ranks_stay_alone();
+                member->job.order.rank = letter.rank;
+                member->job.order.ranks = letter.ranks;
+            }
+            status = work(members->invocation, &member->job, &gate, documents);
+        }
+        char *text = json_to_text(documents, JSON_COMPACT);
+        if (text)
+            file_write_at(member->result, text, strlen(text), 0, "result");
+        free(text);
+        fflush(stdout);
+        _exit(status);
     }
     close(ends[1]);
     members->started++;

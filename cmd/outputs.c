@@ -74,16 +74,6 @@ static int check_apart(const char *path, const char *other)
     return is_one ? fail(EINVAL, "%s: named for two outputs; name two files", path) : 0;
 }
 
-static int check_all_apart(const char *const *paths, size_t count)
-{
-    int code = 0;
-
-    for (size_t i = 1; i < count; i++)
-        for (size_t k = 0; k < i && code == 0; k++)
-            code = check_apart(paths[i], paths[k]);
-    return code;
-}
-
 /* Jobs, or a job and itself. They may add their results to one JSON, CSV or series, of one kind. A
  * profile or trace holds one. */
 static int check_two_jobs(const struct job *job, const struct job *other)
@@ -175,7 +165,12 @@ int outputs_check_options(const struct invocation *invocation)
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,
                             path);
     }
-    return code ? code : check_all_apart(paths, count);
+    if (code)
+        return code;
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i && code == 0; k++)
+            code = check_apart(paths[i], paths[k]);
+    return code;
 }
 
 int outputs_open(struct outputs *outputs, size_t jobs)
@@ -235,64 +230,51 @@ static int write_csv(struct output *file, bool to_stdout)
     return code;
 }
 
-static int add_json(struct outputs *outputs, const struct result *result,
-                    const struct summary *summary)
-{
-    struct output *file = find(outputs, result->job->output.json, OUTPUT_JSON);
-
-    if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
-        return fail(ENOMEM, "%s: out of memory", file->path);
-    return is_stdout(file->path) ? 0 : write_json(outputs, file, false);
-}
-
-static int add_csv(struct outputs *outputs, const struct result *result)
-{
-    struct output *file = find(outputs, result->job->output.csv, OUTPUT_CSV);
-
-    if (!file->csv.stream)
-        return fail(ENOMEM, "%s: out of memory", file->path);
-    report_csv(file->csv.stream, result, file->csv.bytes == 0);
-    return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
-}
-
-/* Series of several jobs follow each other, separated by an empty line: their columns differ. */
-static int add_series(struct outputs *outputs, const struct result *result)
-{
-    struct output *file = find(outputs, result->job->output.series, OUTPUT_SERIES);
-
-    if (!file->csv.stream)
-        return fail(ENOMEM, "%s: out of memory", file->path);
-    if (!result->timeline)
-        return fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
-                    result->timeline_reason);
-    if (file->csv.bytes)
-        fputc('\n', file->csv.stream);
-    report_series_csv(file->csv.stream, result->timeline);
-    return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
-}
-
-static int write_trace(const struct result *result)
-{
-    struct text_stream stream;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    trace_print(result->trace, stream.stream);
-    return outputs_write(result->job->output.trace, &stream);
-}
-
 int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
 {
     int code = 0;
 
-    if (result->job->output.json)
-        code = add_json(outputs, result, summary);
-    if (code == 0 && result->job->output.csv)
-        code = add_csv(outputs, result);
-    if (code == 0 && result->job->output.series)
-        code = add_series(outputs, result);
-    if (code == 0 && result->trace)
-        code = write_trace(result);
+    if (result->job->output.json) {
+        struct output *file = find(outputs, result->job->output.json, OUTPUT_JSON);
+        if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
+            code = fail(ENOMEM, "%s: out of memory", file->path);
+        else
+            code = is_stdout(file->path) ? 0 : write_json(outputs, file, false);
+    }
+    if (code == 0 && result->job->output.csv) {
+        struct output *file = find(outputs, result->job->output.csv, OUTPUT_CSV);
+        if (!file->csv.stream)
+            code = fail(ENOMEM, "%s: out of memory", file->path);
+        else {
+            report_csv(file->csv.stream, result, file->csv.bytes == 0);
+            code = is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
+        }
+    }
+    if (code == 0 && result->job->output.series) {
+        /* Series of several jobs follow each other, separated by an empty line: their columns
+         * differ. */
+        struct output *file = find(outputs, result->job->output.series, OUTPUT_SERIES);
+        if (!file->csv.stream)
+            code = fail(ENOMEM, "%s: out of memory", file->path);
+        else if (!result->timeline)
+            code = fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
+                        result->timeline_reason);
+        else {
+            if (file->csv.bytes)
+                fputc('\n', file->csv.stream);
+            report_series_csv(file->csv.stream, result->timeline);
+            code = is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
+        }
+    }
+    if (code == 0 && result->trace) {
+        struct text_stream stream;
+        if (text_stream_open(&stream))
+            code = -ENOMEM;
+        else {
+            trace_print(result->trace, stream.stream);
+            code = outputs_write(result->job->output.trace, &stream);
+        }
+    }
     return code;
 }
 

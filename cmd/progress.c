@@ -11,27 +11,6 @@ struct progress progress_start(void)
     return (struct progress){.line = line_start()};
 }
 
-/* Short enough for any terminal: the time left comes before the rate. */
-static void write_epoch(char *line, size_t bytes, const struct run_progress *now)
-{
-    const struct job *job = now->job;
-    double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], epoch[64] = "", rate[WORDS_BYTES];
-    char mib[WORDS_BYTES], of[32] = "";
-
-    if (job->epochs > 1)
-        snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1, job->epochs);
-    if (job->runs)
-        snprintf(of, sizeof of, "/%" PRIu64, job->runs);
-    int length = snprintf(line, bytes, "run %" PRIu64 "%s%s  %s%s", now->run + 1, of, epoch,
-                          line_bar(bar, now->done, now->total),
-                          line_left(left, now->done, now->total, now->elapsed_ns));
-    if (now->done && seconds > 0 && (size_t)length < bytes)
-        snprintf(line + length, bytes - (size_t)length, "  %s samples/s  %s MiB/s",
-                 words_rate((double)now->done / seconds, rate),
-                 words_rate((double)now->bytes / seconds / 1048576, mib));
-}
-
 static void write_phase(char *line, size_t bytes, const struct run_progress *now)
 {
     const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
@@ -57,9 +36,25 @@ void progress_show(void *context, const struct run_progress *now)
     if (now->phase == RUN_DONE) {
         progress_clear(progress);
     } else if (progress->line.shown) {
-        if (now->phase == RUN_EPOCH)
-            write_epoch(line, sizeof line, now);
-        else
+        if (now->phase == RUN_EPOCH) {
+            /* Short enough for any terminal: the time left comes before the rate. */
+            const struct job *job = now->job;
+            double seconds = (double)now->elapsed_ns * 1e-9;
+            char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], epoch[64] = "", rate[WORDS_BYTES];
+            char mib[WORDS_BYTES], of[32] = "";
+            if (job->epochs > 1)
+                snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1,
+                         job->epochs);
+            if (job->runs)
+                snprintf(of, sizeof of, "/%" PRIu64, job->runs);
+            int length = snprintf(line, sizeof line, "run %" PRIu64 "%s%s  %s%s", now->run + 1, of,
+                                  epoch, line_bar(bar, now->done, now->total),
+                                  line_left(left, now->done, now->total, now->elapsed_ns));
+            if (now->done && seconds > 0 && (size_t)length < sizeof line)
+                snprintf(line + length, sizeof line - (size_t)length, "  %s samples/s  %s MiB/s",
+                         words_rate((double)now->done / seconds, rate),
+                         words_rate((double)now->bytes / seconds / 1048576, mib));
+        } else
             write_phase(line, sizeof line, now);
         line_show(&progress->line, line);
     }

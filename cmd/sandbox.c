@@ -101,37 +101,6 @@ static void allow_places(struct sandbox *sandbox, const struct sandbox_place *pl
     }
 }
 
-/* A rule of "/" would cover /dev, so each folder in it has one. */
-static void allow_reading(struct sandbox *sandbox)
-{
-    static const char *const patterns[] = {"/*", "/.[!.]*"};
-    struct folder_names found;
-
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox->code == 0; i++) {
-        sandbox->code = folder_names_matching(&found, patterns[i]);
-        for (size_t k = 0; k < found.count; k++)
-            if (!within_folder("/dev", found.list[k]))
-                allow(sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
-        folder_names_release(&found);
-    }
-}
-
-/* Allow starting this program, and what CUDA and MPI start. */
-static void allow_programs(struct sandbox *sandbox)
-{
-    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-
-    if (length > 0) {
-        program[length] = '\0';
-        allow(sandbox, dirname(program), LANDLOCK_RUN);
-    }
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (getenv(variables[i]))
-            allow(sandbox, getenv(variables[i]), LANDLOCK_RUN);
-}
-
 /* ---- needs of options and operands ---- */
 
 /* Allow path itself, or its nearest existing parent. */
@@ -158,19 +127,6 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
         allow_nearest(sandbox, folder, access);
     if (sandbox->code == 0)
         fail_clear(); /* the folder may be missing */
-}
-
-static void add_command(struct sandbox *sandbox, const char *command)
-{
-    const char **more =
-        realloc(sandbox->commands, (sandbox->command_count + 1) * sizeof *sandbox->commands);
-
-    if (more) {
-        sandbox->commands = more;
-        more[sandbox->command_count++] = command;
-    } else if (sandbox->code == 0) {
-        sandbox->code = fail(ENOMEM, "out of memory");
-    }
 }
 
 /* Create the folders here: a missing path cannot have a rule. */
@@ -236,23 +192,6 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
 
 static void allow_plugin(struct sandbox *sandbox, const char *choice);
 
-/* Allow what "key=value" of a plug-in names; the value may name another plug-in. */
-static void allow_argument(struct sandbox *sandbox, const struct option_spec *options, char *part)
-{
-    char *equals = strchr(part, '=');
-    const struct option_spec *row = options;
-    const char *value = equals ? equals + 1 : part;
-
-    if (equals) {
-        *equals = '\0';
-        row = option_find(options, part);
-    }
-    if (row && row->name && row->reach)
-        allow_reach(sandbox, row->reach, value);
-    else
-        allow_plugin(sandbox, value);
-}
-
 /* Allow what "NAME:ARGUMENTS" of any family names: plug-ins have devices, their options a reach. */
 static void allow_plugin(struct sandbox *sandbox, const char *choice)
 {
@@ -268,8 +207,20 @@ static void allow_plugin(struct sandbox *sandbox, const char *choice)
             allow_places(sandbox, &(struct sandbox_place){plugin->devices, LANDLOCK_READ}, 1);
         char *list = plugin && plugin->options && arguments ? strdup(arguments) : NULL;
         char *cursor = list, *part;
-        while (list && (part = strsep(&cursor, ",")))
-            allow_argument(sandbox, plugin->options, part);
+        while (list && (part = strsep(&cursor, ","))) {
+            /* Allow what "key=value" of a plug-in names; the value may name another plug-in. */
+            char *equals = strchr(part, '=');
+            const struct option_spec *row = plugin->options;
+            const char *value = equals ? equals + 1 : part;
+            if (equals) {
+                *equals = '\0';
+                row = option_find(plugin->options, part);
+            }
+            if (row && row->name && row->reach)
+                allow_reach(sandbox, row->reach, value);
+            else
+                allow_plugin(sandbox, value);
+        }
         free(list);
     }
 }
@@ -284,8 +235,17 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
     option_text(row, settings, value, sizeof value);
     if (row->reach == OPTION_REACHES_NOTHING && row->type == OPTION_TEXT)
         allow_plugin(sandbox, value);
-    if (row->reach == OPTION_RUNS && sandbox->rules.fd >= 0)
-        add_command(sandbox, *(char *const *)field);
+    if (row->reach == OPTION_RUNS && sandbox->rules.fd >= 0) {
+        const char *command = *(char *const *)field;
+        const char **more =
+            realloc(sandbox->commands, (sandbox->command_count + 1) * sizeof *sandbox->commands);
+        if (more) {
+            sandbox->commands = more;
+            more[sandbox->command_count++] = command;
+        } else if (sandbox->code == 0) {
+            sandbox->code = fail(ENOMEM, "out of memory");
+        }
+    }
     if (!row->reach || (row->fallback && strcmp(value, row->fallback) == 0))
         return;
     allow_reach(sandbox, row->reach, value);
@@ -389,15 +349,6 @@ static int fork_outside(const struct sandbox *sandbox)
     return 0;
 }
 
-/* MPI ranks on a node copy each other's memory like a debugger (CMA), which Landlock forbids across
- * domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
-static void forgo_shared_copies(void)
-{
-    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
-    setenv("OMPI_MCA_smsc", "^cma", 0);
-    setenv("UCX_TLS", "^cma", 0);
-}
-
 static int confine(struct sandbox *sandbox, const struct invocation *invocation,
                    const void *settings, size_t count)
 {
@@ -415,10 +366,33 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
     sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
     collect(sandbox, invocation, settings, count);
     allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
-    allow_reading(sandbox);
-    allow_programs(sandbox);
+    /* A rule of "/" would cover /dev, so each folder in it has one. */
+    static const char *const patterns[] = {"/*", "/.[!.]*"};
+    struct folder_names found;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox->code == 0; i++) {
+        sandbox->code = folder_names_matching(&found, patterns[i]);
+        for (size_t k = 0; k < found.count; k++)
+            if (!within_folder("/dev", found.list[k]))
+                allow(sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
+        folder_names_release(&found);
+    }
+    /* Allow starting this program, and what CUDA and MPI start. */
+    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0) {
+        program[length] = '\0';
+        allow(sandbox, dirname(program), LANDLOCK_RUN);
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            allow(sandbox, getenv(variables[i]), LANDLOCK_RUN);
     if (launched) {
-        forgo_shared_copies();
+        /* MPI ranks on a node copy each other's memory like a debugger (CMA), which Landlock
+         * forbids across domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
+        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+        setenv("OMPI_MCA_smsc", "^cma", 0);
+        setenv("UCX_TLS", "^cma", 0);
         allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
         if (getenv("TMPDIR"))
             allow(sandbox, getenv("TMPDIR"), CHANGE | LANDLOCK_TALK);

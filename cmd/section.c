@@ -60,26 +60,6 @@ static int apply_entry(const struct jobfile *jobfile, struct invocation *job,
     return add_argument(job, entry);
 }
 
-static int fill(const struct jobfile *jobfile, size_t section, struct invocation *job)
-{
-    const struct ini_section *part = &jobfile->ini.sections[section];
-    struct jobfile_lines lines = {0};
-    int code = job->settings && job->argv && job->operands
-                   ? option_defaults(job->command->options, job->settings)
-                   : fail(ENOMEM, "out of memory");
-
-    for (size_t i = 0; i < part->count && code == 0; i++)
-        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i], &lines);
-    if (code == 0 && job->count < job->command->operands_minimum)
-        return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
-                    command_of(jobfile, section)->line, part->name, job->command->operands);
-    job->behind = job->count;
-    if (code == 0 && job->command->check(job))
-        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path,
-                    command_of(jobfile, section)->line, part->name, fail_reason());
-    return code;
-}
-
 int sections_add(struct sections *sections, const struct jobfile *jobfile, size_t section,
                  const struct invocation *invocation)
 {
@@ -101,7 +81,21 @@ int sections_add(struct sections *sections, const struct jobfile *jobfile, size_
         .argv = memory_array(jobfile->ini.sections[section].count + 1, sizeof *job->argv),
         .operands = memory_array(2, sizeof *job->operands),
     };
-    return fill(jobfile, section, job);
+    const struct ini_section *part = &jobfile->ini.sections[section];
+    struct jobfile_lines lines = {0};
+    int code = job->settings && job->argv && job->operands
+                   ? option_defaults(job->command->options, job->settings)
+                   : fail(ENOMEM, "out of memory");
+    for (size_t i = 0; i < part->count && code == 0; i++)
+        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i], &lines);
+    if (code == 0 && job->count < job->command->operands_minimum)
+        return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
+                    command_of(jobfile, section)->line, part->name, job->command->operands);
+    job->behind = job->count;
+    if (code == 0 && job->command->check(job))
+        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path,
+                    command_of(jobfile, section)->line, part->name, fail_reason());
+    return code;
 }
 
 void sections_release(struct sections *sections)

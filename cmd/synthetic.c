@@ -99,21 +99,6 @@ static bool is_there(const char *path)
     return found;
 }
 
-/* While another process generates the same set, wait until it succeeds or fails. */
-static int run_pack(const struct pack_job *job, const struct pack_observer *observer)
-{
-    struct pack_figures figures;
-    int code = pack_run(job, observer, &figures);
-
-    if (code == -EBUSY)
-        fprintf(stderr, "iobench: waiting: %s\n", fail_reason());
-    for (int i = 0; code == -EBUSY && i < WAIT_TRIES && !is_there(job->target); i++) {
-        clock_sleep_ns(WAIT_STEP_NS);
-        code = pack_run(job, observer, &figures);
-    }
-    return code && is_there(job->target) ? 0 : code;
-}
-
 static int make(const char *folder, const char *path, const char *format)
 {
     char source[64], words[WORDS_BYTES], bytes[32];
@@ -142,7 +127,16 @@ static int make(const char *folder, const char *path, const char *format)
     job.target = path;
     job.command = command;
     job.start_over = true; /* the number that fits may have changed */
-    code = run_pack(&job, &observer);
+    /* While another process generates the same set, wait until it succeeds or fails. */
+    struct pack_figures figures;
+    code = pack_run(&job, &observer, &figures);
+    if (code == -EBUSY)
+        fprintf(stderr, "iobench: waiting: %s\n", fail_reason());
+    for (int i = 0; code == -EBUSY && i < WAIT_TRIES && !is_there(job.target); i++) {
+        clock_sleep_ns(WAIT_STEP_NS);
+        code = pack_run(&job, &observer, &figures);
+    }
+    code = code && is_there(job.target) ? 0 : code;
     line_clear(&line);
 end:
     option_release(pack_options, &job);

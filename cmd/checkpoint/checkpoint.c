@@ -132,35 +132,6 @@ static int parse_scale(const char *text, double *scale)
     return 0;
 }
 
-static int choose_writer(const char *name, const struct plugin **writer)
-{
-    struct plugin_choice choice;
-
-    *writer = NULL;
-    if (strcmp(name, "auto") == 0)
-        return 0;
-    int code = plugin_choose("writer", writer_registry, name, &choice);
-    if (code)
-        return code;
-    *writer = choice.plugin;
-    plugin_release(&choice);
-    return 0;
-}
-
-static int check(const struct checkpoint_settings *settings)
-{
-    if ((settings->require_write && !settings->writes) ||
-        (settings->require_read && !settings->reads))
-        return fail(EINVAL, "--require-write-rate needs --writes, --require-read-rate --reads");
-    if (settings->writes == 0 && settings->reads == 0)
-        return fail(EINVAL, "--writes 0 --reads 0: nothing to do");
-    if (settings->async && settings->step_ns == 0)
-        return fail(EINVAL, "--async: needs a training loop: add --step-time");
-    if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
-        return fail(EINVAL, "--chunk: not a multiple of 4 KiB");
-    return 0;
-}
-
 static int fill_job(const struct checkpoint_settings *settings, const char *path,
                     struct checkpoint_job *job)
 {
@@ -189,29 +160,33 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
         .silence_ns = settings->silence_ns,
         .cold = settings->cold,
     };
-    int code = check(settings);
+    int code = 0;
+    if ((settings->require_write && !settings->writes) ||
+        (settings->require_read && !settings->reads))
+        code = fail(EINVAL, "--require-write-rate needs --writes, --require-read-rate --reads");
+    else if (settings->writes == 0 && settings->reads == 0)
+        code = fail(EINVAL, "--writes 0 --reads 0: nothing to do");
+    else if (settings->async && settings->step_ns == 0)
+        code = fail(EINVAL, "--async: needs a training loop: add --step-time");
+    else if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
+        code = fail(EINVAL, "--chunk: not a multiple of 4 KiB");
+
     if (code == 0)
         code = model_choose(settings->model, &job->model.model);
     if (code == 0)
         code = parse_scale(settings->scale, &job->model.scale);
-    return code ? code : choose_writer(settings->writer, &job->writer);
-}
-
-/* What --require-write-rate and --require-read-rate ask. */
-static int check_required(const struct checkpoint_settings *settings,
-                          const struct checkpoint_result *result)
-{
-    double written, read;
-    int code = checkpoint_report_rate(result->writes, result->write_count, &written);
-
-    if (code == 0)
-        code = checkpoint_report_rate(result->reads, result->read_count, &read);
-    if (code == 0)
-        code = command_reach("require-write-rate", written, (double)settings->require_write,
-                             "bytes/s");
-    return code ? code
-                : command_reach("require-read-rate", read, (double)settings->require_read,
-                                "bytes/s");
+    if (code)
+        return code;
+    struct plugin_choice choice;
+    job->writer = NULL;
+    if (strcmp(settings->writer, "auto") == 0)
+        return 0;
+    code = plugin_choose("writer", writer_registry, settings->writer, &choice);
+    if (code)
+        return code;
+    job->writer = choice.plugin;
+    plugin_release(&choice);
+    return 0;
 }
 
 /* Returns 0, 1 if the result is not valid, or a negative errno. */
@@ -227,8 +202,19 @@ static int report(const struct checkpoint_settings *settings, const struct check
         json_t *document = checkpoint_report_json(asked, result);
         code = document ? json_file_write(settings->json, document) : -ENOMEM;
     }
-    if (code == 0 && is_good)
-        code = check_required(settings, result);
+    if (code == 0 && is_good) {
+        /* What --require-write-rate and --require-read-rate ask. */
+        double written, read;
+        code = checkpoint_report_rate(result->writes, result->write_count, &written);
+        if (code == 0)
+            code = checkpoint_report_rate(result->reads, result->read_count, &read);
+        if (code == 0)
+            code = command_reach("require-write-rate", written, (double)settings->require_write,
+                                 "bytes/s");
+        if (code == 0)
+            code =
+                command_reach("require-read-rate", read, (double)settings->require_read, "bytes/s");
+    }
     return code ? code : !is_good;
 }
 

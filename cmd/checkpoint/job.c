@@ -105,21 +105,6 @@ static int make_place(struct checkpoint_shared *shared)
     return code || !job->writes ? code : snapshot_prune(&shared->store, job->keep);
 }
 
-/* The first process creates and locks the folder before the others open it. */
-static int open_place(struct checkpoint_shared *shared)
-{
-    const bool leads = shared->ranks->place.rank == 0;
-    int code = ranks_meet(shared->ranks, leads ? make_place(shared) : 0, NULL);
-
-    if (code == 0 && !leads)
-        code = snapshot_open(&shared->store, shared->job->path, false);
-    if (code == 0)
-        shared->storage = storage_open(&telemetry_roots_usual, &shared->job->path, 1);
-    if (code == 0 && !shared->storage)
-        code = -ENOMEM;
-    return ranks_meet(shared->ranks, code, NULL);
-}
-
 /* Remove this job's remaining checkpoints; keeps the reason. */
 static int remove_own(void *context)
 {
@@ -144,19 +129,6 @@ enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *ro
     return row->device_bytes >= (double)row->bytes ? CHECKPOINT_DURABLE : CHECKPOINT_UNVERIFIED;
 }
 
-/* fsync returned, and yet the devices did not write it. */
-static void check_witness(struct checkpoint_result *result)
-{
-    for (uint64_t i = 0; i < result->write_count; i++) {
-        const struct checkpoint_row *row = &result->writes[i];
-        if (checkpoint_durability(row) == CHECKPOINT_UNVERIFIED &&
-            row->device_bytes < 0.98 * (double)row->bytes)
-            result_degraded(&result->evidence,
-                            "checkpoint %u: synced, but the devices wrote only %.1f%% of its bytes",
-                            row->number, 100 * row->device_bytes / (double)row->bytes);
-    }
-}
-
 int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                    const struct checkpoint_observer *observer, struct checkpoint_result *result)
 {
@@ -173,8 +145,18 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
         .nodes = ranks->place.nodes,
         .evidence = {.valid = true, .ranks = ranks->place.ranks, .nodes = ranks->place.nodes}};
     int code = ranks_meet(ranks, allocate(job, result), NULL);
-    if (code == 0)
-        code = open_place(&shared);
+    if (code == 0) {
+        /* The first process creates and locks the folder before the others open it. */
+        const bool leads = shared.ranks->place.rank == 0;
+        code = ranks_meet(shared.ranks, leads ? make_place(&shared) : 0, NULL);
+        if (code == 0 && !leads)
+            code = snapshot_open(&shared.store, shared.job->path, false);
+        if (code == 0)
+            shared.storage = storage_open(&telemetry_roots_usual, &shared.job->path, 1);
+        if (code == 0 && !shared.storage)
+            code = -ENOMEM;
+        code = ranks_meet(shared.ranks, code, NULL);
+    }
     ranks->silence_ns = job->silence_ns; /* removing old drafts may take any time */
     if (code == 0 && job->writes)
         code = writes_run(&shared);
@@ -195,7 +177,15 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
         else
             code = removed;
     }
-    check_witness(result);
+    /* fsync returned, and yet the devices did not write it. */
+    for (uint64_t i = 0; i < result->write_count; i++) {
+        const struct checkpoint_row *row = &result->writes[i];
+        if (checkpoint_durability(row) == CHECKPOINT_UNVERIFIED &&
+            row->device_bytes < 0.98 * (double)row->bytes)
+            result_degraded(&result->evidence,
+                            "checkpoint %u: synced, but the devices wrote only %.1f%% of its bytes",
+                            row->number, 100 * row->device_bytes / (double)row->bytes);
+    }
     storage_close(shared.storage);
     snapshot_close(&shared.store);
     rank_buffers_destroy(&shared.buffers);

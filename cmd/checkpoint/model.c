@@ -39,11 +39,6 @@ static uint64_t layer_parameters(const struct model_size *size)
            2 * hidden;
 }
 
-static uint64_t all_parameters(const struct model_size *size)
-{
-    return 2 * embedding_parameters(size) + size->layers * layer_parameters(size) + size->hidden;
-}
-
 /* "1.3b" */
 static int parse_parameters(const char *text, uint64_t *parameters)
 {
@@ -64,10 +59,20 @@ static int parse_parameters(const char *text, uint64_t *parameters)
     return 0;
 }
 
-static int choose_own(const char *text, const char *comma, struct model_choice *choice)
+int model_choose(const char *text, struct model_choice *choice)
 {
+    *choice = (struct model_choice){0};
+    for (const struct model_size *size = sizes; size->name; size++) {
+        if (strcmp(size->name, text) != 0)
+            continue;
+        choice->size = size;
+        choice->parameters =
+            2 * embedding_parameters(size) + size->layers * layer_parameters(size) + size->hidden;
+        snprintf(choice->name, sizeof choice->name, "%s", size->name);
+        return 0;
+    }
+    const char *comma = strchr(text, ',');
     static const char key[] = ",params=";
-
     if (!comma || strncmp(comma, key, sizeof key - 1) != 0 || comma == text ||
         comma - text >= MODEL_NAME_BYTES)
         return fail(EINVAL, "--model: unknown model '%s': 8b, 70b, 405b, 1t, or NAME,params=N",
@@ -78,20 +83,6 @@ static int choose_own(const char *text, const char *comma, struct model_choice *
                         text);
     snprintf(choice->name, sizeof choice->name, "%.*s", (int)(comma - text), text);
     return parse_parameters(comma + sizeof key - 1, &choice->parameters);
-}
-
-int model_choose(const char *text, struct model_choice *choice)
-{
-    *choice = (struct model_choice){0};
-    for (const struct model_size *size = sizes; size->name; size++) {
-        if (strcmp(size->name, text) != 0)
-            continue;
-        choice->size = size;
-        choice->parameters = all_parameters(size);
-        snprintf(choice->name, sizeof choice->name, "%s", size->name);
-        return 0;
-    }
-    return choose_own(text, strchr(text, ','), choice);
 }
 
 /* ---- the files ---- */
@@ -107,30 +98,6 @@ static int add(struct model_files *files, uint32_t rank, uint64_t bytes, const c
     return 0;
 }
 
-/* Layers are divided evenly; the first stages take the remainder. Layer 0 is the embedding; the
- * head and the last norm follow the last layer. */
-static int add_layers(struct model_files *files, const struct model_size *size, uint32_t rank)
-{
-    const uint32_t tensor = rank % size->tensor, stage = rank / size->tensor % size->pipeline;
-    const uint64_t each = size->layers / size->pipeline, more = size->layers % size->pipeline;
-    const uint64_t first = stage * each + (stage < more ? stage : more);
-    const uint64_t count = each + (stage < more);
-    const uint64_t split = WEIGHT_BYTES * embedding_parameters(size) / size->tensor;
-    const uint64_t layer = WEIGHT_BYTES * layer_parameters(size) / size->tensor;
-    int code = 0;
-
-    if (stage == 0)
-        code = add(files, rank, split, "layer", tensor);
-    for (uint64_t i = first; i < first + count && code == 0; i++)
-        code = add(files, rank, layer, "layer", (i + 1) * size->tensor + tensor);
-    if (stage + 1 == size->pipeline && code == 0)
-        code = add(files, rank, split, "layer", (size->layers + 1) * size->tensor + tensor);
-    if (stage + 1 == size->pipeline && code == 0)
-        code = add(files, rank, WEIGHT_BYTES * size->hidden, "layer",
-                   (size->layers + 2) * size->tensor + tensor);
-    return code;
-}
-
 static int add_rank(struct model_files *files, const struct model_choice *model, uint32_t rank)
 {
     const uint64_t share = (model->parameters + files->ranks - 1) / files->ranks;
@@ -138,25 +105,37 @@ static int add_rank(struct model_files *files, const struct model_choice *model,
 
     if (files->zero == 3)
         code = add(files, rank, WEIGHT_BYTES * share, "weights", rank);
-    else if (rank < files->tensor * files->pipeline)
-        code = add_layers(files, model->size, rank);
+    else if (rank < files->tensor * files->pipeline) {
+        /* Layers are divided evenly; the first stages take the remainder. Layer 0 is the embedding;
+         * the head and the last norm follow the last layer. */
+        const uint32_t tensor = rank % model->size->tensor,
+                       stage = rank / model->size->tensor % model->size->pipeline;
+        const uint64_t each = model->size->layers / model->size->pipeline,
+                       more = model->size->layers % model->size->pipeline;
+        const uint64_t first = stage * each + (stage < more ? stage : more);
+        const uint64_t count = each + (stage < more);
+        const uint64_t split =
+            WEIGHT_BYTES * embedding_parameters(model->size) / model->size->tensor;
+        const uint64_t layer = WEIGHT_BYTES * layer_parameters(model->size) / model->size->tensor;
+        if (stage == 0)
+            code = add(files, rank, split, "layer", tensor);
+        for (uint64_t i = first; i < first + count && code == 0; i++)
+            code = add(files, rank, layer, "layer", (i + 1) * model->size->tensor + tensor);
+        if (stage + 1 == model->size->pipeline && code == 0)
+            code = add(files, rank, split, "layer",
+                       (model->size->layers + 1) * model->size->tensor + tensor);
+        if (stage + 1 == model->size->pipeline && code == 0)
+            code = add(files, rank, WEIGHT_BYTES * model->size->hidden, "layer",
+                       (model->size->layers + 2) * model->size->tensor + tensor);
+    }
     return code ? code : add(files, rank, OPTIMIZER_BYTES * share, "optimizer", rank);
 }
 
-static void scale_files(struct model_files *files, double scale)
+int model_list(const struct model_request *request, struct model_files *files)
 {
-    files->bytes = 0;
-    for (uint32_t i = 0; i < files->count; i++) {
-        double bytes = ceil((double)files->list[i].bytes * scale);
-        files->list[i].bytes = bytes_align_up(bytes < 1 ? 1 : (uint64_t)bytes, MODEL_BLOCK_BYTES);
-        files->bytes += files->list[i].bytes;
-    }
-}
+    int code = 0;
 
-static void choose_layout(const struct model_request *request, struct model_files *files)
-{
     const struct model_size *size = request->model.size;
-
     *files = (struct model_files){.tensor = 1, .pipeline = 1, .zero = 3};
     files->data = request->ranks ? request->ranks : RANKS_OF_OWN;
     if (size &&
@@ -168,13 +147,6 @@ static void choose_layout(const struct model_request *request, struct model_file
         files->zero = size->zero;
     }
     files->ranks = files->tensor * files->pipeline * files->data;
-}
-
-int model_list(const struct model_request *request, struct model_files *files)
-{
-    int code = 0;
-
-    choose_layout(request, files);
     if (request->subset > files->ranks)
         return fail(EINVAL, "--subset %u: the model has %u ranks", request->subset, files->ranks);
     const uint32_t written = request->subset ? request->subset : files->ranks;
@@ -185,8 +157,14 @@ int model_list(const struct model_request *request, struct model_files *files)
     files->ranks = written;
     for (uint32_t i = 0; i < files->count; i++)
         files->full_bytes += files->list[i].bytes;
-    scale_files(files, request->bytes ? (double)request->bytes / (double)files->full_bytes
-                                      : request->scale);
+    const double scale =
+        request->bytes ? (double)request->bytes / (double)files->full_bytes : request->scale;
+    files->bytes = 0;
+    for (uint32_t i = 0; i < files->count; i++) {
+        double bytes = ceil((double)files->list[i].bytes * scale);
+        files->list[i].bytes = bytes_align_up(bytes < 1 ? 1 : (uint64_t)bytes, MODEL_BLOCK_BYTES);
+        files->bytes += files->list[i].bytes;
+    }
     return 0;
 }
 

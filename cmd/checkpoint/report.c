@@ -135,52 +135,6 @@ static const char *seconds(double value, char *text)
     return words_duration(value > 0 ? (uint64_t)(value * 1e9) : 0, text);
 }
 
-static void print_model(const struct checkpoint_asked *asked,
-                        const struct checkpoint_result *result)
-{
-    const struct model_files *files = &result->files;
-    char bytes[32], full[32];
-
-    if (!files->count)
-        return;
-    printf("  Model    %s: %.2f G parameters, %u ranks written (%ux%ux%u, ZeRO %u%s), %u files%s\n",
-           asked->job->model.model.name, (double)asked->job->model.model.parameters * 1e-9,
-           files->ranks, files->tensor, files->pipeline, files->data, files->zero,
-           files->is_published ? ", as MLPerf Storage v3.0" : "", files->count,
-           asked->job->is_single ? " in one" : "");
-    printf("           %s each checkpoint", bytes_text(files->bytes, bytes, sizeof bytes));
-    if (files->bytes < files->full_bytes)
-        printf(", scaled to 1/%.0f of %s", (double)files->full_bytes / (double)files->bytes,
-               bytes_text(files->full_bytes, full, sizeof full));
-    printf("\n");
-}
-
-static void print_place(const struct checkpoint_asked *asked,
-                        const struct checkpoint_result *result)
-{
-    const struct environment *place = &result->evidence.environment;
-    const struct checkpoint_job *job = asked->job;
-    char chunk[32], memory[32];
-
-    print_model(asked, result);
-    printf("  Storage  %s at %s%s%s\n", escape_shown(place->file_system),
-           escape_shown(place->mount_point), place->devices[0] ? " on " : "",
-           escape_shown(place->devices));
-    if (result->write_count)
-        printf("  Writer   %s; %u chunks of %s in flight per rank; %s; %s\n", result->writer_engine,
-               job->depth, bytes_text(job->chunk_bytes, chunk, sizeof chunk),
-               job->sync ? "fsync" : "not synced",
-               job->is_async ? "asynchronous" : "training waits");
-    if (result->read_count)
-        printf("  Reader   %s; %u in flight per rank%s\n", result->evidence.reader_engine,
-               job->depth, job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
-    printf("  Host     %s: %u CPUs (%s), %s of memory, %s\n", escape_shown(place->host),
-           place->cpu_count, escape_shown(place->cpu),
-           bytes_text(place->memory_bytes, memory, sizeof memory), escape_shown(place->kernel));
-    if (result->processes > 1)
-        printf("  Ranks    %u processes on %u nodes\n", result->processes, result->nodes);
-}
-
 static void print_phase(const char *name, const struct phase *phase)
 {
     char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], wall[WORDS_BYTES],
@@ -193,22 +147,6 @@ static void print_phase(const char *name, const struct phase *phase)
            words_rate(phase->high / GIB, high), seconds(phase->wall_s, wall),
            words_duration(histogram_quantile(&phase->latency_ns, 0.5), p50),
            words_duration(histogram_quantile(&phase->latency_ns, 0.99), p99));
-}
-
-static void print_training(const struct checkpoint_asked *asked,
-                           const struct checkpoint_result *result, const struct phase *writes)
-{
-    char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
-    const double lost_all = lost_s(asked, result);
-
-    if (!asked->job->step_ns || !writes->count)
-        return;
-    printf(
-        "  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the time\n",
-        (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
-        seconds(lost_all, lost), (unsigned long long)writes->count, writes->count == 1 ? "" : "s",
-        seconds(lost_all / (double)writes->count, each),
-        100 * lost_all / ((double)result->loop_ns * 1e-9));
 }
 
 static void print_young(const struct checkpoint_asked *asked,
@@ -224,49 +162,6 @@ static void print_young(const struct checkpoint_asked *asked,
             "and failures\n",
             seconds(young.interval_s, every), words_duration(asked->mtbf_ns, mtbf),
             seconds(young.write_s, full), young.lost_percent);
-}
-
-static void print_bytes(const struct checkpoint_result *result, const struct phase *writes,
-                        const struct phase *reads)
-{
-    const double written = (double)writes->bytes * (double)writes->count;
-    char bytes[32], read[32];
-
-    if (writes->count) {
-        printf("  Bytes    %s written", bytes_text((uint64_t)written, bytes, sizeof bytes));
-        if (isfinite(writes->device_bytes))
-            printf(", %.1f%% of them by the devices beneath, for any process\n",
-                   100 * writes->device_bytes / written);
-        else
-            printf("; no device beneath counts what it writes\n");
-    }
-    for (uint32_t i = 0; i < result->evidence.run_count && i < 1; i++) {
-        const struct result_bytes *device = &result->evidence.runs[i].epochs[0].device;
-        bytes_text(reads->bytes, read, sizeof read);
-        if (device->known)
-            printf("  Read     %s each time, %.1f%% of it left storage the first time (%s)\n", read,
-                   100 * (double)device->bytes / (double)reads->bytes, device->method);
-        else
-            printf("  Read     %s each time; bytes that left storage: unknown: %s\n", read,
-                   device->reason);
-    }
-}
-
-static void print_end(const struct checkpoint_result *result)
-{
-    const struct content_ceiling *ceiling = &result->ceiling;
-    char made[WORDS_BYTES], checked[WORDS_BYTES];
-
-    if (result->evidence.run_count)
-        printf("  Cache    %s before each read: %s\n", cache_of(result),
-               escape_shown(result->evidence.runs[0].cold.method));
-    printf(
-        "  Ceiling  per rank %s GiB/s to write and %s GiB/s to verify: the most the program itself "
-        "can do here\n",
-        words_rate(ceiling->made_per_s / GIB, made),
-        words_rate(ceiling->checked_per_s / GIB, checked));
-    for (uint32_t i = 0; i < result->evidence.notice_count; i++)
-        printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
 }
 
 /* "-" if training did not wait */
@@ -314,7 +209,40 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
     if (is_degraded(result))
         printf("  DEGRADED %s\n", escape_shown(evidence->degraded_reason));
     printf("\n");
-    print_place(asked, result);
+    const struct environment *place = &result->evidence.environment;
+    const struct checkpoint_job *job = asked->job;
+    char chunk[32], memory[32];
+    const struct model_files *files = &result->files;
+    char bytes[32], full[32];
+    if (files->count) {
+        printf("  Model    %s: %.2f G parameters, %u ranks written (%ux%ux%u, ZeRO %u%s), %u "
+               "files%s\n",
+               asked->job->model.model.name, (double)asked->job->model.model.parameters * 1e-9,
+               files->ranks, files->tensor, files->pipeline, files->data, files->zero,
+               files->is_published ? ", as MLPerf Storage v3.0" : "", files->count,
+               asked->job->is_single ? " in one" : "");
+        printf("           %s each checkpoint", bytes_text(files->bytes, bytes, sizeof bytes));
+        if (files->bytes < files->full_bytes)
+            printf(", scaled to 1/%.0f of %s", (double)files->full_bytes / (double)files->bytes,
+                   bytes_text(files->full_bytes, full, sizeof full));
+        printf("\n");
+    }
+    printf("  Storage  %s at %s%s%s\n", escape_shown(place->file_system),
+           escape_shown(place->mount_point), place->devices[0] ? " on " : "",
+           escape_shown(place->devices));
+    if (result->write_count)
+        printf("  Writer   %s; %u chunks of %s in flight per rank; %s; %s\n", result->writer_engine,
+               job->depth, bytes_text(job->chunk_bytes, chunk, sizeof chunk),
+               job->sync ? "fsync" : "not synced",
+               job->is_async ? "asynchronous" : "training waits");
+    if (result->read_count)
+        printf("  Reader   %s; %u in flight per rank%s\n", result->evidence.reader_engine,
+               job->depth, job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
+    printf("  Host     %s: %u CPUs (%s), %s of memory, %s\n", escape_shown(place->host),
+           place->cpu_count, escape_shown(place->cpu),
+           bytes_text(place->memory_bytes, memory, sizeof memory), escape_shown(place->kernel));
+    if (result->processes > 1)
+        printf("  Ranks    %u processes on %u nodes\n", result->processes, result->nodes);
     if (summarise(result->writes, result->write_count, &writes) ||
         summarise(result->reads, result->read_count, &reads))
         return;
@@ -331,10 +259,49 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
                "fsync %s\n",
                writes.durability == CHECKPOINT_UNVERIFIED ? "unverified, " : "",
                seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
-    print_training(asked, result, &writes);
+    char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
+    const double lost_all = lost_s(asked, result);
+    if (asked->job->step_ns && writes.count) {
+        printf("  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the "
+               "time\n",
+               (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
+               seconds(lost_all, lost), (unsigned long long)writes.count,
+               writes.count == 1 ? "" : "s", seconds(lost_all / (double)writes.count, each),
+               100 * lost_all / ((double)result->loop_ns * 1e-9));
+    }
     print_young(asked, result, &writes);
-    print_bytes(result, &writes, &reads);
-    print_end(result);
+    const double written = (double)writes.bytes * (double)writes.count;
+    char read[32];
+    if (writes.count) {
+        printf("  Bytes    %s written", bytes_text((uint64_t)written, bytes, sizeof bytes));
+        if (isfinite(writes.device_bytes))
+            printf(", %.1f%% of them by the devices beneath, for any process\n",
+                   100 * writes.device_bytes / written);
+        else
+            printf("; no device beneath counts what it writes\n");
+    }
+    for (uint32_t i = 0; i < result->evidence.run_count && i < 1; i++) {
+        const struct result_bytes *device = &result->evidence.runs[i].epochs[0].device;
+        bytes_text(reads.bytes, read, sizeof read);
+        if (device->known)
+            printf("  Read     %s each time, %.1f%% of it left storage the first time (%s)\n", read,
+                   100 * (double)device->bytes / (double)reads.bytes, device->method);
+        else
+            printf("  Read     %s each time; bytes that left storage: unknown: %s\n", read,
+                   device->reason);
+    }
+    const struct content_ceiling *ceiling = &result->ceiling;
+    char made[WORDS_BYTES], checked[WORDS_BYTES];
+    if (result->evidence.run_count)
+        printf("  Cache    %s before each read: %s\n", cache_of(result),
+               escape_shown(result->evidence.runs[0].cold.method));
+    printf(
+        "  Ceiling  per rank %s GiB/s to write and %s GiB/s to verify: the most the program itself "
+        "can do here\n",
+        words_rate(ceiling->made_per_s / GIB, made),
+        words_rate(ceiling->checked_per_s / GIB, checked));
+    for (uint32_t i = 0; i < result->evidence.notice_count; i++)
+        printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
     print_rows(result);
 }
 
@@ -403,21 +370,6 @@ static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
     return object;
 }
 
-/* Add the fields of a read: caches, and bytes read from storage. */
-static json_t *json_of_read(const struct checkpoint_row *row, const struct result_run *run)
-{
-    json_t *object = json_of_row(row, true);
-    const struct result_bytes *device = &run->epochs[0].device;
-
-    json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
-    json_put_text(object, "cache_method", run->cold.method);
-    json_put_text(object, "cache_reason", run->cold.reason);
-    json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
-    json_put_text(object, "device_read_method", device->known ? device->method : NULL);
-    json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
-    return object;
-}
-
 static json_t *json_model(const struct checkpoint_asked *asked,
                           const struct checkpoint_result *result)
 {
@@ -442,31 +394,6 @@ static json_t *json_model(const struct checkpoint_asked *asked,
     return object;
 }
 
-static json_t *json_settings(const struct checkpoint_asked *asked,
-                             const struct checkpoint_result *result)
-{
-    const struct checkpoint_job *job = asked->job;
-    json_t *object = json_object();
-
-    json_put_text(object, "path", job->path);
-    json_put_text(object, "layout", job->is_single ? "single" : "sharded");
-    json_put_count(object, "chunk_bytes", job->chunk_bytes);
-    json_put_count(object, "iodepth", job->depth);
-    json_put_text(object, "writer", result->write_count ? result->writer_engine : NULL);
-    json_put_text(object, "reader", result->read_count ? result->evidence.reader_engine : NULL);
-    json_object_set_new(object, "direct", json_boolean(job->direct));
-    json_object_set_new(object, "fsync", json_boolean(job->sync));
-    json_object_set_new(object, "verify", json_boolean(job->verify));
-    json_object_set_new(object, "async", json_boolean(job->is_async));
-    json_put_count(object, "keep", job->keep);
-    json_put_count(object, "interval", job->interval);
-    json_put_number(object, "step_time_s", (double)job->step_ns * 1e-9);
-    json_put_number(object, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
-    json_put_count(object, "rank_shift", job->rank_shift);
-    json_put_count(object, "seed", job->seed);
-    return object;
-}
-
 static json_t *json_training(const struct checkpoint_asked *asked,
                              const struct checkpoint_result *result)
 {
@@ -486,24 +413,6 @@ static json_t *json_training(const struct checkpoint_asked *asked,
     json_put_number(object, "young_interval_s", young.interval_s);
     json_put_number(object, "young_lost_percent", young.lost_percent);
     return object;
-}
-
-static json_t *json_ranks(const struct checkpoint_result *result)
-{
-    json_t *list = json_array();
-
-    for (uint32_t i = 0; i < result->ranks; i++) {
-        const struct checkpoint_rank *rank = &result->each[i];
-        json_t *object = json_object();
-        json_put_count(object, "rank", i);
-        json_put_text(object, "host", rank->host);
-        json_put_count(object, "written_bytes", rank->written);
-        json_put_number(object, "write_s", (double)rank->write_ns * 1e-9);
-        json_put_count(object, "read_bytes", rank->read);
-        json_put_number(object, "read_s", (double)rank->read_ns * 1e-9);
-        json_array_append_new(list, object);
-    }
-    return list;
 }
 
 static json_t *json_place(const struct checkpoint_result *result)
@@ -530,7 +439,25 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     report_verdict(document, &result->evidence);
     json_object_set_new(document, "place", json_place(result));
     json_object_set_new(document, "model", json_model(asked, result));
-    json_object_set_new(document, "settings", json_settings(asked, result));
+    const struct checkpoint_job *job = asked->job;
+    json_t *settings = json_object();
+    json_put_text(settings, "path", job->path);
+    json_put_text(settings, "layout", job->is_single ? "single" : "sharded");
+    json_put_count(settings, "chunk_bytes", job->chunk_bytes);
+    json_put_count(settings, "iodepth", job->depth);
+    json_put_text(settings, "writer", result->write_count ? result->writer_engine : NULL);
+    json_put_text(settings, "reader", result->read_count ? result->evidence.reader_engine : NULL);
+    json_object_set_new(settings, "direct", json_boolean(job->direct));
+    json_object_set_new(settings, "fsync", json_boolean(job->sync));
+    json_object_set_new(settings, "verify", json_boolean(job->verify));
+    json_object_set_new(settings, "async", json_boolean(job->is_async));
+    json_put_count(settings, "keep", job->keep);
+    json_put_count(settings, "interval", job->interval);
+    json_put_number(settings, "step_time_s", (double)job->step_ns * 1e-9);
+    json_put_number(settings, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
+    json_put_count(settings, "rank_shift", job->rank_shift);
+    json_put_count(settings, "seed", job->seed);
+    json_object_set_new(document, "settings", settings);
     json_object_set_new(document, "write", json_phase(result->writes, result->write_count, false));
     json_object_set_new(document, "read", json_phase(result->reads, result->read_count, true));
     json_put_text(document, "cache_before", cache_of(result));
@@ -539,11 +466,34 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
     for (uint64_t i = 0; i < result->write_count; i++)
         json_array_append_new(writes, json_of_row(&result->writes[i], false));
-    for (uint64_t i = 0; i < result->read_count; i++)
-        json_array_append_new(reads, json_of_read(&result->reads[i], &result->evidence.runs[i]));
+    for (uint64_t i = 0; i < result->read_count; i++) {
+        /* Add the fields of a read: caches, and bytes read from storage. */
+        const struct result_run *run = &result->evidence.runs[i];
+        json_t *object = json_of_row(&result->reads[i], true);
+        const struct result_bytes *device = &run->epochs[0].device;
+        json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
+        json_put_text(object, "cache_method", run->cold.method);
+        json_put_text(object, "cache_reason", run->cold.reason);
+        json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
+        json_put_text(object, "device_read_method", device->known ? device->method : NULL);
+        json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
+        json_array_append_new(reads, object);
+    }
     json_object_set_new(document, "writes", writes);
     json_object_set_new(document, "reads", reads);
-    json_object_set_new(document, "ranks", json_ranks(result));
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < result->ranks; i++) {
+        const struct checkpoint_rank *rank = &result->each[i];
+        json_t *object = json_object();
+        json_put_count(object, "rank", i);
+        json_put_text(object, "host", rank->host);
+        json_put_count(object, "written_bytes", rank->written);
+        json_put_number(object, "write_s", (double)rank->write_ns * 1e-9);
+        json_put_count(object, "read_bytes", rank->read);
+        json_put_number(object, "read_s", (double)rank->read_ns * 1e-9);
+        json_array_append_new(list, object);
+    }
+    json_object_set_new(document, "ranks", list);
     if (json_check() == 0 && document && seal_add(document) == 0)
         return document;
     json_decref(document);

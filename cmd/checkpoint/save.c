@@ -88,11 +88,6 @@ struct rank_writer {
     struct rank_figures *figures;
 };
 
-static bool is_stopped(const struct save *save)
-{
-    return flag_get(&save->stopped) || flag_get(&stop_asked);
-}
-
 static int open_file(const struct rank_writer *rank, const struct snapshot_file *file)
 {
     const struct save *save = rank->save;
@@ -160,7 +155,7 @@ static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
     uint64_t at = 0;
 
     while (at < bytes || rank->writer.in_flight) {
-        if (is_stopped(rank->save))
+        if (flag_get(&rank->save->stopped) || flag_get(&stop_asked))
             return fail(EINTR, "interrupted");
         const bool is_full = at >= bytes || rank->idle_count == 0;
         int code = is_full ? wait_for_one(rank, LOOK_NS) : take_completed(rank);
@@ -171,20 +166,6 @@ static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
         write_chunk(rank, number, fd, at);
         at += rank->save->snapshot->chunk_bytes;
     }
-    return 0;
-}
-
-static int sync_file(struct rank_writer *rank, int fd, const struct snapshot_file *file)
-{
-    const uint64_t start_ns = clock_now_ns();
-
-    if (!rank->save->sync)
-        return 0;
-    if (fsync(fd))
-        return fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, file->name,
-                    fail_errno_text(errno));
-    rank->figures->sync_ns += clock_now_ns() - start_ns;
-    rank->figures->synced_bytes += file->bytes;
     return 0;
 }
 
@@ -200,8 +181,16 @@ static int write_files(struct rank_writer *rank)
         if (fd < 0)
             return fd;
         code = write_chunks(rank, i, fd);
-        if (code == 0)
-            code = sync_file(rank, fd, &snapshot->files[i]);
+        if (code == 0 && rank->save->sync) {
+            const uint64_t start_ns = clock_now_ns();
+            if (fsync(fd))
+                code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path,
+                            snapshot->files[i].name, fail_errno_text(errno));
+            else {
+                rank->figures->sync_ns += clock_now_ns() - start_ns;
+                rank->figures->synced_bytes += snapshot->files[i].bytes;
+            }
+        }
         if (code) /* the kernel may still write to it */
             writer_close(&rank->writer);
         if (close(fd) && code == 0)

@@ -111,72 +111,11 @@ struct process_report {
     struct rank_line lines[];
 };
 
-static void describe(const struct checkpoint_shared *shared, struct process_report *report)
-{
-    report->count = shared->buffers.ranks;
-    for (uint32_t i = 0; i < report->count; i++) {
-        const struct rank_figures *figures = &shared->figures[i];
-        report->lines[i] =
-            (struct rank_line){figures->rank,    figures->bytes,        figures->wall_ns,
-                               figures->sync_ns, figures->synced_bytes, figures->damaged};
-        histogram_merge(&report->latency_ns, &figures->latency_ns);
-        if (figures->damaged && !report->first_damage[0])
-            memcpy(report->first_damage, figures->first_damage, sizeof report->first_damage);
-    }
-}
-
 static int compare_times(const void *a, const void *b)
 {
     const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
 
     return one < two ? -1 : one > two;
-}
-
-static void add_line(struct checkpoint_shared *shared, const struct rank_line *line,
-                     const char *host, bool is_read, struct checkpoint_row *row)
-{
-    struct checkpoint_rank *rank = &shared->result->each[line->rank];
-
-    rank->rank = line->rank;
-    snprintf(rank->host, sizeof rank->host, "%s", host);
-    *(is_read ? &rank->read : &rank->written) += line->bytes;
-    *(is_read ? &rank->read_ns : &rank->write_ns) += line->wall_ns;
-    row->bytes += line->bytes;
-    row->synced_bytes += line->synced_bytes;
-    row->damaged += line->damaged;
-    if (line->sync_ns > row->sync_ns)
-        row->sync_ns = line->sync_ns;
-    if (line->wall_ns >= row->wall_ns) {
-        row->wall_ns = line->wall_ns;
-        row->slowest = line->rank;
-    }
-}
-
-/* times: space for all ranks. */
-static void merge(struct checkpoint_shared *shared, const char *reports, size_t bytes, bool is_read,
-                  uint64_t *times, struct checkpoint_row *row)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
-        const struct process_report *report =
-            (const struct process_report *)(const void *)(reports + i * bytes);
-        const char *host =
-            shared->ranks->peers ? shared->ranks->peers[i].host : shared->ranks->place.host;
-        row->process_bytes += report->process_bytes;
-        row->device_bytes += report->device_bytes;
-        histogram_merge(&row->latency_ns, &report->latency_ns);
-        for (uint32_t k = 0; k < report->count; k++) {
-            add_line(shared, &report->lines[k], host, is_read, row);
-            times[count++] = report->lines[k].wall_ns;
-        }
-        if (report->first_damage[0])
-            result_invalid(&shared->result->evidence, "content differs from what was written: %s",
-                           report->first_damage);
-    }
-    qsort(times, count, sizeof *times, compare_times);
-    row->fastest_ns = times[0];
-    row->median_ns = times[count / 2];
 }
 
 int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
@@ -197,13 +136,57 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
             written && written->device_known ? (double)written->device_write_bytes : (double)NAN;
         if (shared->ranks->place.local_rank) /* the ranks of a node have the same devices */
             mine->device_bytes = 0;
-        describe(shared, mine);
+        mine->count = shared->buffers.ranks;
+        for (uint32_t i = 0; i < mine->count; i++) {
+            const struct rank_figures *figures = &shared->figures[i];
+            mine->lines[i] =
+                (struct rank_line){figures->rank,    figures->bytes,        figures->wall_ns,
+                                   figures->sync_ns, figures->synced_bytes, figures->damaged};
+            histogram_merge(&mine->latency_ns, &figures->latency_ns);
+            if (figures->damaged && !mine->first_damage[0])
+                memcpy(mine->first_damage, figures->first_damage, sizeof mine->first_damage);
+        }
     }
     code = ranks_meet(shared->ranks, code, NULL);
     if (code == 0)
         code = ranks_gather(shared->ranks, mine, bytes, reports);
-    if (code == 0)
-        merge(shared, reports, bytes, !written, times, row);
+    if (code == 0) {
+        /* times: space for all ranks. */
+        const bool is_read = !written;
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
+            const struct process_report *report =
+                (const struct process_report *)(const void *)(reports + i * bytes);
+            const char *host =
+                shared->ranks->peers ? shared->ranks->peers[i].host : shared->ranks->place.host;
+            row->process_bytes += report->process_bytes;
+            row->device_bytes += report->device_bytes;
+            histogram_merge(&row->latency_ns, &report->latency_ns);
+            for (uint32_t k = 0; k < report->count; k++) {
+                struct checkpoint_rank *rank = &shared->result->each[report->lines[k].rank];
+                rank->rank = report->lines[k].rank;
+                snprintf(rank->host, sizeof rank->host, "%s", host);
+                *(is_read ? &rank->read : &rank->written) += report->lines[k].bytes;
+                *(is_read ? &rank->read_ns : &rank->write_ns) += report->lines[k].wall_ns;
+                row->bytes += report->lines[k].bytes;
+                row->synced_bytes += report->lines[k].synced_bytes;
+                row->damaged += report->lines[k].damaged;
+                if (report->lines[k].sync_ns > row->sync_ns)
+                    row->sync_ns = report->lines[k].sync_ns;
+                if (report->lines[k].wall_ns >= row->wall_ns) {
+                    row->wall_ns = report->lines[k].wall_ns;
+                    row->slowest = report->lines[k].rank;
+                }
+                times[count++] = report->lines[k].wall_ns;
+            }
+            if (report->first_damage[0])
+                result_invalid(&shared->result->evidence,
+                               "content differs from what was written: %s", report->first_damage);
+        }
+        qsort(times, count, sizeof *times, compare_times);
+        row->fastest_ns = times[0];
+        row->median_ns = times[count / 2];
+    }
     free(times);
     free(reports);
     free(mine);

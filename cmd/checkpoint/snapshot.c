@@ -55,19 +55,6 @@ int snapshot_abandon(const struct snapshot_store *store, uint32_t number)
     return code == -ENOENT ? 0 : code;
 }
 
-static int remove_drafts(const struct snapshot_store *store)
-{
-    struct folder_names names;
-    int code = folder_names_read(&names, &store->folder);
-    uint32_t number;
-
-    for (size_t i = 0; i < names.count && code == 0; i++)
-        if (parse_name(names.list[i], true, &number))
-            code = snapshot_abandon(store, number);
-    folder_names_release(&names);
-    return code;
-}
-
 int snapshot_open(struct snapshot_store *store, const char *path, bool writes)
 {
     *store = (struct snapshot_store){.folder.fd = -1, .lock.fd = -1};
@@ -80,7 +67,16 @@ int snapshot_open(struct snapshot_store *store, const char *path, bool writes)
     char *lock = file_join(path, lock_name);
     code = lock ? file_lock_acquire(&store->lock, lock) : -ENOMEM;
     free(lock);
-    return code ? code : remove_drafts(store);
+    if (code)
+        return code;
+    struct folder_names names;
+    code = folder_names_read(&names, &store->folder);
+    uint32_t number;
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (parse_name(names.list[i], true, &number))
+            code = snapshot_abandon(store, number);
+    folder_names_release(&names);
+    return code;
 }
 
 void snapshot_close(struct snapshot_store *store)
@@ -156,29 +152,23 @@ int snapshot_open_draft(const struct snapshot_store *store, uint32_t number, str
     return folder_open_below(draft, &store->folder, draft_name(number, name));
 }
 
-static int write_manifest(const struct folder *draft, const struct snapshot *snapshot)
-{
-    char *text = snapshot_text(snapshot);
-    int fd = text ? folder_create_file(draft, manifest_name) : -ENOMEM;
-    int code = fd < 0 ? fd : file_write_at(fd, text, strlen(text), 0, draft->path);
-
-    if (code == 0 && fsync(fd))
-        code = fail(errno, "%s/%s: cannot sync: %s", draft->path, manifest_name,
-                    fail_errno_text(errno));
-    if (fd >= 0)
-        close(fd);
-    free(text);
-    return code;
-}
-
 int snapshot_commit(const struct snapshot_store *store, const struct snapshot *snapshot)
 {
     char name[NAME_BYTES], complete[NAME_BYTES];
     struct folder draft;
     int code = snapshot_open_draft(store, snapshot->number, &draft);
 
-    if (code == 0)
-        code = write_manifest(&draft, snapshot);
+    if (code == 0) {
+        char *text = snapshot_text(snapshot);
+        int fd = text ? folder_create_file(&draft, manifest_name) : -ENOMEM;
+        code = fd < 0 ? fd : file_write_at(fd, text, strlen(text), 0, draft.path);
+        if (code == 0 && fsync(fd))
+            code = fail(errno, "%s/%s: cannot sync: %s", draft.path, manifest_name,
+                        fail_errno_text(errno));
+        if (fd >= 0)
+            close(fd);
+        free(text);
+    }
     if (code == 0)
         code = folder_sync(&draft);
     folder_close(&draft);

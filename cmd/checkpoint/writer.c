@@ -88,46 +88,6 @@ void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes,
     writer->ops->submit(writer->state, request);
 }
 
-/* Returns the index of a completed write, -EAGAIN if it is still in flight, or its error. */
-static int settle(struct writer *writer, const struct writer_completion *done, const char *path)
-{
-    struct writer_request *request = &writer->requests[done->index];
-    int result = done->result;
-
-    if (result == -EAGAIN || result == -EINTR)
-        result = 0;
-    else if (result == 0)
-        result = -ENOSPC;
-    if (result < 0) {
-        writer->in_flight--;
-        return fail(result, "%s: offset %llu: cannot write: %s", path,
-                    (unsigned long long)(request->offset + request->from), fail_errno_text(result));
-    }
-    request->from += (uint32_t)result;
-    if (request->from < request->bytes) {
-        writer->ops->submit(writer->state, request);
-        return -EAGAIN;
-    }
-    writer->in_flight--;
-    writer->figures.writes++;
-    writer->figures.bytes += request->bytes;
-    histogram_add(&writer->figures.latency_ns, done->ended_ns - request->submit_ns);
-    return (int)done->index;
-}
-
-static int check_late(const struct writer *writer, const char *path)
-{
-    const uint64_t now_ns = clock_now_ns(), timeout_ns = writer->config.timeout_ns;
-
-    for (uint32_t i = 0; timeout_ns && i < writer->config.depth; i++) {
-        const struct writer_request *request = &writer->requests[i];
-        if (request->from < request->bytes && now_ns - request->submit_ns > timeout_ns)
-            return fail(ETIMEDOUT, "%s: storage not responding: a write has taken %.0f s", path,
-                        (double)(now_ns - request->submit_ns) * 1e-9);
-    }
-    return -EAGAIN;
-}
-
 int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
 {
     struct writer_completion done;
@@ -135,5 +95,36 @@ int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
 
     if (found < 0)
         return found;
-    return found ? settle(writer, &done, path) : check_late(writer, path);
+    if (found) {
+        struct writer_request *request = &writer->requests[done.index];
+        int result = done.result;
+        if (result == -EAGAIN || result == -EINTR)
+            result = 0;
+        else if (result == 0)
+            result = -ENOSPC;
+        if (result < 0) {
+            writer->in_flight--;
+            return fail(result, "%s: offset %llu: cannot write: %s", path,
+                        (unsigned long long)(request->offset + request->from),
+                        fail_errno_text(result));
+        }
+        request->from += (uint32_t)result;
+        if (request->from < request->bytes) {
+            writer->ops->submit(writer->state, request);
+            return -EAGAIN;
+        }
+        writer->in_flight--;
+        writer->figures.writes++;
+        writer->figures.bytes += request->bytes;
+        histogram_add(&writer->figures.latency_ns, done.ended_ns - request->submit_ns);
+        return (int)done.index;
+    }
+    const uint64_t now_ns = clock_now_ns(), timeout_ns = writer->config.timeout_ns;
+    for (uint32_t i = 0; timeout_ns && i < writer->config.depth; i++) {
+        const struct writer_request *request = &writer->requests[i];
+        if (request->from < request->bytes && now_ns - request->submit_ns > timeout_ns)
+            return fail(ETIMEDOUT, "%s: storage not responding: a write has taken %.0f s", path,
+                        (double)(now_ns - request->submit_ns) * 1e-9);
+    }
+    return -EAGAIN;
 }

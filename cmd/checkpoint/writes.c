@@ -189,17 +189,6 @@ static int poll_done(struct write_phase *writing, bool *done)
     return code;
 }
 
-static int step(struct checkpoint_shared *shared)
-{
-    const uint64_t end_ns = clock_now_ns() + shared->job->step_ns;
-
-    for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns && !flag_get(&stop_asked);
-         now_ns = clock_now_ns())
-        clock_sleep_until_ns(end_ns - now_ns > SLEEP_NS ? now_ns + SLEEP_NS : end_ns);
-    shared->result->steps++;
-    return ranks_meet(shared->ranks, stop_check(), NULL);
-}
-
 /* Train until the next checkpoint is due or, with only_pending, until none is pending; finish the
  * pending checkpoint as soon as it is written. */
 static int train(struct write_phase *writing, bool only_pending)
@@ -210,7 +199,12 @@ static int train(struct write_phase *writing, bool only_pending)
     int code = 0;
 
     for (uint64_t i = 0; i < steps && code == 0 && (writing->is_pending || !only_pending); i++) {
-        code = step(shared);
+        const uint64_t end_ns = clock_now_ns() + shared->job->step_ns;
+        for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns && !flag_get(&stop_asked);
+             now_ns = clock_now_ns())
+            clock_sleep_until_ns(end_ns - now_ns > SLEEP_NS ? now_ns + SLEEP_NS : end_ns);
+        shared->result->steps++;
+        code = ranks_meet(shared->ranks, stop_check(), NULL);
         if (code || !writing->is_pending)
             continue;
         code = poll_done(writing, &done);

@@ -133,16 +133,6 @@ static void tell_offer(void *context, const struct reader_offer *offer)
     tell("Readers", name, &finding, offers->all);
 }
 
-static void look_readers(json_t *all)
-{
-    struct offers offers = {.all = all};
-
-    for (const struct plugin *const *row = reader_registry; *row; row++) {
-        offers.reader = (*row)->name;
-        reader_offers(*row, tell_offer, &offers);
-    }
-}
-
 /* Exits with 1 if the processes do not form one job, so that scripts can ask. speaks: is this the
  * process that prints? */
 static int look_launch(const struct invocation *invocation, bool speaks, json_t *all)
@@ -157,11 +147,24 @@ static int look_launch(const struct invocation *invocation, bool speaks, json_t 
     return code || section.is_bad ? COMMAND_FAILED : COMMAND_OK;
 }
 
-/* List plug-ins that are built in but unusable here. */
-static void look_plugins(json_t *all)
+/* This machine, its fabric and the paths. */
+static int look_here(const struct invocation *invocation, json_t *all)
 {
-    bool any = false;
+    const struct doctor_settings *settings = invocation->settings;
+    const char *path = invocation->count ? invocation->operands[0] : NULL;
+    int status = COMMAND_OK;
 
+    look_all("This machine", doctor_machine, path, all);
+    struct offers offers = {.all = all};
+    for (const struct plugin *const *row = reader_registry; *row; row++) {
+        offers.reader = (*row)->name;
+        reader_offers(*row, tell_offer, &offers);
+    }
+    if (!all)
+        putchar('\n');
+    look_fabric(settings, all);
+    /* List plug-ins that are built in but unusable here. */
+    bool any = false;
     for (const struct family *family = family_table; family->name; family++) {
         for (int i = 0; family->registry[i]; i++) {
             struct doctor_finding finding = {0};
@@ -176,21 +179,6 @@ static void look_plugins(json_t *all)
             tell("plug-ins", name, &finding, all);
         }
     }
-}
-
-/* This machine, its fabric and the paths. */
-static int look_here(const struct invocation *invocation, json_t *all)
-{
-    const struct doctor_settings *settings = invocation->settings;
-    const char *path = invocation->count ? invocation->operands[0] : NULL;
-    int status = COMMAND_OK;
-
-    look_all("This machine", doctor_machine, path, all);
-    look_readers(all);
-    if (!all)
-        putchar('\n');
-    look_fabric(settings, all);
-    look_plugins(all);
     for (int i = 0; i < invocation->count; i++) {
         if (!all)
             putchar('\n');

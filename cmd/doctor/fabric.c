@@ -60,43 +60,6 @@ static bool has_below(const char *root, const char *below)
 
 /* ---- no port ---- */
 
-/* An adapter by its PCI class or maker; "" if none. */
-static void find_adapter(const struct fabric *fabric, char *address, size_t bytes)
-{
-    struct folder_names names;
-    char class[TEXT_BYTES], vendor[TEXT_BYTES];
-
-    address[0] = '\0';
-    list_below(fabric, "bus/pci/devices", &names);
-    for (size_t i = 0; i < names.count && !address[0]; i++) {
-        const char *sys = fabric->roots->sys, *name = names.list[i];
-        if (procfile_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", sys, name) &&
-            procfile_peek(vendor, sizeof vendor, "%s/bus/pci/devices/%s/vendor", sys, name) &&
-            (strncmp(class, "0x0207", 6) == 0 ||
-             (strcmp(vendor, "0x15b3") == 0 && strncmp(class, "0x02", 4) == 0)))
-            snprintf(address, bytes, "%s", name);
-    }
-    folder_names_release(&names);
-}
-
-static void tell_no_port(const struct fabric *fabric)
-{
-    struct doctor_finding finding = {0};
-    char adapter[64];
-
-    find_adapter(fabric, adapter, sizeof adapter);
-    if (adapter[0]) {
-        finding_say(&finding, DOCTOR_NO, "adapter %s has no RDMA port", adapter);
-        finding_advise(&finding, "load its driver: modprobe mlx5_ib (package rdma-core); in a "
-                                 "container the host must share it");
-    } else {
-        finding_say(&finding, DOCTOR_NO, "no InfiniBand or RoCE port");
-        finding_advise(&finding, "not required: TCP works; to try RDMA without an adapter: rdma "
-                                 "link add rxe0 type rxe netdev INTERFACE");
-    }
-    add(fabric, "RDMA", &finding);
-}
-
 /* ---- network interfaces ---- */
 
 static bool read_interface(const struct fabric *fabric, const char *name, const char *file,
@@ -105,89 +68,7 @@ static bool read_interface(const struct fabric *fabric, const char *name, const 
     return procfile_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
 }
 
-static void look_ipoib(const struct fabric *fabric, const char *name, const char *mtu,
-                       struct doctor_finding *finding)
-{
-    char mode[TEXT_BYTES] = "mode unknown";
-
-    read_interface(fabric, name, "mode", mode);
-    const bool small = atoi(mtu) < 4092;
-    finding_say(finding, small ? DOCTOR_WARN : DOCTOR_OK, "IP over InfiniBand, %s, MTU %s", mode,
-                mtu);
-    if (small)
-        finding_advise(finding,
-                       "packets of 4092 (subnet manager: mtu=5) or connected mode carry "
-                       "more: echo connected >/sys/class/net/%s/mode; ip link set %s mtu "
-                       "65520; newer adapters have datagram only",
-                       name, name);
-}
-
-static void look_ethernet(const struct fabric *fabric, const char *name, const char *mtu,
-                          struct doctor_finding *finding)
-{
-    char speed[TEXT_BYTES] = "-1";
-
-    read_interface(fabric, name, "speed", speed);
-    const int mbit_per_s = atoi(speed);
-    const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
-    if (mbit_per_s > 0)
-        finding_say(finding, small ? DOCTOR_WARN : DOCTOR_OK, "%g Gbit/s, MTU %s",
-                    mbit_per_s / 1000.0, mtu);
-    else
-        finding_say(finding, DOCTOR_OK, "up, speed unknown (virtual?), MTU %s", mtu);
-    if (small)
-        finding_advise(finding,
-                       "larger packets cost less CPU time: ip link set %s mtu 9000, on "
-                       "every host and switch of this network",
-                       name);
-}
-
-static void look_interfaces(const struct fabric *fabric)
-{
-    struct folder_names names;
-    char type[TEXT_BYTES], state[TEXT_BYTES], mtu[TEXT_BYTES], below[64];
-
-    list_below(fabric, "class/net", &names);
-    for (size_t i = 0; i < names.count; i++) {
-        const char *name = names.list[i];
-        struct doctor_finding finding = {0};
-        snprintf(below, sizeof below, "class/net/%.31s/device", name);
-        if (!has_below(fabric->roots->sys, below) || !read_interface(fabric, name, "type", type) ||
-            !read_interface(fabric, name, "operstate", state) || strcmp(state, "down") == 0 ||
-            !read_interface(fabric, name, "mtu", mtu))
-            continue;
-        if (atoi(type) == TYPE_INFINIBAND)
-            look_ipoib(fabric, name, mtu, &finding);
-        else
-            look_ethernet(fabric, name, mtu, &finding);
-        add(fabric, name, &finding);
-    }
-    folder_names_release(&names);
-}
-
 /* ---- NFS ---- */
-
-static void look_nfs_mount(const struct fabric *fabric, const struct mount *mount)
-{
-    struct doctor_finding finding = {0};
-    char protocol[16] = "unknown";
-    const char *option = strstr(mount->super_options, "proto=");
-
-    if (option)
-        snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","), option + 6);
-    const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
-    finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s of %.100s", protocol, mount->source);
-    if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
-        finding_advise(&finding, "RDMA is there: mount with proto=rdma,port=20049, if the server "
-                                 "listens (rdma=y in its nfs.conf)");
-    else if (slow)
-        finding_advise(&finding, "RDMA is there: modprobe rpcrdma, then mount with "
-                                 "proto=rdma,port=20049, if the server listens (rdma=y in its "
-                                 "nfs.conf)");
-    char name[80];
-    snprintf(name, sizeof name, "NFS at %.70s", mount->point);
-    add(fabric, name, &finding);
-}
 
 static void look_nfs(const struct fabric *fabric)
 {
@@ -198,8 +79,29 @@ static void look_nfs(const struct fabric *fabric)
     if (mount && procfile_open(&file, "%s/self/mountinfo", fabric->roots->proc) == 0 &&
         procfile_read(&file, &text) == 0)
         while (text_line(&text, &line))
-            if (mount_parse(line, mount) && nfs_is_type(mount->type))
-                look_nfs_mount(fabric, mount);
+            if (mount_parse(line, mount) && nfs_is_type(mount->type)) {
+                struct doctor_finding finding = {0};
+                char protocol[16] = "unknown";
+                const char *option = strstr(mount->super_options, "proto=");
+                if (option)
+                    snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","),
+                             option + 6);
+                const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
+                finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s of %.100s", protocol,
+                            mount->source);
+                if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
+                    finding_advise(&finding,
+                                   "RDMA is there: mount with proto=rdma,port=20049, if the server "
+                                   "listens (rdma=y in its nfs.conf)");
+                else if (slow)
+                    finding_advise(&finding,
+                                   "RDMA is there: modprobe rpcrdma, then mount with "
+                                   "proto=rdma,port=20049, if the server listens (rdma=y in its "
+                                   "nfs.conf)");
+                char name[80];
+                snprintf(name, sizeof name, "NFS at %.70s", mount->point);
+                add(fabric, name, &finding);
+            }
     procfile_close(&file);
     free(mount);
 }
@@ -217,25 +119,6 @@ static bool has_dmabuf(const struct fabric *fabric)
         !procfile_peek(driver, sizeof driver, "%s/driver/nvidia/version", fabric->roots->proc))
         return false;
     return (major > 5 || (major == 5 && minor >= 12)) && strstr(driver, "Open Kernel Module");
-}
-
-static void look_peer_memory(const struct fabric *fabric)
-{
-    struct doctor_finding finding = {0};
-    const char *sys = fabric->roots->sys;
-
-    if (has_below(sys, "module/nvidia_peermem") || has_below(sys, "module/nv_peer_mem")) {
-        finding_say(&finding, DOCTOR_OK, "module nvidia-peermem is loaded");
-    } else if (has_dmabuf(fabric)) {
-        finding_say(&finding, DOCTOR_OK, "by dma-buf");
-    } else {
-        finding_say(&finding, DOCTOR_NO,
-                    "adapters cannot read GPU memory: data goes through the "
-                    "host's");
-        finding_advise(&finding, "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
-                                 "Linux 5.12");
-    }
-    add(fabric, "peer memory", &finding);
 }
 
 /* Does the bridge redirect peer-to-peer traffic? config: its configuration space. */
@@ -320,12 +203,94 @@ void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor
         fabric->is_active |= fabric->ports[i].active;
         doctor_look_port(roots, &fabric->ports[i], report);
     }
-    if (fabric->port_count == 0)
-        tell_no_port(fabric);
-    look_interfaces(fabric);
+    if (fabric->port_count == 0) {
+        struct doctor_finding finding = {0};
+        char adapter[64];
+        /* An adapter by its PCI class or maker; "" if none. */
+        struct folder_names names;
+        char class[TEXT_BYTES], vendor[TEXT_BYTES];
+        adapter[0] = '\0';
+        list_below(fabric, "bus/pci/devices", &names);
+        for (size_t i = 0; i < names.count && !adapter[0]; i++) {
+            const char *sys = fabric->roots->sys, *name = names.list[i];
+            if (procfile_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", sys, name) &&
+                procfile_peek(vendor, sizeof vendor, "%s/bus/pci/devices/%s/vendor", sys, name) &&
+                (strncmp(class, "0x0207", 6) == 0 ||
+                 (strcmp(vendor, "0x15b3") == 0 && strncmp(class, "0x02", 4) == 0)))
+                snprintf(adapter, sizeof adapter, "%s", name);
+        }
+        folder_names_release(&names);
+        if (adapter[0]) {
+            finding_say(&finding, DOCTOR_NO, "adapter %s has no RDMA port", adapter);
+            finding_advise(&finding, "load its driver: modprobe mlx5_ib (package rdma-core); in a "
+                                     "container the host must share it");
+        } else {
+            finding_say(&finding, DOCTOR_NO, "no InfiniBand or RoCE port");
+            finding_advise(&finding,
+                           "not required: TCP works; to try RDMA without an adapter: rdma "
+                           "link add rxe0 type rxe netdev INTERFACE");
+        }
+        add(fabric, "RDMA", &finding);
+    }
+    struct folder_names names;
+    char type[TEXT_BYTES], state[TEXT_BYTES], mtu[TEXT_BYTES], below[64];
+    list_below(fabric, "class/net", &names);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.list[i];
+        struct doctor_finding finding = {0};
+        snprintf(below, sizeof below, "class/net/%.31s/device", name);
+        if (!has_below(fabric->roots->sys, below) || !read_interface(fabric, name, "type", type) ||
+            !read_interface(fabric, name, "operstate", state) || strcmp(state, "down") == 0 ||
+            !read_interface(fabric, name, "mtu", mtu))
+            continue;
+        if (atoi(type) == TYPE_INFINIBAND) {
+            char mode[TEXT_BYTES] = "mode unknown";
+            read_interface(fabric, name, "mode", mode);
+            const bool small = atoi(mtu) < 4092;
+            finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "IP over InfiniBand, %s, MTU %s",
+                        mode, mtu);
+            if (small)
+                finding_advise(&finding,
+                               "packets of 4092 (subnet manager: mtu=5) or connected mode carry "
+                               "more: echo connected >/sys/class/net/%s/mode; ip link set %s mtu "
+                               "65520; newer adapters have datagram only",
+                               name, name);
+        } else {
+            char speed[TEXT_BYTES] = "-1";
+            read_interface(fabric, name, "speed", speed);
+            const int mbit_per_s = atoi(speed);
+            const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
+            if (mbit_per_s > 0)
+                finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "%g Gbit/s, MTU %s",
+                            mbit_per_s / 1000.0, mtu);
+            else
+                finding_say(&finding, DOCTOR_OK, "up, speed unknown (virtual?), MTU %s", mtu);
+            if (small)
+                finding_advise(&finding,
+                               "larger packets cost less CPU time: ip link set %s mtu 9000, on "
+                               "every host and switch of this network",
+                               name);
+        }
+        add(fabric, name, &finding);
+    }
+    folder_names_release(&names);
     look_nfs(fabric);
     if (fabric->port_count && has_below(roots->proc, "driver/nvidia/gpus")) {
-        look_peer_memory(fabric);
+        struct doctor_finding finding = {0};
+        const char *sys = fabric->roots->sys;
+        if (has_below(sys, "module/nvidia_peermem") || has_below(sys, "module/nv_peer_mem")) {
+            finding_say(&finding, DOCTOR_OK, "module nvidia-peermem is loaded");
+        } else if (has_dmabuf(fabric)) {
+            finding_say(&finding, DOCTOR_OK, "by dma-buf");
+        } else {
+            finding_say(&finding, DOCTOR_NO,
+                        "adapters cannot read GPU memory: data goes through the "
+                        "host's");
+            finding_advise(&finding,
+                           "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
+                           "Linux 5.12");
+        }
+        add(fabric, "peer memory", &finding);
         look_acs(fabric);
     }
     free(fabric);

@@ -145,28 +145,6 @@ static void tell_alone(const struct job_view *view)
     add(view, "job", &finding);
 }
 
-static void look_job(const struct job_view *view)
-{
-    const struct ranks_place *place = &view->ranks->place;
-    struct doctor_finding finding = {0};
-    uint32_t fewest = place->ranks, most = 0;
-
-    for (uint32_t node = 0; node < place->nodes; node++) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; i < place->ranks; i++)
-            count += view->ranks->peers[i].node == node;
-        fewest = count < fewest ? count : fewest;
-        most = count > most ? count : most;
-    }
-    finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s", place->ranks,
-                place->ranks == 1 ? "rank" : "ranks", place->nodes,
-                place->nodes == 1 ? "node" : "nodes");
-    if (fewest != most)
-        finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower", fewest,
-                       most);
-    add(view, "job", &finding);
-}
-
 static void look_same_library(const struct job_view *view)
 {
     const struct ranks *ranks = view->ranks;
@@ -207,30 +185,6 @@ static void look_transport(const struct job_view *view)
 
 /* ---- CPUs ---- */
 
-/* "0-3,8" */
-static const char *list_cpus(const cpu_set_t *cpus, char *text)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (size_t first = 0; first < CPU_SETSIZE; first++) {
-        size_t last = first;
-        if (!CPU_ISSET(first, cpus))
-            continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, cpus))
-            last++;
-        if (used + 16 > LIST_BYTES) {
-            snprintf(text + used, LIST_BYTES - used, ",...");
-            break;
-        }
-        used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s%zu", used ? "," : "", first);
-        if (last > first)
-            used += (size_t)snprintf(text + used, LIST_BYTES - used, "-%zu", last);
-        first = last;
-    }
-    return text;
-}
-
 struct node_cpus {
     uint32_t ranks, first; /* first: its lowest rank */
     cpu_set_t all, none_shared;
@@ -239,10 +193,9 @@ struct node_cpus {
     int fewest;
 };
 
-static struct node_cpus sum_up(const struct job_view *view, uint32_t node)
+static void look_cpus(const struct job_view *view, uint32_t node)
 {
     struct node_cpus sum = {.is_equal = true, .fewest = CPU_SETSIZE};
-
     for (uint32_t i = 0; i < view->ranks->place.ranks; i++) {
         const cpu_set_t *cpus = &view->seats[i].cpus;
         cpu_set_t both;
@@ -256,20 +209,31 @@ static struct node_cpus sum_up(const struct job_view *view, uint32_t node)
         sum.is_equal &= CPU_EQUAL(cpus, &view->seats[sum.first].cpus);
         sum.fewest = CPU_COUNT(cpus) < sum.fewest ? CPU_COUNT(cpus) : sum.fewest;
     }
-    return sum;
-}
-
-static void look_cpus(const struct job_view *view, uint32_t node)
-{
-    const struct node_cpus sum = sum_up(view, node);
     struct doctor_finding finding = {0};
     char list[LIST_BYTES], name[80];
     const int count = CPU_COUNT(&sum.all);
     const bool crowded = (uint32_t)count < sum.ranks;
     const bool partly = sum.overlaps && !sum.is_equal;
 
+    size_t used = 0;
+    list[0] = '\0';
+    for (size_t first = 0; first < CPU_SETSIZE; first++) {
+        size_t last = first;
+        if (!CPU_ISSET(first, &sum.all))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &sum.all))
+            last++;
+        if (used + 16 > LIST_BYTES) {
+            snprintf(list + used, LIST_BYTES - used, ",...");
+            break;
+        }
+        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%zu", used ? "," : "", first);
+        if (last > first)
+            used += (size_t)snprintf(list + used, LIST_BYTES - used, "-%zu", last);
+        first = last;
+    }
     finding_say(&finding, crowded || partly ? DOCTOR_WARN : DOCTOR_OK, "%u %s, CPUs %s%s",
-                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
+                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list,
                 sum.ranks == 1 ? ""
                 : sum.is_equal ? ", shared by all"
                 : partly       ? ", some in several ranks"
@@ -352,27 +316,6 @@ static int sit_down(struct ranks *ranks, struct launch_seat *seats)
     return ranks_gather(ranks, &mine, sizeof mine, seats);
 }
 
-static int look_joined(struct ranks *ranks, struct job_view *view)
-{
-    struct launch_seat *seats = memory_array(ranks->place.ranks, sizeof *seats);
-    int code = ranks_meet(ranks, seats ? sit_down(ranks, seats) : -ENOMEM, NULL);
-
-    view->seats = seats;
-    if (code == 0 && ranks->place.rank == 0) {
-        look_launcher(view);
-        look_library(view);
-        look_job(view);
-        look_same_library(view);
-        if (ranks->place.ranks > 1)
-            look_transport(view);
-        for (uint32_t node = 0; node < ranks->place.nodes; node++)
-            look_cpus(view, node);
-        look_clocks(view);
-    }
-    free(seats);
-    return code;
-}
-
 int doctor_look_launch(const struct doctor_report *report)
 {
     struct ranks ranks;
@@ -387,7 +330,37 @@ int doctor_look_launch(const struct doctor_report *report)
     int code = command_join(&ranks);
 
     if (code == 0) {
-        code = look_joined(&ranks, &view);
+        struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
+        code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
+        view.seats = seats;
+        if (code == 0 && ranks.place.rank == 0) {
+            look_launcher(&view);
+            look_library(&view);
+            const struct ranks_place *place = &view.ranks->place;
+            struct doctor_finding finding = {0};
+            uint32_t fewest = place->ranks, most = 0;
+            for (uint32_t node = 0; node < place->nodes; node++) {
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < place->ranks; i++)
+                    count += view.ranks->peers[i].node == node;
+                fewest = count < fewest ? count : fewest;
+                most = count > most ? count : most;
+            }
+            finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s",
+                        place->ranks, place->ranks == 1 ? "rank" : "ranks", place->nodes,
+                        place->nodes == 1 ? "node" : "nodes");
+            if (fewest != most)
+                finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower",
+                               fewest, most);
+            add(&view, "job", &finding);
+            look_same_library(&view);
+            if (ranks.place.ranks > 1)
+                look_transport(&view);
+            for (uint32_t node = 0; node < ranks.place.nodes; node++)
+                look_cpus(&view, node);
+            look_clocks(&view);
+        }
+        free(seats);
     } else if (!speaks) {
         command_fails_last();
     } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {

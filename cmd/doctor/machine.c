@@ -99,20 +99,6 @@ static int index_file(const char *path, struct catalog **catalog)
     return code ? code : catalog_seal(*catalog);
 }
 
-static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
-{
-    static struct read_request request; /* as the buffer: an answer may come after the wait */
-    struct read_request *done;
-
-    request = (struct read_request){.bytes = bytes, .needed = bytes, .buffer = buffer};
-    int code = reader_submit(reader, &request);
-    if (code == 0)
-        code = reader_reap(reader, &done, 1, PROBE_WAIT_NS);
-    if (code == 0)
-        code = fail(ETIMEDOUT, "a read timed out");
-    return code < 0 ? code : request.result;
-}
-
 int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_back,
                       struct reader_traits *traits)
 {
@@ -134,8 +120,19 @@ int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_
     if (code == 0) {
         site.catalog = catalog;
         code = reader_open(&reader, &choice, &site);
-        if (code == 0)
-            code = read_one(&reader, buffer, (uint32_t)catalog->record_bytes_max);
+        if (code == 0) {
+            const uint32_t bytes = (uint32_t)catalog->record_bytes_max;
+            static struct read_request
+                request; /* as the buffer: an answer may come after the wait */
+            struct read_request *done;
+            request = (struct read_request){.bytes = bytes, .needed = bytes, .buffer = buffer};
+            code = reader_submit(&reader, &request);
+            if (code == 0)
+                code = reader_reap(&reader, &done, 1, PROBE_WAIT_NS);
+            if (code == 0)
+                code = fail(ETIMEDOUT, "a read timed out");
+            code = code < 0 ? code : request.result;
+        }
         *traits = reader.traits;
         reader_close(&reader);
     }

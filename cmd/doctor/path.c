@@ -94,29 +94,23 @@ static void look_devices(const char *path, struct doctor_finding *finding)
     free(list);
 }
 
-/* Of the file system's device, else of the disk beneath: a partition has none of its own. */
-static bool read_ahead_text(const char *path, char *text, size_t text_bytes)
-{
-    static const char pattern[] = "%s/class/bdi/%u:%u/read_ahead_kb";
-    const char *sys = telemetry_roots_usual.sys;
-    struct device_list *list = calloc(1, sizeof *list);
-    struct mount mount;
-
-    bool found =
-        mount_of_path(&telemetry_roots_usual, path, &mount) == 0 &&
-        procfile_peek(text, text_bytes, pattern, sys, mount.device_major, mount.device_minor);
-    if (!found && list && devices_of_path(&telemetry_roots_usual, path, list) == 0 && list->count)
-        found = procfile_peek(text, text_bytes, pattern, sys, list->devices[0].device_major,
-                              list->devices[0].device_minor);
-    free(list);
-    return found;
-}
-
 static void look_read_ahead(const char *path, struct doctor_finding *finding)
 {
     char text[24];
 
-    if (!read_ahead_text(path, text, sizeof text))
+    /* Of the file system's device, else of the disk beneath: a partition has none of its own. */
+    static const char pattern[] = "%s/class/bdi/%u:%u/read_ahead_kb";
+    const char *sys = telemetry_roots_usual.sys;
+    struct device_list *list = calloc(1, sizeof *list);
+    struct mount mount;
+    bool found =
+        mount_of_path(&telemetry_roots_usual, path, &mount) == 0 &&
+        procfile_peek(text, sizeof text, pattern, sys, mount.device_major, mount.device_minor);
+    if (!found && list && devices_of_path(&telemetry_roots_usual, path, list) == 0 && list->count)
+        found = procfile_peek(text, sizeof text, pattern, sys, list->devices[0].device_major,
+                              list->devices[0].device_minor);
+    free(list);
+    if (!found)
         return finding_say(finding, DOCTOR_OK, "unknown: not in /sys/class/bdi");
     const bool is_off = strcmp(text, "0") == 0;
     finding_say(finding, is_off ? DOCTOR_WARN : DOCTOR_OK, "%s KiB", text);

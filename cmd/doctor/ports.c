@@ -61,24 +61,6 @@ static const char *state_word(const char *text)
     return colon ? colon + 2 : text;
 }
 
-static void advise_link(const struct port_view *view, const char *physical,
-                        struct doctor_finding *finding)
-{
-    const char *interface = view->port->interface;
-
-    if (strstr(physical, "Polling"))
-        finding_advise(finding, "no signal: check the cable, and the port at its other end");
-    else if (view->is_ethernet)
-        finding_advise(finding, "the link is down: ip link set %s up; then check cable and switch",
-                       interface[0] ? interface : "INTERFACE");
-    else if (strstr(physical, "LinkUp"))
-        finding_advise(finding, "the link is up, but no subnet manager has configured it: start "
-                                "opensm on one node, or enable the switch's");
-    else
-        finding_advise(finding, "the port is disabled: ibportstate -D 0 %u enable",
-                       view->port->number);
-}
-
 static void look_link(const struct port_view *view, struct doctor_finding *finding)
 {
     char state[TEXT_BYTES] = "", physical[TEXT_BYTES] = "", rate[TEXT_BYTES] = "rate unknown";
@@ -98,19 +80,23 @@ static void look_link(const struct port_view *view, struct doctor_finding *findi
         finding_say(finding, found, "%s, %s (%s), %s",
                     view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
                     state_word(physical), rate);
-    if (!view->port->active)
-        advise_link(view, physical, finding);
-    else if (narrow)
+    if (!view->port->active) {
+        const char *interface = view->port->interface;
+        if (strstr(physical, "Polling"))
+            finding_advise(finding, "no signal: check the cable, and the port at its other end");
+        else if (view->is_ethernet)
+            finding_advise(finding,
+                           "the link is down: ip link set %s up; then check cable and switch",
+                           interface[0] ? interface : "INTERFACE");
+        else if (strstr(physical, "LinkUp"))
+            finding_advise(finding,
+                           "the link is up, but no subnet manager has configured it: start "
+                           "opensm on one node, or enable the switch's");
+        else
+            finding_advise(finding, "the port is disabled: ibportstate -D 0 %u enable",
+                           view->port->number);
+    } else if (narrow)
         finding_advise(finding, "one lane instead of four: reseat the cable, or replace it");
-}
-
-/* "16.0 GT/s PCIe" and "16" in Gbit/s of data: the encoding takes 2 bits of 130, before PCIe 3 of
- * every 10. */
-static double pcie_gbit_per_s(const char *speed, const char *width)
-{
-    const double transfers = strtod(speed, NULL);
-
-    return transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
 }
 
 static void look_pcie(const struct port_view *view, struct doctor_finding *finding)
@@ -122,7 +108,10 @@ static void look_pcie(const struct port_view *view, struct doctor_finding *findi
         return;
     read_adapter(view, "device/max_link_width", most);
     read_adapter(view, "device/numa_node", node);
-    const double carries = pcie_gbit_per_s(speed, width);
+    /* "16.0 GT/s PCIe" and "16" in Gbit/s of data: the encoding takes 2 bits of 130, before PCIe 3
+     * of every 10. */
+    const double transfers = strtod(speed, NULL);
+    const double carries = transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
     const bool tight = carries > 0 && carries < view->port->gbit_per_s;
     const bool narrow = atoi(width) < atoi(most);
     finding_say(finding, tight || narrow ? DOCTOR_WARN : DOCTOR_OK,
@@ -207,10 +196,11 @@ static int read_gid(const struct port_view *view, unsigned i, char *address)
     return gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
 }
 
-static struct gid_found find_gids(const struct port_view *view)
+static void look_gids(const struct port_view *view, struct doctor_finding *finding)
 {
+    if (!view->is_ethernet)
+        return;
     struct gid_found found = {.rank = GID_NONE};
-
     for (unsigned i = 0; i < GIDS_MAX; i++) {
         char address[INET6_ADDRSTRLEN];
         const int rank = read_gid(view, i, address);
@@ -221,14 +211,6 @@ static struct gid_found find_gids(const struct port_view *view)
         found.best = i;
         memcpy(found.address, address, sizeof address);
     }
-    return found;
-}
-
-static void look_gids(const struct port_view *view, struct doctor_finding *finding)
-{
-    if (!view->is_ethernet)
-        return;
-    const struct gid_found found = find_gids(view);
     const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
     if (found.rank == GID_NONE) {
         finding_say(finding, DOCTOR_NO, "no address");
@@ -254,23 +236,6 @@ static void look_gids(const struct port_view *view, struct doctor_finding *findi
 
 /* ---- congestion ---- */
 
-/* Is ECN on for some priority? Returns 1 or 0, or -1 if the driver does not say. */
-static int ecn_state(const struct port_view *view)
-{
-    char pattern[512], text[TEXT_BYTES];
-    struct folder_names files;
-    int state = -1;
-
-    snprintf(pattern, sizeof pattern, "%.300s/class/net/%s/ecn/roce_[nr]p/enable/*",
-             view->roots->sys, view->port->interface);
-    folder_names_matching(&files, pattern);
-    for (size_t i = 0; i < files.count; i++)
-        if (procfile_peek(text, sizeof text, "%s", files.list[i]) && state < 1)
-            state = text[0] == '1';
-    folder_names_release(&files);
-    return state;
-}
-
 static void look_congestion(const struct port_view *view, struct doctor_finding *finding)
 {
     static const char *const ecn_texts[] = {"unknown", "off", "on"};
@@ -282,7 +247,17 @@ static void look_congestion(const struct port_view *view, struct doctor_finding 
                           count_of(view, "hw_counters/packet_seq_err") +
                           count_of(view, "hw_counters/local_ack_timeout_err");
     const uint64_t notified = count_of(view, "hw_counters/rp_cnp_handled");
-    const int ecn = ecn_state(view);
+    /* Is ECN on for some priority? */
+    char pattern[512], text[TEXT_BYTES];
+    struct folder_names files;
+    int ecn = -1;
+    snprintf(pattern, sizeof pattern, "%.300s/class/net/%s/ecn/roce_[nr]p/enable/*",
+             view->roots->sys, view->port->interface);
+    folder_names_matching(&files, pattern);
+    for (size_t i = 0; i < files.count; i++)
+        if (procfile_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
+            ecn = text[0] == '1';
+    folder_names_release(&files);
     finding_say(finding, lost || ecn == 0 ? DOCTOR_WARN : DOCTOR_OK,
                 "ECN %s; since boot %llu packets lost or out of order, %llu congestion "
                 "notifications",
@@ -305,27 +280,6 @@ static void look_congestion(const struct port_view *view, struct doctor_finding 
 
 /* ---- counters ---- */
 
-static void explain_counters(const struct port_view *view, struct doctor_finding *finding)
-{
-    char path[512];
-
-    snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
-             view->roots->sys, view->port->device, view->port->number);
-    const int fd = file_open_quietly(path, O_RDONLY);
-    const int cause = fd < 0 ? -fd : EIO;
-    if (fd >= 0)
-        close(fd);
-    if (cause == ENOENT) {
-        finding_say(finding, DOCTOR_NO, "none, as in a container with its own network namespace");
-        finding_advise(finding, "bind-mount the host's /sys and name it: iobench monitor "
-                                "--sysfs-root DIR");
-    } else {
-        finding_say(finding, DOCTOR_NO, "cannot be read: %s", fail_errno_text(cause));
-        finding_advise(finding, "the kernel keeps them from this user, or the driver fails: run as "
-                                "root, see dmesg");
-    }
-}
-
 static void look_counters(const struct port_view *view, struct doctor_finding *finding)
 {
     char text[TEXT_BYTES], longer[TEXT_BYTES];
@@ -344,7 +298,24 @@ static void look_counters(const struct port_view *view, struct doctor_finding *f
                     "none of its own: those of %s, with all its other traffic",
                     view->port->interface);
     } else {
-        explain_counters(view, finding);
+        char path[512];
+        snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
+                 view->roots->sys, view->port->device, view->port->number);
+        const int fd = file_open_quietly(path, O_RDONLY);
+        const int cause = fd < 0 ? -fd : EIO;
+        if (fd >= 0)
+            close(fd);
+        if (cause == ENOENT) {
+            finding_say(finding, DOCTOR_NO,
+                        "none, as in a container with its own network namespace");
+            finding_advise(finding, "bind-mount the host's /sys and name it: iobench monitor "
+                                    "--sysfs-root DIR");
+        } else {
+            finding_say(finding, DOCTOR_NO, "cannot be read: %s", fail_errno_text(cause));
+            finding_advise(finding,
+                           "the kernel keeps them from this user, or the driver fails: run as "
+                           "root, see dmesg");
+        }
     }
 }
 

@@ -21,19 +21,6 @@ static const struct option_spec help_options[] = {
     {0},
 };
 
-static int misnamed(const struct invocation *invocation)
-{
-    struct nearest nearest = nearest_start(invocation->operands[0]);
-
-    for (int i = 0; command_registry[i]; i++)
-        nearest_offer(&nearest, command_registry[i]->name);
-    for (const struct family *family = family_table; family->name; family++)
-        for (int i = 0; family->registry[i]; i++)
-            nearest_offer(&nearest, family->registry[i]->name);
-    fail(EINVAL, "unknown command or plug-in '%s'%s", nearest.wanted, nearest_hint(&nearest));
-    return command_misused(invocation);
-}
-
 static int help_run(const struct invocation *invocation)
 {
     const struct help_settings *settings = invocation->settings;
@@ -55,8 +42,16 @@ static int help_run(const struct invocation *invocation)
         manual_command(stdout, command);
     else if (command)
         help_command(stdout, command);
-    else if (help_plugin(stdout, invocation->operands[0]) == 0)
-        return misnamed(invocation);
+    else if (help_plugin(stdout, invocation->operands[0]) == 0) {
+        struct nearest nearest = nearest_start(invocation->operands[0]);
+        for (int i = 0; command_registry[i]; i++)
+            nearest_offer(&nearest, command_registry[i]->name);
+        for (const struct family *family = family_table; family->name; family++)
+            for (int i = 0; family->registry[i]; i++)
+                nearest_offer(&nearest, family->registry[i]->name);
+        fail(EINVAL, "unknown command or plug-in '%s'%s", nearest.wanted, nearest_hint(&nearest));
+        return command_misused(invocation);
+    }
     return COMMAND_OK;
 }
 

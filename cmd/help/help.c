@@ -65,20 +65,6 @@ static void print_entry(FILE *stream, const char *left, const char *right, int c
     words_print(stream, before, (size_t)column, right);
 }
 
-static void print_option(FILE *stream, const struct option_spec *row)
-{
-    char left[96], right[512], words[256] = "";
-
-    if (row->type == OPTION_CHOICE)
-        for (int i = 0; row->choices[i]; i++)
-            snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? "|" : ": ",
-                     row->choices[i]);
-    bool shown = row->fallback && row->type != OPTION_FLAG;
-    snprintf(right, sizeof right, "%s%s%s%s%s", row->summary, words, shown ? " [" : "",
-             shown ? row->fallback : "", shown ? "]" : "");
-    print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
-}
-
 static void print_options(FILE *stream, const struct option_spec *table)
 {
     const char *section = NULL;
@@ -89,7 +75,15 @@ static void print_options(FILE *stream, const struct option_spec *table)
         else if (row == table)
             fprintf(stream, "\nOptions:\n");
         section = row->section ? row->section : section;
-        print_option(stream, row);
+        char left[96], right[512], words[256] = "";
+        if (row->type == OPTION_CHOICE)
+            for (int i = 0; row->choices[i]; i++)
+                snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s",
+                         i ? "|" : ": ", row->choices[i]);
+        bool shown = row->fallback && row->type != OPTION_FLAG;
+        snprintf(right, sizeof right, "%s%s%s%s%s", row->summary, words, shown ? " [" : "",
+                 shown ? row->fallback : "", shown ? "]" : "");
+        print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
     }
 }
 
@@ -135,19 +129,6 @@ void help_command(FILE *stream, const struct command *command)
     print_all_examples(stream, command);
 }
 
-/* Print the first clause of each summary, so that an option takes one line. */
-static void print_short(FILE *stream, const struct option_spec *table)
-{
-    char left[96], right[512];
-
-    for (const struct option_spec *row = table; row->name; row++) {
-        if (!row->letter || !strchr(SHOWN_LETTERS, row->letter))
-            continue;
-        snprintf(right, sizeof right, "%.*s", (int)strcspn(row->summary, ",;:"), row->summary);
-        print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
-    }
-}
-
 void help_program(FILE *stream)
 {
     const struct command *first = command_registry[0];
@@ -163,7 +144,14 @@ void help_program(FILE *stream)
     for (int i = 0; command_registry[i]; i++)
         print_entry(stream, command_registry[i]->name, command_registry[i]->summary, NAME_COLUMN);
     fprintf(stream, "\nMost used options of %s:\n", first->name);
-    print_short(stream, first->options);
+    /* Print the first clause of each summary, so that an option takes one line. */
+    char left[96], right[512];
+    for (const struct option_spec *row = first->options; row->name; row++) {
+        if (!row->letter || !strchr(SHOWN_LETTERS, row->letter))
+            continue;
+        snprintf(right, sizeof right, "%.*s", (int)strcspn(row->summary, ",;:"), row->summary);
+        print_entry(stream, option_column(row, left, sizeof left), right, COLUMN);
+    }
     print_examples(stream, &heading, first->examples, "", 3);
     fputc('\n', stream);
     words_print(stream, "", 0,
@@ -182,18 +170,6 @@ static void print_plugin_options(FILE *stream, const struct plugin *plugin)
     }
 }
 
-static void print_plugins(FILE *stream)
-{
-    for (const struct family *family = family_table; family->name; family++) {
-        fprintf(stream, "\n--%s=NAME[:OPTION=VALUE,...]: %s\n", family->option, family->summary);
-        for (int i = 0; family->registry[i]; i++) {
-            print_entry(stream, family->registry[i]->name, family->registry[i]->summary,
-                        NAME_COLUMN);
-            print_plugin_options(stream, family->registry[i]);
-        }
-    }
-}
-
 /* The first command that takes a plug-in of the family. */
 static const struct command *user_of(const struct family *family)
 {
@@ -206,23 +182,6 @@ static const struct command *user_of(const struct family *family)
     return command_registry[0];
 }
 
-static void print_plugin(FILE *stream, const struct family *family, const struct plugin *plugin)
-{
-    const bool has_options = plugin->options && plugin->options->name;
-    const char *heading = "\nExamples:\n";
-    char use[64];
-
-    fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", user_of(family)->name, family->option,
-            plugin->name, has_options ? "[:OPTION=VALUE,...]" : "");
-    words_print(stream, "", 0, plugin->summary);
-    if (has_options)
-        fprintf(stream, "\nOptions; the first needs no name:\n");
-    print_plugin_options(stream, plugin);
-    snprintf(use, sizeof use, "--%s %s", family->option, plugin->name);
-    for (int i = 0; command_registry[i]; i++)
-        print_examples(stream, &heading, command_registry[i]->examples, use, INT_MAX);
-}
-
 int help_plugin(FILE *stream, const char *name)
 {
     int count = 0;
@@ -232,7 +191,18 @@ int help_plugin(FILE *stream, const char *name)
         if (!plugin)
             continue;
         fputs(count++ ? "\n" : "", stream);
-        print_plugin(stream, family, plugin);
+        const bool has_options = plugin->options && plugin->options->name;
+        const char *heading = "\nExamples:\n";
+        char use[64];
+        fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", user_of(family)->name, family->option,
+                plugin->name, has_options ? "[:OPTION=VALUE,...]" : "");
+        words_print(stream, "", 0, plugin->summary);
+        if (has_options)
+            fprintf(stream, "\nOptions; the first needs no name:\n");
+        print_plugin_options(stream, plugin);
+        snprintf(use, sizeof use, "--%s %s", family->option, plugin->name);
+        for (int i = 0; command_registry[i]; i++)
+            print_examples(stream, &heading, command_registry[i]->examples, use, INT_MAX);
     }
     return count;
 }
@@ -249,5 +219,12 @@ void help_everything(FILE *stream)
         print_all_examples(stream, command_registry[i]);
     }
     fprintf(stream, "\n---- plug-ins: the first option needs no name ----\n");
-    print_plugins(stream);
+    for (const struct family *family = family_table; family->name; family++) {
+        fprintf(stream, "\n--%s=NAME[:OPTION=VALUE,...]: %s\n", family->option, family->summary);
+        for (int i = 0; family->registry[i]; i++) {
+            print_entry(stream, family->registry[i]->name, family->registry[i]->summary,
+                        NAME_COLUMN);
+            print_plugin_options(stream, family->registry[i]);
+        }
+    }
 }

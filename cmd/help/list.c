@@ -37,41 +37,6 @@ enum { COLUMN = 14 };
 static const char networks_name[] = "networks", profiles_name[] = "profiles",
                   study_name[] = "study";
 
-static json_t *options_of(const struct option_spec *row)
-{
-    json_t *options = json_array();
-
-    for (; row && row->name; row++) {
-        json_t *option = json_object();
-        json_put_text(option, "name", row->name);
-        json_put_text(option, "summary", row->summary);
-        json_object_set_new(option, "default",
-                            row->fallback ? json_text(row->fallback) : json_null());
-        json_array_append_new(options, option);
-    }
-    return options;
-}
-
-static json_t *members_of(const struct family *family)
-{
-    json_t *members = json_array();
-
-    for (int i = 0; family->registry[i]; i++) {
-        const struct plugin *plugin = family->registry[i];
-        json_t *member = json_object();
-        fail_clear();
-        bool usable = plugin_usable(plugin) == 0;
-        json_put_text(member, "name", plugin->name);
-        json_put_text(member, "summary", plugin->summary);
-        json_object_set_new(member, "usable", json_boolean(usable));
-        json_object_set_new(member, "usable_reason",
-                            usable ? json_null() : json_text(fail_reason()));
-        json_object_set_new(member, "options", options_of(plugin->options));
-        json_array_append_new(members, member);
-    }
-    return members;
-}
-
 /* Returns false if out of memory. */
 static bool network_cost(const struct network *network, struct graph_cost *cost)
 {
@@ -88,111 +53,7 @@ static double gflop(uint64_t macs)
     return (double)macs * 2e-9;
 }
 
-static json_t *networks_json(void)
-{
-    json_t *networks = json_array();
-
-    for (int i = 0; network_registry[i]; i++) {
-        const struct network *network = network_registry[i];
-        struct graph_cost cost;
-        json_t *member = json_object();
-        json_put_text(member, "name", network->name);
-        json_put_text(member, "summary", network->summary);
-        json_put_text(member, "source", network->source);
-        json_object_set_new(member, "side", json_integer(network->side));
-        json_object_set_new(member, "classes", json_integer(network->classes));
-        json_array_append_new(networks, member);
-        if (!network_cost(network, &cost))
-            continue;
-        json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
-        json_put_number(member, "forward_gflop", gflop(cost.forward_macs));
-        json_put_number(member, "training_gflop", gflop(cost.training_macs));
-        json_object_set_new(member, "activation_bytes",
-                            json_integer((json_int_t)cost.activation_bytes));
-    }
-    return networks;
-}
-
-static void print_networks(void)
-{
-    char parameters[WORDS_BYTES];
-
-    printf("%s: what a trainer computes; cost per image\n", networks_name);
-    printf("  %-18s%5s%13s%9s%10s%13s\n  %-18s%5s%13s%9s%10s%13s\n", "", "", "", "forward",
-           "training", "activations", "", "side", "parameters", "GFLOP", "GFLOP", "MiB");
-    for (int i = 0; network_registry[i]; i++) {
-        const struct network *network = network_registry[i];
-        struct graph_cost cost;
-        if (!network_cost(network, &cost)) {
-            printf("  %-18s-> %s\n", network->name, fail_reason());
-            continue;
-        }
-        printf("  %-18s%5u%13s%9.3f%10.3f%13.2f\n", network->name, network->side,
-               words_count(cost.parameters, parameters), gflop(cost.forward_macs),
-               gflop(cost.training_macs), (double)cost.activation_bytes / (1 << 20));
-        words_print(stdout, "", 4, network->summary);
-    }
-}
-
 /* ---- profiles ---- */
-
-static json_t *sections_json(const struct ini *ini)
-{
-    json_t *sections = json_object();
-
-    for (size_t i = 0; i < ini->section_count; i++) {
-        const struct ini_section *section = &ini->sections[i];
-        json_t *figures = json_object();
-        for (size_t k = 0; k < section->count; k++) {
-            const struct ini_entry *entry = &ini->entries[section->first + k];
-            json_object_set_new(figures, entry->key, json_text(entry->value));
-        }
-        json_object_set_new(sections, section->name, figures);
-    }
-    return sections;
-}
-
-static json_t *profiles_json(void)
-{
-    json_t *profiles = json_array();
-
-    for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
-        struct ini ini;
-        json_t *member = json_object();
-        json_put_text(member, "family", row->family);
-        json_put_text(member, "name", row->name);
-        if (profiles_parse(row->name, row->text, &ini) == 0)
-            json_object_set_new(member, "sections", sections_json(&ini));
-        ini_release(&ini);
-        json_array_append_new(profiles, member);
-    }
-    return profiles;
-}
-
-static void print_profiles(void)
-{
-    const char *family = "";
-
-    char before[64];
-
-    words_printf(stdout, "", 0,
-                 "%s: figures behind 'iobench size', each with its source (--json shows all)",
-                 profiles_name);
-    for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
-        struct ini ini;
-        const char *title = NULL, *source = NULL;
-        if (profiles_parse(row->name, row->text, &ini) == 0) {
-            title = profiles_text(&ini, row->family, "title");
-            source = profiles_text(&ini, row->family, "source");
-        }
-        if (strcmp(family, row->family) != 0)
-            printf("  --%s\n", row->family);
-        family = row->family;
-        snprintf(before, sizeof before, "    %s", row->name);
-        words_printf(stdout, before, 20, "%s: %s", title ? title : "", source ? source : "");
-        ini_release(&ini);
-    }
-}
 
 static bool wanted(const char *only, const char *name)
 {
@@ -204,31 +65,81 @@ static json_t *json_of(const char *only)
     json_t *document = json_object();
 
     for (const struct family *family = family_table; family->name; family++)
-        if (wanted(only, family->name))
-            json_object_set_new(document, family->name, members_of(family));
-    if (wanted(only, networks_name))
-        json_object_set_new(document, networks_name, networks_json());
-    if (wanted(only, profiles_name))
-        json_object_set_new(document, profiles_name, profiles_json());
-    return document;
-}
-
-static void print_family(const struct family *family)
-{
-    char before[48], reason[FAIL_REASON_BYTES + 32];
-
-    printf("%s: %s (--%s NAME)\n", family->name, family->summary, family->option);
-    for (int i = 0; family->registry[i]; i++) {
-        const struct plugin *plugin = family->registry[i];
-        fail_clear();
-        bool usable = plugin_usable(plugin) == 0;
-        snprintf(before, sizeof before, "  %s", plugin->name);
-        words_print(stdout, before, COLUMN, plugin->summary);
-        if (usable)
-            continue;
-        snprintf(reason, sizeof reason, "-> unavailable here: %s", fail_reason());
-        words_print(stdout, "", COLUMN, escape_shown(reason));
+        if (wanted(only, family->name)) {
+            json_t *members = json_array();
+            for (int i = 0; family->registry[i]; i++) {
+                const struct plugin *plugin = family->registry[i];
+                json_t *member = json_object();
+                fail_clear();
+                bool usable = plugin_usable(plugin) == 0;
+                json_put_text(member, "name", plugin->name);
+                json_put_text(member, "summary", plugin->summary);
+                json_object_set_new(member, "usable", json_boolean(usable));
+                json_object_set_new(member, "usable_reason",
+                                    usable ? json_null() : json_text(fail_reason()));
+                const struct option_spec *row = plugin->options;
+                json_t *options = json_array();
+                for (; row && row->name; row++) {
+                    json_t *option = json_object();
+                    json_put_text(option, "name", row->name);
+                    json_put_text(option, "summary", row->summary);
+                    json_object_set_new(option, "default",
+                                        row->fallback ? json_text(row->fallback) : json_null());
+                    json_array_append_new(options, option);
+                }
+                json_object_set_new(member, "options", options);
+                json_array_append_new(members, member);
+            }
+            json_object_set_new(document, family->name, members);
+        }
+    if (wanted(only, networks_name)) {
+        json_t *networks = json_array();
+        for (int i = 0; network_registry[i]; i++) {
+            const struct network *network = network_registry[i];
+            struct graph_cost cost;
+            json_t *member = json_object();
+            json_put_text(member, "name", network->name);
+            json_put_text(member, "summary", network->summary);
+            json_put_text(member, "source", network->source);
+            json_object_set_new(member, "side", json_integer(network->side));
+            json_object_set_new(member, "classes", json_integer(network->classes));
+            json_array_append_new(networks, member);
+            if (!network_cost(network, &cost))
+                continue;
+            json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
+            json_put_number(member, "forward_gflop", gflop(cost.forward_macs));
+            json_put_number(member, "training_gflop", gflop(cost.training_macs));
+            json_object_set_new(member, "activation_bytes",
+                                json_integer((json_int_t)cost.activation_bytes));
+        }
+        json_object_set_new(document, networks_name, networks);
     }
+    if (wanted(only, profiles_name)) {
+        json_t *profiles = json_array();
+        for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
+            struct ini ini;
+            json_t *member = json_object();
+            json_put_text(member, "family", row->family);
+            json_put_text(member, "name", row->name);
+            if (profiles_parse(row->name, row->text, &ini) == 0) {
+                json_t *sections = json_object();
+                for (size_t i = 0; i < ini.section_count; i++) {
+                    const struct ini_section *section = &ini.sections[i];
+                    json_t *figures = json_object();
+                    for (size_t k = 0; k < section->count; k++) {
+                        const struct ini_entry *entry = &ini.entries[section->first + k];
+                        json_object_set_new(figures, entry->key, json_text(entry->value));
+                    }
+                    json_object_set_new(sections, section->name, figures);
+                }
+                json_object_set_new(member, "sections", sections);
+            }
+            ini_release(&ini);
+            json_array_append_new(profiles, member);
+        }
+        json_object_set_new(document, profiles_name, profiles);
+    }
+    return document;
 }
 
 static int list_run(const struct invocation *invocation)
@@ -256,16 +167,63 @@ static int list_run(const struct invocation *invocation)
     for (const struct family *family = family_table; family->name; family++) {
         if (!wanted(only, family->name))
             continue;
-        print_family(family);
+        char before[48], reason[FAIL_REASON_BYTES + 32];
+        printf("%s: %s (--%s NAME)\n", family->name, family->summary, family->option);
+        for (int i = 0; family->registry[i]; i++) {
+            const struct plugin *plugin = family->registry[i];
+            fail_clear();
+            bool usable = plugin_usable(plugin) == 0;
+            snprintf(before, sizeof before, "  %s", plugin->name);
+            words_print(stdout, before, COLUMN, plugin->summary);
+            if (usable)
+                continue;
+            snprintf(reason, sizeof reason, "-> unavailable here: %s", fail_reason());
+            words_print(stdout, "", COLUMN, escape_shown(reason));
+        }
         if (!only)
             putchar('\n');
     }
-    if (wanted(only, networks_name))
-        print_networks();
+    if (wanted(only, networks_name)) {
+        char parameters[WORDS_BYTES];
+        printf("%s: what a trainer computes; cost per image\n", networks_name);
+        printf("  %-18s%5s%13s%9s%10s%13s\n  %-18s%5s%13s%9s%10s%13s\n", "", "", "", "forward",
+               "training", "activations", "", "side", "parameters", "GFLOP", "GFLOP", "MiB");
+        for (int i = 0; network_registry[i]; i++) {
+            const struct network *network = network_registry[i];
+            struct graph_cost cost;
+            if (!network_cost(network, &cost)) {
+                printf("  %-18s-> %s\n", network->name, fail_reason());
+                continue;
+            }
+            printf("  %-18s%5u%13s%9.3f%10.3f%13.2f\n", network->name, network->side,
+                   words_count(cost.parameters, parameters), gflop(cost.forward_macs),
+                   gflop(cost.training_macs), (double)cost.activation_bytes / (1 << 20));
+            words_print(stdout, "", 4, network->summary);
+        }
+    }
     if (!only)
         putchar('\n');
-    if (wanted(only, profiles_name))
-        print_profiles();
+    if (wanted(only, profiles_name)) {
+        const char *family = "";
+        char before[64];
+        words_printf(stdout, "", 0,
+                     "%s: figures behind 'iobench size', each with its source (--json shows all)",
+                     profiles_name);
+        for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
+            struct ini ini;
+            const char *title = NULL, *source = NULL;
+            if (profiles_parse(row->name, row->text, &ini) == 0) {
+                title = profiles_text(&ini, row->family, "title");
+                source = profiles_text(&ini, row->family, "source");
+            }
+            if (strcmp(family, row->family) != 0)
+                printf("  --%s\n", row->family);
+            family = row->family;
+            snprintf(before, sizeof before, "    %s", row->name);
+            words_printf(stdout, before, 20, "%s: %s", title ? title : "", source ? source : "");
+            ini_release(&ini);
+        }
+    }
     if (only && wanted(only, study_name) && study_list(stdout))
         return command_failed(invocation);
     return COMMAND_OK;

@@ -127,27 +127,6 @@ void manual_command(FILE *stream, const struct command *command)
     fputs(".SH \"SEE ALSO\"\n\\fBiobench\\fR(1)\n", stream);
 }
 
-static void print_plugins(FILE *stream)
-{
-    fputs(".SH PLUG-INS\nA plug-in is named as \\fINAME\\fR or "
-          "\\fINAME\\fR:\\fIOPTION\\fR=\\fIVALUE\\fR,...; the first option needs no name.\n",
-          stream);
-    for (const struct family *family = family_table; family->name; family++) {
-        print_line(stream, ".SS \"--", family->option, ": ");
-        print_line(stream, "", family->summary, "\"\n");
-        for (int i = 0; family->registry[i]; i++) {
-            const struct plugin *plugin = family->registry[i];
-            print_line(stream, ".TP\n\\fB", plugin->name, "\\fR\n");
-            print_line(stream, "", plugin->summary, ".\n");
-            if (plugin->options && plugin->options->name)
-                fputs(".RS\n", stream);
-            print_options(stream, plugin->options, "");
-            if (plugin->options && plugin->options->name)
-                fputs(".RE\n", stream);
-        }
-    }
-}
-
 void manual_print(FILE *stream)
 {
     print_head(stream, "IOBENCH");
@@ -166,7 +145,23 @@ void manual_print(FILE *stream)
         print_line(stream, "", command_registry[i]->summary, ".\n");
     }
     print_common(stream);
-    print_plugins(stream);
+    fputs(".SH PLUG-INS\nA plug-in is named as \\fINAME\\fR or "
+          "\\fINAME\\fR:\\fIOPTION\\fR=\\fIVALUE\\fR,...; the first option needs no name.\n",
+          stream);
+    for (const struct family *family = family_table; family->name; family++) {
+        print_line(stream, ".SS \"--", family->option, ": ");
+        print_line(stream, "", family->summary, "\"\n");
+        for (int i = 0; family->registry[i]; i++) {
+            const struct plugin *plugin = family->registry[i];
+            print_line(stream, ".TP\n\\fB", plugin->name, "\\fR\n");
+            print_line(stream, "", plugin->summary, ".\n");
+            if (plugin->options && plugin->options->name)
+                fputs(".RS\n", stream);
+            print_options(stream, plugin->options, "");
+            if (plugin->options && plugin->options->name)
+                fputs(".RE\n", stream);
+        }
+    }
     fputs(".SH \"JOB FILES\"\nAs for \\fBfio\\fR(1): each section is a job, with options of "
           "\\fBiobench run\\fR without dashes, one per line, as \\fIoption\\fR=\\fIvalue\\fR or "
           "alone; [global] applies to all later sections; lines that start with # or ; are "

@@ -94,23 +94,6 @@ static void show_progress(void *context, const struct infer_row *row, uint64_t d
     line_show(&show->line, text);
 }
 
-static void print_heading(const struct infer_show *show, const struct infer_result *result)
-{
-    char records[WORDS_BYTES];
-
-    words_printf(
-        stdout, "", 0, "%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass",
-        show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
-        (double)result->cost.forward_macs * 1e-9, words_count(result->rows[0].io.samples, records));
-    if (result->calibrated)
-        printf("INT8 calibrated by %s on %s images\n",
-               quantise_methods[show->settings->calibrate_by],
-               words_count(result->calibrated, records));
-    printf("%27s  %s\n", "images/s", "batch latency");
-    printf("%4s %5s %8s %7s %7s %7s %7s %7s %6s %6s %6s\n", "", "batch", "pipeline", "network",
-           "median", "90%", "99%", "max", "wait", "top-1", "top-5");
-}
-
 static void print_latency(const struct histogram *latency_ns, double fraction)
 {
     char text[WORDS_BYTES];
@@ -136,8 +119,21 @@ static void show_row(void *context, const struct infer_result *result, const str
     if (!show->table)
         return;
     line_clear(&show->line);
-    if (result->row_count == 1)
-        print_heading(show, result);
+    if (result->row_count == 1) {
+        char records[WORDS_BYTES];
+        words_printf(
+            stdout, "", 0, "%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass",
+            show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
+            (double)result->cost.forward_macs * 1e-9,
+            words_count(result->rows[0].io.samples, records));
+        if (result->calibrated)
+            printf("INT8 calibrated by %s on %s images\n",
+                   quantise_methods[show->settings->calibrate_by],
+                   words_count(result->calibrated, records));
+        printf("%27s  %s\n", "images/s", "batch latency");
+        printf("%4s %5s %8s %7s %7s %7s %7s %7s %6s %6s %6s\n", "", "batch", "pipeline", "network",
+               "median", "90%", "99%", "max", "wait", "top-1", "top-5");
+    }
     printf("%-4s %5u %8s %7s", row->precision, row->batch_size,
            words_rate(infer_samples_per_s(row), whole),
            words_rate(infer_compute_samples_per_s(row), network));
@@ -195,15 +191,6 @@ static void print_comparison(const struct infer_result *result, const struct inf
     printf("\n");
 }
 
-static uint64_t skipped_count(const struct infer_result *result)
-{
-    uint64_t skipped = result->result.index_faults;
-
-    for (uint32_t i = 0; i < result->row_count; i++)
-        skipped += result->rows[i].io.skipped;
-    return skipped;
-}
-
 /* Caches are used as they are found: tell where the bytes came from. */
 static void print_source(const struct infer_result *result)
 {
@@ -222,42 +209,7 @@ static void print_source(const struct infer_result *result)
     printf("\n");
 }
 
-static void print_end(const struct infer_result *result)
-{
-    if (result->row_count)
-        print_source(result);
-    if (result->result.data_was_made)
-        printf("data: synthetic images\n");
-    for (uint32_t i = 0; i < result->row_count; i++)
-        print_comparison(result, &result->rows[i]);
-    if (result->row_count && !has_accuracy(result, &result->rows[0]))
-        printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
-    for (uint32_t i = 0; i < result->result.notice_count; i++)
-        words_print(stdout, "note:", 6, escape_shown(result->result.notices[i]));
-    if (*result->result.degraded_reason)
-        words_print(stdout, "DEGRADED:", 10, escape_shown(result->result.degraded_reason));
-    if (!result->result.valid)
-        words_print(stdout, "INVALID:", 9, escape_shown(result->result.invalid_reason));
-}
-
 /* ---- JSON ---- */
-
-static json_t *json_latency(const struct histogram *latency_ns)
-{
-    static const struct {
-        const char *key;
-        double fraction;
-    } quantiles[] = {
-        {"p50_ms", 0.5}, {"p90_ms", 0.9}, {"p99_ms", 0.99}, {"p99_9_ms", 0.999}, {"max_ms", 1}};
-    json_t *object = json_object();
-
-    json_object_set_new(object, "batches", json_integer((json_int_t)latency_ns->count));
-    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
-        json_object_set_new(
-            object, quantiles[i].key,
-            json_number((double)histogram_quantile(latency_ns, quantiles[i].fraction) * 1e-6));
-    return object;
-}
 
 static json_t *json_share(bool known, double share)
 {
@@ -275,6 +227,18 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 
     const double storage = infer_storage_percent(row);
 
+    static const struct {
+        const char *key;
+        double fraction;
+    } quantiles[] = {
+        {"p50_ms", 0.5}, {"p90_ms", 0.9}, {"p99_ms", 0.99}, {"p99_9_ms", 0.999}, {"max_ms", 1}};
+    json_t *object = json_object();
+    json_object_set_new(object, "batches", json_integer((json_int_t)row->latency_ns.count));
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
+        json_object_set_new(
+            object, quantiles[i].key,
+            json_number((double)histogram_quantile(&row->latency_ns, quantiles[i].fraction) *
+                        1e-6));
     return json_pack(
         "{s:I, s:o, s:s, s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
         "s:o, s:s}",
@@ -284,9 +248,9 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
         json_layers(row, row->int8.in_int8), "weight_layers", json_layers(row, row->int8.layers),
         "precision", row->precision, "batch_size", (json_int_t)row->batch_size, "samples",
         (json_int_t)row->io.samples, "samples_per_s", json_number(infer_samples_per_s(row)),
-        "network_samples_per_s", json_number(infer_compute_samples_per_s(row)), "latency",
-        json_latency(&row->latency_ns), "wall_s", json_number((double)row->io.wall_ns * 1e-9),
-        "wait_s", json_number((double)row->io.wait_ns * 1e-9), "compute_s",
+        "network_samples_per_s", json_number(infer_compute_samples_per_s(row)), "latency", object,
+        "wall_s", json_number((double)row->io.wall_ns * 1e-9), "wait_s",
+        json_number((double)row->io.wait_ns * 1e-9), "compute_s",
         json_number((double)row->io.compute_ns * 1e-9), "labelled", (json_int_t)row->counted,
         "loss", json_share(known, row->loss), "top1", json_share(known, row->top1), "top5",
         json_share(known, row->top5), "accuracy_reason", accuracy_reason(result, row));
@@ -325,29 +289,6 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
 }
 
 /* ---- the command ---- */
-
-static int parse_batch_sizes(const char *text, struct infer_job *job)
-{
-    const char *rest = text;
-
-    do {
-        char *end;
-        errno = 0;
-        unsigned long size = strtoul(rest, &end, 10);
-        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
-            (*end && *end != ','))
-            return fail(
-                EINVAL,
-                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
-                text);
-        if (job->batch_size_count == INFER_BATCH_SIZES_MAX)
-            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
-        job->batch_sizes[job->batch_size_count++] = (uint32_t)size;
-        rest = end + 1;
-        if (!*end)
-            return 0;
-    } while (true);
-}
 
 /* Split text into names, in place. */
 static int parse_precisions(char *text, struct infer_job *job)
@@ -395,7 +336,27 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
     infer->calibrate_data = settings->calibrate_data;
     infer->calibrate_by = (enum quantise_method)settings->calibrate_by;
     code = parse_precisions(settings->precisions, infer);
-    return code ? code : parse_batch_sizes(settings->batch_sizes, infer);
+    if (code)
+        return code;
+    const char *text = settings->batch_sizes;
+    const char *rest = text;
+    do {
+        char *end;
+        errno = 0;
+        unsigned long size = strtoul(rest, &end, 10);
+        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
+            (*end && *end != ','))
+            return fail(
+                EINVAL,
+                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
+                text);
+        if (infer->batch_size_count == INFER_BATCH_SIZES_MAX)
+            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
+        infer->batch_sizes[infer->batch_size_count++] = (uint32_t)size;
+        rest = end + 1;
+        if (!*end)
+            return 0;
+    } while (true);
 }
 
 static int infer_command(const struct invocation *invocation)
@@ -418,12 +379,29 @@ static int infer_command(const struct invocation *invocation)
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = infer_run(&job, &observer, &result);
-    if (skipped_count(&result))
+    uint64_t skipped = result.result.index_faults;
+    for (uint32_t i = 0; i < result.row_count; i++)
+        skipped += result.rows[i].io.skipped;
+    if (skipped)
         result_degraded(&result.result, "records were skipped");
     const bool good = result.result.valid && !*result.result.degraded_reason;
     line_clear(&show.line);
-    if (code == 0 && show.table)
-        print_end(&result);
+    if (code == 0 && show.table) {
+        if (result.row_count)
+            print_source(&result);
+        if (result.result.data_was_made)
+            printf("data: synthetic images\n");
+        for (uint32_t i = 0; i < result.row_count; i++)
+            print_comparison(&result, &result.rows[i]);
+        if (result.row_count && !has_accuracy(&result, &result.rows[0]))
+            printf("no accuracy: %s\n", accuracy_reason(&result, &result.rows[0]));
+        for (uint32_t i = 0; i < result.result.notice_count; i++)
+            words_print(stdout, "note:", 6, escape_shown(result.result.notices[i]));
+        if (*result.result.degraded_reason)
+            words_print(stdout, "DEGRADED:", 10, escape_shown(result.result.degraded_reason));
+        if (!result.result.valid)
+            words_print(stdout, "INVALID:", 9, escape_shown(result.result.invalid_reason));
+    }
     if (code == 0 && job.job.output.json)
         code = json_file_write(job.job.output.json, json_of(settings, &job, &result, command));
     infer_destroy(&result);

@@ -98,28 +98,6 @@ static void on_signal_for_command(int number, siginfo_t *info, void *context)
 
 static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/* Ignored signals stay ignored, here and in the command (nohup, background jobs). */
-static void take_signals_for_command(void)
-{
-    const struct sigaction action = {.sa_sigaction = on_signal_for_command,
-                                     .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction former;
-
-    for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
-        if (sigaction(forwarded[i], NULL, &former) == 0 && former.sa_handler != SIG_IGN)
-            sigaction(forwarded[i], &action, NULL);
-}
-
-static void pass_signals_on(const struct child *child)
-{
-    for (size_t i = 0; child->pid && i < sizeof forwarded / sizeof forwarded[0]; i++) {
-        if (!pending[forwarded[i]])
-            continue;
-        pending[forwarded[i]] = 0;
-        kill(child->pid, forwarded[i]);
-    }
-}
-
 /* ---- columns ---- */
 
 static uint32_t count_columns(const struct watch *watch)
@@ -140,38 +118,6 @@ static int find_figure(const char *key)
     return i;
 }
 
-/* Leave out what does not fit the width, and say so. */
-static void fit_columns(struct watch *watch)
-{
-    static const char *const least[] = {"dirty_bytes",
-                                        "gpu_power_watts",
-                                        "storage_read_count_per_s",
-                                        "nfs_read_count_per_s",
-                                        "cpu_system_percent",
-                                        "storage_write_bytes_per_s",
-                                        "nfs_retransmission_count_per_s",
-                                        "page_cache_bytes",
-                                        "net_transmit_bytes_per_s",
-                                        "io_pressure_percent",
-                                        "nfs_read_rtt_ms",
-                                        "storage_read_ms",
-                                        "infiniband_transmit_bytes_per_s",
-                                        "net_receive_bytes_per_s"};
-    const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
-    const char *comma = "iobench monitor: left out, too wide: ";
-
-    for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(watch) > room; i++) {
-        const int figure = find_figure(least[i]);
-        if (!watch->columns[figure])
-            continue;
-        watch->columns[figure] = false;
-        fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
-        comma = ", ";
-    }
-    if (*comma == ',')
-        fputc('\n', stderr);
-}
-
 /* ---- a line ---- */
 
 /* Intervals end at rows, not at clock readings: a row being written now has an earlier time stamp
@@ -184,21 +130,6 @@ static void take(void *context, const struct series *series)
     monitor_take(series, watch->last_ns, row_ns, watch->values);
     watch->interval_s = (double)(row_ns - watch->last_ns) / 1e9;
     watch->last_ns = row_ns;
-}
-
-static void add_to_summaries(struct watch *watch)
-{
-    for (int i = 0; i < MONITOR_FIGURES; i++) {
-        struct monitor_summary *summary = &watch->summaries[i];
-        if (isnan(watch->values[i]))
-            continue;
-        const int counted = monitor_count_of(&monitor_figures[i]);
-        const double weight = watch->interval_s * (counted >= 0 ? watch->values[counted] : 1);
-        if (summary->weight == 0 || watch->values[i] > summary->peak)
-            summary->peak = watch->values[i];
-        summary->area += watch->values[i] * weight;
-        summary->weight += weight;
-    }
 }
 
 static int print_json(struct watch *watch)
@@ -223,51 +154,6 @@ static int print_json(struct watch *watch)
     return 0;
 }
 
-static void print_header(const struct watch *watch)
-{
-    printf("%*s", TIME_WIDTH, "time");
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        if (watch->columns[i])
-            printf("%*s", COLUMN_WIDTH, monitor_figures[i].heading);
-    printf("\n%*s", TIME_WIDTH, "s");
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        if (watch->columns[i])
-            printf("%*s", COLUMN_WIDTH, monitor_figures[i].unit);
-    putchar('\n');
-}
-
-static void print_number(double value)
-{
-    if (isnan(value))
-        printf("%*s", COLUMN_WIDTH, "-");
-    else
-        printf("%*.*f", COLUMN_WIDTH, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
-}
-
-static void print_table(struct watch *watch)
-{
-    if (watch->lines % TABLE_HEADER_LINES == 0)
-        print_header(watch);
-    printf("%*.1f", TIME_WIDTH, (double)(watch->last_ns - watch->start_ns) / 1e9);
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        if (watch->columns[i])
-            print_number(watch->values[i] * monitor_figures[i].table_factor);
-    putchar('\n');
-    fflush(stdout);
-}
-
-/* The series continues to grow; a line covers the time since the previous line. */
-static void next_line(struct watch *watch, bool quiet)
-{
-    sampler_look(watch->sampler, take, watch);
-    add_to_summaries(watch);
-    if (watch->json && watch->code == 0)
-        watch->code = print_json(watch);
-    else if (!quiet)
-        print_table(watch);
-    watch->lines++;
-}
-
 /* ---- how long ---- */
 
 static bool can_go_on(const struct watch *watch)
@@ -289,13 +175,59 @@ static void watch_until_end(struct watch *watch, struct child *child)
         deadline_ns += watch->settings->interval_ns;
         while (!ended && clock_now_ns() < deadline_ns && (child || !flag_get(&stop_asked))) {
             clock_sleep_ns(nap_ns);
-            if (child)
-                pass_signals_on(child);
+            if (child) {
+                for (size_t i = 0; child->pid && i < sizeof forwarded / sizeof forwarded[0]; i++) {
+                    if (!pending[forwarded[i]])
+                        continue;
+                    pending[forwarded[i]] = 0;
+                    kill(child->pid, forwarded[i]);
+                }
+            }
             ended = child && child_ended(child);
         }
         if (ended)
             sampler_stop(watch->sampler); /* takes a final sample */
-        next_line(watch, child != NULL);
+        /* The series continues to grow; a line covers the time since the previous line. */
+        const bool quiet = child != NULL;
+        sampler_look(watch->sampler, take, watch);
+        for (int i = 0; i < MONITOR_FIGURES; i++) {
+            struct monitor_summary *summary = &watch->summaries[i];
+            if (isnan(watch->values[i]))
+                continue;
+            const int counted = monitor_count_of(&monitor_figures[i]);
+            const double weight = watch->interval_s * (counted >= 0 ? watch->values[counted] : 1);
+            if (summary->weight == 0 || watch->values[i] > summary->peak)
+                summary->peak = watch->values[i];
+            summary->area += watch->values[i] * weight;
+            summary->weight += weight;
+        }
+        if (watch->json && watch->code == 0)
+            watch->code = print_json(watch);
+        else if (!quiet) {
+            if (watch->lines % TABLE_HEADER_LINES == 0) {
+                printf("%*s", TIME_WIDTH, "time");
+                for (int i = 0; i < MONITOR_FIGURES; i++)
+                    if (watch->columns[i])
+                        printf("%*s", COLUMN_WIDTH, monitor_figures[i].heading);
+                printf("\n%*s", TIME_WIDTH, "s");
+                for (int i = 0; i < MONITOR_FIGURES; i++)
+                    if (watch->columns[i])
+                        printf("%*s", COLUMN_WIDTH, monitor_figures[i].unit);
+                putchar('\n');
+            }
+            printf("%*.1f", TIME_WIDTH, (double)(watch->last_ns - watch->start_ns) / 1e9);
+            for (int i = 0; i < MONITOR_FIGURES; i++)
+                if (watch->columns[i]) {
+                    const double value = watch->values[i] * monitor_figures[i].table_factor;
+                    if (isnan(value))
+                        printf("%*s", COLUMN_WIDTH, "-");
+                    else
+                        printf("%*.*f", COLUMN_WIDTH, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
+                }
+            putchar('\n');
+            fflush(stdout);
+        }
+        watch->lines++;
     }
     sampler_stop(watch->sampler);
 }
@@ -376,18 +308,6 @@ static int close_json(struct watch *watch)
                                          : 0;
 }
 
-/* List names only; `iobench monitor --probes=NAME` gives the reason. */
-static void tell_absent(const struct sampler *sampler)
-{
-    const char *reason;
-
-    for (uint32_t i = 0; (reason = sampler_absent(sampler, i)); i++)
-        fprintf(stderr, "%s%.*s", i ? ", " : "iobench monitor: nothing to count for ",
-                (int)strcspn(reason, ":"), reason);
-    if (sampler_absent(sampler, 0))
-        fputc('\n', stderr);
-}
-
 static int check_paths(const struct probe_site *site)
 {
     for (size_t i = 0; i < site->path_count; i++)
@@ -419,7 +339,13 @@ static int run_monitor(const struct invocation *invocation)
     struct guard_counts guard = {0};
 
     if (wraps) {
-        take_signals_for_command();
+        /* Ignored signals stay ignored, here and in the command (nohup, background jobs). */
+        const struct sigaction action = {.sa_sigaction = on_signal_for_command,
+                                         .sa_flags = SA_SIGINFO | SA_RESTART};
+        struct sigaction former;
+        for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+            if (sigaction(forwarded[i], NULL, &former) == 0 && former.sa_handler != SIG_IGN)
+                sigaction(forwarded[i], &action, NULL);
     } else {
         signal(SIGINT, stop_ask);
         signal(SIGTERM, stop_ask);
@@ -430,8 +356,15 @@ static int run_monitor(const struct invocation *invocation)
     code = open_json(&watch);
     if (code == 0 && !(watch.sampler = sampler_open(&site)))
         code = -EINVAL;
-    if (code == 0)
-        tell_absent(watch.sampler);
+    if (code == 0) {
+        /* List names only; `iobench monitor --probes=NAME` gives the reason. */
+        const char *reason;
+        for (uint32_t i = 0; (reason = sampler_absent(watch.sampler, i)); i++)
+            fprintf(stderr, "%s%.*s", i ? ", " : "iobench monitor: nothing to count for ",
+                    (int)strcspn(reason, ":"), reason);
+        if (sampler_absent(watch.sampler, 0))
+            fputc('\n', stderr);
+    }
     if (code == 0)
         code = sampler_start(watch.sampler); /* before the command: its first read counts */
     if (code == 0 && wraps)
@@ -443,8 +376,36 @@ static int run_monitor(const struct invocation *invocation)
         watch.start_ns = watch.last_ns = series_time_ns(series, 0);
         for (int i = 0; i < MONITOR_FIGURES; i++)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
-        if (!wraps && watch.json != stdout)
-            fit_columns(&watch);
+        if (!wraps && watch.json != stdout) {
+            /* Leave out what does not fit the width, and say so. */
+            static const char *const least[] = {"dirty_bytes",
+                                                "gpu_power_watts",
+                                                "storage_read_count_per_s",
+                                                "nfs_read_count_per_s",
+                                                "cpu_system_percent",
+                                                "storage_write_bytes_per_s",
+                                                "nfs_retransmission_count_per_s",
+                                                "page_cache_bytes",
+                                                "net_transmit_bytes_per_s",
+                                                "io_pressure_percent",
+                                                "nfs_read_rtt_ms",
+                                                "storage_read_ms",
+                                                "infiniband_transmit_bytes_per_s",
+                                                "net_receive_bytes_per_s"};
+            const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
+            const char *comma = "iobench monitor: left out, too wide: ";
+            for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(&watch) > room;
+                 i++) {
+                const int figure = find_figure(least[i]);
+                if (!watch.columns[figure])
+                    continue;
+                watch.columns[figure] = false;
+                fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
+                comma = ", ";
+            }
+            if (*comma == ',')
+                fputc('\n', stderr);
+        }
         guard_begin(&start);
         watch_until_end(&watch, wraps ? &child : NULL);
         guard_end(&start, &guard);

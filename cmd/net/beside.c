@@ -25,23 +25,6 @@ enum { ALONE = 1 << 0, BESIDE = 1 << 1, MEMBERS = 2 };
 
 /* ---- before the ranks join ---- */
 
-static int parse_reads(struct net_beside *beside, char *text)
-{
-    const struct arguments_scope scopes[] = {{.table = job_options, .settings = &beside->job}, {0}};
-    struct arguments arguments = {0};
-    char **words = memory_array(strlen(text) + 1, sizeof *words);
-    int code = words ? option_defaults(job_options, &beside->job) : -ENOMEM;
-    int count = code ? code : arguments_split(text, words);
-    const int first = count > 0 && strcmp(words[0], "run") == 0;
-
-    code = count < 0 ? count : arguments_parse(scopes, count - first, words + first, &arguments);
-    if (code == 0 && arguments.count)
-        code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
-    free(arguments.operands);
-    free(words);
-    return code;
-}
-
 static int check_reads(struct net_beside *beside)
 {
     struct job *job = &beside->job;
@@ -104,7 +87,17 @@ int net_beside_start(struct net_beside *beside, const struct net_beside_settings
         free(text);
         return fail(ENOMEM, "out of memory");
     }
-    int code = parse_reads(beside, text);
+    const struct arguments_scope scopes[] = {{.table = job_options, .settings = &beside->job}, {0}};
+    struct arguments arguments = {0};
+    char **words = memory_array(strlen(text) + 1, sizeof *words);
+    int code = words ? option_defaults(job_options, &beside->job) : -ENOMEM;
+    int count = code ? code : arguments_split(text, words);
+    const int first = count > 0 && strcmp(words[0], "run") == 0;
+    code = count < 0 ? count : arguments_parse(scopes, count - first, words + first, &arguments);
+    if (code == 0 && arguments.count)
+        code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
+    free(arguments.operands);
+    free(words);
     if (code == 0)
         code = check_reads(beside);
     free(text);
@@ -184,20 +177,6 @@ static bool have_read(void *context)
     return members_have_ended(&work->beside->members, work->bits) || flag_get(&stop_asked);
 }
 
-/* Collective. */
-static int exchange(struct stage_work *work, enum net_stage stage, struct net_round *round)
-{
-    struct rhythm *rhythm = &work->beside->rhythm;
-    struct guard_moment start;
-
-    guard_begin(&start);
-    work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
-    const int code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
-                                &round->exchange[stage]);
-    guard_end(&start, &work->beside->guard);
-    return code;
-}
-
 static int carry_out(struct stage_work *work, enum net_stage stage, struct net_round *round,
                      struct recorder *recorder, uint64_t number)
 {
@@ -214,8 +193,15 @@ static int carry_out(struct stage_work *work, enum net_stage stage, struct net_r
     if (reads)
         code = members_go(&work->beside->members, work->bits);
     code = ranks_meet(work->ranks, code, NULL);
-    if (code == 0 && stage != NET_STAGE_READS)
-        code = exchange(work, stage, round);
+    if (code == 0 && stage != NET_STAGE_READS) {
+        struct rhythm *rhythm = &work->beside->rhythm;
+        struct guard_moment start;
+        guard_begin(&start);
+        work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
+        code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
+                          &round->exchange[stage]);
+        guard_end(&start, &work->beside->guard);
+    }
     if (code == 0 && reads)
         code = ranks_do(work->ranks, "read", await, work);
     if (code == 0)
@@ -227,23 +213,6 @@ static int carry_out(struct stage_work *work, enum net_stage stage, struct net_r
                                              work->ranks->place.ranks));
     recorder_sample(recorder);
     recorder_mark(recorder, net_stage_names[stage], number, start_ns);
-    return code;
-}
-
-static int carry_out_rounds(struct stage_work *work, struct recorder *recorder)
-{
-    const struct net_beside_settings *settings = &work->beside->settings;
-    struct random random = random_start((uint32_t)settings->seed); /* the same on all ranks */
-    uint32_t order[NET_STAGES] = {0, 1, 2};
-    int code = 0;
-
-    for (uint64_t round = 0; round < settings->rounds && code == 0; round++) {
-        random_shuffle_u32(&random, order, NET_STAGES);
-        work->is_last = round + 1 == settings->rounds;
-        for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
-            code = carry_out(work, (enum net_stage)order[i], &work->beside->rounds[round], recorder,
-                             round);
-    }
     return code;
 }
 
@@ -291,44 +260,6 @@ static int take_member(struct net_beside *beside, const struct member *member,
     return code;
 }
 
-static void add_rank(struct net_round *round, enum net_stage stage, const double *figures)
-{
-    if (figures[WALL] > round->wall_s[stage])
-        round->wall_s[stage] = figures[WALL];
-    round->samples[stage] += figures[SAMPLES];
-    round->record_bytes[stage] += figures[RECORD_BYTES];
-    round->request_bytes[stage] += figures[REQUEST_BYTES];
-}
-
-/* Collective: the figures of all ranks. */
-static int gather(struct net_beside *beside, struct ranks *ranks)
-{
-    const size_t rounds = beside->settings.rounds;
-    double(*mine)[FIGURES] = memory_array(rounds, sizeof *mine);
-    double(*all)[FIGURES] = memory_array(rounds * ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
-
-    for (int i = 0; i < MEMBERS && code == 0; i++) {
-        memset(mine, 0, rounds * sizeof *mine);
-        double degraded = 0;
-        code =
-            ranks_meet(ranks, take_member(beside, &beside->members.list[i], mine, &degraded), NULL);
-        if (code == 0)
-            code = ranks_sum(ranks, &degraded, 1);
-        if (code == 0 && degraded > 0 && !*beside->degraded)
-            snprintf(beside->degraded, sizeof beside->degraded,
-                     "the reads of %.0f other rank%s are degraded", degraded,
-                     degraded > 1 ? "s" : "");
-        if (code == 0)
-            code = ranks_gather(ranks, mine, rounds * sizeof *mine, all);
-        for (size_t k = 0; k < rounds * ranks->place.ranks && code == 0; k++)
-            add_rank(&beside->rounds[k % rounds], i ? NET_STAGE_BOTH : NET_STAGE_READS, all[k]);
-    }
-    free(mine);
-    free(all);
-    return code;
-}
-
 /* The last step of each stage that exchanges. */
 uint64_t net_beside_verified(const struct net_beside *beside)
 {
@@ -359,11 +290,53 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
         code = ranks_meet(ranks, ranks_do(ranks, "index", prepare, &work), NULL);
     if (code == 0)
         code = transport_open(&transport, &config);
-    if (code == 0)
-        code = carry_out_rounds(&work, recorder);
+    if (code == 0) {
+        const struct net_beside_settings *settings = &work.beside->settings;
+        struct random random = random_start((uint32_t)settings->seed); /* the same on all ranks */
+        uint32_t order[NET_STAGES] = {0, 1, 2};
+        for (uint64_t round = 0; round < settings->rounds && code == 0; round++) {
+            random_shuffle_u32(&random, order, NET_STAGES);
+            work.is_last = round + 1 == settings->rounds;
+            for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
+                code = carry_out(&work, (enum net_stage)order[i], &work.beside->rounds[round],
+                                 recorder, round);
+        }
+    }
     transport_close(&transport, code != 0);
     free(config.arena);
     if (code == 0)
         members_end(&beside->members, 0);
-    return code ? code : gather(beside, ranks);
+    if (code)
+        return code;
+    /* Collective: the figures of all ranks. */
+    const size_t rounds = beside->settings.rounds;
+    double(*mine)[FIGURES] = memory_array(rounds, sizeof *mine);
+    double(*all)[FIGURES] = memory_array(rounds * ranks->place.ranks, sizeof *all);
+    code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
+    for (int i = 0; i < MEMBERS && code == 0; i++) {
+        memset(mine, 0, rounds * sizeof *mine);
+        double degraded = 0;
+        code =
+            ranks_meet(ranks, take_member(beside, &beside->members.list[i], mine, &degraded), NULL);
+        if (code == 0)
+            code = ranks_sum(ranks, &degraded, 1);
+        if (code == 0 && degraded > 0 && !*beside->degraded)
+            snprintf(beside->degraded, sizeof beside->degraded,
+                     "the reads of %.0f other rank%s are degraded", degraded,
+                     degraded > 1 ? "s" : "");
+        if (code == 0)
+            code = ranks_gather(ranks, mine, rounds * sizeof *mine, all);
+        for (size_t k = 0; k < rounds * ranks->place.ranks && code == 0; k++) {
+            struct net_round *round = &beside->rounds[k % rounds];
+            const enum net_stage stage = i ? NET_STAGE_BOTH : NET_STAGE_READS;
+            if (all[k][WALL] > round->wall_s[stage])
+                round->wall_s[stage] = all[k][WALL];
+            round->samples[stage] += all[k][SAMPLES];
+            round->record_bytes[stage] += all[k][RECORD_BYTES];
+            round->request_bytes[stage] += all[k][REQUEST_BYTES];
+        }
+    }
+    free(mine);
+    free(all);
+    return code;
 }

@@ -113,39 +113,6 @@ static void print_change(const char *name, const char *alone, const char *both,
     putchar('\n');
 }
 
-static void print_changes(const struct net_beside *beside)
-{
-    const struct change steps = compare(beside, NET_STAGE_EXCHANGE, step_s);
-    const struct change reads = compare(beside, NET_STAGE_READS, sample_s);
-    char alone[WORDS_BYTES], both[WORDS_BYTES];
-
-    printf("  %-18s %14s %14s  %s\n", "", "alone", "both at once", "slow-down");
-    snprintf(alone, sizeof alone, "%.1f", 1e3 * steps.alone);
-    snprintf(both, sizeof both, "%.1f", 1e3 * steps.beside);
-    print_change("step, ms", alone, both, &steps.slow_down);
-    printf("  %-18s %13.1f%% %13.1f%%\n", "waits for gradients",
-           late_percent(beside, NET_STAGE_EXCHANGE), late_percent(beside, NET_STAGE_BOTH));
-    words_rate(1 / reads.alone, alone);
-    words_rate(1 / reads.beside, both);
-    print_change("reads, samples/s", alone, both, &reads.slow_down);
-}
-
-static void print_ports(const struct net_beside *beside, const struct timeline *timeline)
-{
-    char texts[5][32];
-
-    printf("\n  %-10s %12s %12s %12s %14s %12s\n", "Ports", "received", "sent", "difference",
-           "asked to read", "gradients");
-    for (int stage = 0; stage < NET_STAGES; stage++) {
-        const struct provenance ports = ports_of(timeline, (enum net_stage)stage);
-        printf("  %-10s %12s %12s %s%11s %14s %12s\n", net_stage_names[stage],
-               bytes_or_dash(ports.received, texts[0]), bytes_or_dash(ports.sent, texts[1]),
-               ports.excess < 0 ? "-" : " ", bytes_or_dash(ports.excess, texts[2]),
-               bytes_or_dash(request_bytes(beside, (enum net_stage)stage), texts[3]),
-               bytes_or_dash(ports.gradients, texts[4]));
-    }
-}
-
 enum { SENTENCE_BYTES = 256 };
 
 /* Do the reads come over these ports? Gradients are sent as often as they are received. */
@@ -203,8 +170,29 @@ void net_beside_text(const struct net_beside *beside, const struct timeline *tim
     words_printf(stdout, "", 2, "reads: %s; cache %s", settings->reads,
                  *beside->cache ? escape_shown(beside->cache) : "unknown");
     putchar('\n');
-    print_changes(beside);
-    print_ports(beside, timeline);
+    const struct change steps = compare(beside, NET_STAGE_EXCHANGE, step_s);
+    const struct change reads = compare(beside, NET_STAGE_READS, sample_s);
+    char alone[WORDS_BYTES], both[WORDS_BYTES];
+    printf("  %-18s %14s %14s  %s\n", "", "alone", "both at once", "slow-down");
+    snprintf(alone, sizeof alone, "%.1f", 1e3 * steps.alone);
+    snprintf(both, sizeof both, "%.1f", 1e3 * steps.beside);
+    print_change("step, ms", alone, both, &steps.slow_down);
+    printf("  %-18s %13.1f%% %13.1f%%\n", "waits for gradients",
+           late_percent(beside, NET_STAGE_EXCHANGE), late_percent(beside, NET_STAGE_BOTH));
+    words_rate(1 / reads.alone, alone);
+    words_rate(1 / reads.beside, both);
+    print_change("reads, samples/s", alone, both, &reads.slow_down);
+    char texts[5][32];
+    printf("\n  %-10s %12s %12s %12s %14s %12s\n", "Ports", "received", "sent", "difference",
+           "asked to read", "gradients");
+    for (int stage = 0; stage < NET_STAGES; stage++) {
+        const struct provenance ports = ports_of(timeline, (enum net_stage)stage);
+        printf("  %-10s %12s %12s %s%11s %14s %12s\n", net_stage_names[stage],
+               bytes_or_dash(ports.received, texts[0]), bytes_or_dash(ports.sent, texts[1]),
+               ports.excess < 0 ? "-" : " ", bytes_or_dash(ports.excess, texts[2]),
+               bytes_or_dash(request_bytes(beside, (enum net_stage)stage), texts[3]),
+               bytes_or_dash(ports.gradients, texts[4]));
+    }
     words_print(stdout, "  Storage", 11, storage_text(beside, timeline, text));
     if (doubt_text(beside, text))
         words_print(stdout, "  Doubt", 11, text);

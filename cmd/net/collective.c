@@ -50,16 +50,6 @@ static int pass_on(const struct ring *ring, uint32_t sent, bool is_own, uint32_t
     return code ? code : transport_wait(ring->transport);
 }
 
-static void add(const struct ring *ring, uint32_t part)
-{
-    unsigned char *arena = ring->transport->config.arena;
-    const float *mine = (const float *)(const void *)(arena + part_of(ring, ring->out, part));
-    float *sum = (float *)(void *)(arena + part_of(ring, ring->in, part));
-
-    for (uint64_t i = 0; i < ring->part_bytes / sizeof *sum; i++)
-        sum[i] += mine[i];
-}
-
 /* The sum of part RANK ends in `in` of each rank. */
 static int reduce(const struct ring *ring)
 {
@@ -68,8 +58,14 @@ static int reduce(const struct ring *ring)
     for (uint32_t step = 0; step + 1 < ring->ranks && code == 0; step++) {
         const uint32_t received = before(ring, ring->rank, 2 + step);
         code = pass_on(ring, before(ring, ring->rank, 1 + step), step == 0, received, step == 0);
-        if (code == 0)
-            add(ring, received);
+        if (code == 0) {
+            unsigned char *arena = ring->transport->config.arena;
+            const float *mine =
+                (const float *)(const void *)(arena + part_of(ring, ring->out, received));
+            float *sum = (float *)(void *)(arena + part_of(ring, ring->in, received));
+            for (uint64_t i = 0; i < ring->part_bytes / sizeof *sum; i++)
+                sum[i] += mine[i];
+        }
     }
     return code;
 }

@@ -75,27 +75,23 @@ static bool is_link(const struct matrix *matrix, uint32_t from, uint32_t to, boo
            (node_of(matrix, from) == node_of(matrix, to)) == is_within;
 }
 
-/* The fastest link of each node, out or in; NAN if none was measured. */
-static void find_best(const struct matrix *matrix, bool is_sending, double *best)
-{
-    for (uint32_t i = 0; i < node_count(matrix); i++)
-        best[i] = NAN;
-    for (uint32_t from = 0; from < matrix->ranks; from++)
-        for (uint32_t to = 0; to < matrix->ranks; to++) {
-            const uint32_t node = node_of(matrix, is_sending ? from : to);
-            if (is_link(matrix, from, to, false))
-                best[node] =
-                    fmax(best[node], matrix->bytes_per_s[(size_t)from * matrix->ranks + to]);
-        }
-}
-
 static void judge_nodes(struct judge *judge, bool is_sending)
 {
     const uint32_t nodes = node_count(judge->matrix);
     double *best = judge->values, *sorted = best + nodes;
     size_t count = 0;
 
-    find_best(judge->matrix, is_sending, best);
+    /* The fastest link of each node, out or in; NAN if none was measured. */
+    for (uint32_t i = 0; i < node_count(judge->matrix); i++)
+        best[i] = NAN;
+    for (uint32_t from = 0; from < judge->matrix->ranks; from++)
+        for (uint32_t to = 0; to < judge->matrix->ranks; to++) {
+            const uint32_t node = node_of(judge->matrix, is_sending ? from : to);
+            if (is_link(judge->matrix, from, to, false))
+                best[node] =
+                    fmax(best[node],
+                         judge->matrix->bytes_per_s[(size_t)from * judge->matrix->ranks + to]);
+        }
     for (uint32_t i = 0; i < nodes; i++)
         if (isfinite(best[i]))
             sorted[count++] = best[i];

@@ -88,27 +88,6 @@ struct pair_turn {
     uint32_t window; /* messages before an acknowledgement */
 };
 
-static struct pair_turn turn_of(const struct measure *measure, uint32_t peer, bool leads,
-                                enum pair_kind kind, uint64_t bytes)
-{
-    const uint64_t spacing = (bytes + SPACING - 1) / SPACING * SPACING;
-    const uint64_t fitting = (measure->half_bytes - END_BYTES) / spacing;
-    const bool both = kind == PAIR_BOTH || kind == PAIR_LATENCY;
-
-    return (struct pair_turn){
-        .peer = peer,
-        .leads = leads,
-        .sends = both || (kind == PAIR_FORTH) == leads,
-        .receives = both || (kind == PAIR_BACK) == leads,
-        .kind = kind,
-        .bytes = bytes,
-        .spacing = spacing,
-        .window = kind == PAIR_LATENCY        ? 1
-                  : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
-                                              : TRANSPORT_DEPTH,
-    };
-}
-
 static struct transport_message message_of(const struct measure *measure,
                                            const struct pair_turn *turn, uint32_t number)
 {
@@ -244,22 +223,6 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
     return code;
 }
 
-/* Twice: the first operation may connect, and the second round shows what a warm one takes. */
-static int warm_up(struct measure *measure, const struct pair_turn *turn, uint64_t *operations)
-{
-    int code = 0;
-
-    *operations = 1;
-    for (int i = 0; i < 2 && code == 0; i++) {
-        code = agree(measure, turn, operations);
-        const int64_t took_ns = code ? 0 : run_pair(measure, turn, *operations);
-        if (took_ns < 0)
-            code = (int)took_ns;
-        *operations = operations_for(measure, took_ns, *operations);
-    }
-    return code;
-}
-
 static int check_pair(struct measure *measure, const struct pair_turn *turn,
                       const struct pattern *theirs)
 {
@@ -294,9 +257,32 @@ static int repeat_pair(struct measure *measure, const struct pair_turn *turn, ui
 int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
                  uint64_t bytes, uint64_t turn_number, struct stats_summary *figure)
 {
-    const struct pair_turn turn = turn_of(measure, peer, leads, kind, bytes);
+    const uint64_t spacing = (bytes + SPACING - 1) / SPACING * SPACING;
+    const uint64_t fitting = (measure->half_bytes - END_BYTES) / spacing;
+    const bool both = kind == PAIR_BOTH || kind == PAIR_LATENCY;
+    const struct pair_turn turn = {
+        .peer = peer,
+        .leads = leads,
+        .sends = both || (kind == PAIR_FORTH) == leads,
+        .receives = both || (kind == PAIR_BACK) == leads,
+        .kind = kind,
+        .bytes = bytes,
+        .spacing = spacing,
+        .window = kind == PAIR_LATENCY        ? 1
+                  : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
+                                              : TRANSPORT_DEPTH,
+    };
     uint64_t operations;
-    int code = warm_up(measure, &turn, &operations);
+    /* Twice: the first operation may connect, and the second round shows what a warm one takes. */
+    int code = 0;
+    operations = 1;
+    for (int i = 0; i < 2 && code == 0; i++) {
+        code = agree(measure, &turn, &operations);
+        const int64_t took_ns = code ? 0 : run_pair(measure, &turn, operations);
+        if (took_ns < 0)
+            code = (int)took_ns;
+        operations = operations_for(measure, took_ns, operations);
+    }
 
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
         int64_t took_ns = 0;
@@ -319,17 +305,6 @@ struct collective_turn {
     enum collective kind;
     uint64_t bytes;
 };
-
-static int fill(struct measure *measure, const struct collective_turn *turn, uint64_t number)
-{
-    const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
-
-    if (turn->kind == COLLECTIVE_ALL_REDUCE || turn->kind == COLLECTIVE_REDUCE_SCATTER)
-        pattern_fill_floats(&mine, arena_of(measure), turn->bytes);
-    else
-        pattern_fill(&mine, arena_of(measure), turn->bytes);
-    return transport_put(measure->transport, 0, turn->bytes);
-}
 
 static int check_collective(struct measure *measure, const struct collective_turn *turn,
                             uint64_t number)
@@ -393,8 +368,14 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
     }
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
         const uint64_t number = random_hash(turn_number, kind, i);
-        if (measure->verify)
-            code = ranks_meet(ranks, fill(measure, &turn, number), NULL);
+        if (measure->verify) {
+            const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
+            if (turn.kind == COLLECTIVE_ALL_REDUCE || turn.kind == COLLECTIVE_REDUCE_SCATTER)
+                pattern_fill_floats(&mine, arena_of(measure), turn.bytes);
+            else
+                pattern_fill(&mine, arena_of(measure), turn.bytes);
+            code = ranks_meet(ranks, transport_put(measure->transport, 0, turn.bytes), NULL);
+        }
         if (code)
             return code;
         const int64_t took_ns = run_collective(measure, &turn, operations);

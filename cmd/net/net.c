@@ -120,22 +120,6 @@ static void show(void *context, uint64_t done, uint64_t total)
     line_show(line, text);
 }
 
-/* Returns 0, 1 if a figure may mislead, or a negative errno with a reason. */
-static int report(const struct net_settings *settings, const struct net_asked *asked,
-                  const struct fabric_survey *survey)
-{
-    if (!settings->json || strcmp(settings->json, "-") != 0)
-        net_report_text(asked, survey);
-    json_t *document = settings->json ? net_report_json(asked, survey) : NULL;
-    int code = settings->json && !document ? -ENOMEM : 0;
-    if (document)
-        code = json_file_write(settings->json, document);
-    if (code == 0)
-        code = command_reach("require-all-reduce", net_report_all_reduce(survey),
-                             (double)settings->require_all_reduce, "bytes/s");
-    return code ? code : !asked->verdict.valid || *asked->verdict.degraded_reason;
-}
-
 static int measure(const struct invocation *invocation, struct transport *transport,
                    struct ranks *ranks, struct net_beside *beside)
 {
@@ -196,8 +180,19 @@ static int measure(const struct invocation *invocation, struct transport *transp
     if (code == 0 && beside)
         survey.verified_bytes += net_beside_verified(beside);
     asked.timeline = recorder_finish(recorder, code);
-    if (code == 0 && ranks->place.rank == 0)
-        code = report(settings, &asked, &survey);
+    if (code == 0 && ranks->place.rank == 0) {
+        if (!settings->json || strcmp(settings->json, "-") != 0)
+            net_report_text(&asked, &survey);
+        json_t *document = settings->json ? net_report_json(&asked, &survey) : NULL;
+        code = settings->json && !document ? -ENOMEM : 0;
+        if (document)
+            code = json_file_write(settings->json, document);
+        if (code == 0)
+            code = command_reach("require-all-reduce", net_report_all_reduce(&survey),
+                                 (double)settings->require_all_reduce, "bytes/s");
+        if (code == 0)
+            code = !asked.verdict.valid || *asked.verdict.degraded_reason;
+    }
     timeline_destroy(asked.timeline);
     survey_destroy(&survey);
     return code;

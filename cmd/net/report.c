@@ -36,24 +36,6 @@ static const char *rate_text(const struct stats_summary *figure, double unit, ch
     return text;
 }
 
-static void print_sizes(const struct net_asked *asked, const struct fabric_survey *survey)
-{
-    const struct ranks_peer *peers = asked->ranks->peers;
-    char bytes[32], text[PAIR_KINDS][WORDS_BYTES];
-
-    printf("\n  Messages between rank 0 on %s", escape_shown(peers[0].host));
-    printf(" and rank %u on %s\n", survey->other, escape_shown(peers[survey->other].host));
-    printf("  %10s %14s %15s %15s %15s\n", "size", "latency us", "forth MB/s", "back MB/s",
-           "both MB/s");
-    for (uint32_t i = 0; i < survey->size_count; i++) {
-        const struct survey_size *size = &survey->sizes[i];
-        for (int kind = 0; kind < PAIR_KINDS; kind++)
-            rate_text(&size->pair[kind], kind == PAIR_LATENCY ? 1e-6 : MB, text[kind]);
-        printf("  %10s %14s %15s %15s %15s\n", bytes_text(size->bytes, bytes, sizeof bytes),
-               text[PAIR_LATENCY], text[PAIR_FORTH], text[PAIR_BACK], text[PAIR_BOTH]);
-    }
-}
-
 static void print_matrix(const struct matrix *matrix)
 {
     char rate[WORDS_BYTES];
@@ -108,33 +90,6 @@ static void print_suspect(const struct net_asked *asked, const struct matrix *ma
     printf(": %s MB/s, %s %s\n", rate, suspect->kind == SUSPECT_LINK ? "others" : "back", typical);
 }
 
-static void print_pairs(const struct net_asked *asked, const struct fabric_survey *survey)
-{
-    const struct matrix *matrix = &survey->matrix;
-    struct suspect suspects[SUSPECTS];
-    char bytes[32], rate[WORDS_BYTES], latency[WORDS_BYTES];
-    const int count = matrix_judge(matrix, suspects, SUSPECTS);
-
-    printf("\n  All pairs, messages of %s, %s\n",
-           bytes_text(asked->settings->pair_bytes, bytes, sizeof bytes),
-           survey->is_alone ? "one pair at a time: MB/s" : "disjoint pairs at once: MB/s");
-    if (matrix->ranks <= SHOWN_RANKS)
-        print_matrix(matrix);
-    for (int within = 0; within < 2; within++) {
-        const double middle = matrix_median(matrix, matrix->bytes_per_s, within);
-        if (isfinite(middle))
-            printf("  Median   %s MB/s, %s us%s\n", words_rate(middle / MB, rate),
-                   words_rate(1e6 * matrix_median(matrix, matrix->latency_s, within), latency),
-                   matrix->nodes == 1 ? ""
-                   : within           ? " within nodes"
-                                      : " between nodes");
-    }
-    for (int i = 0; i < count; i++)
-        print_suspect(asked, matrix, &suspects[i]);
-    if (count == 0)
-        printf("  Slow     no node, link or direction stands out\n");
-}
-
 static double bus_rate(const struct fabric_survey *survey, const struct survey_collective *row,
                        int kind)
 {
@@ -150,28 +105,6 @@ double net_report_all_reduce(const struct fabric_survey *survey)
                : NAN;
 }
 
-static void print_collectives(const struct fabric_survey *survey)
-{
-    char text[WORDS_BYTES];
-
-    for (int table = 0; table < 2; table++) {
-        printf("\n  Collectives of %u ranks: %s\n  %10s", survey->matrix.ranks,
-               table ? "bus bandwidth, MB/s" : "time of the slowest rank, us", "size");
-        for (int kind = 0; kind < COLLECTIVES; kind++)
-            printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
-                   collective_name((enum collective)kind));
-        for (uint32_t i = 0; i < survey->size_count; i++) {
-            const struct survey_collective *row = &survey->collectives[i];
-            printf("\n  %10s", bytes_text(row->bytes, text, sizeof text));
-            for (int kind = 0; kind < COLLECTIVES; kind++)
-                printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
-                       table ? words_rate(bus_rate(survey, row, kind) / MB, text)
-                             : rate_text(&row->seconds[kind], 1e-6, text));
-        }
-        printf("\n");
-    }
-}
-
 /* Bytes of a figure over the whole time; NAN if unknown. */
 static double total_of(const struct timeline *timeline, const char *key)
 {
@@ -181,19 +114,6 @@ static double total_of(const struct timeline *timeline, const char *key)
 
     return column == timeline->column_count ? NAN
                                             : timeline_mean(timeline, column, 0, end_s) * end_s;
-}
-
-/* What the ports of all nodes did meanwhile; without the loopback. */
-static void print_ports(const struct timeline *timeline)
-{
-    const double received = timeline ? total_of(timeline, "fabric_receive_bytes_per_s") : NAN;
-    const double sent = timeline ? total_of(timeline, "fabric_send_bytes_per_s") : NAN;
-    char received_text[32], sent_text[32];
-
-    if (isfinite(received) && isfinite(sent))
-        printf("  Ports    %s received, %s sent by all nodes meanwhile\n",
-               bytes_text((uint64_t)received, received_text, sizeof received_text),
-               bytes_text((uint64_t)sent, sent_text, sizeof sent_text));
 }
 
 void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey)
@@ -217,13 +137,74 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
     if (asked->settings->verify)
         printf("  Data     %s received and verified, nothing damaged\n",
                bytes_text(survey->verified_bytes, bytes, sizeof bytes));
-    print_ports(asked->timeline);
-    if (survey->has_sizes)
-        print_sizes(asked, survey);
-    if (survey->has_pairs)
-        print_pairs(asked, survey);
-    if (survey->has_collectives)
-        print_collectives(survey);
+    /* What the ports of all nodes did meanwhile; without the loopback. */
+    const double received =
+        asked->timeline ? total_of(asked->timeline, "fabric_receive_bytes_per_s") : NAN;
+    const double sent =
+        asked->timeline ? total_of(asked->timeline, "fabric_send_bytes_per_s") : NAN;
+    char received_text[32], sent_text[32];
+    if (isfinite(received) && isfinite(sent))
+        printf("  Ports    %s received, %s sent by all nodes meanwhile\n",
+               bytes_text((uint64_t)received, received_text, sizeof received_text),
+               bytes_text((uint64_t)sent, sent_text, sizeof sent_text));
+    if (survey->has_sizes) {
+        const struct ranks_peer *peers = asked->ranks->peers;
+        char text[PAIR_KINDS][WORDS_BYTES];
+        printf("\n  Messages between rank 0 on %s", escape_shown(peers[0].host));
+        printf(" and rank %u on %s\n", survey->other, escape_shown(peers[survey->other].host));
+        printf("  %10s %14s %15s %15s %15s\n", "size", "latency us", "forth MB/s", "back MB/s",
+               "both MB/s");
+        for (uint32_t i = 0; i < survey->size_count; i++) {
+            const struct survey_size *size = &survey->sizes[i];
+            for (int kind = 0; kind < PAIR_KINDS; kind++)
+                rate_text(&size->pair[kind], kind == PAIR_LATENCY ? 1e-6 : MB, text[kind]);
+            printf("  %10s %14s %15s %15s %15s\n", bytes_text(size->bytes, bytes, sizeof bytes),
+                   text[PAIR_LATENCY], text[PAIR_FORTH], text[PAIR_BACK], text[PAIR_BOTH]);
+        }
+    }
+    if (survey->has_pairs) {
+        const struct matrix *matrix = &survey->matrix;
+        struct suspect suspects[SUSPECTS];
+        char rate[WORDS_BYTES], latency[WORDS_BYTES];
+        const int count = matrix_judge(matrix, suspects, SUSPECTS);
+        printf("\n  All pairs, messages of %s, %s\n",
+               bytes_text(asked->settings->pair_bytes, bytes, sizeof bytes),
+               survey->is_alone ? "one pair at a time: MB/s" : "disjoint pairs at once: MB/s");
+        if (matrix->ranks <= SHOWN_RANKS)
+            print_matrix(matrix);
+        for (int within = 0; within < 2; within++) {
+            const double middle = matrix_median(matrix, matrix->bytes_per_s, within);
+            if (isfinite(middle))
+                printf("  Median   %s MB/s, %s us%s\n", words_rate(middle / MB, rate),
+                       words_rate(1e6 * matrix_median(matrix, matrix->latency_s, within), latency),
+                       matrix->nodes == 1 ? ""
+                       : within           ? " within nodes"
+                                          : " between nodes");
+        }
+        for (int i = 0; i < count; i++)
+            print_suspect(asked, matrix, &suspects[i]);
+        if (count == 0)
+            printf("  Slow     no node, link or direction stands out\n");
+    }
+    if (survey->has_collectives) {
+        char text[WORDS_BYTES];
+        for (int table = 0; table < 2; table++) {
+            printf("\n  Collectives of %u ranks: %s\n  %10s", survey->matrix.ranks,
+                   table ? "bus bandwidth, MB/s" : "time of the slowest rank, us", "size");
+            for (int kind = 0; kind < COLLECTIVES; kind++)
+                printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
+                       collective_name((enum collective)kind));
+            for (uint32_t i = 0; i < survey->size_count; i++) {
+                const struct survey_collective *row = &survey->collectives[i];
+                printf("\n  %10s", bytes_text(row->bytes, text, sizeof text));
+                for (int kind = 0; kind < COLLECTIVES; kind++)
+                    printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
+                           table ? words_rate(bus_rate(survey, row, kind) / MB, text)
+                                 : rate_text(&row->seconds[kind], 1e-6, text));
+            }
+            printf("\n");
+        }
+    }
     if (asked->beside)
         net_beside_text(asked->beside, asked->timeline);
 }
@@ -242,20 +223,6 @@ static void put_figure(json_t *object, const char *prefix, const char *unit,
     json_put_number(object, key, figure->low * scale);
     snprintf(key, sizeof key, "%s_high_%s", prefix, unit);
     json_put_number(object, key, figure->high * scale);
-}
-
-static json_t *json_settings(const struct net_asked *asked)
-{
-    const struct survey_settings *settings = asked->settings;
-    json_t *object = json_object();
-
-    json_put_text(object, "transport", asked->transport);
-    json_put_count(object, "repeats", settings->repeats);
-    json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
-    json_object_set_new(object, "verify", json_boolean(settings->verify));
-    json_put_count(object, "pair_bytes", settings->pair_bytes);
-    json_put_count(object, "seed", settings->seed);
-    return object;
 }
 
 static json_t *json_ranks(const struct net_asked *asked)
@@ -372,7 +339,15 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", survey->matrix.nodes);
     json_object_set_new(document, "ranks", json_ranks(asked));
-    json_object_set_new(document, "settings", json_settings(asked));
+    const struct survey_settings *settings = asked->settings;
+    json_t *object = json_object();
+    json_put_text(object, "transport", asked->transport);
+    json_put_count(object, "repeats", settings->repeats);
+    json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
+    json_object_set_new(object, "verify", json_boolean(settings->verify));
+    json_put_count(object, "pair_bytes", settings->pair_bytes);
+    json_put_count(object, "seed", settings->seed);
+    json_object_set_new(document, "settings", object);
     json_put_number(document, "verified_bytes",
                     asked->settings->verify ? (double)survey->verified_bytes : NAN);
     json_object_set_new(document, "messages",

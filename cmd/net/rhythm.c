@@ -67,15 +67,6 @@ static int make_step(const struct rhythm *rhythm, struct rhythm_figures *figures
     return code;
 }
 
-static int put(const struct rhythm *rhythm)
-{
-    const struct transport *transport = rhythm->transport;
-    const struct pattern mine = {transport->config.ranks->place.rank, rhythm->turn};
-
-    pattern_fill_floats(&mine, transport->config.arena, rhythm->bytes);
-    return transport_put(rhythm->transport, 0, rhythm->bytes);
-}
-
 static int check(const struct rhythm *rhythm)
 {
     const struct transport_config *config = &rhythm->transport->config;
@@ -88,20 +79,6 @@ static int check(const struct rhythm *rhythm)
                                     config->arena + rhythm->bytes, rhythm->bytes);
 }
 
-static int find_slowest(struct ranks *ranks, struct rhythm_figures *figures)
-{
-    struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-
-    if (code == 0)
-        code = ranks_gather(ranks, figures, sizeof *figures, all);
-    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
-        if (all[i].time_s > figures->time_s)
-            *figures = all[i];
-    free(all);
-    return code;
-}
-
 int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
                struct rhythm_figures *figures)
 {
@@ -110,7 +87,10 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
 
     *figures = (struct rhythm_figures){0};
     rhythm->turn++;
-    int code = ranks_meet(ranks, put(rhythm), NULL);
+    const struct transport *transport = rhythm->transport;
+    const struct pattern mine = {transport->config.ranks->place.rank, rhythm->turn};
+    pattern_fill_floats(&mine, transport->config.arena, rhythm->bytes);
+    int code = ranks_meet(ranks, transport_put(rhythm->transport, 0, rhythm->bytes), NULL);
     while (code == 0 && ready < ranks->place.ranks) {
         code = make_step(rhythm, figures);
         if (code)
@@ -122,5 +102,15 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
     }
     if (code == 0)
         code = ranks_meet(ranks, check(rhythm), NULL);
-    return code ? code : find_slowest(ranks, figures);
+    if (code)
+        return code;
+    struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);
+    code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, figures, sizeof *figures, all);
+    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
+        if (all[i].time_s > figures->time_s)
+            *figures = all[i];
+    free(all);
+    return code;
 }

@@ -124,19 +124,6 @@ static int collect(struct survey_work *work, double *mine)
     return code;
 }
 
-static int measure_matrix(struct survey_work *work)
-{
-    struct fabric_survey *survey = work->survey;
-    int code = survey->is_alone ? measure_alone(work) : measure_rounds(work);
-
-    if (code == 0)
-        code = collect(work, survey->matrix.bytes_per_s);
-    if (code == 0)
-        code = collect(work, survey->matrix.latency_s);
-    survey->has_pairs = code == 0;
-    return code;
-}
-
 /* ---- sizes ---- */
 
 static int measure_sizes(struct survey_work *work)
@@ -154,21 +141,6 @@ static int measure_sizes(struct survey_work *work)
         code = end_step(work, code);
     }
     work->survey->has_sizes = code == 0;
-    return code;
-}
-
-static int measure_collectives(struct survey_work *work)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++)
-        for (int kind = 0; kind < COLLECTIVES && code == 0; kind++) {
-            struct survey_collective *row = &work->survey->collectives[i];
-            code = measure_collective(&work->measure, (enum collective)kind, row->bytes, work->turn,
-                                      &row->seconds[kind]);
-            code = end_step(work, code);
-        }
-    work->survey->has_collectives = code == 0;
     return code;
 }
 
@@ -238,10 +210,25 @@ static int measure_everything(struct survey_work *work)
         settings->progress(settings->progress_context, 0, work->total);
     int code = settings->has_sizes ? measure_sizes(work) : 0;
 
-    if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE)
-        code = measure_matrix(work);
-    if (code == 0 && settings->has_collectives)
-        code = measure_collectives(work);
+    if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE) {
+        struct fabric_survey *survey = work->survey;
+        code = survey->is_alone ? measure_alone(work) : measure_rounds(work);
+        if (code == 0)
+            code = collect(work, survey->matrix.bytes_per_s);
+        if (code == 0)
+            code = collect(work, survey->matrix.latency_s);
+        survey->has_pairs = code == 0;
+    }
+    if (code == 0 && settings->has_collectives) {
+        for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++)
+            for (int kind = 0; kind < COLLECTIVES && code == 0; kind++) {
+                struct survey_collective *row = &work->survey->collectives[i];
+                code = measure_collective(&work->measure, (enum collective)kind, row->bytes,
+                                          work->turn, &row->seconds[kind]);
+                code = end_step(work, code);
+            }
+        work->survey->has_collectives = code == 0;
+    }
     verified = (double)work->measure.verified_bytes;
     if (code == 0)
         code = ranks_sum(work->ranks, &verified, 1);

@@ -68,22 +68,6 @@ int tcp_fail(const struct tcp_flow *flow, int error)
                : fail(ECONNRESET, "transport tcp: rank %u closed the connection", flow->peer);
 }
 
-/* On a loopback the kernel copies what is sent in any case, and plain calls cost least. */
-static int open_engine(struct transport_tcp_state *tcp, const char *wanted)
-{
-    const bool is_auto = strcmp(wanted, "auto") == 0;
-    const bool is_local = tcp->config.ranks->place.nodes == 1;
-    int code = fail(EINVAL, "transport tcp: unknown engine '%s'; known: uring, plain", wanted);
-
-    for (int i = 0; tcp_engines[i] && code; i++) {
-        if (is_auto ? is_local && tcp_engines[i + 1] : strcmp(wanted, tcp_engines[i]->name) != 0)
-            continue;
-        tcp->engine = tcp_engines[i];
-        code = tcp->engine->open(&tcp->engine_state, tcp->flows, 2 * tcp->socket_count);
-    }
-    return code;
-}
-
 static int transport_tcp_open(void *state, const void *wanted,
                               const struct transport_config *config)
 {
@@ -111,7 +95,19 @@ static int transport_tcp_open(void *state, const void *wanted,
         tcp->flows[i].peer = i / 2 / tcp->connections;
         tcp->flows[i].sends = i % 2;
     }
-    return open_engine(tcp, settings->engine);
+    /* On a loopback the kernel copies what is sent in any case, and plain calls cost least. */
+    const bool is_auto = strcmp(settings->engine, "auto") == 0;
+    const bool is_local = tcp->config.ranks->place.nodes == 1;
+    code =
+        fail(EINVAL, "transport tcp: unknown engine '%s'; known: uring, plain", settings->engine);
+    for (int i = 0; tcp_engines[i] && code; i++) {
+        if (is_auto ? is_local && tcp_engines[i + 1]
+                    : strcmp(settings->engine, tcp_engines[i]->name) != 0)
+            continue;
+        tcp->engine = tcp_engines[i];
+        code = tcp->engine->open(&tcp->engine_state, tcp->flows, 2 * tcp->socket_count);
+    }
+    return code;
 }
 
 static void transport_tcp_close(void *state, bool failed)

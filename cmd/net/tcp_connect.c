@@ -54,19 +54,14 @@ struct connecting {
 
 /* ---- own addresses ---- */
 
-static bool is_wanted(const struct ifaddrs *entry, const char *interface, bool loopback)
-{
-    return entry->ifa_addr && entry->ifa_netmask && entry->ifa_addr->sa_family == AF_INET &&
-           entry->ifa_flags & IFF_UP && !(entry->ifa_flags & IFF_LOOPBACK) == !loopback &&
-           (!interface || strcmp(entry->ifa_name, interface) == 0);
-}
-
 static void add_addresses(struct tcp_card *card, const struct ifaddrs *list, const char *interface,
                           bool loopback)
 {
     for (; list && card->count < ADDRESSES; list = list->ifa_next) {
         struct sockaddr_in address, mask;
-        if (!is_wanted(list, interface, loopback))
+        if (!(list->ifa_addr && list->ifa_netmask && list->ifa_addr->sa_family == AF_INET &&
+              list->ifa_flags & IFF_UP && !(list->ifa_flags & IFF_LOOPBACK) == !loopback &&
+              (!interface || strcmp(list->ifa_name, interface) == 0)))
             continue;
         memcpy(&address, list->ifa_addr, sizeof address);
         memcpy(&mask, list->ifa_netmask, sizeof mask);
@@ -75,27 +70,22 @@ static void add_addresses(struct tcp_card *card, const struct ifaddrs *list, con
     }
 }
 
-static int find_addresses(struct tcp_card *card, const char *interface)
-{
-    struct ifaddrs *list;
-
-    if (getifaddrs(&list))
-        return fail(errno, "transport tcp: no addresses: %s", fail_errno_text(errno));
-    add_addresses(card, list, interface, false);
-    if (card->count == 0)
-        add_addresses(card, list, interface, true);
-    freeifaddrs(list);
-    return card->count
-               ? 0
-               : fail(ENODEV, "transport tcp: interface %s has no IPv4 address: see 'ip addr'",
-                      interface ? interface : "(any)");
-}
-
 static int listen_here(struct connecting *connecting)
 {
     struct sockaddr_in any = {.sin_family = AF_INET};
     socklen_t length = sizeof any;
-    int code = find_addresses(&connecting->mine, connecting->interface);
+    const char *interface = connecting->interface;
+    struct ifaddrs *list;
+    if (getifaddrs(&list))
+        return fail(errno, "transport tcp: no addresses: %s", fail_errno_text(errno));
+    add_addresses(&connecting->mine, list, interface, false);
+    if (connecting->mine.count == 0)
+        add_addresses(&connecting->mine, list, interface, true);
+    freeifaddrs(list);
+    int code = connecting->mine.count
+                   ? 0
+                   : fail(ENODEV, "transport tcp: interface %s has no IPv4 address: see 'ip addr'",
+                          interface ? interface : "(any)");
 
     if (code)
         return code;

@@ -50,19 +50,6 @@ static int move(struct tcp_flow *flow, bool *moved)
     return 0;
 }
 
-/* Ranks may share CPUs. */
-static void wait_briefly(struct tcp_flow *const *active, uint32_t count)
-{
-    struct pollfd polled[POLLED_MAX];
-    nfds_t polled_count = 0;
-
-    for (uint32_t i = 0; i < count && polled_count < POLLED_MAX; i++)
-        if (active[i]->count)
-            polled[polled_count++] = (struct pollfd){.fd = active[i]->socket,
-                                                     .events = active[i]->sends ? POLLOUT : POLLIN};
-    poll(polled, polled_count, 1);
-}
-
 static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved)
 {
     uint32_t *still = state;
@@ -71,8 +58,16 @@ static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t 
     for (uint32_t i = 0; i < count && code == 0; i++)
         code = move(active[i], moved);
     *still = *moved ? 0 : *still + 1;
-    if (code == 0 && *still > IDLE_MAX)
-        wait_briefly(active, count);
+    if (code == 0 && *still > IDLE_MAX) {
+        /* Ranks may share CPUs. */
+        struct pollfd polled[POLLED_MAX];
+        nfds_t polled_count = 0;
+        for (uint32_t i = 0; i < count && polled_count < POLLED_MAX; i++)
+            if (active[i]->count)
+                polled[polled_count++] = (struct pollfd){
+                    .fd = active[i]->socket, .events = active[i]->sends ? POLLOUT : POLLIN};
+        poll(polled, polled_count, 1);
+    }
     return code;
 }
 

@@ -28,17 +28,6 @@ struct tcp_uring_state {
     uint32_t idle;                 /* polls in a row without a completion */
 };
 
-static bool knows_zero_copy(struct io_uring *ring)
-{
-    struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
-    const bool knows = probe && OPERATION_SEND_ZC <= probe->last_op &&
-                       probe->ops[OPERATION_SEND_ZC].flags & IO_URING_OP_SUPPORTED;
-
-    if (probe)
-        io_uring_free_probe(probe);
-    return knows;
-}
-
 static int uring_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
 {
     struct tcp_uring_state *uring = memory_zeroed(sizeof *uring);
@@ -52,7 +41,12 @@ static int uring_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
         free(uring);
         return fail(-code, "transport tcp: io_uring: %s", fail_errno_text(code));
     }
-    uring->has_zero_copy = knows_zero_copy(&uring->ring);
+    struct io_uring_probe *probe = io_uring_get_probe_ring(&uring->ring);
+    const bool knows = probe && OPERATION_SEND_ZC <= probe->last_op &&
+                       probe->ops[OPERATION_SEND_ZC].flags & IO_URING_OP_SUPPORTED;
+    if (probe)
+        io_uring_free_probe(probe);
+    uring->has_zero_copy = knows;
     *state = uring;
     return 0;
 }

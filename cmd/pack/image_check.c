@@ -138,10 +138,20 @@ static int check_jpeg(const void *bytes, size_t count, const struct image_limits
 
 /* ---- others, by the decoders on the clock ---- */
 
-/* All rows are decoded, for a picture of a few pixels. A kind that this build does not decode
- * passes. */
-static int check_other(const void *bytes, size_t count, const struct image_limits *limits)
+int image_check_decode(const void *bytes, size_t count, const struct image_limits *limits)
 {
+    struct image_header header;
+    int code = image_check_headers(bytes, count, &header);
+
+    if (code)
+        return code;
+    if (!image_limits_size(limits, header.width, header.height))
+        return fail(EBADMSG, too_many_pixels, header.width, header.height,
+                    (unsigned long long)limits->pixels);
+    if (header.kind == IMAGE_JPEG)
+        return check_jpeg(bytes, count, limits);
+    /* All rows are decoded, for a picture of a few pixels. A kind that this build does not decode
+     * passes. */
     enum { SIDE = 8, BUMP_BYTES = 1 << 20, PIXEL_BYTES = 8 };
     const struct decode_source source = {.bytes = bytes, .length = count, .layout = DECODE_ENCODED};
     const struct view whole = {.kind = VIEW_WHOLE};
@@ -149,8 +159,7 @@ static int check_other(const void *bytes, size_t count, const struct image_limit
     struct view_shown shown;
     uint8_t row[SIDE * SIDE * 3];
     struct bump bump;
-    int code = bump_open(&bump, BUMP_BYTES, BUMP_BYTES + limits->pixels * PIXEL_BYTES);
-
+    code = bump_open(&bump, BUMP_BYTES, BUMP_BYTES + limits->pixels * PIXEL_BYTES);
     if (code)
         return code;
     const struct image_request request = {
@@ -168,20 +177,6 @@ static int check_other(const void *bytes, size_t count, const struct image_limit
     code = image_decode_other(&request);
     bump_close(&bump);
     return code == -ENOTSUP ? 0 : code;
-}
-
-int image_check_decode(const void *bytes, size_t count, const struct image_limits *limits)
-{
-    struct image_header header;
-    int code = image_check_headers(bytes, count, &header);
-
-    if (code)
-        return code;
-    if (!image_limits_size(limits, header.width, header.height))
-        return fail(EBADMSG, too_many_pixels, header.width, header.height,
-                    (unsigned long long)limits->pixels);
-    return header.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
-                                     : check_other(bytes, count, limits);
 }
 
 /* ---- encoding ---- */

@@ -63,38 +63,7 @@ static int open_catalog(struct inspect *inspect, const struct inspect_observer *
     return code;
 }
 
-static void count_extents(const struct catalog *catalog, struct inspection *inspection)
-{
-    inspection->compression = "none";
-    for (uint32_t i = 0; i < catalog->shard_count; i++) {
-        histogram_add(&inspection->shard_bytes, catalog->shards[i].bytes);
-        if (catalog->shards[i].flags & SHARD_GZIP)
-            inspection->compression = "gzip";
-        else if (catalog->shards[i].flags & SHARD_ZLIB)
-            inspection->compression = "zlib";
-        else if (catalog->shards[i].flags & SHARD_ZSTD)
-            inspection->compression = "zstd";
-    }
-    for (uint64_t i = 0; i < catalog->record_count; i++)
-        histogram_add(&inspection->size_bytes, catalog_extent(catalog, i)->bytes);
-    inspection->shards = catalog->shard_count;
-    inspection->records = catalog->record_count;
-    inspection->data_bytes = catalog_data_bytes(catalog);
-    inspection->record_bytes = catalog->record_bytes_total;
-    inspection->other_files = catalog->left_out;
-    inspection->unread_samples = catalog->remarks[REMARK_LEFT_OUT].count;
-}
-
 /* ---- records ---- */
-
-static void count_image(struct inspection *inspection, const struct image_header *header)
-{
-    inspection->of_kind[header->kind]++;
-    inspection->raw += header->kind == IMAGE_NETPBM;
-    inspection->progressive += header->progressive;
-    inspection->gray += header->components == 1;
-    inspection->four_components += header->components == 4 && header->kind == IMAGE_JPEG;
-}
 
 /* Inspect one record. Returns 0, or a code such as -EBADMSG if it is damaged. */
 static int look_into(struct inspect *inspect, uint64_t number, struct inspect_record *seen)
@@ -125,7 +94,11 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     }
     if (sample.encoding == SAMPLE_ENCODED) {
         code = image_check_headers(sample.image, sample.image_bytes, &header);
-        count_image(inspection, &header);
+        inspection->of_kind[header.kind]++;
+        inspection->raw += header.kind == IMAGE_NETPBM;
+        inspection->progressive += header.progressive;
+        inspection->gray += header.components == 1;
+        inspection->four_components += header.components == 4 && header.kind == IMAGE_JPEG;
     } else {
         header = (struct image_header){
             .width = sample.width, .height = sample.height, .components = sample.channels};
@@ -174,30 +147,6 @@ static int compare_labels(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void count_labels(struct inspect *inspect)
-{
-    struct inspection *inspection = inspect->inspection;
-    uint64_t run = 0;
-
-    if (inspect->labelled == 0)
-        return;
-    qsort(inspect->labels, inspect->labelled, sizeof *inspect->labels, compare_labels);
-    inspection->label_minimum = inspect->labels[0];
-    inspection->label_maximum = inspect->labels[inspect->labelled - 1];
-    inspection->class_minimum = UINT64_MAX;
-    for (uint64_t i = 0; i < inspect->labelled; i++) {
-        run++;
-        if (i + 1 < inspect->labelled && inspect->labels[i + 1] == inspect->labels[i])
-            continue;
-        inspection->classes++;
-        if (run < inspection->class_minimum)
-            inspection->class_minimum = run;
-        if (run > inspection->class_maximum)
-            inspection->class_maximum = run;
-        run = 0;
-    }
-}
-
 /* The first few, then evenly spread ones; of compressed shards only the first, since the last would
  * require inflating all before it. */
 static int count_records(struct inspect *inspect)
@@ -221,7 +170,25 @@ static int count_records(struct inspect *inspect)
         count_record(
             inspect,
             shown + (catalog->compressed ? i : (uint64_t)((unsigned __int128)among * i / left)));
-    count_labels(inspect);
+    struct inspection *inspection = inspect->inspection;
+    uint64_t run = 0;
+    if (inspect->labelled != 0) {
+        qsort(inspect->labels, inspect->labelled, sizeof *inspect->labels, compare_labels);
+        inspection->label_minimum = inspect->labels[0];
+        inspection->label_maximum = inspect->labels[inspect->labelled - 1];
+        inspection->class_minimum = UINT64_MAX;
+        for (uint64_t i = 0; i < inspect->labelled; i++) {
+            run++;
+            if (i + 1 < inspect->labelled && inspect->labels[i + 1] == inspect->labels[i])
+                continue;
+            inspection->classes++;
+            if (run < inspection->class_minimum)
+                inspection->class_minimum = run;
+            if (run > inspection->class_maximum)
+                inspection->class_maximum = run;
+            run = 0;
+        }
+    }
     return 0;
 }
 
@@ -235,7 +202,24 @@ int inspect_run(const struct inspect_job *job, const struct inspect_observer *ob
     int code = open_catalog(&inspect, observer);
     if (code == 0) {
         snprintf(inspection->format, sizeof inspection->format, "%s", inspect.format.plugin->name);
-        count_extents(inspect.catalog, inspection);
+        inspection->compression = "none";
+        for (uint32_t i = 0; i < inspect.catalog->shard_count; i++) {
+            histogram_add(&inspection->shard_bytes, inspect.catalog->shards[i].bytes);
+            if (inspect.catalog->shards[i].flags & SHARD_GZIP)
+                inspection->compression = "gzip";
+            else if (inspect.catalog->shards[i].flags & SHARD_ZLIB)
+                inspection->compression = "zlib";
+            else if (inspect.catalog->shards[i].flags & SHARD_ZSTD)
+                inspection->compression = "zstd";
+        }
+        for (uint64_t i = 0; i < inspect.catalog->record_count; i++)
+            histogram_add(&inspection->size_bytes, catalog_extent(inspect.catalog, i)->bytes);
+        inspection->shards = inspect.catalog->shard_count;
+        inspection->records = inspect.catalog->record_count;
+        inspection->data_bytes = catalog_data_bytes(inspect.catalog);
+        inspection->record_bytes = inspect.catalog->record_bytes_total;
+        inspection->other_files = inspect.catalog->left_out;
+        inspection->unread_samples = inspect.catalog->remarks[REMARK_LEFT_OUT].count;
         code = count_records(&inspect);
         format_say_remarks(inspect.catalog);
         inspection->remark_count = catalog_remarks(inspect.catalog, inspection->remarks);

@@ -44,71 +44,6 @@ static void show(void *context, const struct pack_progress *now)
     line_show(line, text);
 }
 
-static void print_figures(const struct pack_job *job, const struct pack_figures *figures)
-{
-    char samples[WORDS_BYTES], skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char time[WORDS_BYTES], bytes[32], recoded[WORDS_BYTES], before[32];
-    double seconds = (double)figures->elapsed_ns * 1e-9;
-
-    printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
-           figures->shards == 1 ? "" : "s");
-    if (figures->shards_kept)
-        printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
-    printf("\n%s samples, %s of images, from %s\n", words_count(figures->samples, samples),
-           bytes_text(figures->image_bytes, bytes, sizeof bytes), escape_shown(figures->source));
-    if (job->raw)
-        printf("%s images of %s are now pixels (PPM)\n", words_count(figures->recoded, recoded),
-               bytes_text(figures->unrecoded_bytes, before, sizeof before));
-    else if (job->side)
-        printf("%s images of %s are now JPEGs of quality %" PRIu64 ", %" PRIu64
-               " pixels on the shorter side; the others are as they were\n",
-               words_count(figures->recoded, recoded),
-               bytes_text(figures->unrecoded_bytes, before, sizeof before), job->quality,
-               job->side);
-    if (job->quality != PACK_QUALITY && figures->samples > 0 && !figures->encodes)
-        printf("--quality %" PRIu64 " changed nothing: no image was encoded%s\n", job->quality,
-               job->side || job->raw ? "" : "; with --side those that are larger are");
-    if (figures->skipped)
-        printf("%s sample%s: %s\n", words_count(figures->skipped, skipped),
-               figures->skipped == 1 ? " was left out" : "s were left out; one of them",
-               escape_shown(figures->first_skipped));
-    if (figures->damaged)
-        printf("%s damaged image%s copied as %s: %s\n", words_count(figures->damaged, skipped),
-               figures->damaged == 1 ? " was" : "s were",
-               figures->damaged == 1 ? "it is" : "they are; one of them",
-               escape_shown(figures->first_damaged));
-    words_rate(seconds > 0 ? (double)figures->samples / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)figures->image_bytes / seconds / 1048576 : 0, mib);
-    printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
-}
-
-static void print_plan(const struct pack_job *job, const struct pack_figures *figures)
-{
-    char samples[WORDS_BYTES], bytes[32];
-
-    printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
-           figures->shards == 1 ? "" : "s");
-    if (figures->shards_kept)
-        printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
-    printf("\n%s samples would be written, about %s, from %s\n",
-           words_count(figures->samples, samples),
-           bytes_text(figures->needed_bytes, bytes, sizeof bytes), escape_shown(figures->source));
-    printf("nothing was changed\n");
-}
-
-/* Each of several processes would write the whole set. */
-static int check_alone(void)
-{
-    const char *says;
-    int started = ranks_started(&says);
-
-    return started == 1 ? 0
-                        : fail(EINVAL,
-                               "%s=%d: pack is one process with threads (--threads): run it once, "
-                               "without mpirun or srun",
-                               says, started);
-}
-
 static void print_fault(void *context, const struct verify_fault *fault)
 {
     (void)context;
@@ -152,8 +87,16 @@ static int pack_command(const struct invocation *invocation)
     if (plugin_choose("format", format_registry, job->format, &format))
         return command_misused(invocation);
     plugin_release(&format);
-    if (check_alone())
+    /* Each of several processes would write the whole set. */
+    const char *says;
+    int started = ranks_started(&says);
+    if (started != 1) {
+        fail(EINVAL,
+             "%s=%d: pack is one process with threads (--threads): run it once, without mpirun or "
+             "srun",
+             says, started);
         return ranks_speaks() ? command_failed(invocation) : command_fails_last();
+    }
     command_text(invocation, command, sizeof command);
     job->command = strlen(command) < sizeof command - 1 ? command : NULL;
     command_on_interrupt();
@@ -163,10 +106,51 @@ static int pack_command(const struct invocation *invocation)
     line_clear(&line);
     if (code)
         return command_failed(invocation);
-    if (job->dry_run)
-        print_plan(job, &figures);
-    else
-        print_figures(job, &figures);
+    if (job->dry_run) {
+        char samples[WORDS_BYTES], bytes[32];
+        printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format,
+               figures.shards, figures.shards == 1 ? "" : "s");
+        if (figures.shards_kept)
+            printf(" (%" PRIu32 " were finished before)", figures.shards_kept);
+        printf("\n%s samples would be written, about %s, from %s\n",
+               words_count(figures.samples, samples),
+               bytes_text(figures.needed_bytes, bytes, sizeof bytes), escape_shown(figures.source));
+        printf("nothing was changed\n");
+    } else {
+        char samples[WORDS_BYTES], skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+        char time[WORDS_BYTES], bytes[32], recoded[WORDS_BYTES], before[32];
+        double seconds = (double)figures.elapsed_ns * 1e-9;
+        printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format,
+               figures.shards, figures.shards == 1 ? "" : "s");
+        if (figures.shards_kept)
+            printf(" (%" PRIu32 " were finished before)", figures.shards_kept);
+        printf("\n%s samples, %s of images, from %s\n", words_count(figures.samples, samples),
+               bytes_text(figures.image_bytes, bytes, sizeof bytes), escape_shown(figures.source));
+        if (job->raw)
+            printf("%s images of %s are now pixels (PPM)\n", words_count(figures.recoded, recoded),
+                   bytes_text(figures.unrecoded_bytes, before, sizeof before));
+        else if (job->side)
+            printf("%s images of %s are now JPEGs of quality %" PRIu64 ", %" PRIu64
+                   " pixels on the shorter side; the others are as they were\n",
+                   words_count(figures.recoded, recoded),
+                   bytes_text(figures.unrecoded_bytes, before, sizeof before), job->quality,
+                   job->side);
+        if (job->quality != PACK_QUALITY && figures.samples > 0 && !figures.encodes)
+            printf("--quality %" PRIu64 " changed nothing: no image was encoded%s\n", job->quality,
+                   job->side || job->raw ? "" : "; with --side those that are larger are");
+        if (figures.skipped)
+            printf("%s sample%s: %s\n", words_count(figures.skipped, skipped),
+                   figures.skipped == 1 ? " was left out" : "s were left out; one of them",
+                   escape_shown(figures.first_skipped));
+        if (figures.damaged)
+            printf("%s damaged image%s copied as %s: %s\n", words_count(figures.damaged, skipped),
+                   figures.damaged == 1 ? " was" : "s were",
+                   figures.damaged == 1 ? "it is" : "they are; one of them",
+                   escape_shown(figures.first_damaged));
+        words_rate(seconds > 0 ? (double)figures.samples / seconds : 0, rate);
+        words_rate(seconds > 0 ? (double)figures.image_bytes / seconds / 1048576 : 0, mib);
+        printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures.elapsed_ns, time), rate, mib);
+    }
     command_guard(&guard); /* of the rate: what was written is as it is */
     if (job->entry_points && !job->dry_run && note_entry_points(job))
         return command_failed(invocation);

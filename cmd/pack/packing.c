@@ -255,12 +255,6 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
-/* A copy of generated images counts, too. */
-static bool is_synthetic(const struct pack *pack)
-{
-    return pack->source.ops->generates || manifest_is_synthetic(pack->job->source);
-}
-
 static int prepare(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -279,13 +273,15 @@ static int prepare(struct pack *pack)
     if (code)
         return code;
     pack->plan = plan_of(pack);
-    const struct target_request request = {.path = job->target,
-                                           .format = &pack->format,
-                                           .shards = pack->shards,
-                                           .plan = pack->plan,
-                                           .start_over = job->start_over,
-                                           .command = job->command,
-                                           .is_synthetic = is_synthetic(pack)};
+    /* A copy of generated images counts, too. */
+    const struct target_request request = {
+        .path = job->target,
+        .format = &pack->format,
+        .shards = pack->shards,
+        .plan = pack->plan,
+        .start_over = job->start_over,
+        .command = job->command,
+        .is_synthetic = (pack->source.ops->generates || manifest_is_synthetic(pack->job->source))};
     code = target_open(&pack->target, &request);
     return code ? code : plan_work(pack);
 }
@@ -299,37 +295,6 @@ static void run_dry(struct pack *pack)
 
 /* ---- writing ---- */
 
-/* Return the next shard to write, pack->shards if there is none. */
-static uint32_t take_shard(struct pack *pack)
-{
-    pthread_mutex_lock(&pack->lock);
-    while (pack->next < pack->shards && pack->target.finished[pack->next])
-        pack->next++;
-    uint32_t shard = pack->next;
-    if (shard < pack->shards)
-        pack->next++;
-    pthread_mutex_unlock(&pack->lock);
-    return shard;
-}
-
-static int write_shard(struct pack *pack, uint32_t shard)
-{
-    char *path;
-
-    pthread_mutex_lock(&pack->lock);
-    int code = target_shard_begin(&pack->target, shard, &path);
-    pthread_mutex_unlock(&pack->lock);
-    if (code == 0)
-        code = shard_writer_run(&pack->common, path, shard_begin(pack, shard),
-                                shard_begin(pack, shard + 1));
-    pthread_mutex_lock(&pack->lock);
-    if (code == 0)
-        code = target_shard_done(&pack->target, shard);
-    pthread_mutex_unlock(&pack->lock);
-    free(path);
-    return code;
-}
-
 static int run_writer(void *context, struct workers *workers, uint64_t number)
 {
     struct pack *pack = context;
@@ -338,10 +303,27 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
     (void)workers;
     (void)number;
     while (code == 0 && !flag_get(&pack->common.stop)) {
-        uint32_t shard = take_shard(pack);
+        pthread_mutex_lock(&pack->lock);
+        while (pack->next < pack->shards && pack->target.finished[pack->next])
+            pack->next++;
+        uint32_t shard = pack->next;
+        if (shard < pack->shards)
+            pack->next++;
+        pthread_mutex_unlock(&pack->lock);
         if (shard == pack->shards)
             break;
-        code = write_shard(pack, shard);
+        char *path;
+        pthread_mutex_lock(&pack->lock);
+        code = target_shard_begin(&pack->target, shard, &path);
+        pthread_mutex_unlock(&pack->lock);
+        if (code == 0)
+            code = shard_writer_run(&pack->common, path, shard_begin(pack, shard),
+                                    shard_begin(pack, shard + 1));
+        pthread_mutex_lock(&pack->lock);
+        if (code == 0)
+            code = target_shard_done(&pack->target, shard);
+        pthread_mutex_unlock(&pack->lock);
+        free(path);
     }
     return code == -ECANCELED ? 0 : code;
 }
@@ -372,27 +354,34 @@ static int watch(void *context)
     return 0;
 }
 
-static int run_writers(struct pack *pack)
+static int run_wet(struct pack *pack)
 {
-    uint64_t writers = pack->source.traits.in_order    ? 1
-                       : pack->pending < pack->threads ? pack->pending
-                                                       : pack->threads;
-    const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
+    int code = target_begin(&pack->target);
 
-    pack->common.source = &pack->source;
-    pack->common.format = &pack->format;
-    pack->common.order = pack->job->shuffle ? &pack->order : NULL;
-    pack->common.skip = pack->job->on_error == PACK_SKIP;
-    pack->common.producers =
-        pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
-    pack->order = permutation_start(pack->job->shuffle, pack->count);
-    return workers_run(&job, writers);
-}
-
-static void count_up(struct pack *pack)
-{
+    if (code == 0)
+        code = plan_work(pack); /* another pack may have resumed it meanwhile */
+    pack->start_ns = clock_now_ns();
+    if (code == 0) {
+        uint64_t writers = pack->source.traits.in_order    ? 1
+                           : pack->pending < pack->threads ? pack->pending
+                                                           : pack->threads;
+        const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
+        pack->common.source = &pack->source;
+        pack->common.format = &pack->format;
+        pack->common.order = pack->job->shuffle ? &pack->order : NULL;
+        pack->common.skip = pack->job->on_error == PACK_SKIP;
+        pack->common.producers =
+            pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
+        pack->order = permutation_start(pack->job->shuffle, pack->count);
+        code = workers_run(&job, writers);
+    }
+    if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
+        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
+    if (code == 0)
+        code = target_finish(&pack->target);
+    else
+        target_leave(&pack->target);
     struct pack_figures *figures = pack->figures;
-
     figures->skipped = counter_get(&pack->common.skipped);
     figures->samples = counter_get(&pack->common.samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
@@ -408,24 +397,6 @@ static void count_up(struct pack *pack)
            pack->common.first_skipped[0] ? pack->common.first_skipped
                                          : pack->source.traits.first_skipped,
            sizeof figures->first_skipped);
-}
-
-static int run_wet(struct pack *pack)
-{
-    int code = target_begin(&pack->target);
-
-    if (code == 0)
-        code = plan_work(pack); /* another pack may have resumed it meanwhile */
-    pack->start_ns = clock_now_ns();
-    if (code == 0)
-        code = run_writers(pack);
-    if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
-        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
-    if (code == 0)
-        code = target_finish(&pack->target);
-    else
-        target_leave(&pack->target);
-    count_up(pack);
     report_write(pack, PACK_DONE);
     return code;
 }

@@ -80,20 +80,6 @@ static int open_folder(const struct place *place, const char *name, struct folde
     return code;
 }
 
-static struct place_entry entry_of(const struct stat *found)
-{
-    return (struct place_entry){
-        .kind = S_ISREG(found->st_mode)   ? PLACE_FILE
-                : S_ISDIR(found->st_mode) ? PLACE_FOLDER
-                                          : PLACE_OTHER,
-        .bytes = (uint64_t)found->st_size,
-        .mtime_ns = found->st_mtim.tv_sec * INT64_C(1000000000) + found->st_mtim.tv_nsec,
-        .names = found->st_nlink,
-        .owner = found->st_uid,
-        .made = *found,
-    };
-}
-
 static int look_here(const struct place *place, const char *name, struct place_entry *entry)
 {
     struct folder parent;
@@ -108,7 +94,16 @@ static int look_here(const struct place *place, const char *name, struct place_e
                                       : 0;
     folder_close(&parent);
     if (code == 0)
-        *entry = entry_of(&found);
+        *entry = (struct place_entry){
+            .kind = S_ISREG(found.st_mode)   ? PLACE_FILE
+                    : S_ISDIR(found.st_mode) ? PLACE_FOLDER
+                                             : PLACE_OTHER,
+            .bytes = (uint64_t)found.st_size,
+            .mtime_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + found.st_mtim.tv_nsec,
+            .names = found.st_nlink,
+            .owner = found.st_uid,
+            .made = found,
+        };
     return code;
 }
 

@@ -53,24 +53,6 @@ int source_detect_inside(const struct source_ops *front, const char *path)
     return sure;
 }
 
-/* Find the source with the highest detect() for path. If none claims it, the data set source is
- * tried, since a format's reason is better than "none". */
-static const char *detect(const char *path)
-{
-    const struct source_ops *best = source_of(source_registry[0]);
-    int surest = 0;
-
-    for (const struct plugin *const *row = source_registry; *row; row++) {
-        const struct source_ops *ops = source_of(*row);
-        int sure = ops->detect ? ops->detect(path) : 0;
-        if (sure > surest) {
-            surest = sure;
-            best = ops;
-        }
-    }
-    return best->plugin.name;
-}
-
 /* The request, as the text of a source. */
 static int choose(struct source *source, const char *from, const char *path)
 {
@@ -82,7 +64,19 @@ static int choose(struct source *source, const char *from, const char *path)
         int code = store_stat(path, &status);
         if (code)
             return code;
-        return plugin_choose("source", source_registry, detect(path), &source->choice);
+        /* Find the source with the highest detect() for path. If none claims it, the data set
+         * source is tried, since a format's reason is better than "none". */
+        const struct source_ops *best = source_of(source_registry[0]);
+        int surest = 0;
+        for (const struct plugin *const *row = source_registry; *row; row++) {
+            const struct source_ops *ops = source_of(*row);
+            int sure = ops->detect ? ops->detect(path) : 0;
+            if (sure > surest) {
+                surest = sure;
+                best = ops;
+            }
+        }
+        return plugin_choose("source", source_registry, best->plugin.name, &source->choice);
     }
     if (names(format_registry, from)) { /* parsed by the data set source, whose option it is */
         int code =

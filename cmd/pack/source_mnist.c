@@ -140,22 +140,6 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
     return code;
 }
 
-/* ".../train-images-idx3-ubyte.gz" -> ".../train-labels-idx1-ubyte.gz"; free() it. */
-static char *labels_path(const char *images)
-{
-    const char *part = strstr(images, "-images-idx3-");
-    char *labels = NULL;
-
-    /* the last one: a folder may have that name, too */
-    for (const char *next = part; next; next = strstr(next + 1, "-images-idx3-"))
-        part = next;
-    if (!part)
-        fail(EINVAL, "%s: no '-images-idx3-' in its name, so its labels cannot be found", images);
-    else
-        labels = file_format_path("%.*s-labels-idx1-%s", (int)(part - images), images, part + 13);
-    return labels;
-}
-
 static int add_pair(struct idx *idx, const char *images, struct source_traits *traits)
 {
     uint32_t sizes[3], label_count;
@@ -164,7 +148,16 @@ static int add_pair(struct idx *idx, const char *images, struct source_traits *t
     if (idx->pair_count == IDX_PAIRS)
         return fail(E2BIG, "%s: more than %d files of images", images, IDX_PAIRS);
     struct idx_pair *pair = &idx->pairs[idx->pair_count++];
-    char *labels = labels_path(images);
+    /* ".../train-images-idx3-ubyte.gz" -> ".../train-labels-idx1-ubyte.gz" */
+    const char *part = strstr(images, "-images-idx3-");
+    char *labels = NULL;
+    /* the last one: a folder may have that name, too */
+    for (const char *next = part; next; next = strstr(next + 1, "-images-idx3-"))
+        part = next;
+    if (!part)
+        fail(EINVAL, "%s: no '-images-idx3-' in its name, so its labels cannot be found", images);
+    else
+        labels = file_format_path("%.*s-labels-idx1-%s", (int)(part - images), images, part + 13);
     if (!labels)
         return -EINVAL;
     int code = read_file(images, IDX_IMAGES, sizes, 3, &pair->pixels);

@@ -63,35 +63,15 @@ struct synthetic {
 
 /* ---- samples of a workload ---- */
 
-static int load_workload(const char *name, struct synthetic *synthetic)
-{
-    struct ini ini;
-    int code = profiles_load("workload", name, NULL, &ini);
-
-    if (code == 0) {
-        synthetic->sample_bytes = profiles_number(&ini, "data", "sample-bytes");
-        synthetic->deviation_bytes = profiles_number(&ini, "data", "sample-sd-bytes");
-        if (!(synthetic->sample_bytes >= 1 && synthetic->sample_bytes <= 1e10))
-            code = fail(EINVAL, "workload %s: expected sample-bytes in [data]", name);
-    }
-    ini_release(&ini);
-    return code;
-}
-
-/* Normally distributed, and at least a hundredth of the mean: 2% of 3D U-Net's would be below 0. */
-static size_t bytes_of(const struct synthetic *synthetic, struct random *random)
-{
-    const double drawn =
-        synthetic->sample_bytes + synthetic->deviation_bytes * random_normal(random);
-
-    return (size_t)fmax(fmax(drawn, synthetic->sample_bytes / 100), 1);
-}
-
 static int make_bytes(const struct synthetic *synthetic, uint64_t number,
                       struct source_buffer *slot, struct sample *sample)
 {
     struct random random = random_start(random_hash(synthetic->settings.seed, number, 0));
-    const size_t bytes = bytes_of(synthetic, &random);
+    /* Normally distributed, and at least a hundredth of the mean: 2% of 3D U-Net's would be below
+     * 0. */
+    const double drawn =
+        synthetic->sample_bytes + synthetic->deviation_bytes * random_normal(&random);
+    const size_t bytes = (size_t)fmax(fmax(drawn, synthetic->sample_bytes / 100), 1);
     int code = source_reserve(&slot->record, &slot->record_capacity, bytes + sizeof(uint64_t));
     uint64_t *at = slot->record;
 
@@ -125,7 +105,15 @@ static int synthetic_open(void *state, const void *settings, const char *path,
              (unsigned long long)asked->seed, (unsigned long long)asked->classes);
     if (!asked->workload)
         return 0;
-    int code = load_workload(asked->workload, synthetic);
+    struct ini ini;
+    int code = profiles_load("workload", asked->workload, NULL, &ini);
+    if (code == 0) {
+        synthetic->sample_bytes = profiles_number(&ini, "data", "sample-bytes");
+        synthetic->deviation_bytes = profiles_number(&ini, "data", "sample-sd-bytes");
+        if (!(synthetic->sample_bytes >= 1 && synthetic->sample_bytes <= 1e10))
+            code = fail(EINVAL, "workload %s: expected sample-bytes in [data]", asked->workload);
+    }
+    ini_release(&ini);
     traits->image_bytes = (uint64_t)((double)asked->count * synthetic->sample_bytes);
     traits->fingerprint = random_hash_text(traits->fingerprint, asked->workload);
     snprintf(traits->what, sizeof traits->what, "synthetic, seed %llu, random bytes as %.100s",

@@ -258,27 +258,6 @@ static int write_head(struct target *target)
     return code ? code : place_sync(&target->place, "");
 }
 
-/* Shards that are remade may already have files in place. From the last path to the first, since a
- * folder precedes its contents. */
-static int remove_stale(struct target *target)
-{
-    const struct manifest *manifest = &target->unfinished;
-    struct place_entry entry;
-    int code = 0;
-
-    for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
-        const struct manifest_file *file = &manifest->files[i];
-        if (target->finished[file->shard])
-            continue;
-        if (!file->is_folder && is_as_listed(target, file->path, file, &entry))
-            code = place_remove(&target->place, file->path, &entry);
-        else if (file->is_folder && place_look(&target->place, file->path, &entry) == 0 &&
-                 entry.kind == PLACE_FOLDER)
-            place_remove(&target->place, file->path, &entry); /* when it is empty */
-    }
-    return code;
-}
-
 /* The hidden folder belongs to only this user: no other user can have put links into it. */
 static int open_draft(struct target *target)
 {
@@ -321,7 +300,23 @@ int target_begin(struct target *target)
             append(target, manifest_start(target->request.command, target->request.is_synthetic));
     if (code == 0)
         code = open_draft(target);
-    return code || !target->is_resumed ? code : remove_stale(target);
+    if (code || !target->is_resumed)
+        return code;
+    /* Shards that are remade may already have files in place. From the last path to the first,
+     * since a folder precedes its contents. */
+    const struct manifest *manifest = &target->unfinished;
+    struct place_entry entry;
+    for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (target->finished[file->shard])
+            continue;
+        if (!file->is_folder && is_as_listed(target, file->path, file, &entry))
+            code = place_remove(&target->place, file->path, &entry);
+        else if (file->is_folder && place_look(&target->place, file->path, &entry) == 0 &&
+                 entry.kind == PLACE_FOLDER)
+            place_remove(&target->place, file->path, &entry); /* when it is empty */
+    }
+    return code;
 }
 
 static char *shard_folder(const struct target *target, uint32_t shard)
@@ -421,10 +416,9 @@ static int move_one(void *context, const char *name)
     return code;
 }
 
-static int move_shards(struct target *target)
+int target_finish(struct target *target)
 {
     int code = 0;
-
     for (uint32_t shard = 0; code == 0 && shard < target->request.shards; shard++) {
         char *folder = shard_folder(target, shard);
         struct moving moving = {&target->place, folder};
@@ -435,12 +429,6 @@ static int move_shards(struct target *target)
             code = place_list(&target->place, folder, move_one, &moving);
         free(folder);
     }
-    return code;
-}
-
-int target_finish(struct target *target)
-{
-    int code = move_shards(target);
 
     if (code == 0)
         code = remove_draft(target);

@@ -108,26 +108,6 @@ static int index_fault(void *context, const struct catalog_fault *fault)
     return stop_check();
 }
 
-/* Report the faults of all finished pieces without an unfinished one before them. */
-static void report_done(struct verify *verify)
-{
-    while (verify->reported < verify->taken && verify->ring[verify->reported % PIECES].done) {
-        struct piece *piece = &verify->ring[verify->reported % PIECES];
-        pthread_mutex_unlock(&verify->lock);
-        for (uint32_t i = 0; i < piece->count; i++) {
-            const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
-            report_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
-                         piece->found[i].what);
-            free(piece->found[i].what);
-        }
-        pthread_mutex_lock(&verify->lock);
-        piece->count = 0;
-        piece->done = false;
-        verify->reported++;
-        pthread_cond_broadcast(&verify->changed);
-    }
-}
-
 /* ---- checking ---- */
 
 /* Keep this thread's reason as a fault of the record. Its place is reported separately, so strip it
@@ -153,20 +133,6 @@ static int add_found(const struct verify *verify, struct piece *piece, uint64_t 
     return 0;
 }
 
-static int check_image(const struct verify *verify, const struct sample *sample)
-{
-    struct image_header header;
-
-    if (sample->encoding == SAMPLE_ENCODED)
-        return verify->job->decode == VERIFY_PIXELS
-                   ? image_check_decode(sample->image, sample->image_bytes, &verify->job->limits)
-                   : image_check_headers(sample->image, sample->image_bytes, &header);
-    if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
-        return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample->width,
-                    sample->height, sample->channels, sample->image_bytes);
-    return 0;
-}
-
 struct checker {
     struct cursor *cursor;
     struct plugin_choice choice;
@@ -174,21 +140,6 @@ struct checker {
     void *record;
     struct format_scratch scratch;
 };
-
-static int keep_hint(struct verify *verify, struct checker *checker, uint64_t record,
-                     const struct sample *sample)
-{
-    const struct decode_source source = decode_source_of(sample);
-    uint8_t hint[DECODE_HINT_MAX];
-
-    if (!verify->catalog->hints || sample->encoding != SAMPLE_ENCODED)
-        return 0;
-    const size_t bytes = decoder_make_hint(&checker->decoder, &source, hint);
-    if (bytes == 0)
-        return 0;
-    counter_add(&verify->hints, 1);
-    return hints_put(verify->catalog->hints, record, hint, bytes);
-}
 
 static int check_record(struct verify *verify, struct checker *checker, uint64_t record)
 {
@@ -205,9 +156,27 @@ static int check_record(struct verify *verify, struct checker *checker, uint64_t
         code = format_remark_sample(verify->catalog, extent, &sample);
         pthread_mutex_unlock(&verify->lock);
     }
-    if (code == 0 && images && sample.image_bytes > 0)
-        code = check_image(verify, &sample);
-    return code ? code : keep_hint(verify, checker, record, &sample);
+    if (code == 0 && images && sample.image_bytes > 0) {
+        struct image_header header;
+        if (sample.encoding == SAMPLE_ENCODED)
+            code = verify->job->decode == VERIFY_PIXELS
+                       ? image_check_decode(sample.image, sample.image_bytes, &verify->job->limits)
+                       : image_check_headers(sample.image, sample.image_bytes, &header);
+        else if ((uint64_t)sample.width * sample.height * sample.channels != sample.image_bytes)
+            code = fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample.width,
+                        sample.height, sample.channels, sample.image_bytes);
+    }
+    if (code)
+        return code;
+    const struct decode_source source = decode_source_of(&sample);
+    uint8_t hint[DECODE_HINT_MAX];
+    if (!verify->catalog->hints || sample.encoding != SAMPLE_ENCODED)
+        return 0;
+    const size_t bytes = decoder_make_hint(&checker->decoder, &source, hint);
+    if (bytes == 0)
+        return 0;
+    counter_add(&verify->hints, 1);
+    return hints_put(verify->catalog->hints, record, hint, bytes);
 }
 
 /* Only -ENOMEM stops it; every other failure is a fault. */
@@ -314,19 +283,27 @@ static int watch(void *context)
     struct verify *verify = context;
 
     pthread_mutex_lock(&verify->lock);
-    report_done(verify);
+    /* Report the faults of all finished pieces without an unfinished one before them. */
+    while (verify->reported < verify->taken && verify->ring[verify->reported % PIECES].done) {
+        struct piece *piece = &verify->ring[verify->reported % PIECES];
+        pthread_mutex_unlock(&verify->lock);
+        for (uint32_t i = 0; i < piece->count; i++) {
+            const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
+            report_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
+                         piece->found[i].what);
+            free(piece->found[i].what);
+        }
+        pthread_mutex_lock(&verify->lock);
+        piece->count = 0;
+        piece->done = false;
+        verify->reported++;
+        pthread_cond_broadcast(&verify->changed);
+    }
     pthread_mutex_unlock(&verify->lock);
     report_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
                                                      .total = verify->catalog->record_count,
                                                      .bytes = counter_get(&verify->bytes)});
     return 0;
-}
-
-static int check_all(struct verify *verify)
-{
-    const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
-
-    return workers_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
 }
 
 static int open_catalog(struct verify *verify)
@@ -351,15 +328,6 @@ static int open_catalog(struct verify *verify)
     return code;
 }
 
-/* Also without a single one: earlier hints are of other data. */
-static int save_hints(struct verify *verify)
-{
-    if (!verify->catalog->hints)
-        return 0;
-    verify->figures->hints = counter_get(&verify->hints);
-    return hints_file_save(verify->catalog, verify->catalog->hints, &verify->figures->hints_path);
-}
-
 int verify_run(const struct verify_job *job, const struct verify_observer *observer,
                struct verify_figures *figures)
 {
@@ -376,10 +344,16 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
     pthread_mutex_init(&verify->lock, NULL);
     pthread_cond_init(&verify->changed, NULL);
     int code = open_catalog(verify);
-    if (code == 0)
-        code = check_all(verify);
-    if (code == 0)
-        code = save_hints(verify);
+    if (code == 0) {
+        const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
+        code =
+            workers_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
+    }
+    /* Also without a single one: earlier hints are of other data. */
+    if (code == 0 && verify->catalog->hints) {
+        figures->hints = counter_get(&verify->hints);
+        code = hints_file_save(verify->catalog, verify->catalog->hints, &figures->hints_path);
+    }
     if (verify->catalog) {
         format_say_remarks(verify->catalog);
         figures->remark_count = catalog_remarks(verify->catalog, figures->remarks);

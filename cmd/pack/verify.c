@@ -61,50 +61,6 @@ static void take_fault(void *context, const struct verify_fault *fault)
                                         (json_int_t)fault->offset, "what", json_text(fault->what)));
 }
 
-static int write_json(const struct verify_job *job, const struct verify_figures *figures,
-                      json_t *faults)
-{
-    return json_file_write(
-        job->json,
-        json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
-                  json_text(job->path), "format", figures->format, "shards",
-                  (json_int_t)figures->shards, "records", (json_int_t)figures->records,
-                  "record_bytes", (json_int_t)figures->bytes, "decoded",
-                  job->decode == VERIFY_PIXELS, "entry_point_images", (json_int_t)figures->hints,
-                  "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9), "sound",
-                  (int)(figures->faults == 0), "fault_count", (json_int_t)figures->faults,
-                  "remarks",
-                  json_texts(figures->remark_count, REMARK_TEXT_BYTES, figures->remarks[0]),
-                  "faults", faults));
-}
-
-static void print_figures(const struct verify_job *job, const struct verify_figures *figures)
-{
-    char records[WORDS_BYTES], faults[WORDS_BYTES], time[WORDS_BYTES], mib[WORDS_BYTES], bytes[32];
-    double seconds = (double)figures->elapsed_ns * 1e-9;
-
-    words_rate(seconds > 0 ? (double)figures->bytes / seconds / 1048576 : 0, mib);
-    printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n", escape_shown(job->path),
-           figures->format, figures->shards, figures->shards == 1 ? "" : "s",
-           words_count(figures->records, records), bytes_text(figures->bytes, bytes, sizeof bytes),
-           words_duration(figures->elapsed_ns, time), mib);
-    if (figures->faults)
-        printf("%s fault%s%s\n", words_count(figures->faults, faults),
-               figures->faults == 1 ? "" : "s",
-               figures->faults < figures->records || job->decode == VERIFY_RECORDS
-                   ? ""
-                   : ", in all records; if they hold no images, --decode=none checks framing and "
-                     "checksums alone");
-    else
-        printf("no faults in framing%s\n",
-               job->decode == VERIFY_PIXELS    ? ", checksums and whole images"
-               : job->decode == VERIFY_HEADERS ? ", checksums and image headers"
-                                               : " and checksums");
-    if (figures->hints_path)
-        printf("entry points of %s images are in %s\n", words_count(figures->hints, records),
-               escape_shown(figures->hints_path));
-}
-
 static int verify_command(const struct invocation *invocation)
 {
     struct verify_job *job = invocation->settings;
@@ -124,10 +80,46 @@ static int verify_command(const struct invocation *invocation)
     guard_end(&start, &guard);
     line_clear(&watcher.line);
     if (code == 0 && job->json)
-        code = write_json(job, &figures, watcher.faults);
+        code = json_file_write(
+            job->json,
+            json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
+                      json_text(job->path), "format", figures.format, "shards",
+                      (json_int_t)figures.shards, "records", (json_int_t)figures.records,
+                      "record_bytes", (json_int_t)figures.bytes, "decoded",
+                      job->decode == VERIFY_PIXELS, "entry_point_images", (json_int_t)figures.hints,
+                      "elapsed_s", json_number((double)figures.elapsed_ns * 1e-9), "sound",
+                      (int)(figures.faults == 0), "fault_count", (json_int_t)figures.faults,
+                      "remarks",
+                      json_texts(figures.remark_count, REMARK_TEXT_BYTES, figures.remarks[0]),
+                      "faults", watcher.faults));
     json_decref(watcher.faults);
-    if (code == 0 && !watcher.quiet)
-        print_figures(job, &figures);
+    if (code == 0 && !watcher.quiet) {
+        char records[WORDS_BYTES], faults[WORDS_BYTES], time[WORDS_BYTES], mib[WORDS_BYTES],
+            bytes[32];
+        double seconds = (double)figures.elapsed_ns * 1e-9;
+        words_rate(seconds > 0 ? (double)figures.bytes / seconds / 1048576 : 0, mib);
+        printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n",
+               escape_shown(job->path), figures.format, figures.shards,
+               figures.shards == 1 ? "" : "s", words_count(figures.records, records),
+               bytes_text(figures.bytes, bytes, sizeof bytes),
+               words_duration(figures.elapsed_ns, time), mib);
+        if (figures.faults)
+            printf(
+                "%s fault%s%s\n", words_count(figures.faults, faults),
+                figures.faults == 1 ? "" : "s",
+                figures.faults < figures.records || job->decode == VERIFY_RECORDS
+                    ? ""
+                    : ", in all records; if they hold no images, --decode=none checks framing and "
+                      "checksums alone");
+        else
+            printf("no faults in framing%s\n",
+                   job->decode == VERIFY_PIXELS    ? ", checksums and whole images"
+                   : job->decode == VERIFY_HEADERS ? ", checksums and image headers"
+                                                   : " and checksums");
+        if (figures.hints_path)
+            printf("entry points of %s images are in %s\n", words_count(figures.hints, records),
+                   escape_shown(figures.hints_path));
+    }
     free(figures.hints_path);
     if (code)
         return command_failed(invocation);

@@ -81,32 +81,6 @@ static const struct option_spec ramp_options[] = {
 
 /* ---- one run ---- */
 
-/* Return the samples of a run of one rank: --duration at this load, or a share of that for a
- * preview, within one epoch. */
-static uint64_t samples_of(const struct ramp *ramp, struct ramp_step step)
-{
-    const struct ramp_settings *settings = ramp->settings;
-    const double duration = (double)settings->duration_ns / (step.preview ? PREVIEW_SHARE : 1);
-    double batches = step.preview ? BATCHES_PREVIEW : BATCHES_LEAST;
-
-    if (ramp->step_ns > 0)
-        batches = fmax(batches, step.load / ramp->ranks->place.ranks * duration / ramp->step_ns);
-    const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
-    const uint64_t limit = order_rank_samples(&settings->job.order);
-    return limit && limit < samples ? limit : samples;
-}
-
-static void note_degraded(struct ramp *ramp, const struct result *result)
-{
-    const uint64_t skipped = result->runs[0].epochs[0].skipped;
-
-    if (result->degraded_reason[0])
-        snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result->degraded_reason);
-    else if (skipped)
-        snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
-                 (unsigned long long)skipped, skipped == 1 ? "record was" : "records were");
-}
-
 static int take(struct ramp *ramp, struct ramp_step step, const struct result *result)
 {
     if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
@@ -126,8 +100,14 @@ static int take(struct ramp *ramp, struct ramp_step step, const struct result *r
     snprintf(ramp->format, sizeof ramp->format, "%s", result->format);
     snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
              result->environment.file_system, result->environment.mount_point);
-    if (!step.preview && !ramp->degraded[0])
-        note_degraded(ramp, result);
+    if (!step.preview && !ramp->degraded[0]) {
+        const uint64_t skipped = result->runs[0].epochs[0].skipped;
+        if (result->degraded_reason[0])
+            snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result->degraded_reason);
+        else if (skipped)
+            snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
+                     (unsigned long long)skipped, skipped == 1 ? "record was" : "records were");
+    }
     return 0;
 }
 
@@ -150,7 +130,14 @@ static int measure(struct ramp *ramp, struct ramp_step step)
     struct job job = ramp->settings->job;
 
     job.open_load = step.load;
-    job.order.limit_samples_per_rank = samples_of(ramp, step);
+    const struct ramp_settings *settings = ramp->settings;
+    const double duration = (double)settings->duration_ns / (step.preview ? PREVIEW_SHARE : 1);
+    double batches = step.preview ? BATCHES_PREVIEW : BATCHES_LEAST;
+    if (ramp->step_ns > 0)
+        batches = fmax(batches, step.load / ramp->ranks->place.ranks * duration / ramp->step_ns);
+    const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
+    const uint64_t limit = order_rank_samples(&settings->job.order);
+    job.order.limit_samples_per_rank = limit && limit < samples ? limit : samples;
     job.order.limit_samples = 0;
     int code = run_jobs(&job, 1, ramp->ranks, &observer, &result);
     if (code == 0 && !result.valid)
@@ -161,69 +148,33 @@ static int measure(struct ramp *ramp, struct ramp_step step)
     return code;
 }
 
-static int search(struct ramp *ramp)
-{
-    const struct ramp_settings *settings = ramp->settings;
-    int code = 0;
-
-    ramp->search = (struct ramp_search){.from = fmin(settings->from, settings->to),
-                                        .to = settings->to,
-                                        .precision = settings->precision_percent / 100,
-                                        .runs = (uint32_t)settings->runs};
-    for (struct ramp_step step; code == 0 && (step = ramp_search_next(&ramp->search)).load > 0;) {
-        code = measure(ramp, step);
-        if (code == 0) {
-            const struct ramp_point *point = &ramp->points[ramp->count - 1];
-            ramp_search_add(&ramp->search, step, point->holds,
-                            step.load * point->samples_per_s / point->offered_samples_per_s);
-        }
-    }
-    line_clear(&ramp->line);
-    ramp->interrupted = code == -EINTR;
-    ramp->failed = code && code != -EINTR;
-    return code;
-}
-
 /* ---- the command ---- */
 
-/* Apply the workload and the preset; options on the command line override them. */
-static int apply_preset(const struct invocation *invocation, struct ramp_settings *settings)
+static int prepare(const struct invocation *invocation, struct ramp_settings *settings)
 {
+    struct job *job = &settings->job;
+    /* Apply the workload and the preset; options on the command line override them. */
     const bool any = settings->job.as || settings->job.workload;
     int code = 0;
-
     if (settings->job.workload)
         code = layers_workload(settings->job.workload, ramp_options, settings);
     if (code == 0 && settings->job.as)
         code = layers_preset(settings->job.as, ramp_options, settings);
     if (code == 0 && any)
         code = layers_command_line(invocation, ramp_options, settings);
-    return code;
-}
-
-static int check_trainer(const struct job *job)
-{
-    struct plugin_choice choice;
-    int code = trainer_choose(job->trainer, &choice);
-
-    if (code == 0 && !trainer_of(choice.plugin)->replays)
-        code = fail(EINVAL,
-                    "--trainer %s: a load is a multiple of an emulated GPU: use a trainer that "
-                    "replays step times",
-                    job->trainer);
-    plugin_release(&choice);
-    return code;
-}
-
-static int prepare(const struct invocation *invocation, struct ramp_settings *settings)
-{
-    struct job *job = &settings->job;
-    int code = apply_preset(invocation, settings);
 
     if (code == 0)
         code = layers_complete(ramp_options, offsetof(struct ramp_settings, job), job);
-    if (code == 0)
-        code = check_trainer(job);
+    if (code == 0) {
+        struct plugin_choice choice;
+        code = trainer_choose(job->trainer, &choice);
+        if (code == 0 && !trainer_of(choice.plugin)->replays)
+            code = fail(EINVAL,
+                        "--trainer %s: a load is a multiple of an emulated GPU: use a trainer that "
+                        "replays step times",
+                        job->trainer);
+        plugin_release(&choice);
+    }
     if (code == 0 && settings->runs % 2 == 0)
         code = fail(EINVAL, "--runs %llu: expected an odd number, for a majority",
                     (unsigned long long)settings->runs);
@@ -249,7 +200,22 @@ static int carry_out(const struct invocation *invocation, struct ramp *ramp)
 
     if (code)
         return speaks || ramp->ranks->is_unheard ? command_misused(invocation) : COMMAND_FAILED;
-    code = search(ramp);
+    const struct ramp_settings *settings = ramp->settings;
+    ramp->search = (struct ramp_search){.from = fmin(settings->from, settings->to),
+                                        .to = settings->to,
+                                        .precision = settings->precision_percent / 100,
+                                        .runs = (uint32_t)settings->runs};
+    for (struct ramp_step step; code == 0 && (step = ramp_search_next(&ramp->search)).load > 0;) {
+        code = measure(ramp, step);
+        if (code == 0) {
+            const struct ramp_point *point = &ramp->points[ramp->count - 1];
+            ramp_search_add(&ramp->search, step, point->holds,
+                            step.load * point->samples_per_s / point->offered_samples_per_s);
+        }
+    }
+    line_clear(&ramp->line);
+    ramp->interrupted = code == -EINTR;
+    ramp->failed = code && code != -EINTR;
     if (code)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
     else if (ramp->degraded[0])

@@ -88,16 +88,6 @@ static bool is_separator(const char *operand)
     return strcmp(operand, ":") == 0;
 }
 
-/* Without ":" each file is a group. */
-static int begin_group(struct groups *groups, size_t file)
-{
-    if (groups->count == GROUPS_MAX)
-        return fail(EINVAL, "more than %d groups", GROUPS_MAX);
-    groups->list[groups->count++] =
-        (struct group){.documents = groups->documents + file, .chosen = groups->chosen + file};
-    return 0;
-}
-
 static int load_file(struct groups *groups, size_t file, const char *path)
 {
     int code = 0;
@@ -131,8 +121,15 @@ static int load_groups(const struct invocation *invocation, struct groups *group
             begins = true;
             continue;
         }
-        if (begins || !is_grouped)
-            code = begin_group(groups, file);
+        if (begins || !is_grouped) {
+            /* Without ":" each file is a group. */
+            if (groups->count == GROUPS_MAX)
+                code = fail(EINVAL, "more than %d groups", GROUPS_MAX);
+            else {
+                groups->list[groups->count++] = (struct group){
+                    .documents = groups->documents + file, .chosen = groups->chosen + file};
+            }
+        }
         begins = false;
         if (code)
             break;
@@ -141,15 +138,6 @@ static int load_groups(const struct invocation *invocation, struct groups *group
         file++;
     }
     return code;
-}
-
-static void release_groups(struct groups *groups, size_t files)
-{
-    for (size_t i = 0; groups->documents && i < files; i++)
-        json_decref(groups->documents[i]);
-    free(groups->documents);
-    free(groups->paths);
-    free(groups->chosen);
 }
 
 /* Choose the counterpart of the first document's job in each document. Returns false if one has
@@ -250,18 +238,6 @@ static json_t *json_synthetic(const struct group *group)
     return json_boolean(any);
 }
 
-/* Add what the table says of both sides beside the figures. */
-static void add_details(json_t *object, const struct group *a, const struct group *b)
-{
-    put_reason(object, "a_invalid_reason", a, invalid_reason);
-    put_reason(object, "b_invalid_reason", b, invalid_reason);
-    put_reason(object, "a_degraded_reason", a, load_degraded);
-    put_reason(object, "b_degraded_reason", b, load_degraded);
-    json_object_set_new(object, "a_synthetic", json_synthetic(a));
-    json_object_set_new(object, "b_synthetic", json_synthetic(b));
-    json_object_set_new(object, "differences", differences_of(a->chosen[0], b->chosen[0]));
-}
-
 static void print_validity(const char *name, const json_t *job)
 {
     if (invalid_reason(job))
@@ -270,18 +246,6 @@ static void print_validity(const char *name, const json_t *job)
         words_printf(stdout, "", 2, "%s is DEGRADED: %s", name, escape_shown(load_degraded(job)));
     if (load_true(job, "dataset.synthetic"))
         words_printf(stdout, "", 2, "%s read synthetic data", name);
-}
-
-/* List the jobs to compare: the first job of each group. */
-static void print_details(const struct group *a, const struct group *b)
-{
-    const json_t *one = a->chosen[0], *other = b->chosen[0];
-
-    for (size_t i = 0; i < a->count; i++)
-        print_validity("A", a->chosen[i]);
-    for (size_t i = 0; i < b->count; i++)
-        print_validity("B", b->chosen[i]);
-    print_differences(one, other);
 }
 
 /* ---- the command ---- */
@@ -311,11 +275,24 @@ static void tell(struct report *report, const struct group *a, const struct grou
 
     if (settings->json) {
         json_t *object = compare_json(name, comparison, settings->alpha);
-        add_details(object, a, b);
+        /* Add what the table says of both sides beside the figures. */
+        put_reason(object, "a_invalid_reason", a, invalid_reason);
+        put_reason(object, "b_invalid_reason", b, invalid_reason);
+        put_reason(object, "a_degraded_reason", a, load_degraded);
+        put_reason(object, "b_degraded_reason", b, load_degraded);
+        json_object_set_new(object, "a_synthetic", json_synthetic(a));
+        json_object_set_new(object, "b_synthetic", json_synthetic(b));
+        json_object_set_new(object, "differences", differences_of(a->chosen[0], b->chosen[0]));
         json_array_append_new(report->all, object);
     } else {
         compare_text(stdout, name, comparison, settings->alpha);
-        print_details(a, b);
+        /* List the jobs to compare: the first job of each group. */
+        const json_t *one = a->chosen[0], *other = b->chosen[0];
+        for (size_t i = 0; i < a->count; i++)
+            print_validity("A", a->chosen[i]);
+        for (size_t i = 0; i < b->count; i++)
+            print_validity("B", b->chosen[i]);
+        print_differences(one, other);
     }
     if (!comparison->a.valid || !comparison->b.valid || comparison->a.degraded ||
         comparison->b.degraded || is_slower(comparison, settings))
@@ -341,45 +318,6 @@ static int compare_rivals(struct report *report, const struct group *a,
     for (size_t i = 0; i < count; i++)
         tell(report, a, b[i], &comparisons[i], names[i]);
     return 0;
-}
-
-/* A job that a rival lacks cannot pass a gate. found: in that many of them. */
-static void tell_missing(struct report *report, const json_t *job, size_t found)
-{
-    fprintf(stderr, "iobench compare: job '%s' is %s\n", escape_shown(label_of(job)),
-            found ? "not in all of the files" : "only in the first file");
-    if (report->settings->fail_if_slower >= 0)
-        report->status = COMMAND_FAILED;
-}
-
-/* Compare each job of the first group with its counterparts. */
-static int compare_groups_of_files(struct report *report, struct groups *groups)
-{
-    struct group *a = &groups->list[0];
-    const json_t *jobs = jobs_of(a->documents[0]);
-    int code = 0;
-
-    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
-        const json_t *job = json_array_get(jobs, i);
-        const struct group *rivals[GROUPS_MAX];
-        const char *names[GROUPS_MAX];
-        char texts[GROUPS_MAX][256];
-        size_t count = 0;
-        const bool is_known = choose(a, job, json_array_size(jobs));
-        for (size_t k = 1; k < groups->count && is_known; k++) {
-            if (!choose(&groups->list[k], job, json_array_size(jobs)))
-                continue;
-            snprintf(texts[count], sizeof texts[count], "%s%s", label_of(job),
-                     groups->count > 2 ? (char[]){' ', '(', (char)('A' + k), ')', 0} : "");
-            names[count] = texts[count];
-            rivals[count++] = &groups->list[k];
-        }
-        if (count < groups->count - 1)
-            tell_missing(report, job, count);
-        if (count)
-            code = compare_rivals(report, a, rivals, names, count);
-    }
-    return code;
 }
 
 /* With one document, compare its other jobs with the first. */
@@ -428,12 +366,45 @@ static int compare_run(const struct invocation *invocation)
         code = compare_jobs_of_file(&report, groups.documents[0]);
     else if (code == 0 && groups.count == 1)
         code = fail(EINVAL, "only one group: put ':' before the files of the next");
-    else if (code == 0)
-        code = compare_groups_of_files(&report, &groups);
+    else if (code == 0) {
+        /* Compare each job of the first group with its counterparts. */
+        struct group *a = &groups.list[0];
+        const json_t *jobs = jobs_of(a->documents[0]);
+        for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
+            const json_t *job = json_array_get(jobs, i);
+            const struct group *rivals[GROUPS_MAX];
+            const char *names[GROUPS_MAX];
+            char texts[GROUPS_MAX][256];
+            size_t count = 0;
+            const bool is_known = choose(a, job, json_array_size(jobs));
+            for (size_t k = 1; k < groups.count && is_known; k++) {
+                if (!choose(&groups.list[k], job, json_array_size(jobs)))
+                    continue;
+                snprintf(texts[count], sizeof texts[count], "%s%s", label_of(job),
+                         groups.count > 2 ? (char[]){' ', '(', (char)('A' + k), ')', 0} : "");
+                names[count] = texts[count];
+                rivals[count++] = &groups.list[k];
+            }
+            if (count < groups.count - 1) {
+                /* A job that a rival lacks cannot pass a gate. found: in that many of them. */
+                fprintf(stderr, "iobench compare: job '%s' is %s\n", escape_shown(label_of(job)),
+                        count ? "not in all of the files" : "only in the first file");
+                if (report.settings->fail_if_slower >= 0)
+                    report.status = COMMAND_FAILED;
+            }
+            if (count)
+                code = compare_rivals(&report, a, rivals, names, count);
+        }
+    }
     if (code)
         json_decref(report.all);
     int status = code ? command_failed(invocation) : finish(invocation, &report);
-    release_groups(&groups, (size_t)invocation->count);
+    const size_t files = (size_t)invocation->count;
+    for (size_t i = 0; groups.documents && i < files; i++)
+        json_decref(groups.documents[i]);
+    free(groups.documents);
+    free(groups.paths);
+    free(groups.chosen);
     return status;
 }
 

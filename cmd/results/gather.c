@@ -56,44 +56,6 @@ struct gathered_job {
 
 /* ---- loading ---- */
 
-/* Its epochs would be placed by a time of day that it, or the others, did not have then. */
-static int check_clock(const struct gathered_run *member)
-{
-    const double step_s = load_number(member->job, "series.clock_step_s");
-
-    return fabs(step_s) > CLOCK_STEP_MOST_S
-               ? fail(EINVAL,
-                      "%s: the time of day was set by %.3f s while it ran: when it ran, by the "
-                      "clocks of the others, is unknown",
-                      member->path, step_s)
-               : 0;
-}
-
-/* From the first epoch's first read to the last epoch's last batch. */
-static int find_window(struct gathered_run *member)
-{
-    const json_t *phases = load_member(member->job, "series.phases"), *phase;
-    const double second0 = load_number(member->job, "series.start_unix_s");
-    size_t i;
-
-    member->start_s = INFINITY;
-    member->end_s = -INFINITY;
-    json_array_foreach(phases, i, phase)
-    {
-        const char *name = load_text(phase, "phase");
-        if (!name || strcmp(name, "epoch") != 0)
-            continue;
-        member->start_s = fmin(member->start_s, second0 + load_number(phase, "from_s"));
-        member->end_s = fmax(member->end_s, second0 + load_number(phase, "to_s"));
-    }
-    return member->end_s > member->start_s
-               ? 0
-               : fail(EINVAL,
-                      "%s: without a time series it is unknown when it ran (iobench run "
-                      "--sample-interval none)",
-                      member->path);
-}
-
 static int load_one(struct gathered_run *member, const char *path)
 {
     member->path = path;
@@ -117,8 +79,36 @@ static int load_one(struct gathered_run *member, const char *path)
     member->rank = load_number(member->job, "settings.rank");
     if (!member->host || !(member->samples > 0) || !(member->bytes > 0))
         return fail(EINVAL, "%s: lacks host, samples or bytes", path);
-    int code = check_clock(member);
-    return code ? code : find_window(member);
+    /* Its epochs would be placed by a time of day that it, or the others, did not have then. */
+    const double step_s = load_number(member->job, "series.clock_step_s");
+    int code = fabs(step_s) > CLOCK_STEP_MOST_S
+                   ? fail(EINVAL,
+                          "%s: the time of day was set by %.3f s while it ran: when it ran, by the "
+                          "clocks of the others, is unknown",
+                          member->path, step_s)
+                   : 0;
+    if (code)
+        return code;
+    /* From the first epoch's first read to the last epoch's last batch. */
+    const json_t *phases = load_member(member->job, "series.phases"), *phase;
+    const double second0 = load_number(member->job, "series.start_unix_s");
+    size_t i;
+    member->start_s = INFINITY;
+    member->end_s = -INFINITY;
+    json_array_foreach(phases, i, phase)
+    {
+        const char *name = load_text(phase, "phase");
+        if (!name || strcmp(name, "epoch") != 0)
+            continue;
+        member->start_s = fmin(member->start_s, second0 + load_number(phase, "from_s"));
+        member->end_s = fmax(member->end_s, second0 + load_number(phase, "to_s"));
+    }
+    return member->end_s > member->start_s
+               ? 0
+               : fail(EINVAL,
+                      "%s: without a time series it is unknown when it ran (iobench run "
+                      "--sample-interval none)",
+                      member->path);
 }
 
 /* ---- do they belong together? ---- */
@@ -175,24 +165,6 @@ static int check_ranks(const struct gathered_job *joined)
     return 0;
 }
 
-static int check_overlap(struct gathered_job *joined)
-{
-    const struct gathered_run *late = joined->members, *early = joined->members;
-
-    for (size_t i = 1; i < joined->count; i++) {
-        if (joined->members[i].start_s > late->start_s)
-            late = &joined->members[i];
-        if (joined->members[i].end_s < early->end_s)
-            early = &joined->members[i];
-    }
-    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
-    return joined->overlap > 0 ? 0
-                               : fail(EINVAL,
-                                      "%s: began %.3f s after the end of %s: they did not "
-                                      "run at the same time (iobench run --start-at)",
-                                      late->path, late->start_s - early->end_s, early->path);
-}
-
 static bool is_new_host(const struct gathered_job *joined, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -223,7 +195,21 @@ static int join(struct gathered_job *joined)
     }
     if (code == 0)
         code = check_ranks(joined);
-    return code ? code : check_overlap(joined);
+    if (code)
+        return code;
+    const struct gathered_run *late = joined->members, *early = joined->members;
+    for (size_t i = 1; i < joined->count; i++) {
+        if (joined->members[i].start_s > late->start_s)
+            late = &joined->members[i];
+        if (joined->members[i].end_s < early->end_s)
+            early = &joined->members[i];
+    }
+    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
+    return joined->overlap > 0 ? 0
+                               : fail(EINVAL,
+                                      "%s: began %.3f s after the end of %s: they did not "
+                                      "run at the same time (iobench run --start-at)",
+                                      late->path, late->start_s - early->end_s, early->path);
 }
 
 /* ---- the result ---- */
@@ -271,24 +257,6 @@ static const char *doubt_of(const struct gathered_job *joined)
                : NULL;
 }
 
-/* The first result's data set, but for what does not hold for all. */
-static json_t *dataset_of(const struct gathered_job *joined)
-{
-    json_t *dataset = json_copy(json_object_get(joined->members[0].job, "dataset"));
-    const char *identity = load_text(dataset, "identity");
-    bool is_synthetic = false, is_one = identity != NULL;
-
-    for (size_t i = 0; i < joined->count; i++) {
-        const char *other = load_text(joined->members[i].job, "dataset.identity");
-        is_synthetic |= load_true(joined->members[i].job, "dataset.synthetic");
-        is_one = is_one && other && strcmp(identity, other) == 0;
-    }
-    json_object_set_new(dataset, "synthetic", json_boolean(is_synthetic));
-    if (!is_one)
-        json_object_set_new(dataset, "identity", json_null());
-    return dataset;
-}
-
 /* The five keys of a figure of one run. */
 static void put_figure(json_t *object, const char *key, double value)
 {
@@ -325,36 +293,16 @@ static json_t *summary_of(const struct gathered_job *joined)
     return summary;
 }
 
-static json_t *members_of(const struct gathered_job *joined)
+static int write_document(const struct gathered_job *joined, const char *path)
 {
-    json_t *all = json_array();
+    json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
 
-    for (size_t i = 0; i < joined->count; i++) {
-        const struct gathered_run *member = &joined->members[i];
-        json_t *entry = json_object();
-        json_put_text(entry, "file", member->path);
-        json_put_text(entry, "host", member->host);
-        json_put_number(entry, "start_unix_s", member->start_s);
-        json_put_number(entry, "end_unix_s", member->end_s);
-        json_put_number(entry, "samples", member->samples);
-        json_put_number(entry, "samples_per_s", load_number(member->job, "summary.samples_per_s"));
-        json_put_text(entry, "limit", load_text(member->job, "summary.limit"));
-        json_put_text(entry, "cache_before", load_text(member->job, "summary.cache_before"));
-        json_put_text(entry, "degraded_reason", load_degraded(member->job));
-        json_array_append_new(all, entry);
-    }
-    return all;
-}
-
-/* The first result's job, with what is of all in place of its own. */
-static json_t *job_of(const struct gathered_job *joined)
-{
+    /* The first result's job, with what is of all in place of its own. */
     json_t *job = json_copy((json_t *)(uintptr_t)joined->members[0].job);
     json_t *engine = json_copy(json_object_get(job, "engine"));
     json_t *summary = summary_of(joined), *run = json_object();
     const char *cache = word_of(joined, "summary.cache_before");
     char text[NOTE_BYTES], headline[NOTE_BYTES + 64];
-
     const bool degraded = tell_degraded(joined, text);
     json_object_set_new(job, "degraded", json_boolean(degraded));
     json_object_set_new(job, "degraded_reason", degraded ? json_text(text) : json_null());
@@ -373,24 +321,44 @@ static json_t *job_of(const struct gathered_job *joined)
     snprintf(headline, sizeof headline, "%s, %s, %s", degraded ? "DEGRADED" : "valid",
              cache ? cache : "caches unknown", text);
     json_put_text(job, "headline", headline);
-    json_object_set_new(job, "dataset", dataset_of(joined));
+    /* The first result's data set, but for what does not hold for all. */
+    json_t *dataset = json_copy(json_object_get(joined->members[0].job, "dataset"));
+    const char *identity = load_text(dataset, "identity");
+    bool is_synthetic = false, is_one = identity != NULL;
+    for (size_t i = 0; i < joined->count; i++) {
+        const char *other = load_text(joined->members[i].job, "dataset.identity");
+        is_synthetic |= load_true(joined->members[i].job, "dataset.synthetic");
+        is_one = is_one && other && strcmp(identity, other) == 0;
+    }
+    json_object_set_new(dataset, "synthetic", json_boolean(is_synthetic));
+    if (!is_one)
+        json_object_set_new(dataset, "identity", json_null());
+    json_object_set_new(job, "dataset", dataset);
     json_object_set_new(job, "entries", json_array());
     json_object_set_new(job, "notices", json_pack("[s]", text));
     json_object_set_new(job, "advice", json_array());
     json_object_set_new(job, "series", json_null());
     json_object_set_new(job, "series_reason", json_text("each run has its own"));
-    return job;
-}
-
-static int write_document(const struct gathered_job *joined, const char *path)
-{
-    json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
-
-    json_array_append_new(jobs, job_of(joined));
+    json_array_append_new(jobs, job);
     json_put_number(gathered, "overlap_percent", 100 * joined->overlap);
     json_put_number(gathered, "time_s", joined->end_s - joined->start_s);
     json_put_text(gathered, "doubt", doubt_of(joined));
-    json_object_set_new(gathered, "runs", members_of(joined));
+    json_t *all = json_array();
+    for (size_t i = 0; i < joined->count; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        json_t *entry = json_object();
+        json_put_text(entry, "file", member->path);
+        json_put_text(entry, "host", member->host);
+        json_put_number(entry, "start_unix_s", member->start_s);
+        json_put_number(entry, "end_unix_s", member->end_s);
+        json_put_number(entry, "samples", member->samples);
+        json_put_number(entry, "samples_per_s", load_number(member->job, "summary.samples_per_s"));
+        json_put_text(entry, "limit", load_text(member->job, "summary.limit"));
+        json_put_text(entry, "cache_before", load_text(member->job, "summary.cache_before"));
+        json_put_text(entry, "degraded_reason", load_degraded(member->job));
+        json_array_append_new(all, entry);
+    }
+    json_object_set_new(gathered, "runs", all);
     json_object_set_new(members, "gathered", gathered);
     json_t *document = json_check() ? NULL : report_json_document(jobs, members);
     json_decref(jobs);
@@ -399,38 +367,6 @@ static int write_document(const struct gathered_job *joined, const char *path)
 }
 
 /* ---- the table ---- */
-
-static void print_table(const struct gathered_job *joined)
-{
-    const double time_s = joined->end_s - joined->start_s;
-    const char *cache = word_of(joined, "summary.cache_before");
-    char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
-
-    printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
-           joined->hosts == 1 ? "host" : "hosts");
-    words_printf(stdout, "  Rate", COLUMN,
-                 "%s samples/s, %s MiB/s: all samples, from the first start to the "
-                 "last end, %.3f s",
-                 words_rate(joined->samples / time_s, rate),
-                 words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
-    note(joined, text);
-    words_print(stdout, "  Basis", COLUMN, text);
-    if (tell_degraded(joined, text))
-        words_print(stdout, "  DEGRADED", COLUMN, text);
-    words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
-                 escape_shown(cache ? cache : "unknown"));
-    if (doubt_of(joined))
-        words_print(stdout, "  Doubt", COLUMN, doubt_of(joined));
-    printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
-    for (size_t i = 0; i < joined->count; i++) {
-        const struct gathered_run *member = &joined->members[i];
-        const char *limit = load_text(member->job, "summary.limit");
-        printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
-               words_rate(load_number(member->job, "summary.samples_per_s"), rate),
-               member->start_s - joined->start_s, member->end_s - member->start_s,
-               limit ? escape_shown(limit) : "-");
-    }
-}
 
 static int gather_run(const struct invocation *invocation)
 {
@@ -446,8 +382,35 @@ static int gather_run(const struct invocation *invocation)
         code = load_one(&joined.members[i], invocation->operands[i]);
     if (code == 0)
         code = join(&joined);
-    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0))
-        print_table(&joined);
+    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0)) {
+        const double time_s = joined.end_s - joined.start_s;
+        const char *cache = word_of(&joined, "summary.cache_before");
+        char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
+        printf("iobench gather: %zu results of %zu %s\n\n", joined.count, joined.hosts,
+               joined.hosts == 1 ? "host" : "hosts");
+        words_printf(stdout, "  Rate", COLUMN,
+                     "%s samples/s, %s MiB/s: all samples, from the first start to the "
+                     "last end, %.3f s",
+                     words_rate(joined.samples / time_s, rate),
+                     words_rate(joined.bytes / time_s / (1 << 20), bytes), time_s);
+        note(&joined, text);
+        words_print(stdout, "  Basis", COLUMN, text);
+        if (tell_degraded(&joined, text))
+            words_print(stdout, "  DEGRADED", COLUMN, text);
+        words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
+                     escape_shown(cache ? cache : "unknown"));
+        if (doubt_of(&joined))
+            words_print(stdout, "  Doubt", COLUMN, doubt_of(&joined));
+        printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
+        for (size_t i = 0; i < joined.count; i++) {
+            const struct gathered_run *member = &joined.members[i];
+            const char *limit = load_text(member->job, "summary.limit");
+            printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
+                   words_rate(load_number(member->job, "summary.samples_per_s"), rate),
+                   member->start_s - joined.start_s, member->end_s - member->start_s,
+                   limit ? escape_shown(limit) : "-");
+        }
+    }
     if (code == 0 && settings->output)
         code = write_document(&joined, settings->output);
     for (size_t i = 0; joined.members && i < joined.count; i++)

@@ -29,25 +29,6 @@ static bool is_taken(const struct report_data *data, const char *name)
     return false;
 }
 
-/* Name a run by its label, else its file, with more of the path only if two names are equal. */
-static int add_result(struct report_data *data, const char *path, const json_t *job)
-{
-    const char *label = load_text(job, "label"), *file = file_name(path);
-    char *name = data->names[data->count];
-
-    if (data->count == REPORT_RESULTS)
-        return fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
-    snprintf(name, REPORT_NAME_BYTES, "%.100s", label && *label ? label : file);
-    if (is_taken(data, name) && label && *label)
-        snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s)", label, file);
-    for (unsigned number = 2; is_taken(data, name); number++)
-        snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s) %u", label && *label ? label : file, file,
-                 number);
-    data->results[data->count] = (struct picture_result){name, job};
-    data->count++;
-    return 0;
-}
-
 static int add_document(struct report_data *data, const char *path, json_t *document)
 {
     const json_t *jobs = json_object_get(document, "jobs");
@@ -59,8 +40,26 @@ static int add_document(struct report_data *data, const char *path, json_t *docu
     if (code)
         return code;
     json_array_append(data->documents, document);
-    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++)
-        code = add_result(data, path, json_array_get(jobs, i));
+    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
+        /* Name a run by its label, else its file, with more of the path only if two names are
+         * equal. */
+        const json_t *job = json_array_get(jobs, i);
+        const char *label = load_text(job, "label"), *file = file_name(path);
+        char *name = data->names[data->count];
+        if (data->count == REPORT_RESULTS)
+            code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
+        else {
+            snprintf(name, REPORT_NAME_BYTES, "%.100s", label && *label ? label : file);
+            if (is_taken(data, name) && label && *label)
+                snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s)", label, file);
+            for (unsigned number = 2; is_taken(data, name); number++)
+                snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s) %u",
+                         label && *label ? label : file, file, number);
+            data->results[data->count] = (struct picture_result){name, job};
+            data->count++;
+            code = 0;
+        }
+    }
     return code;
 }
 
@@ -197,20 +196,6 @@ static json_t *job_of(const json_t *job, size_t *epochs_left)
     return object;
 }
 
-static json_t *results_of(const struct report_data *data)
-{
-    json_t *array = json_array();
-    size_t epochs_left = EPOCHS_SHOWN;
-
-    for (size_t i = 0; i < data->count; i++) {
-        json_t *object = json_object();
-        json_put_text(object, "name", data->results[i].name);
-        json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
-        json_array_append_new(array, object);
-    }
-    return array;
-}
-
 static json_t *comparison_of(const struct report_data *data, size_t b,
                              const struct comparison *comparison)
 {
@@ -254,32 +239,34 @@ static json_t *comparisons_of(const struct report_data *data)
     return array;
 }
 
-static json_t *others_of(const struct report_data *data)
+json_t *report_data_island(const struct report_data *data)
 {
+    json_t *island = json_object();
+    json_t *comparisons = data->count ? comparisons_of(data) : json_array();
+
     json_t *array = json_array();
+    size_t epochs_left = EPOCHS_SHOWN;
+    for (size_t i = 0; i < data->count; i++) {
+        json_t *object = json_object();
+        json_put_text(object, "name", data->results[i].name);
+        json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
+        json_array_append_new(array, object);
+    }
+    json_object_set_new(island, "results", array);
+    json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
+    json_object_set_new(island, "comparisons", comparisons);
+    json_t *others_of = json_array();
     size_t index;
     json_t *other;
-
     json_array_foreach(data->others, index, other)
     {
         const json_t *document = json_object_get(other, "document");
         json_t *object = json_object();
         json_object_set(object, "name", json_object_get(other, "name"));
         json_object_set_new(object, "document", documents_pick(documents_kind(document), document));
-        json_array_append_new(array, object);
+        json_array_append_new(others_of, object);
     }
-    return array;
-}
-
-json_t *report_data_island(const struct report_data *data)
-{
-    json_t *island = json_object();
-    json_t *comparisons = data->count ? comparisons_of(data) : json_array();
-
-    json_object_set_new(island, "results", results_of(data));
-    json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
-    json_object_set_new(island, "comparisons", comparisons);
-    json_object_set_new(island, "others", others_of(data));
+    json_object_set_new(island, "others", others_of);
     if (comparisons && json_check() == 0)
         return island;
     json_decref(island);

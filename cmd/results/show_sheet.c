@@ -59,16 +59,6 @@ void sheet_close(struct show_sheet *sheet)
     sheet->pixels = NULL;
 }
 
-/* Size of the whole image with its own aspect ratio, which fits into the square. */
-static void thumb_size(const struct show_sheet *sheet, const struct view_shown *shown,
-                       uint32_t *width, uint32_t *height)
-{
-    const double longer = shown->width > shown->height ? shown->width : shown->height;
-
-    *width = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->width / longer));
-    *height = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->height / longer));
-}
-
 static void fill(struct show_sheet *sheet, uint32_t x, uint32_t y, uint32_t width, uint32_t height,
                  const uint8_t *colour)
 {
@@ -77,32 +67,16 @@ static void fill(struct show_sheet *sheet, uint32_t x, uint32_t y, uint32_t widt
             memcpy(pixel_at(sheet, column, row), colour, PIXEL_BYTES);
 }
 
-/* Draw the box within a width x height picture at x, y. */
-static void draw_box(struct show_sheet *sheet, const struct view_shown *shown, uint32_t x,
-                     uint32_t y, uint32_t width, uint32_t height)
-{
-    const double scale_x = (double)width / shown->width, scale_y = (double)height / shown->height;
-    const uint32_t left = (uint32_t)(shown->box.x * scale_x);
-    const uint32_t top = (uint32_t)(shown->box.y * scale_y);
-    uint32_t across = (uint32_t)ceil(shown->box.width * scale_x);
-    uint32_t down = (uint32_t)ceil(shown->box.height * scale_y);
-
-    across = left + across > width ? width - left : across;
-    down = top + down > height ? height - top : down;
-    const uint32_t thick = across > LINE && down > LINE ? LINE : 1;
-    fill(sheet, x + left, y + top, across, thick, box_colour);
-    fill(sheet, x + left, y + top + down - thick, across, thick, box_colour);
-    fill(sheet, x + left, y + top, thick, down, box_colour);
-    fill(sheet, x + left + across - thick, y + top, thick, down, box_colour);
-}
-
 static void draw_whole(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
                        const struct view_shown *shown)
 {
     const uint32_t x = cell_x(sheet, i), y = cell_y(sheet, i);
     uint32_t width, height;
 
-    thumb_size(sheet, shown, &width, &height);
+    /* Size of the whole image with its own aspect ratio, which fits into the square. */
+    const double longer = shown->width > shown->height ? shown->width : shown->height;
+    width = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->width / longer));
+    height = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->height / longer));
     for (uint32_t at = 0; at < height; at++) {
         const uint8_t *line =
             whole + (size_t)(at * sheet->thumb / height) * sheet->thumb * PIXEL_BYTES;
@@ -110,15 +84,19 @@ static void draw_whole(struct show_sheet *sheet, uint32_t i, const uint8_t *whol
             memcpy(pixel_at(sheet, x + column, y + at),
                    line + (size_t)(column * sheet->thumb / width) * PIXEL_BYTES, PIXEL_BYTES);
     }
-    draw_box(sheet, shown, x, y, width, height);
-}
-
-static void cross_out(struct show_sheet *sheet, uint32_t x, uint32_t y)
-{
-    for (uint32_t at = 0; at + LINE <= sheet->side; at++) {
-        fill(sheet, x + at, y + at, LINE, LINE, cross_colour);
-        fill(sheet, x + sheet->side - LINE - at, y + at, LINE, LINE, cross_colour);
-    }
+    /* Draw the box within a width x height picture at x, y. */
+    const double scale_x = (double)width / shown->width, scale_y = (double)height / shown->height;
+    const uint32_t left = (uint32_t)(shown->box.x * scale_x);
+    const uint32_t top = (uint32_t)(shown->box.y * scale_y);
+    uint32_t across = (uint32_t)ceil(shown->box.width * scale_x);
+    uint32_t down = (uint32_t)ceil(shown->box.height * scale_y);
+    across = left + across > width ? width - left : across;
+    down = top + down > height ? height - top : down;
+    const uint32_t thick = across > LINE && down > LINE ? LINE : 1;
+    fill(sheet, x + left, y + top, across, thick, box_colour);
+    fill(sheet, x + left, y + top + down - thick, across, thick, box_colour);
+    fill(sheet, x + left, y + top, thick, down, box_colour);
+    fill(sheet, x + left + across - thick, y + top, thick, down, box_colour);
 }
 
 void sheet_show(struct show_sheet *sheet, uint32_t i, const uint8_t *whole, const uint8_t *row,
@@ -131,8 +109,12 @@ void sheet_show(struct show_sheet *sheet, uint32_t i, const uint8_t *whole, cons
     for (uint32_t at = 0; row && at < sheet->side; at++)
         memcpy(pixel_at(sheet, x, y + at), row + (size_t)at * sheet->side * PIXEL_BYTES,
                (size_t)sheet->side * PIXEL_BYTES);
-    if (!row)
-        cross_out(sheet, x, y);
+    if (!row) {
+        for (uint32_t at = 0; at + LINE <= sheet->side; at++) {
+            fill(sheet, x + at, y + at, LINE, LINE, cross_colour);
+            fill(sheet, x + sheet->side - LINE - at, y + at, LINE, LINE, cross_colour);
+        }
+    }
 }
 
 int sheet_png(const struct show_sheet *sheet, char **png, size_t *bytes)

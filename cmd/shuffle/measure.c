@@ -15,68 +15,56 @@
 /* Differences within the noise of a few batches count as equal randomness. */
 static const double SAME_RANDOMNESS = 0.005;
 
-static int fill_job(const struct survey *survey, const struct shuffle_row *row, struct job *job)
-{
-    const struct shuffle_settings *settings = survey->settings;
-    const char *texts[][2] = {
-        {"data", settings->data},     {"format", settings->format},
-        {"shuffle", row->order},      {"decode", plugin_idle(decoder_registry)->name},
-        {"reader", settings->reader}, {"trainer", plugin_idle(trainer_registry)->name}};
-    int code = option_defaults(job_options, job);
-
-    for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)
-        code = option_set(job_options, job, texts[i][0], texts[i][1], texts[i][0]);
-    job->order.partition = (int)row->partition;
-    job->order.remainder = settings->remainder;
-    job->order.ranks = row->ranks;
-    job->order.seed = settings->seed;
-    job->batch_size = settings->batch_size;
-    job->read.block_bytes = settings->block_bytes;
-    job->order.window = settings->window;
-    job->read.iodepth = settings->iodepth;
-    job->read.direct = settings->direct;
-    job->read.memory_bytes = settings->memory_bytes;
-    job->order.limit_samples = settings->limit_samples;
-    job->cold.drop_caches = JOB_DROP_YES;
-    job->calibrate = false;
-    job->runs = 1;
-    return code;
-}
-
-static void take(struct shuffle_speed *speed, const struct result *result)
-{
-    const struct result_run *run = &result->runs[0];
-
-    speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
-    speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
-    speed->runs++;
-    const char *why = result_cold_unproven(&run->cold);
-    if (*result->degraded_reason)
-        snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
-                 result->degraded_reason);
-    else if (why) /* which alone makes it invalid, too */
-        snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
-    else if (!result->valid)
-        snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
-                 result->invalid_reason);
-    else
-        speed->cold_runs++;
-}
-
 /* Measure one cold run of rank 0. */
 static int read_once(const struct survey *survey, struct shuffle_row *row)
 {
     struct shuffle_speed *speed = &row->speed;
     struct result result = {0};
     struct job job = {0};
-    int code = fill_job(survey, row, &job);
+    const struct shuffle_settings *settings = survey->settings;
+    const char *texts[][2] = {
+        {"data", settings->data},     {"format", settings->format},
+        {"shuffle", row->order},      {"decode", plugin_idle(decoder_registry)->name},
+        {"reader", settings->reader}, {"trainer", plugin_idle(trainer_registry)->name}};
+    int code = option_defaults(job_options, &job);
+    for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)
+        code = option_set(job_options, &job, texts[i][0], texts[i][1], texts[i][0]);
+    job.order.partition = (int)row->partition;
+    job.order.remainder = settings->remainder;
+    job.order.ranks = row->ranks;
+    job.order.seed = settings->seed;
+    job.batch_size = settings->batch_size;
+    job.read.block_bytes = settings->block_bytes;
+    job.order.window = settings->window;
+    job.read.iodepth = settings->iodepth;
+    job.read.direct = settings->direct;
+    job.read.memory_bytes = settings->memory_bytes;
+    job.order.limit_samples = settings->limit_samples;
+    job.cold.drop_caches = JOB_DROP_YES;
+    job.calibrate = false;
+    job.runs = 1;
 
     if (code == 0) {
         code = run_jobs(&job, 1, NULL, NULL, &result);
         if (code == 0 && result.run_count == 0)
             code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
-        if (code == 0)
-            take(speed, &result);
+        if (code == 0) {
+            const struct result_run *run = &result.runs[0];
+            speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
+            speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
+            speed->runs++;
+            const char *why = result_cold_unproven(&run->cold);
+            if (*result.degraded_reason)
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
+                         result.degraded_reason);
+            else if (why) /* which alone makes it invalid, too */
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
+            else if (!result.valid)
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
+                         result.invalid_reason);
+            else
+                speed->cold_runs++;
+        }
         result_destroy(&result);
     }
     option_release(job_options, &job);
@@ -102,24 +90,6 @@ static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
     return more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0);
 }
 
-/* Runs that were not cold say nothing about storage: ignore them if there are cold ones. */
-static void mark_front(struct shuffle_row *rows, size_t count)
-{
-    bool any_cold = false;
-
-    for (size_t i = 0; i < count; i++)
-        any_cold = any_cold || is_cold(&rows[i].speed);
-    for (size_t i = 0; i < count; i++) {
-        struct shuffle_speed *speed = &rows[i].speed;
-        speed->on_front = speed->runs > 0 && !isnan(shuffle_randomness(&rows[i])) &&
-                          (!any_cold || is_cold(speed));
-        for (size_t k = 0; k < count && speed->on_front; k++)
-            if (rows[k].speed.runs && (!any_cold || is_cold(&rows[k].speed)) &&
-                beats(&rows[k], &rows[i]))
-                speed->on_front = false;
-    }
-}
-
 int shuffle_measure(struct survey *survey)
 {
     const uint64_t rounds = survey->settings->runs;
@@ -142,6 +112,19 @@ int shuffle_measure(struct survey *survey)
         speed->bytes = stats_summarise(speed->bytes_per_s, speed->runs);
         speed->samples = stats_summarise(speed->samples_per_s, speed->runs);
     }
-    mark_front(survey->rows, survey->row_count);
+    /* Runs that were not cold say nothing about storage: ignore them if there are cold ones. */
+    const size_t count = survey->row_count;
+    bool any_cold = false;
+    for (size_t i = 0; i < count; i++)
+        any_cold = any_cold || is_cold(&survey->rows[i].speed);
+    for (size_t i = 0; i < count; i++) {
+        struct shuffle_speed *speed = &survey->rows[i].speed;
+        speed->on_front = speed->runs > 0 && !isnan(shuffle_randomness(&survey->rows[i])) &&
+                          (!any_cold || is_cold(speed));
+        for (size_t k = 0; k < count && speed->on_front; k++)
+            if (survey->rows[k].speed.runs && (!any_cold || is_cold(&survey->rows[k].speed)) &&
+                beats(&survey->rows[k], &survey->rows[i]))
+                speed->on_front = false;
+    }
     return code;
 }

@@ -101,15 +101,6 @@ static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t 
     }
 }
 
-/* The first batch is on top. */
-static void write_labels(FILE *svg, const struct plot_panel *panel, double x, double y)
-{
-    const uint32_t columns = least(panel->classes, PLOT_LABELS);
-
-    write_map(svg, panel->labels[0], PLOT_BATCHES, columns, PLOT_LABELS,
-              (double)panel->batch_size / columns, x, y, WIDE);
-}
-
 static void write_neighbours(FILE *svg, const struct plot_panel *panel, double x, double y)
 {
     const uint32_t side = least(panel->classes, PLOT_NEIGHBOURS);
@@ -143,30 +134,6 @@ static double chart_y(double top, double most, double bytes_per_s)
     return top + CHART - bytes_per_s / most * (CHART - 20);
 }
 
-static void write_axes(FILE *svg, double top, double most)
-{
-    const double mib = most / (1 << 20), step = nice_step(mib);
-    char text[32];
-
-    write_frame(svg, LEFT, top, CHART_WIDTH, CHART);
-    for (double value = 0; value <= mib; value += step) {
-        const double y = chart_y(top, mib, value);
-        fprintf(svg, "<path stroke=\"#ddd\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, CHART_WIDTH);
-        snprintf(text, sizeof text, "%g", value);
-        write_text(svg, 24, y + 4, text);
-    }
-    for (int quarter = 0; quarter <= 4; quarter++) {
-        const double x = chart_x(quarter / 4.0);
-        fprintf(svg, "<path stroke=\"#ddd\" d=\"M%.1f %.1fv%d\"/>\n", x, top, CHART);
-        snprintf(text, sizeof text, "%g", quarter / 4.0);
-        write_text(svg, x - 8, top + CHART + 15, text);
-    }
-    write_text(svg, GAP, top - 8, "MiB/s, read cold by one rank");
-    write_text(svg, LEFT, top + CHART + 32,
-               "randomness: distinct labels per batch relative to a random draw. Filled, with a "
-               "line: the Pareto front. Dashed: not verified cold");
-}
-
 /* If names overlap, move the lower one. */
 static struct name place_name(const struct name *names, size_t count, struct name name)
 {
@@ -187,37 +154,6 @@ static int compare_speed(const void *a, const void *b)
     return (x->bytes_per_s < y->bytes_per_s) - (x->bytes_per_s > y->bytes_per_s);
 }
 
-/* Place names from the fastest down, so that they move into free space. */
-static void write_chart(FILE *svg, const struct plot_panel **panels, size_t count, double top,
-                        struct name *names)
-{
-    const double most = panels[0]->bytes_per_s;
-    const char *move = "M";
-
-    write_axes(svg, top, most);
-    fputs("<path stroke=\"#abc\" d=\"", svg);
-    for (size_t i = 0; i < count; i++)
-        if (panels[i]->on_front) {
-            fprintf(svg, "%s%.1f %.1f", move, chart_x(panels[i]->randomness),
-                    chart_y(top, most, panels[i]->bytes_per_s));
-            move = "L";
-        }
-    fputs("\"/>\n", svg);
-    for (size_t i = 0; i < count; i++) {
-        const double x = chart_x(panels[i]->randomness);
-        const double y = chart_y(top, most, panels[i]->bytes_per_s);
-        names[i] = place_name(names, i,
-                              (struct name){x + 9, y + 4, 6.3 * (double)strlen(panels[i]->title)});
-        fprintf(svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"%s%s/>\n", x, y,
-                panels[i]->on_front ? " fill=\"#136\"" : "",
-                panels[i]->verified ? "" : " stroke-dasharray=\"2 2\"");
-        if (names[i].y > y + NAME_HEIGHT)
-            fprintf(svg, "<path stroke=\"#bbb\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x + 4, y,
-                    names[i].x - 2, names[i].y - 4);
-        write_text(svg, names[i].x, names[i].y, panels[i]->title);
-    }
-}
-
 /* Chart the panels that have a throughput, if any. */
 static int write_front(FILE *svg, const struct plot_panel *panels, size_t count)
 {
@@ -231,7 +167,51 @@ static int write_front(FILE *svg, const struct plot_panel *panels, size_t count)
             read[used++] = &panels[i];
     if (used) {
         qsort(read, used, sizeof *read, compare_speed);
-        write_chart(svg, read, used, GAP + TITLE, names);
+        /* Place names from the fastest down, so that they move into free space. */
+        const double top = GAP + TITLE;
+        const double most = read[0]->bytes_per_s;
+        const char *move = "M";
+        const double mib = most / (1 << 20), step = nice_step(mib);
+        char text[32];
+        write_frame(svg, LEFT, top, CHART_WIDTH, CHART);
+        for (double value = 0; value <= mib; value += step) {
+            const double y = chart_y(top, mib, value);
+            fprintf(svg, "<path stroke=\"#ddd\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, CHART_WIDTH);
+            snprintf(text, sizeof text, "%g", value);
+            write_text(svg, 24, y + 4, text);
+        }
+        for (int quarter = 0; quarter <= 4; quarter++) {
+            const double x = chart_x(quarter / 4.0);
+            fprintf(svg, "<path stroke=\"#ddd\" d=\"M%.1f %.1fv%d\"/>\n", x, top, CHART);
+            snprintf(text, sizeof text, "%g", quarter / 4.0);
+            write_text(svg, x - 8, top + CHART + 15, text);
+        }
+        write_text(svg, GAP, top - 8, "MiB/s, read cold by one rank");
+        write_text(
+            svg, LEFT, top + CHART + 32,
+            "randomness: distinct labels per batch relative to a random draw. Filled, with a "
+            "line: the Pareto front. Dashed: not verified cold");
+        fputs("<path stroke=\"#abc\" d=\"", svg);
+        for (size_t i = 0; i < used; i++)
+            if (read[i]->on_front) {
+                fprintf(svg, "%s%.1f %.1f", move, chart_x(read[i]->randomness),
+                        chart_y(top, most, read[i]->bytes_per_s));
+                move = "L";
+            }
+        fputs("\"/>\n", svg);
+        for (size_t i = 0; i < used; i++) {
+            const double x = chart_x(read[i]->randomness);
+            const double y = chart_y(top, most, read[i]->bytes_per_s);
+            names[i] = place_name(
+                names, i, (struct name){x + 9, y + 4, 6.3 * (double)strlen(read[i]->title)});
+            fprintf(svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"%s%s/>\n", x, y,
+                    read[i]->on_front ? " fill=\"#136\"" : "",
+                    read[i]->verified ? "" : " stroke-dasharray=\"2 2\"");
+            if (names[i].y > y + NAME_HEIGHT)
+                fprintf(svg, "<path stroke=\"#bbb\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x + 4, y,
+                        names[i].x - 2, names[i].y - 4);
+            write_text(svg, names[i].x, names[i].y, read[i]->title);
+        }
     }
     free(read);
     free(names);
@@ -255,19 +235,13 @@ static void write_cells(FILE *svg, const struct plot_panel *panels, size_t count
         const double x = GAP + (double)(cell % 2) * CELL_WIDTH;
         const double y = top + (double)(cell / 2) * CELL_HEIGHT;
         write_text(svg, x, y - 5, panels[i].title);
-        write_labels(svg, &panels[i], x, y);
+        /* The first batch is on top. */
+        const uint32_t columns = least(panels[i].classes, PLOT_LABELS);
+        write_map(svg, panels[i].labels[0], PLOT_BATCHES, columns, PLOT_LABELS,
+                  (double)panels[i].batch_size / columns, x, y, WIDE);
         write_neighbours(svg, &panels[i], x + GAP + WIDE, y);
         cell++;
     }
-}
-
-static size_t count_cells(const struct plot_panel *panels, size_t count)
-{
-    size_t cells = 0;
-
-    for (size_t i = 0; i < count; i++)
-        cells += panels[i].title[0] != '\0';
-    return cells;
 }
 
 static bool has_front(const struct plot_panel *panels, size_t count)
@@ -281,7 +255,10 @@ static bool has_front(const struct plot_panel *panels, size_t count)
 int plot_svg(FILE *svg, const struct plot_panel *panels, size_t count, bool has_maps)
 {
     const double top = has_front(panels, count) ? TITLE + CHART + 3 * GAP + TITLE : GAP;
-    const double maps = 2 * TITLE + (double)((count_cells(panels, count) + 1) / 2) * CELL_HEIGHT;
+    size_t cells = 0;
+    for (size_t i = 0; i < count; i++)
+        cells += panels[i].title[0] != '\0';
+    const double maps = 2 * TITLE + (double)((cells + 1) / 2) * CELL_HEIGHT;
 
     fprintf(svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\">\n"

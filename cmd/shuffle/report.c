@@ -156,20 +156,21 @@ static void print_speed(const struct survey *survey, const struct shuffle_row *r
     words_printf(stdout, "", TITLE_WIDTH, "unverified: %s", escape_shown(speed->warm_reason));
 }
 
-/* Print a line of the chart without trailing blanks. */
-static void print_cells(const char *cells)
+void shuffle_print_speeds(const struct survey *survey)
 {
-    int width = CHART_WIDTH + 1;
+    double most = 0;
 
-    while (width > 0 && cells[width - 1] == ' ')
-        width--;
-    printf(" |%.*s\n", width, cells);
-}
-
-static void print_chart(const struct survey *survey, double most)
-{
+    printf("\nRead cold by one rank, median of %llu round%s\n%*s%7s%10s%10s%10s%11s  %s\n",
+           (unsigned long long)survey->settings->runs,
+           survey->settings->runs == 1 ? "" : "s, alternating", TITLE_WIDTH, "", "random", "MiB/s",
+           "min", "max", "samples/s", "cold");
+    for (size_t i = 0; i < survey->row_count; i++) {
+        print_speed(survey, &survey->rows[i]);
+        most = fmax(most, survey->rows[i].speed.bytes.median);
+    }
+    if (most <= 0)
+        return;
     char cells[CHART_HEIGHT + 1][CHART_WIDTH + 1];
-
     memset(cells, ' ', sizeof cells);
     for (size_t i = 0; i < survey->row_count; i++) {
         const struct shuffle_row *row = &survey->rows[i];
@@ -187,68 +188,21 @@ static void print_chart(const struct survey *survey, double most)
             printf("%7.0f", line ? 0 : most / (1 << 20));
         else
             printf("%7s", "");
-        print_cells(cells[line]);
+        /* Print a line of the chart without trailing blanks. */
+        int width = CHART_WIDTH + 1;
+        while (width > 0 && cells[line][width - 1] == ' ')
+            width--;
+        printf(" |%.*s\n", width, cells[line]);
     }
     printf("%7s +", "");
     for (int column = 0; column <= CHART_WIDTH; column++)
         putchar('-');
     printf("\n%9s0%*s\n", "", CHART_WIDTH,
            "randomness: labels per batch relative to a random draw  1");
-}
-
-void shuffle_print_speeds(const struct survey *survey)
-{
-    double most = 0;
-
-    printf("\nRead cold by one rank, median of %llu round%s\n%*s%7s%10s%10s%10s%11s  %s\n",
-           (unsigned long long)survey->settings->runs,
-           survey->settings->runs == 1 ? "" : "s, alternating", TITLE_WIDTH, "", "random", "MiB/s",
-           "min", "max", "samples/s", "cold");
-    for (size_t i = 0; i < survey->row_count; i++) {
-        print_speed(survey, &survey->rows[i]);
-        most = fmax(most, survey->rows[i].speed.bytes.median);
-    }
-    if (most <= 0)
-        return;
-    print_chart(survey, most);
     puts("Capital letters: the Pareto front; no other order is as random and faster.");
 }
 
 /* ---- JSON and CSV ---- */
-
-static void add_speed(json_t *object, const struct shuffle_speed *speed)
-{
-    json_t *runs = json_array();
-
-    for (uint32_t i = 0; i < speed->runs; i++)
-        json_array_append_new(runs, json_number(speed->bytes_per_s[i]));
-    json_put_number(object, "bytes_per_s", speed->bytes.median);
-    json_put_number(object, "bytes_per_s_min", speed->bytes.minimum);
-    json_put_number(object, "bytes_per_s_max", speed->bytes.maximum);
-    json_put_number(object, "samples_per_s", speed->samples.median);
-    json_object_set_new(object, "runs", json_integer(speed->runs));
-    json_object_set_new(object, "cold_runs", json_integer(speed->cold_runs));
-    json_object_set_new(object, "unverified_reason",
-                        speed->warm_reason[0] ? json_text(speed->warm_reason) : json_null());
-    json_object_set_new(object, "not_read_reason",
-                        speed->refused[0] ? json_text(speed->refused) : json_null());
-    json_object_set_new(object, "on_front", json_boolean(speed->on_front));
-    json_object_set_new(object, "bytes_per_s_of_runs", runs);
-}
-
-/* Which files these figures are of, and whose. */
-static void add_set(json_t *object, const struct survey *survey)
-{
-    struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
-    const struct ranks here = ranks_alone();
-
-    if (!result)
-        return;
-    result_describe(result, survey->settings->data, survey->format.plugin->name, survey->catalog);
-    json_object_set_new(object, "dataset", report_dataset(result));
-    json_object_set_new(object, "place", json_pack("{s:o}", "host", json_text(here.place.host)));
-    free(result);
-}
 
 static json_t *row_json(const struct survey *survey, const struct shuffle_row *row)
 {
@@ -257,7 +211,17 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order), "partition",
                   plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks,
                   "labels_from", labels_origin(survey), "classes", (json_int_t)survey->classes);
-    add_set(object, survey);
+    /* Which files these figures are of, and whose. */
+    struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
+    const struct ranks here = ranks_alone();
+    if (result) {
+        result_describe(result, survey->settings->data, survey->format.plugin->name,
+                        survey->catalog);
+        json_object_set_new(object, "dataset", report_dataset(result));
+        json_object_set_new(object, "place",
+                            json_pack("{s:o}", "host", json_text(here.place.host)));
+        free(result);
+    }
     const struct {
         const char *key;
         double value;
@@ -300,28 +264,25 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         json_object_set_new(object, reals[i].key, json_number(reals[i].value));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
-    if (survey->settings->measure)
-        add_speed(object, &row->speed);
-    return object;
-}
-
-static void write_field(FILE *csv, const json_t *value)
-{
-    if (json_is_string(value)) {
-        fputc('"', csv);
-        for (const char *byte = json_string_value(value); *byte; byte++) {
-            if (*byte == '"')
-                fputc('"', csv);
-            fputc(*byte, csv);
-        }
-        fputc('"', csv);
-    } else if (json_is_integer(value)) {
-        fprintf(csv, "%lld", (long long)json_integer_value(value));
-    } else if (json_is_real(value)) {
-        fprintf(csv, "%.9g", json_real_value(value));
-    } else if (json_is_boolean(value)) {
-        fputs(json_is_true(value) ? "true" : "false", csv);
+    if (survey->settings->measure) {
+        json_t *runs = json_array();
+        for (uint32_t i = 0; i < row->speed.runs; i++)
+            json_array_append_new(runs, json_number(row->speed.bytes_per_s[i]));
+        json_put_number(object, "bytes_per_s", row->speed.bytes.median);
+        json_put_number(object, "bytes_per_s_min", row->speed.bytes.minimum);
+        json_put_number(object, "bytes_per_s_max", row->speed.bytes.maximum);
+        json_put_number(object, "samples_per_s", row->speed.samples.median);
+        json_object_set_new(object, "runs", json_integer(row->speed.runs));
+        json_object_set_new(object, "cold_runs", json_integer(row->speed.cold_runs));
+        json_object_set_new(object, "unverified_reason",
+                            row->speed.warm_reason[0] ? json_text(row->speed.warm_reason)
+                                                      : json_null());
+        json_object_set_new(object, "not_read_reason",
+                            row->speed.refused[0] ? json_text(row->speed.refused) : json_null());
+        json_object_set_new(object, "on_front", json_boolean(row->speed.on_front));
+        json_object_set_new(object, "bytes_per_s_of_runs", runs);
     }
+    return object;
 }
 
 /* One column per key that holds one value, with its name or value. */
@@ -338,8 +299,23 @@ static void write_line(FILE *csv, json_t *row, bool heading)
         comma = ",";
         if (heading)
             fputs(key, csv);
-        else
-            write_field(csv, value);
+        else {
+            if (json_is_string(value)) {
+                fputc('"', csv);
+                for (const char *byte = json_string_value(value); *byte; byte++) {
+                    if (*byte == '"')
+                        fputc('"', csv);
+                    fputc(*byte, csv);
+                }
+                fputc('"', csv);
+            } else if (json_is_integer(value)) {
+                fprintf(csv, "%lld", (long long)json_integer_value(value));
+            } else if (json_is_real(value)) {
+                fprintf(csv, "%.9g", json_real_value(value));
+            } else if (json_is_boolean(value)) {
+                fputs(json_is_true(value) ? "true" : "false", csv);
+            }
+        }
     }
     fputc('\n', csv);
 }

@@ -198,10 +198,10 @@ struct widths {
 
 enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 71 };
 
-static struct widths widths_of(const struct plan_view *view)
+/* List the steps by phase, numbered in the order in which they run. */
+static void print_steps(const struct plan_view *view)
 {
     struct widths widths = {4, 9, 6, 5, false};
-
     for (uint32_t i = 0; i < view->schedule.count; i++) {
         const struct schedule_step *step = &view->schedule.steps[i];
         widths.node = wider(widths.node, node_name(view, step));
@@ -212,43 +212,6 @@ static struct widths widths_of(const struct plan_view *view)
     widths.narrow = NUMBER_WIDTH + widths.node + widths.operation + widths.engine + widths.fused +
                         6 + FIGURES_WIDTH >
                     (int)terminal_width(STDOUT_FILENO);
-    return widths;
-}
-
-static void print_figures(const struct plan_view *view, const struct schedule_step *step)
-{
-    print_number(9, 3, mib(step->read_bytes));
-    print_number(10, 3, mib(step->write_bytes));
-    print_number(14, 3, mib(step->workspace_bytes));
-    print_number(9, 4, step->flops * 1e-9);
-    print_time(predicted_ns(view, step), 1e3);
-    print_time(step->measured_ns, 1e3);
-    print_share(roof_share(predicted_ns(view, step), step->measured_ns));
-    putchar('\n');
-}
-
-static void print_step(const struct plan_view *view, uint32_t number, const struct widths *widths)
-{
-    const struct schedule_step *step = &view->schedule.steps[number];
-    char before[16];
-
-    if (widths->narrow) {
-        snprintf(before, sizeof before, "%5u", number + 1);
-        words_printf(stdout, before, NUMBER_WIDTH, "%s: %s by %s%s%s", node_name(view, step),
-                     step->operation, step->engine, *step->fused ? "; fused: " : "", step->fused);
-        printf("%*s", NUMBER_WIDTH, "");
-    } else {
-        printf("%5u  %-*s  %-*s  %-*s  %-*s", number + 1, widths->node, node_name(view, step),
-               widths->operation, step->operation, widths->engine, step->engine, widths->fused,
-               step->fused);
-    }
-    print_figures(view, step);
-}
-
-/* List the steps by phase, numbered in the order in which they run. */
-static void print_steps(const struct plan_view *view)
-{
-    const struct widths widths = widths_of(view);
 
     if (widths.narrow)
         printf("\n%5s  node: operation by engine\n%*s", "step", NUMBER_WIDTH, "");
@@ -265,15 +228,57 @@ static void print_steps(const struct plan_view *view)
             if (!begun)
                 printf("%s\n", schedule_phases[phase]);
             begun = true;
-            print_step(view, i, &widths);
+            const uint32_t number = i;
+            const struct schedule_step *step = &view->schedule.steps[number];
+            char before[16];
+            if (widths.narrow) {
+                snprintf(before, sizeof before, "%5u", number + 1);
+                words_printf(stdout, before, NUMBER_WIDTH, "%s: %s by %s%s%s",
+                             node_name(view, step), step->operation, step->engine,
+                             *step->fused ? "; fused: " : "", step->fused);
+                printf("%*s", NUMBER_WIDTH, "");
+            } else {
+                printf("%5u  %-*s  %-*s  %-*s  %-*s", number + 1, widths.node,
+                       node_name(view, step), widths.operation, step->operation, widths.engine,
+                       step->engine, widths.fused, step->fused);
+            }
+            print_number(9, 3, mib(step->read_bytes));
+            print_number(10, 3, mib(step->write_bytes));
+            print_number(14, 3, mib(step->workspace_bytes));
+            print_number(9, 4, step->flops * 1e-9);
+            print_time(predicted_ns(view, step), 1e3);
+            print_time(step->measured_ns, 1e3);
+            print_share(roof_share(predicted_ns(view, step), step->measured_ns));
+            putchar('\n');
         }
     }
 }
 
-static void print_totals(const struct plan_view *view)
+/* Nothing is left after the last bucket. */
+static void print_left(bool is_known, double ns)
 {
-    struct total totals[SCHEDULE_PHASES + 1];
+    if (is_known)
+        printf("%11.3f", ns * 1e-6);
+    else
+        print_time(0, 1e6);
+}
 
+static void print_plan(const struct plan_view *view)
+{
+    const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
+
+    words_printf(stdout, "", 0, "%s, %s, %s, %s: batches of %u images of %u x %u",
+                 view->network->name, view->backend, view->precision,
+                 view->request.training ? "training" : "inference", view->request.batch_size,
+                 shape->width, shape->height);
+    if (*view->schedule.library)
+        words_printf(stdout, "", 0, "Engines of %s", view->schedule.library);
+    if (view->flops_per_s > 0) {
+        words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
+                     view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
+    }
+    print_steps(view);
+    struct total totals[SCHEDULE_PHASES + 1];
     add_up(view, totals);
     printf("\n  %-8s%5s%9s%9s%10s%8s\n", "", "", "read", "write", "workspace", "");
     printf("  %-8s%5s%9s%9s%10s%8s%11s%11s%7s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
@@ -292,19 +297,6 @@ static void print_totals(const struct plan_view *view)
         print_share(roof_share(row->predicted_ns, row->measured_ns));
         putchar('\n');
     }
-}
-
-/* Nothing is left after the last bucket. */
-static void print_left(bool is_known, double ns)
-{
-    if (is_known)
-        printf("%11.3f", ns * 1e-6);
-    else
-        print_time(0, 1e6);
-}
-
-static void print_buckets(const struct plan_view *view)
-{
     if (view->buckets.count == 0)
         return;
     printf("\n  %-8s%5s%9s%11s%11s  %s\n", "bucket", "sent", "", "left", "left", "");
@@ -318,25 +310,6 @@ static void print_buckets(const struct plan_view *view)
         print_left(view->request.passes > 0, sent.behind.measured_ns);
         printf("  %s\n", view->request.graph->nodes[sent.node].name);
     }
-}
-
-static void print_plan(const struct plan_view *view)
-{
-    const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
-
-    words_printf(stdout, "", 0, "%s, %s, %s, %s: batches of %u images of %u x %u",
-                 view->network->name, view->backend, view->precision,
-                 view->request.training ? "training" : "inference", view->request.batch_size,
-                 shape->width, shape->height);
-    if (*view->schedule.library)
-        words_printf(stdout, "", 0, "Engines of %s", view->schedule.library);
-    if (view->flops_per_s > 0) {
-        words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
-                     view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
-    }
-    print_steps(view);
-    print_totals(view);
-    print_buckets(view);
 }
 
 /* ---- JSON ---- */
@@ -359,98 +332,12 @@ static json_t *json_step(const struct plan_view *view, const struct schedule_ste
                      json_known(roof_share(predicted_ns(view, step), step->measured_ns)));
 }
 
-static json_t *json_totals(const struct plan_view *view)
-{
-    struct total totals[SCHEDULE_PHASES + 1];
-    json_t *rows = json_object();
-
-    add_up(view, totals);
-    for (int i = 0; i <= SCHEDULE_PHASES; i++) {
-        const struct total *row = &totals[i];
-        if (row->steps)
-            json_object_set_new(
-                rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch",
-                json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "steps",
-                          (json_int_t)row->steps, "read_bytes", (json_int_t)row->read_bytes,
-                          "write_bytes", (json_int_t)row->write_bytes, "workspace_bytes",
-                          (json_int_t)row->workspace_bytes, "flops", json_number(row->flops),
-                          "predicted_ns", json_known(row->predicted_ns), "measured_ns",
-                          json_known(row->measured_ns), "roof_share",
-                          json_known(roof_share(row->predicted_ns, row->measured_ns))));
-    }
-    return rows;
-}
-
 static json_t *json_left(bool is_known, double ns)
 {
     return is_known ? json_number(ns) : json_null();
 }
 
-static json_t *json_buckets(const struct plan_view *view)
-{
-    json_t *rows = json_array();
-
-    for (uint32_t i = 0; i < view->buckets.count; i++) {
-        const struct sent sent = sent_of(view, i);
-        json_array_append_new(
-            rows, json_pack("{s:I, s:o, s:I, s:o, s:o}", "bytes",
-                            (json_int_t)(sent.floats * sizeof(float)), "complete_with",
-                            json_text(view->request.graph->nodes[sent.node].name), "sent_after",
-                            (json_int_t)sent.step + 1, "left_predicted_ns",
-                            json_left(view->flops_per_s > 0, sent.behind.predicted_ns),
-                            "left_measured_ns",
-                            json_left(view->request.passes > 0, sent.behind.measured_ns)));
-    }
-    return rows;
-}
-
-static json_t *json_plan(const struct plan_view *view)
-{
-    const struct schedule_request *request = &view->request;
-    json_t *steps = json_array();
-
-    for (uint32_t i = 0; i < view->schedule.count; i++)
-        json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "network",
-        view->network->name, "backend", view->backend, "precision", view->precision, "library",
-        *view->schedule.library ? json_text(view->schedule.library) : json_null(), "training",
-        request->training, "batch_size", (json_int_t)request->batch_size, "side",
-        (json_int_t)request->graph->nodes[0].shape.height, "classes",
-        (json_int_t)request->graph->classes, "peak_flops_per_s", json_known(view->flops_per_s),
-        "peak_bytes_per_s", json_known(view->bytes_per_s), "peak_source",
-        view->peaks ? json_text(view->peaks) : json_null(), "measured_passes",
-        (json_int_t)request->passes, "phases", json_totals(view), "buckets", json_buckets(view),
-        "steps", steps);
-}
-
 /* ---- the command ---- */
-
-static int choose_peaks(const struct plan_settings *settings, struct plan_view *view)
-{
-    const struct accelerator *gpu = settings->gpu ? accelerator_find(settings->gpu) : NULL;
-
-    if (settings->gpu && !gpu)
-        return fail(EINVAL, "--gpu: %s", fail_reason());
-    if ((settings->tflops > 0) != (settings->bandwidth > 0))
-        return fail(EINVAL, "--tflops and --bandwidth must be given together");
-    if (gpu && settings->tflops > 0)
-        return fail(EINVAL, "only one of --gpu and --tflops can be given");
-    if (settings->tflops > 0) {
-        view->flops_per_s = settings->tflops * 1e12;
-        view->bytes_per_s = settings->bandwidth * 1e9;
-        view->peaks = "as given";
-    } else if (gpu) {
-        view->flops_per_s = accelerator_flops_per_s(gpu, view->precision);
-        view->bytes_per_s = gpu->memory_bytes_per_s;
-        view->peaks = gpu->peak_source;
-        view->request.device = gpu->capability;
-        if (!(view->flops_per_s > 0))
-            return fail(EINVAL, "--gpu: %s does not support %s; choose another --precision",
-                        gpu->title, view->precision);
-    }
-    return 0;
-}
 
 /* Check everything that the user may have specified wrongly. */
 static int choose(const struct invocation *invocation, struct plugin_choice *backend,
@@ -474,7 +361,27 @@ static int choose(const struct invocation *invocation, struct plugin_choice *bac
     view->request.int8 = int8;
     view->request.passes = (uint32_t)settings->passes;
     view->request.threads = (uint32_t)settings->threads;
-    return choose_peaks(settings, view);
+    const struct accelerator *gpu = settings->gpu ? accelerator_find(settings->gpu) : NULL;
+    if (settings->gpu && !gpu)
+        return fail(EINVAL, "--gpu: %s", fail_reason());
+    if ((settings->tflops > 0) != (settings->bandwidth > 0))
+        return fail(EINVAL, "--tflops and --bandwidth must be given together");
+    if (gpu && settings->tflops > 0)
+        return fail(EINVAL, "only one of --gpu and --tflops can be given");
+    if (settings->tflops > 0) {
+        view->flops_per_s = settings->tflops * 1e12;
+        view->bytes_per_s = settings->bandwidth * 1e9;
+        view->peaks = "as given";
+    } else if (gpu) {
+        view->flops_per_s = accelerator_flops_per_s(gpu, view->precision);
+        view->bytes_per_s = gpu->memory_bytes_per_s;
+        view->peaks = gpu->peak_source;
+        view->request.device = gpu->capability;
+        if (!(view->flops_per_s > 0))
+            return fail(EINVAL, "--gpu: %s does not support %s; choose another --precision",
+                        gpu->title, view->precision);
+    }
+    return 0;
 }
 
 static int make_plan(const struct plan_settings *settings, const struct plugin_choice *backend,
@@ -493,9 +400,54 @@ static int make_plan(const struct plan_settings *settings, const struct plugin_c
         view->bytes_per_s = view->schedule.bytes_per_s;
         view->peaks = view->schedule.peaks;
     }
-    if (code == 0 && settings->json)
-        code = json_file_write(settings->json, json_plan(view));
-    else if (code == 0)
+    if (code == 0 && settings->json) {
+        const struct schedule_request *request = &view->request;
+        json_t *steps = json_array();
+        for (uint32_t i = 0; i < view->schedule.count; i++)
+            json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
+        struct total totals[SCHEDULE_PHASES + 1];
+        json_t *rows = json_object();
+        add_up(view, totals);
+        for (int i = 0; i <= SCHEDULE_PHASES; i++) {
+            const struct total *row = &totals[i];
+            if (row->steps)
+                json_object_set_new(
+                    rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch",
+                    json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "steps",
+                              (json_int_t)row->steps, "read_bytes", (json_int_t)row->read_bytes,
+                              "write_bytes", (json_int_t)row->write_bytes, "workspace_bytes",
+                              (json_int_t)row->workspace_bytes, "flops", json_number(row->flops),
+                              "predicted_ns", json_known(row->predicted_ns), "measured_ns",
+                              json_known(row->measured_ns), "roof_share",
+                              json_known(roof_share(row->predicted_ns, row->measured_ns))));
+        }
+        json_t *buckets = json_array();
+        for (uint32_t i = 0; i < view->buckets.count; i++) {
+            const struct sent sent = sent_of(view, i);
+            json_array_append_new(
+                buckets, json_pack("{s:I, s:o, s:I, s:o, s:o}", "bytes",
+                                   (json_int_t)(sent.floats * sizeof(float)), "complete_with",
+                                   json_text(view->request.graph->nodes[sent.node].name),
+                                   "sent_after", (json_int_t)sent.step + 1, "left_predicted_ns",
+                                   json_left(view->flops_per_s > 0, sent.behind.predicted_ns),
+                                   "left_measured_ns",
+                                   json_left(view->request.passes > 0, sent.behind.measured_ns)));
+        }
+        code = json_file_write(
+            settings->json,
+            json_pack("{s:s, s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
+                      "network", view->network->name, "backend", view->backend, "precision",
+                      view->precision, "library",
+                      *view->schedule.library ? json_text(view->schedule.library) : json_null(),
+                      "training", request->training, "batch_size", (json_int_t)request->batch_size,
+                      "side", (json_int_t)request->graph->nodes[0].shape.height, "classes",
+                      (json_int_t)request->graph->classes, "peak_flops_per_s",
+                      json_known(view->flops_per_s), "peak_bytes_per_s",
+                      json_known(view->bytes_per_s), "peak_source",
+                      view->peaks ? json_text(view->peaks) : json_null(), "measured_passes",
+                      (json_int_t)request->passes, "phases", rows, "buckets", buckets, "steps",
+                      steps));
+    } else if (code == 0)
         print_plan(view);
     return code;
 }

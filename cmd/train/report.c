@@ -18,26 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_heading(const char *network, const struct train_result *result)
-{
-    char activations[32], sent[80] = "", shared[64] = "";
-
-    if (result->exchange[0])
-        snprintf(sent, sizeof sent, ", gradients sent as %s by %s", result->wire, result->exchange);
-    if (result->accumulate > 1)
-        snprintf(shared, sizeof shared, ", an update per %u batches", result->accumulate);
-    words_printf(stdout, "", 0,
-                 "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image%s%s",
-                 network, result->backend, result->precision,
-                 (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
-                 bytes_text(result->activation_bytes, activations, sizeof activations), sent,
-                 shared);
-    printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
-           "share of time");
-    printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
-           "img/s", "loss", "top-1", "top-5", "wait", "exch.", "time");
-}
-
 static double share(uint64_t part_ns, const struct result_epoch *epoch)
 {
     return epoch->wall_ns ? 100 * (double)part_ns / (double)epoch->wall_ns : 0;
@@ -48,8 +28,24 @@ void train_report_epoch(const char *network, const struct train_result *result,
 {
     char rate[WORDS_BYTES], time[WORDS_BYTES], top1[WORDS_BYTES], top5[WORDS_BYTES];
 
-    if (result->epoch_count == 1)
-        print_heading(network, result);
+    if (result->epoch_count == 1) {
+        char activations[32], sent[80] = "", shared[64] = "";
+        if (result->exchange[0])
+            snprintf(sent, sizeof sent, ", gradients sent as %s by %s", result->wire,
+                     result->exchange);
+        if (result->accumulate > 1)
+            snprintf(shared, sizeof shared, ", an update per %u batches", result->accumulate);
+        words_printf(
+            stdout, "", 0,
+            "%s on %s, %s, %.2f M parameters, %.3f GMAC and %s of activations per image%s%s",
+            network, result->backend, result->precision, (double)result->cost.parameters * 1e-6,
+            (double)result->cost.forward_macs * 1e-9,
+            bytes_text(result->activation_bytes, activations, sizeof activations), sent, shared);
+        printf("%34s %22s %14s\n", "training ------------------", "evaluation -----------",
+               "share of time");
+        printf("%5s %7s %6s %7s %6s %6s %7s %7s %6s %5s %8s\n", "epoch", "rate", "loss", "top-1",
+               "img/s", "loss", "top-1", "top-5", "wait", "exch.", "time");
+    }
     printf("%5" PRIu64 " %7.5f %6.4f %7s %6s ", epoch->io.epoch + 1, epoch->rate, epoch->loss,
            words_percent(epoch->accuracy, top1), words_rate(epoch->samples_per_s, rate));
     if (epoch->evaluated)
@@ -191,40 +187,6 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
     return course;
 }
 
-/* The document of a run, with the training curves beside its job. */
-static json_t *json_of(const struct train_job *job, const struct train_result *result,
-                       const struct summary *summary)
-{
-    json_t *jobs = json_array(), *document = NULL, *course = json_course(job, result);
-
-    if (course && json_array_append_new(jobs, report_json(&result->result, summary)) == 0)
-        document = report_json_document(jobs, course);
-    json_decref(course);
-    json_decref(jobs);
-    return document;
-}
-
-static int write_files(const struct train_job *job, const struct train_result *result,
-                       const struct summary *summary)
-{
-    const struct job *files = &job->job;
-    int code = files->output.csv ? write_csv(files->output.csv, result) : 0;
-
-    if (code == 0 && files->output.series)
-        code = write_series(files->output.series, &result->result);
-    if (code == 0 && files->output.json)
-        code = json_file_write(files->output.json, json_of(job, result, summary));
-    return code;
-}
-
-/* Return samples/s of a rank in an epoch without waits for batches and other ranks. */
-static double rank_rate(const struct result *result, const struct result_epoch *epoch)
-{
-    const uint64_t busy_ns = epoch->compute_ns + epoch->upload_ns + epoch->update_ns;
-
-    return busy_ns ? (double)epoch->samples / result->ranks / ((double)busy_ns * 1e-9) : 0;
-}
-
 static int write_profile(const struct train_job *job, const struct train_result *result,
                          const struct summary *summary)
 {
@@ -235,8 +197,13 @@ static int write_profile(const struct train_job *job, const struct train_result 
         free(rates);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < result->epoch_count; i++)
-        rates[i] = rank_rate(&result->result, &result->epochs[i].io);
+    for (uint32_t i = 0; i < result->epoch_count; i++) {
+        const uint64_t busy_ns = result->epochs[i].io.compute_ns + result->epochs[i].io.upload_ns +
+                                 result->epochs[i].io.update_ns;
+        rates[i] = busy_ns ? (double)result->epochs[i].io.samples / result->result.ranks /
+                                 ((double)busy_ns * 1e-9)
+                           : 0;
+    }
     const struct report_trained trained = {
         .network = job->training.network->name,
         .gpu = result->backend,
@@ -252,30 +219,37 @@ static int write_profile(const struct train_job *job, const struct train_result 
 
 /* ---- the end ---- */
 
-static void print_end(const struct train_job *job, const struct train_result *result,
-                      const struct summary *summary)
-{
-    char time[WORDS_BYTES];
-
-    if (result->reached)
-        printf("top-1 of %.2f%% after %u epochs: %s\n", 100 * job->target, result->epoch_count,
-               words_duration(result->reached_ns, time));
-    else if (job->target > 0)
-        printf("top-1 of %.2f%% was not reached\n", 100 * job->target);
-    putchar('\n');
-    report_text(stdout, &result->result, summary, false);
-    fflush(stdout);
-}
-
 int train_report_end(const struct train_job *job, const struct train_result *result)
 {
     struct summary *summary = memory_zeroed(sizeof *summary);
     int code = summary ? summary_make(&result->result, summary) : -ENOMEM;
 
-    if (code == 0 && job_stdout_count(&job->job) == 0)
-        print_end(job, result, summary);
-    if (code == 0)
-        code = write_files(job, result, summary);
+    if (code == 0 && job_stdout_count(&job->job) == 0) {
+        char time[WORDS_BYTES];
+        if (result->reached)
+            printf("top-1 of %.2f%% after %u epochs: %s\n", 100 * job->target, result->epoch_count,
+                   words_duration(result->reached_ns, time));
+        else if (job->target > 0)
+            printf("top-1 of %.2f%% was not reached\n", 100 * job->target);
+        putchar('\n');
+        report_text(stdout, &result->result, summary, false);
+        fflush(stdout);
+    }
+    if (code == 0) {
+        const struct job *files = &job->job;
+        code = files->output.csv ? write_csv(files->output.csv, result) : 0;
+        if (code == 0 && files->output.series)
+            code = write_series(files->output.series, &result->result);
+        if (code == 0 && files->output.json) {
+            /* The document of a run, with the training curves beside its job. */
+            json_t *jobs = json_array(), *document = NULL, *course = json_course(job, result);
+            if (course && json_array_append_new(jobs, report_json(&result->result, summary)) == 0)
+                document = report_json_document(jobs, course);
+            json_decref(course);
+            json_decref(jobs);
+            code = json_file_write(files->output.json, document);
+        }
+    }
     const bool complete = result->result.valid && summary && summary->all.skipped == 0 &&
                           !*result->result.degraded_reason;
     if (code == 0 && complete && job->job.output.profile && summary->all.samples)

@@ -173,18 +173,6 @@ static void show_epoch(void *context, const struct train_result *result,
 
 /* ---- the command ---- */
 
-/* The command line names the preset and overrides its settings. */
-static int apply_preset(const struct invocation *invocation, struct train_settings *settings)
-{
-    int code = 0;
-
-    if (settings->network.job.as)
-        code = layers_preset(settings->network.job.as, train_options, settings);
-    if (code == 0 && settings->network.job.as)
-        code = layers_command_line(invocation, train_options, settings);
-    return code;
-}
-
 static int fill_job(struct train_settings *settings, struct train_job *train)
 {
     struct training_config training;
@@ -228,30 +216,6 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
     return code ? code : arguments_check_data("eval-data", settings->evaluation_data);
 }
 
-/* Returns 0, 1 if the result is not good, or -errno. */
-static int learn(const struct invocation *invocation, struct train_job *job)
-{
-    struct train_show show = {.settings = invocation->settings,
-                              .line = line_start(),
-                              .speaks = job->ranks->place.rank == 0,
-                              .table = job_stdout_count(&job->job) == 0};
-    const struct train_observer observer = {.progress = show_progress,
-                                            .cold = show_cold,
-                                            .stage = show_stage,
-                                            .epoch = show_epoch,
-                                            .context = &show};
-    struct train_result result;
-    int code = train_run(job, &observer, &result);
-
-    line_clear(&show.line);
-    command_text(invocation, result.result.environment.command,
-                 sizeof result.result.environment.command);
-    if (code == 0)
-        code = show.speaks ? train_report_end(job, &result) : !result.result.valid;
-    train_destroy(&result);
-    return code;
-}
-
 static int join_and_learn(const struct invocation *invocation, struct train_job *job)
 {
     struct ranks ranks;
@@ -269,8 +233,25 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
     }
     if (code == 0)
         code = options_check_alike(train_options, invocation->settings, &ranks);
-    if (code == 0)
-        code = learn(invocation, job);
+    if (code == 0) {
+        struct train_show show = {.settings = invocation->settings,
+                                  .line = line_start(),
+                                  .speaks = job->ranks->place.rank == 0,
+                                  .table = job_stdout_count(&job->job) == 0};
+        const struct train_observer observer = {.progress = show_progress,
+                                                .cold = show_cold,
+                                                .stage = show_stage,
+                                                .epoch = show_epoch,
+                                                .context = &show};
+        struct train_result result;
+        code = train_run(job, &observer, &result);
+        line_clear(&show.line);
+        command_text(invocation, result.result.environment.command,
+                     sizeof result.result.environment.command);
+        if (code == 0)
+            code = show.speaks ? train_report_end(job, &result) : !result.result.valid;
+        train_destroy(&result);
+    }
     if (is_usage)
         status = command_misused(invocation);
     else if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
@@ -285,7 +266,12 @@ static int train_command(const struct invocation *invocation)
 {
     struct train_settings *settings = invocation->settings;
     struct train_job job = {0};
-    int code = apply_preset(invocation, settings);
+    /* The command line names the preset and overrides its settings. */
+    int code = 0;
+    if (settings->network.job.as)
+        code = layers_preset(settings->network.job.as, train_options, settings);
+    if (code == 0 && settings->network.job.as)
+        code = layers_command_line(invocation, train_options, settings);
     if (code == 0)
         code = fill_job(settings, &job);
     int status = code ? command_misused(invocation) : join_and_learn(invocation, &job);

@@ -55,16 +55,6 @@ static int open_own(struct transport_p2p_state *p2p, const struct net_gpu_settin
     return code ? code : runtime_share(p2p->arena.memory, mine->bytes);
 }
 
-static int reach_others(struct transport_p2p_state *p2p, const struct p2p_identity *all)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++)
-        if (i != p2p->arena.config.ranks->place.rank)
-            code = runtime_reach(all[i].bytes, &p2p->peers[i].memory);
-    return code;
-}
-
 static int transport_p2p_open(void *state, const void *settings,
                               const struct transport_config *config)
 {
@@ -80,8 +70,11 @@ static int transport_p2p_open(void *state, const void *settings,
         code = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0)
         code = ranks_share(ranks, 2 * (uint64_t)count * sizeof(struct gate), &p2p->gates);
-    if (code == 0)
-        code = reach_others(p2p, all);
+    if (code == 0) {
+        for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++)
+            if (i != p2p->arena.config.ranks->place.rank)
+                code = runtime_reach(all[i].bytes, &p2p->peers[i].memory);
+    }
     free(all);
     return code;
 }
@@ -129,42 +122,6 @@ static int transport_p2p_receive(void *state, const struct transport_message *me
     return 0;
 }
 
-/* Start what the peer has sent and is awaited. */
-static int start_peer(struct transport_p2p_state *p2p, uint32_t number, bool *started)
-{
-    struct p2p_peer *peer = &p2p->peers[number];
-    const uint64_t sent =
-        gate_value(gate_of(p2p, number, p2p->arena.config.ranks->place.rank, false));
-    int code = 0;
-
-    while (peer->count > 0 && peer->taken + peer->starting < sent && code == 0) {
-        const struct transport_message *message = &peer->awaited[peer->first];
-        code = runtime_copy_peer(p2p->arena.memory + message->to, p2p->arena.runtime.device,
-                                 peer->memory, message->from, message->bytes,
-                                 p2p->arena.runtime.stream);
-        peer->first = (peer->first + 1) % TRANSPORT_DEPTH;
-        peer->count--;
-        peer->starting++;
-        *started = true;
-    }
-    return code;
-}
-
-/* Tell the senders that the batch is done. */
-static void finish_batch(struct transport_p2p_state *p2p)
-{
-    const uint32_t rank = p2p->arena.config.ranks->place.rank;
-
-    for (uint32_t i = 0; i < ranks_of(p2p); i++) {
-        struct p2p_peer *peer = &p2p->peers[i];
-        if (peer->starting == 0)
-            continue;
-        peer->taken += peer->starting;
-        peer->starting = 0;
-        gate_raise(gate_of(p2p, rank, i, true), peer->taken);
-    }
-}
-
 static bool is_done(const struct transport_p2p_state *p2p)
 {
     const uint32_t rank = p2p->arena.config.ranks->place.rank;
@@ -184,9 +141,32 @@ static int transport_p2p_test(void *state, bool *done)
 
     if (code || !*done)
         return code;
-    finish_batch(p2p);
-    for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++)
-        code = start_peer(p2p, i, &started);
+    /* Tell the senders that the batch is done. */
+    const uint32_t rank = p2p->arena.config.ranks->place.rank;
+    for (uint32_t i = 0; i < ranks_of(p2p); i++) {
+        struct p2p_peer *peer = &p2p->peers[i];
+        if (peer->starting == 0)
+            continue;
+        peer->taken += peer->starting;
+        peer->starting = 0;
+        gate_raise(gate_of(p2p, rank, i, true), peer->taken);
+    }
+    for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++) {
+        /* Start what the peer has sent and is awaited. */
+        struct p2p_peer *peer = &p2p->peers[i];
+        const uint64_t sent =
+            gate_value(gate_of(p2p, i, p2p->arena.config.ranks->place.rank, false));
+        while (peer->count > 0 && peer->taken + peer->starting < sent && code == 0) {
+            const struct transport_message *message = &peer->awaited[peer->first];
+            code = runtime_copy_peer(p2p->arena.memory + message->to, p2p->arena.runtime.device,
+                                     peer->memory, message->from, message->bytes,
+                                     p2p->arena.runtime.stream);
+            peer->first = (peer->first + 1) % TRANSPORT_DEPTH;
+            peer->count--;
+            peer->starting++;
+            started = true;
+        }
+    }
     if (code == 0 && started)
         code = gpu_arena_start(&p2p->arena);
     *done = !started && is_done(p2p);

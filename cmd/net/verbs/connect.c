@@ -103,55 +103,35 @@ static int agree(struct verbs_connecting *connecting)
 
 /* ---- queue pairs ---- */
 
-static int open_queue(struct verbs_state *verbs)
-{
-    const uint64_t entries =
-        2 * (uint64_t)verbs->depth + (uint64_t)ranks_of(verbs) * (VERBS_SLOTS + VERBS_SMALL_SENDS);
-
-    if (entries > (uint64_t)verbs->device.limits.max_cqe)
-        return fail(EINVAL, "transport verbs: too many ranks: the device queues %d completions",
-                    verbs->device.limits.max_cqe);
-    verbs->device.queue = ibv_create_cq(verbs->device.context, (int)entries, NULL, NULL, 0);
-    return verbs->device.queue
-               ? 0
-               : fail(errno, "transport verbs: no completion queue: %s", fail_errno_text(errno));
-}
-
-/* Devices differ in what they take inline, and do not say. */
-static struct ibv_qp *create_pair(struct verbs_state *verbs, bool is_small)
-{
-    struct ibv_qp_init_attr wanted = {
-        .send_cq = verbs->device.queue,
-        .recv_cq = verbs->device.queue,
-        .cap = {.max_send_wr = is_small ? VERBS_SMALL_SENDS : verbs->depth,
-                .max_recv_wr = is_small ? VERBS_SLOTS : verbs->depth,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = is_small ? verbs->inline_bytes : 0},
-        .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 1,
-    };
-    struct ibv_qp *pair;
-
-    for (;;) {
-        struct ibv_qp_init_attr tried = wanted;
-        pair = ibv_create_qp(verbs->device.domain, &tried);
-        if (pair || wanted.cap.max_inline_data == 0)
-            break;
-        wanted.cap.max_inline_data /= 2;
-    }
-    if (is_small)
-        verbs->inline_bytes = wanted.cap.max_inline_data;
-    return pair;
-}
-
 static int create_pairs(struct verbs_connecting *connecting)
 {
     struct verbs_state *verbs = connecting->verbs;
 
     for (uint32_t i = 0; i < ranks_of(verbs); i++)
         for (uint32_t k = 0; k < connecting->pairs && i != verbs->config.ranks->place.rank; k++) {
-            struct ibv_qp *pair = create_pair(verbs, k == 0);
+            /* Devices differ in what they take inline, and do not say. */
+            const bool is_small = k == 0;
+            struct ibv_qp_init_attr wanted = {
+                .send_cq = verbs->device.queue,
+                .recv_cq = verbs->device.queue,
+                .cap = {.max_send_wr = is_small ? VERBS_SMALL_SENDS : verbs->depth,
+                        .max_recv_wr = is_small ? VERBS_SLOTS : verbs->depth,
+                        .max_send_sge = 1,
+                        .max_recv_sge = 1,
+                        .max_inline_data = is_small ? verbs->inline_bytes : 0},
+                .qp_type = IBV_QPT_RC,
+                .sq_sig_all = 1,
+            };
+            struct ibv_qp *pair;
+            for (;;) {
+                struct ibv_qp_init_attr tried = wanted;
+                pair = ibv_create_qp(verbs->device.domain, &tried);
+                if (pair || wanted.cap.max_inline_data == 0)
+                    break;
+                wanted.cap.max_inline_data /= 2;
+            }
+            if (is_small)
+                verbs->inline_bytes = wanted.cap.max_inline_data;
             if (!pair)
                 return fail(errno,
                             "transport verbs: no queue pair for rank %u: %s; see ulimit -l, or "
@@ -170,19 +150,6 @@ static int modify(struct ibv_qp *pair, struct ibv_qp_attr *attr, int mask, uint3
     return error ? fail(error, "transport verbs: cannot connect to rank %u: %s", peer,
                         fail_errno_text(error))
                  : 0;
-}
-
-static int initialise(const struct verbs_state *verbs, struct ibv_qp *pair, uint32_t peer)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = verbs->device.number,
-        .qp_access_flags =
-            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-    };
-
-    return modify(pair, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                  peer);
 }
 
 static int make_ready_to_receive(const struct verbs_state *verbs, struct ibv_qp *pair,
@@ -245,7 +212,14 @@ static int connect_peer(struct verbs_connecting *connecting, uint32_t i)
     for (uint32_t k = 0; k < connecting->pairs && code == 0; k++) {
         const uint32_t number =
             connecting->all[((size_t)i * ranks_of(verbs) + rank) * connecting->pairs + k];
-        code = initialise(verbs, peer->pairs[k], i);
+        struct ibv_qp_attr attr = {
+            .qp_state = IBV_QPS_INIT,
+            .port_num = verbs->device.number,
+            .qp_access_flags =
+                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+        };
+        code = modify(peer->pairs[k], &attr,
+                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, i);
         for (uint32_t n = 0; k == 0 && n < VERBS_SLOTS && code == 0; n++)
             code = verbs_post_slot(verbs, i, n);
         if (code == 0)
@@ -274,8 +248,19 @@ static int connect_all(struct verbs_connecting *connecting)
         code = ranks_gather(ranks, &connecting->mine, sizeof connecting->mine, connecting->cards);
     if (code == 0)
         code = agree(connecting);
-    if (code == 0)
-        code = open_queue(verbs);
+    if (code == 0) {
+        const uint64_t entries = 2 * (uint64_t)verbs->depth +
+                                 (uint64_t)ranks_of(verbs) * (VERBS_SLOTS + VERBS_SMALL_SENDS);
+        if (entries > (uint64_t)verbs->device.limits.max_cqe)
+            code = fail(EINVAL, "transport verbs: too many ranks: the device queues %d completions",
+                        verbs->device.limits.max_cqe);
+        else {
+            verbs->device.queue = ibv_create_cq(verbs->device.context, (int)entries, NULL, NULL, 0);
+            code = verbs->device.queue ? 0
+                                       : fail(errno, "transport verbs: no completion queue: %s",
+                                              fail_errno_text(errno));
+        }
+    }
     if (code == 0)
         code = create_pairs(connecting);
     code = ranks_meet(ranks, code, NULL);

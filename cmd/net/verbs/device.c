@@ -70,13 +70,12 @@ static bool try_device(struct verbs_device *device, struct ibv_device *found, ui
     return false;
 }
 
-static int find_device(struct verbs_device *device, const struct verbs_settings *settings,
-                       uint32_t local_rank)
+int verbs_device_open(struct verbs_device *device, const struct verbs_settings *settings,
+                      uint32_t local_rank)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     char wanted[IBV_SYSFS_NAME_MAX] = "";
     int error = ENODEV;
-
     if (settings->device)
         name_in_turn(settings->device, local_rank, wanted);
     for (int i = 0; list && list[i] && !device->context; i++)
@@ -85,51 +84,44 @@ static int find_device(struct verbs_device *device, const struct verbs_settings 
                 error = errno;
     if (list)
         ibv_free_device_list(list);
-    return device->context
-               ? 0
-               : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
-                      wanted[0] ? "device " : "no device", wanted,
-                      error == ENETDOWN ? "no active port" : fail_errno_text(error));
-}
+    int code =
+        device->context
+            ? 0
+            : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
+                   wanted[0] ? "device " : "no device", wanted,
+                   error == ENETDOWN ? "no active port" : fail_errno_text(error));
 
-/* As iobench doctor recommends, or as the user wants. */
-static int find_gid(struct verbs_device *device, const char *wanted)
-{
-    int best = GID_NONE;
-    char *end = NULL;
-    const unsigned long index = wanted ? strtoul(wanted, &end, 10) : 0;
-
-    if (wanted && (*end || end == wanted))
-        return fail(EINVAL, "transport verbs: gid=%s: expected an index", wanted);
-    for (int i = 0; i < device->port.gid_tbl_len; i++) {
-        struct ibv_gid_entry entry;
-        struct in6_addr gid;
-        if ((wanted && (unsigned long)i != index) ||
-            ibv_query_gid_ex(device->context, device->number, (uint32_t)i, &entry, 0))
-            continue;
-        memcpy(&gid, entry.gid.raw, sizeof gid);
-        const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
-        if (rank > best) {
-            best = rank;
-            device->gid = entry;
+    if (code == 0 && verbs_device_is_ethernet(device)) {
+        /* As iobench doctor recommends, or as the user wants. */
+        int best = GID_NONE;
+        char *end = NULL;
+        const unsigned long index = settings->gid ? strtoul(settings->gid, &end, 10) : 0;
+        if (settings->gid && (*end || end == settings->gid))
+            code = fail(EINVAL, "transport verbs: gid=%s: expected an index", settings->gid);
+        else {
+            for (int i = 0; i < device->port.gid_tbl_len; i++) {
+                struct ibv_gid_entry entry;
+                struct in6_addr gid;
+                if ((settings->gid && (unsigned long)i != index) ||
+                    ibv_query_gid_ex(device->context, device->number, (uint32_t)i, &entry, 0))
+                    continue;
+                memcpy(&gid, entry.gid.raw, sizeof gid);
+                const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
+                if (rank > best) {
+                    best = rank;
+                    device->gid = entry;
+                }
+            }
+            code = best > GID_NONE
+                       ? 0
+                       : fail(ENODEV,
+                              "transport verbs: %s port %u has no GID%s%s: give its network "
+                              "interface an "
+                              "IP address",
+                              ibv_get_device_name(device->context->device), device->number,
+                              settings->gid ? " " : "", settings->gid ? settings->gid : "");
         }
     }
-    return best > GID_NONE
-               ? 0
-               : fail(ENODEV,
-                      "transport verbs: %s port %u has no GID%s%s: give its network interface an "
-                      "IP address",
-                      ibv_get_device_name(device->context->device), device->number,
-                      wanted ? " " : "", wanted ? wanted : "");
-}
-
-int verbs_device_open(struct verbs_device *device, const struct verbs_settings *settings,
-                      uint32_t local_rank)
-{
-    int code = find_device(device, settings, local_rank);
-
-    if (code == 0 && verbs_device_is_ethernet(device))
-        code = find_gid(device, settings->gid);
     if (code)
         return code;
     device->domain = ibv_alloc_pd(device->context);

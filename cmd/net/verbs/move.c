@@ -76,26 +76,6 @@ int verbs_post_slot(struct verbs_state *verbs, uint32_t peer, uint32_t number)
     return post_receive(verbs, peer, 0, work_of(WORK_SLOT, peer, number), &place);
 }
 
-static int send_small(struct verbs_state *verbs, const struct transport_message *message)
-{
-    struct verbs_peer *peer = &verbs->peers[message->peer];
-    struct ibv_sge place = place_of(verbs, message->from, message->bytes);
-    const bool is_inline = message->bytes <= verbs->inline_bytes;
-    /* The rest of the queue is for notices, and for those that are waited for. */
-    const bool is_waited = !is_inline || peer->small_sends >= VERBS_SMALL_SENDS / 2;
-    struct ibv_send_wr request = {
-        .wr_id = work_of(is_waited ? WORK_SMALL_WAITED : WORK_SMALL, message->peer, 0),
-        .sg_list = &place,
-        .num_sge = 1,
-        .opcode = IBV_WR_SEND,
-        .send_flags = is_inline ? IBV_SEND_INLINE : 0,
-    };
-
-    verbs->pending += is_waited;
-    peer->small_sends++;
-    return post_send(verbs, message->peer, 0, &request);
-}
-
 /* Copy a message out of its slot, which is posted again. */
 static int take_small(struct verbs_state *verbs, uint32_t number, const struct verbs_small *small,
                       const struct verbs_slot *slot)
@@ -105,24 +85,6 @@ static int take_small(struct verbs_state *verbs, uint32_t number, const struct v
                     slot->bytes, number, (unsigned long long)small->bytes);
     memcpy(verbs->config.arena + small->to, slot_of(verbs, number, slot->number), small->bytes);
     return verbs_post_slot(verbs, number, slot->number);
-}
-
-static int receive_small(struct verbs_state *verbs, const struct transport_message *message)
-{
-    struct verbs_peer *peer = &verbs->peers[message->peer];
-    const struct verbs_small small = {message->to, message->bytes};
-
-    if (peer->held_count > 0) {
-        const struct verbs_slot slot = peer->held[peer->held_first];
-        peer->held_first = (peer->held_first + 1) % VERBS_SLOTS;
-        peer->held_count--;
-        return take_small(verbs, message->peer, &small, &slot);
-    }
-    if (peer->awaited_count == TRANSPORT_DEPTH)
-        return fail(EBUSY, "transport verbs: too many messages in flight");
-    peer->awaited[(peer->awaited_first + peer->awaited_count++) % TRANSPORT_DEPTH] = small;
-    verbs->pending++;
-    return 0;
 }
 
 static int accept_small(struct verbs_state *verbs, uint32_t number, const struct verbs_slot *slot)
@@ -240,11 +202,6 @@ static int move_on(struct verbs_state *verbs, uint32_t number)
     return code;
 }
 
-static uint32_t parts_of(const struct verbs_state *verbs, uint64_t bytes)
-{
-    return (uint32_t)((bytes + verbs->part_bytes - 1) / verbs->part_bytes);
-}
-
 static int begin_active(struct verbs_state *verbs, const struct transport_message *message,
                         uint64_t own, uint64_t theirs)
 {
@@ -254,7 +211,9 @@ static int begin_active(struct verbs_state *verbs, const struct transport_messag
         return fail(EBUSY, "transport verbs: too many messages in flight");
     peer->transfers[(peer->transfer_first + peer->transfer_count++) % TRANSPORT_DEPTH] =
         (struct verbs_transfer){.own = own, .theirs = theirs, .bytes = message->bytes};
-    verbs->pending += parts_of(verbs, message->bytes);
+    const uint64_t bytes = message->bytes;
+
+    verbs->pending += (uint32_t)((bytes + verbs->part_bytes - 1) / verbs->part_bytes);
     return move_on(verbs, message->peer);
 }
 
@@ -289,8 +248,23 @@ static bool is_small(const struct verbs_state *verbs, uint64_t bytes)
 
 int verbs_send(struct verbs_state *verbs, const struct transport_message *message)
 {
-    if (is_small(verbs, message->bytes))
-        return send_small(verbs, message);
+    if (is_small(verbs, message->bytes)) {
+        struct verbs_peer *peer = &verbs->peers[message->peer];
+        struct ibv_sge place = place_of(verbs, message->from, message->bytes);
+        const bool is_inline = message->bytes <= verbs->inline_bytes;
+        /* The rest of the queue is for notices, and for those that are waited for. */
+        const bool is_waited = !is_inline || peer->small_sends >= VERBS_SMALL_SENDS / 2;
+        struct ibv_send_wr request = {
+            .wr_id = work_of(is_waited ? WORK_SMALL_WAITED : WORK_SMALL, message->peer, 0),
+            .sg_list = &place,
+            .num_sge = 1,
+            .opcode = IBV_WR_SEND,
+            .send_flags = is_inline ? IBV_SEND_INLINE : 0,
+        };
+        verbs->pending += is_waited;
+        peer->small_sends++;
+        return post_send(verbs, message->peer, 0, &request);
+    }
     if (verbs->settings.op == VERBS_READ)
         return begin_passive(verbs, message);
     return begin_active(verbs, message, message->from, message->to);
@@ -298,8 +272,21 @@ int verbs_send(struct verbs_state *verbs, const struct transport_message *messag
 
 int verbs_receive(struct verbs_state *verbs, const struct transport_message *message)
 {
-    if (is_small(verbs, message->bytes))
-        return receive_small(verbs, message);
+    if (is_small(verbs, message->bytes)) {
+        struct verbs_peer *peer = &verbs->peers[message->peer];
+        const struct verbs_small small = {message->to, message->bytes};
+        if (peer->held_count > 0) {
+            const struct verbs_slot slot = peer->held[peer->held_first];
+            peer->held_first = (peer->held_first + 1) % VERBS_SLOTS;
+            peer->held_count--;
+            return take_small(verbs, message->peer, &small, &slot);
+        }
+        if (peer->awaited_count == TRANSPORT_DEPTH)
+            return fail(EBUSY, "transport verbs: too many messages in flight");
+        peer->awaited[(peer->awaited_first + peer->awaited_count++) % TRANSPORT_DEPTH] = small;
+        verbs->pending++;
+        return 0;
+    }
     if (verbs->settings.op == VERBS_READ)
         return begin_active(verbs, message, message->to, message->from);
     return begin_passive(verbs, message);

@@ -207,14 +207,6 @@ static bool is_image(const char *name)
     return base_of(name)[0] != '.' && image_name_is_read(name);
 }
 
-static bool is_of_sample(const char *name)
-{
-    size_t key_bytes;
-    const char *extension = tar_members_split(name, &key_bytes);
-
-    return is_image(name) || (extension && tar_members_may_label(extension));
-}
-
 /* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
 static int walk_next(struct archive_walk *walk)
 {
@@ -235,7 +227,9 @@ static int walk_next(struct archive_walk *walk)
         if (!name || archive_entry_filetype(entry) == AE_IFDIR)
             continue;
         if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) {
-            if (is_of_sample(name))
+            size_t key_bytes;
+            const char *extension = tar_members_split(name, &key_bytes);
+            if (is_image(name) || (extension && tar_members_may_label(extension)))
                 note_loss(&walk->links, name);
             continue;
         }
@@ -333,19 +327,6 @@ struct archive_listing {
     bool is_damaged;      /* no label, perhaps */
 };
 
-/* Find the class of an image by its folder. */
-static int class_of(struct archive_source *source, const char *name)
-{
-    const char *base = base_of(name), *folder = base;
-
-    if (base == name)
-        return -1;
-    for (folder = base - 1; folder > name && folder[-1] != '/';)
-        folder--;
-    int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
-    return number < 0 ? INT32_MIN : (int)number;
-}
-
 static int add_image(struct archive_source *source, const char *name)
 {
     static const struct tar_members usual = {0};
@@ -354,32 +335,24 @@ static int add_image(struct archive_source *source, const char *name)
 
     if (memory_room(&source->images, source->image_count, sizeof *source->images, "images"))
         return -ENOMEM;
-    int class = class_of(source, name);
+    /* Find the class of an image by its folder. */
+    const char *base = base_of(name), *folder = base;
+    int class;
+    if (base == name)
+        class = -1;
+    else {
+        for (folder = base - 1; folder > name && folder[-1] != '/';)
+            folder--;
+        int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
+        class = number < 0 ? INT32_MIN : (int)number;
+    }
+
     if (class == INT32_MIN)
         return -ENOMEM;
     source->images[source->image_count++] = (struct archive_image){
         .class = class,
         .label = -1,
         .rank = extension ? (uint8_t)tar_members_rank(&usual, extension) : TAR_IMAGE_OF_PARTS};
-    return 0;
-}
-
-static int read_label(struct archive_walk *walk, struct archive_listing *listing,
-                      const char *extension)
-{
-    static const struct tar_members usual = {0};
-    const bool is_class = strcasecmp(extension, "cls") == 0;
-    int64_t got =
-        listing->has_class || walk->bytes > LABEL_LIMIT ? 0 : read_whole(walk, &listing->buffer);
-
-    if (got <= 0)
-        return (int)got;
-    listing->sample = (struct sample){.label = -1};
-    listing->is_damaged = tar_members_label(&usual, extension, listing->buffer.record, (size_t)got,
-                                            &listing->sample) != 0;
-    if (listing->is_damaged)
-        sample_set_label_text(&listing->sample, listing->buffer.record, (size_t)got);
-    listing->has_class = is_class;
     return 0;
 }
 
@@ -401,23 +374,6 @@ static int leave_out(struct archive_source *source, struct archive_listing *list
     return 0;
 }
 
-/* The image is the first of the highest rank (formats/tar.c). */
-static void choose_image(struct archive_source *source, struct archive_listing *listing)
-{
-    struct archive_image *images = &source->images[listing->first_image];
-    const uint64_t count = source->image_count - listing->first_image;
-    uint64_t plain = 0, best = 0;
-
-    for (uint64_t i = 0; i < count; i++) {
-        plain += images[i].rank == TAR_PLAIN_IMAGE;
-        best = images[i].rank > images[best].rank ? i : best;
-    }
-    for (uint64_t i = 0; i < count; i++)
-        images[i].is_spare = i != best;
-    if (count > 1 && plain != 1)
-        note_loss(&listing->several, listing->key);
-}
-
 static int end_key(struct archive_source *source, struct archive_listing *listing)
 {
     struct sample *sample = &listing->sample;
@@ -425,7 +381,18 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
     int code = 0;
 
     if (source->image_count > listing->first_image) {
-        choose_image(source, listing);
+        /* The image is the first of the highest rank (formats/tar.c). */
+        struct archive_image *images = &source->images[listing->first_image];
+        const uint64_t count = source->image_count - listing->first_image;
+        uint64_t plain = 0, best = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            plain += images[i].rank == TAR_PLAIN_IMAGE;
+            best = images[i].rank > images[best].rank ? i : best;
+        }
+        for (uint64_t i = 0; i < count; i++)
+            images[i].is_spare = i != best;
+        if (count > 1 && plain != 1)
+            note_loss(&listing->several, listing->key);
         if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
             code = leave_out(source, listing);
         listing->labelled += has_label;
@@ -471,7 +438,21 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
             code = add_image(source, walk->name);
             listing->traits->image_bytes += walk->bytes;
         } else if (code == 0 && extension && tar_members_may_label(extension)) {
-            code = read_label(walk, listing, extension);
+            static const struct tar_members usual = {0};
+            const bool is_class = strcasecmp(extension, "cls") == 0;
+            int64_t got = listing->has_class || walk->bytes > LABEL_LIMIT
+                              ? 0
+                              : read_whole(walk, &listing->buffer);
+            if (got <= 0)
+                code = (int)got;
+            else {
+                listing->sample = (struct sample){.label = -1};
+                listing->is_damaged = tar_members_label(&usual, extension, listing->buffer.record,
+                                                        (size_t)got, &listing->sample) != 0;
+                if (listing->is_damaged)
+                    sample_set_label_text(&listing->sample, listing->buffer.record, (size_t)got);
+                listing->has_class = is_class;
+            }
         }
         if (code)
             return code;
