@@ -315,6 +315,10 @@ def refresh(fresh, tree, patches=None):
     """Make tree equal to fresh but for patches (path -> content); what differs gets a new time, so that it is compiled."""
     for path in fresh.rglob("*"):
         other = tree / path.relative_to(fresh)
+        if path.is_symlink():
+            if not other.is_symlink():
+                other.symlink_to(os.readlink(path))
+            continue
         if path.is_dir():
             other.mkdir(parents=True, exist_ok=True)
             continue
