@@ -88,6 +88,17 @@ static void btrfs_on_several_devices(void **unused)
     assert_true(strcmp(text, "sda, sdc") == 0 || strcmp(text, "sdc, sda") == 0);
 }
 
+static void a_missing_path_is_named(void **unused)
+{
+    struct device_list list = {0};
+    uint64_t number;
+
+    (void)unused;
+    assert_int_equal(devices_of_path(&roots, folder_path("missing"), &list), -ENOENT);
+    assert_reason("/missing: ");
+    assert_false(devices_number(folder_path("missing"), &number));
+}
+
 static void overlay_has_layers(void **unused)
 {
     (void)unused;
@@ -349,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_A_MACHINE(btrfs_on_several_devices),
         ON_A_MACHINE(overlay_has_layers),
+        ON_A_MACHINE(a_missing_path_is_named),
         ON_A_MACHINE(a_loop_device_lies_on_its_file),
         ON_A_MACHINE(a_loop_device_on_a_known_disk),
         ON_A_MACHINE(disks_in_memory),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -230,6 +231,33 @@ static void a_command_keeps_what_nohup_ignores(void **unused)
     close(inherited);
 }
 
+/* Whichever descriptor is the one too many. */
+static void without_descriptors_it_says_so(void **unused)
+{
+    const char *const argv[] = {"/bin/true", NULL};
+    const int next = open("/dev/null", O_RDONLY);
+    struct child_result result;
+    struct rlimit former;
+    int code = -EMFILE;
+
+    (void)unused;
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
+    for (rlim_t most = (rlim_t)next; code; most++) {
+        static char text[CHILD_TEXT_BYTES];
+        const struct child_task task = {.argv = argv, .text = text};
+        assert_true(most < (rlim_t)next + 20);
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, former.rlim_max});
+        code = child_run(&task, &result);
+        setrlimit(RLIMIT_NOFILE, &former);
+        assert_true(code == 0 || code == -EMFILE);
+        const int after = open("/dev/null", O_RDONLY);
+        close(after);
+        assert_int_equal(after, next); /* none is left open */
+    }
+    assert_int_equal(result.status, 0);
+}
+
 /* The last test: afterwards no child is started. */
 static void an_interrupt_ends_it(void **unused)
 {
@@ -253,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_caller_stops_it),
         cmocka_unit_test(a_stolen_status_is_said),
         cmocka_unit_test(a_command_keeps_what_nohup_ignores),
+        cmocka_unit_test(without_descriptors_it_says_so),
         cmocka_unit_test(an_interrupt_ends_it),
     };
 

@@ -112,6 +112,10 @@ static void scale_subset_and_bytes(void **unused)
     assert_near((double)files.full_bytes / (double)files.bytes, 1000, 1);
     free(files.list);
     assert_int_equal(model_choose("8b", &request.model), 0);
+    request.subset = 9;
+    assert_int_equal(model_list(&request, &files), -EINVAL);
+    assert_string_equal(fail_reason(), "--subset 9: the model has 8 ranks");
+    request.subset = 0;
     assert_int_equal(model_list(&request, &files), 0);
     assert_near((double)files.bytes / (64 << 20), 1, 0.01);
     free(files.list);

@@ -146,6 +146,26 @@ static void a_server_by_its_mount(void **unused)
     assert_int_equal(value_of(&look, "/", "read_count"), 5);
     assert_int_equal(value_of(&look, "/", "read_retransmission_count"), 2);
     assert_int_equal(value_of(&look, "/", "read_rtt_ms"), 512);
+    const uint32_t columns = look.probe.traits.metrics.count;
+    probe_close(&look.probe);
+
+    /* Each mount once, however many paths are on it. */
+    const char *several[] = {"/", "/proc", "/", "/proc"};
+    const struct probe_site more = {.roots = &roots, .paths = several, .path_count = 4};
+    folder_put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n"
+                                      "23 22 0:46 / /proc rw - nfs nas:/y rw\n");
+    folder_put("proc/self/mountstats",
+               "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
+               "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
+               "device nas:/y mounted on /proc with fstype nfs statvers=1.1\n"
+               "\tbytes:\t1 2 3 4 5 6 7 8\n");
+    assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
+    assert_int_equal(probe_open(&look.probe, &choice, &more), 0);
+    plugin_release(&choice);
+    assert_int_equal(look.probe.traits.metrics.count, 2 * columns);
+    probe_sample(&look.probe, look.values);
+    assert_int_equal(value_of(&look, "/", "server_read_bytes"), 4096);
+    assert_int_equal(value_of(&look, "/proc", "server_read_bytes"), 5);
     probe_close(&look.probe);
 }
 

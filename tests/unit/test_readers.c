@@ -223,6 +223,33 @@ static void reads_leave_the_time_of_access(void **unused)
     free(path);
 }
 
+static void a_missing_file_is_named(void **unused)
+{
+    char *path = set_path(0), aside[100];
+
+    (void)unused;
+    snprintf(aside, sizeof aside, "%s/aside", set.folder);
+    assert_int_equal(rename(path, aside), 0);
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        char name[16];
+        struct run run;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(variants[v], ":"), variants[v]);
+        if (!plugin_find(reader_registry, name))
+            continue;
+        int code = run_open(&run, variants[v], 2, 0);
+        assert_true(code || !strstr(variants[v], "direct=yes")); /* asks it for its alignment */
+        if (code == 0)
+            code = run_read(&run, run_request(&run, 0, 0, 100, 1000));
+        if (code != -EOPNOTSUPP) {
+            assert_int_equal(code, -ENOENT);
+            assert_reason(path);
+        }
+        run_close(&run);
+    }
+    assert_int_equal(rename(aside, path), 0);
+    free(path);
+}
+
 /* Only the owner may ask for that. */
 static void files_of_others_are_read(void **unused)
 {
@@ -254,6 +281,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(reads_begin_where_their_reader_begins_them),
         cmocka_unit_test(a_scattered_read_fills_its_parts),
         cmocka_unit_test(reads_leave_the_time_of_access),
+        cmocka_unit_test(a_missing_file_is_named),
         cmocka_unit_test(files_of_others_are_read),
     };
 

@@ -5,12 +5,71 @@
 
 #include "base/draft.h"
 #include "base/fail.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+static int close_errno, sync_errno; /* 0, or how it fails */
+
+int close(int fd)
+{
+    const int code = (int)syscall(SYS_close, fd);
+
+    if (close_errno)
+        errno = close_errno;
+    return close_errno ? -1 : code;
+}
+
+int fsync(int fd)
+{
+    (void)fd;
+    errno = sync_errno;
+    return sync_errno ? -1 : 0;
+}
+
+/* A server may refuse what was written only now. */
+static void what_cannot_be_closed_or_synced_is_not_written(void **unused)
+{
+    static const struct {
+        int sync, close;
+        const char *reason;
+    } rows[] = {{0, EDQUOT, "cannot close: "},
+                {EIO, 0, "cannot sync: "},
+                {ENOSPC, EDQUOT, "cannot sync: "}};
+    char *path = strdup(folder_path("r"));
+
+    (void)unused;
+    folder_put("r", "former");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int wanted = rows[i].sync ? -rows[i].sync : -rows[i].close;
+        struct store_file *file;
+        struct file_draft draft;
+        assert_int_equal(store_open(folder_path("s"), STORE_CREATE, &file), 0);
+        sync_errno = rows[i].sync;
+        close_errno = rows[i].close;
+        assert_int_equal(store_close(file, true), wanted);
+        assert_reason(rows[i].reason);
+        sync_errno = close_errno = 0;
+        assert_int_equal(store_remove(folder_path("s")), 0);
+
+        assert_int_equal(file_draft_open(&draft, path, NULL), 0);
+        char *draft_path = strdup(draft.draft_path);
+        assert_int_equal(file_write_at(draft.fd, "new", 3, 0, path), 0);
+        sync_errno = rows[i].sync;
+        close_errno = rows[i].close;
+        assert_int_equal(file_draft_commit(&draft), wanted);
+        sync_errno = close_errno = 0;
+        assert_reason(rows[i].reason);
+        assert_false(file_exists(draft_path));
+        assert_text("r", "former");
+        free(draft_path);
+    }
+    free(path);
+}
 
 static void only_a_draft_without_a_writer_is_stale(void **unused)
 {
@@ -126,6 +185,7 @@ static void in_a_sticky_folder_files_belong_to_their_owners(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FOLDER_TEST(what_cannot_be_closed_or_synced_is_not_written),
         FOLDER_TEST(only_a_draft_without_a_writer_is_stale),
         FOLDER_TEST(those_with_any_suffix_go_but_the_one_being_written),
         FOLDER_TEST(a_draft_that_gets_its_name_is_not_stale),
