@@ -10,6 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #ifndef BACKEND
 #define BACKEND "cpu" /* tests/cuda/local.mk overrides it */
@@ -23,6 +26,18 @@ static const char *tested(void)
     const char *named = getenv("IOBENCH_TEST_BACKEND");
 
     return named ? named : options;
+}
+
+static uint64_t set_ns; /* the time, 1 ms later with each look; 0: that of the kernel */
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    if (set_ns == 0)
+        return (int)syscall(SYS_clock_gettime, id, now);
+    set_ns += 1000000;
+    *now = (struct timespec){.tv_sec = (time_t)(set_ns / 1000000000),
+                             .tv_nsec = (long)(set_ns % 1000000000)};
+    return 0;
 }
 
 enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
@@ -335,6 +350,36 @@ static void saving_and_loading_change_no_bit(void **unused)
     graph_destroy(graph);
 }
 
+/* Each look at the clock is 1 ms after the one before it: so long takes each step. */
+static void times_are_of_one_pass(void **unused)
+{
+    static const char *const backends[] = {"cpu", "reference"};
+    struct graph *graph = residual();
+    const struct schedule_request request = {
+        .graph = graph, .batch_size = 2, .training = true, .passes = 3, .threads = 1};
+
+    (void)unused;
+    if (strcmp(tested(), "cpu") != 0)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        struct plugin_choice choice;
+        struct schedule schedule;
+        require(plugin_choose("backend", backend_registry, backends[i], &choice));
+        set_ns = 1000000000;
+        require(backend_schedule(&choice, &request, &schedule));
+        set_ns = 0;
+        for (uint32_t k = 0; k < schedule.count; k++)
+            assert_near(schedule.steps[k].measured_ns, 1e6, 1e-3);
+        if (i == 0) {
+            assert_near(schedule.flops_per_s, 2.0 * (1 << 30) / 1e-3, 1);
+            assert_near(schedule.bytes_per_s, 3.0 * 4 * (16 << 20) / 1e-3, 1);
+        }
+        schedule_free(&schedule);
+        plugin_release(&choice);
+    }
+    graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +389,7 @@ int main(void)
         cmocka_unit_test(products_are_those_of_the_reference),
         cmocka_unit_test(the_same_bits_come_twice),
         cmocka_unit_test(saving_and_loading_change_no_bit),
+        cmocka_unit_test(times_are_of_one_pass),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
