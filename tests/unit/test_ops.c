@@ -8,8 +8,9 @@
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "formats/plugins.h"
-#include "cmd/pack/source.h"
 #include "cmd/pack/packing.h"
+#include "cmd/pack/source.h"
+#include "ranks/ranks.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"
@@ -96,12 +97,43 @@ static void nobody_lacks_what_is_called(void **unused)
             ops->place.module || (ops->open && ops->close && ops->read));
 }
 
+/* Any launcher's mark will do, unless it is of a single process. */
+static void each_launcher_is_known(void **unused)
+{
+    static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "MPI_LOCALRANKID"};
+    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    const struct plugin *mpi = ranks_registry[0];
+
+    (void)unused;
+    if (strcmp(mpi->name, "mpi") != 0)
+        skip();
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(unsetenv(marks[i]) | unsetenv(counts[i % 2]), 0);
+    assert_int_equal(plugin_usable(mpi), -ENODEV);
+    assert_reason("not started by mpirun or srun");
+    for (size_t i = 0; i < 4; i++) {
+        setenv(marks[i], "0", 1);
+        assert_int_equal(plugin_usable(mpi), 0);
+        for (size_t k = 0; k < 2; k++) {
+            setenv(counts[k], "1", 1);
+            assert_int_equal(plugin_usable(mpi), -ENODEV);
+            assert_reason("without peers");
+            setenv(counts[k], "2", 1);
+            assert_int_equal(plugin_usable(mpi), 0);
+            unsetenv(counts[k]);
+        }
+        unsetenv(marks[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_only_is_not_written),
         cmocka_unit_test(read_only_is_not_packed),
         cmocka_unit_test(nobody_lacks_what_is_called),
+        cmocka_unit_test(each_launcher_is_known),
     };
 
     make_read_only();
