@@ -66,19 +66,16 @@ endif
 
 if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
-CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
-	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
+CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/compile.c \
+	trainer/cuda/build.c trainer/cuda/build.h \
 	trainer/cuda/cuda.c $(DNN_CHECKED) trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
-	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c \
-	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
-	trainer/cuda/p2p.c \
-	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/schedule.c \
+	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/model.c trainer/cuda/model.h \
+	trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h \
 	trainer/cuda/step.c trainer/cuda/step.h
 # Without cuDNN: shapes, and the check of what computes them.
 DNN_CHECKED = trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/dnn_trial.c \
-	trainer/cuda/dnn_trial.h trainer/cuda/dnn_verify.c trainer/cuda/dnn_verify.h
-DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c \
-	trainer/cuda/dnn_choices.h trainer/cuda/dnn_engines.c trainer/cuda/dnn_engines.h \
+	trainer/cuda/dnn_trial.h
+DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h \
 	trainer/cuda/dnn_operations.c trainer/cuda/dnn_operations.h
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) kernels/runtime.c kernels/runtime.h \

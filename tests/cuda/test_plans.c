@@ -9,8 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/compile.h"
-#include "trainer/cuda/int8_model.h"
+#include "trainer/cuda/build.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -33,9 +32,9 @@ static void model_make(struct cuda_model *model, struct dnn *dnn, const struct g
                        int precision)
 {
     settings.precision = precision;
-    *model = (struct cuda_model){.dnn = dnn};
-    assert_int_equal(cuda_model_outline(model, &settings,
-                                        &(struct backend_config){.graph = graph, .training = true}),
+    *model = (struct cuda_model){.dnn = dnn, .outlined = true};
+    assert_int_equal(cuda_model_open(model, &settings,
+                                     &(struct backend_config){.graph = graph, .training = true}),
                      0);
 }
 

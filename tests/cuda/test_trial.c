@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The check of engines (trainer/cuda/dnn_verify.h): every kind of plan passes it, and none that
+ * The check of engines (trainer/cuda/dnn_trial.c): every kind of plan passes it, and none that
  * leaves out, shifts or repeats anything. Plans are cuDNN's on a device, and what stands in for
  * them on the host; their results are spoilt afterwards.
  */
 #include "tests/cuda/place.h"
 
 #include "trainer/cuda/dnn.h"
-#include "trainer/cuda/dnn_verify.h"
+#include "trainer/cuda/dnn_trial.h"
 
 #include <errno.h>
 

@@ -48,76 +48,51 @@ static uint32_t gradient_before_relu(struct cuda_builder *builder, const struct 
 
 /* ---- convolutions ---- */
 
-static void add_bias_gradient(struct cuda_builder *builder, uint32_t node, uint32_t d_output)
+static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const uint32_t bias = model->graph->nodes[node].bias;
-    struct cuda_step step = cuda_step_of(&cuda_kernel_bias_gradient, node);
-
-    if (bias == CUDA_NONE)
-        return;
-    step.bias_gradient.pixels = cuda_pixels_of(builder, node);
-    step.bias_gradient.d_bias = cuda_gradient(model, bias);
-    cuda_reads(&step, &step.bias_gradient.d_output, d_output);
-    cuda_add_step(builder, &step);
-}
-
-static void add_weight(struct cuda_builder *builder, const struct cuda_block *own,
-                       uint32_t d_output)
-{
-    const struct cuda_model *model = builder->model;
-    const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
-    const uint32_t weight = model->graph->nodes[own->node].weight;
-    const uint32_t fusion = own->fusion[DNN_WEIGHT];
-    struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_weight, own, DNN_WEIGHT);
-    struct dnn_tensors *tensors = &step.convolution.tensors;
-
-    cuda_reads(&step, &tensors->at[DNN_INPUT],
-               fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
-                                     : cuda_input(builder, own, 0));
-    cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
-    tensors->at[DNN_WEIGHTS] = cuda_gradient(model, weight);
-    cuda_add_convolution(builder, &step);
-}
-
-/* Compute the gradient of the input, or dz if the step continues into the preceding BN or into both
- * BNs of a sum. */
-static void add_data(struct cuda_builder *builder, const struct cuda_block *own, uint32_t d_output)
-{
-    const struct cuda_model *model = builder->model;
+    const struct graph_node *node = &model->graph->nodes[own->node];
     const uint32_t input = own->inputs[0], fusion = own->fusion[DNN_DATA];
     const struct cuda_block *before = cuda_row(builder, input);
-    struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_data, own, DNN_DATA);
-    struct dnn_tensors *tensors = &step.convolution.tensors;
+    const uint32_t d_output = gradient_before_relu(builder, own);
 
+    if (node->bias != CUDA_NONE) {
+        struct cuda_step bias = cuda_step_of(&cuda_kernel_bias_gradient, own->node);
+        bias.bias_gradient.pixels = cuda_pixels_of(builder, own->node);
+        bias.bias_gradient.d_bias = cuda_gradient(model, node->bias);
+        cuda_reads(&bias, &bias.bias_gradient.d_output, d_output);
+        cuda_add_step(builder, &bias);
+    }
+    struct cuda_step weight = cuda_convolution_of(builder, &cuda_kernel_weight, own, DNN_WEIGHT);
+    void **of = weight.convolution.tensors.at;
+    cuda_reads(&weight, &of[DNN_INPUT],
+               cuda_input(builder, own->fusion[DNN_WEIGHT] & DNN_PROLOGUE ? before : own, 0));
+    cuda_reads(&weight, &of[DNN_OUTPUT], d_output);
+    of[DNN_WEIGHTS] = cuda_gradient(model, node->weight);
+    cuda_add_convolution(builder, &weight);
     if (!before->needs_gradient)
         return;
+    /* The gradient of the input, or dz if the step continues into the preceding BN or into both BNs
+     * of a sum. */
+    struct cuda_step step = cuda_convolution_of(builder, &cuda_kernel_data, own, DNN_DATA);
+    void **at = step.convolution.tensors.at;
     const uint32_t given = cuda_add_tensor(builder, before->end);
-    tensors->at[DNN_WEIGHTS] = model->compute[model->graph->nodes[own->node].weight];
-    cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
+    at[DNN_WEIGHTS] = model->compute[node->weight];
+    cuda_reads(&step, &at[DNN_OUTPUT], d_output);
     if (fusion & DNN_ADDED) {
-        cuda_reads(&step, &tensors->at[DNN_OTHER], whole_gradient(builder, before));
+        cuda_reads(&step, &at[DNN_OTHER], whole_gradient(builder, before));
         cuda_value(builder, before)->gradient_count = 0;
     }
     if (fusion & DNN_SUMMED)
-        cuda_reads(&step, &tensors->at[DNN_RESIDUAL], cuda_input(builder, before, 1));
+        cuda_reads(&step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
     if (fusion & DNN_NORM) {
-        cuda_reads(&step, &tensors->at[DNN_X], cuda_input(builder, before, 0));
+        cuda_reads(&step, &at[DNN_X], cuda_input(builder, before, 0));
         cuda_value(builder, before)->dz = given;
     } else {
         cuda_leave_gradient(builder, input, given);
     }
-    cuda_writes(&step, &tensors->at[DNN_INPUT], given);
+    cuda_writes(&step, &at[DNN_INPUT], given);
     cuda_add_convolution(builder, &step);
-}
-
-static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
-{
-    const uint32_t d_output = gradient_before_relu(builder, own);
-
-    add_bias_gradient(builder, own->node, d_output);
-    add_weight(builder, own, d_output);
-    add_data(builder, own, d_output);
 }
 
 /* ---- BN ---- */
@@ -181,17 +156,6 @@ static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_b
     return dz == CUDA_NONE ? value->gradients[0] : dz;
 }
 
-static void add_second_norm(struct cuda_builder *builder, const struct cuda_block *own, uint32_t dz)
-{
-    if (cuda_value(builder, own)->dz == CUDA_NONE) {
-        struct cuda_step step = norm_step(builder, &cuda_kernel_norm_backward, own->norms[1],
-                                          own->node, cuda_input(builder, own, 1));
-        cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
-        cuda_add_step(builder, &step);
-    }
-    add_apply(builder, own->norms[1], own->inputs[1], dz);
-}
-
 static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const bool normalises = own->norms[0] != CUDA_NONE;
@@ -204,10 +168,17 @@ static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
         cuda_leave_gradient(builder, own->inputs[0], dz);
     if (own->input_count == 1)
         return;
-    if (own->norms[1] != CUDA_NONE)
-        add_second_norm(builder, own, dz);
-    else
+    if (own->norms[1] == CUDA_NONE) {
         cuda_leave_gradient(builder, own->inputs[1], dz);
+        return;
+    }
+    if (cuda_value(builder, own)->dz == CUDA_NONE) {
+        struct cuda_step step = norm_step(builder, &cuda_kernel_norm_backward, own->norms[1],
+                                          own->node, cuda_input(builder, own, 1));
+        cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
+        cuda_add_step(builder, &step);
+    }
+    add_apply(builder, own->norms[1], own->inputs[1], dz);
 }
 
 static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
@@ -289,26 +260,6 @@ static void add_split(struct cuda_builder *builder, const struct cuda_block *own
     }
 }
 
-/* A node's parameters follow each other, from the one that was final last. */
-static void add_ready(struct cuda_builder *builder, uint32_t node)
-{
-    const struct graph *graph = builder->model->graph;
-    struct cuda_step step = cuda_step_of(&cuda_kernel_ready, node);
-    uint32_t chunk = 0;
-
-    step.ready.floats = graph_final_floats(graph, node);
-    for (uint32_t i = 0; i < graph->parameter_count; i++) {
-        const uint32_t count = device_chunks_of(graph->parameters[i].count);
-        if (graph->parameters[i].node == node) {
-            step.ready.first_chunk = step.ready.chunk_count ? step.ready.first_chunk : chunk;
-            step.ready.chunk_count += count;
-        }
-        chunk += count;
-    }
-    if (step.ready.floats > 0)
-        cuda_add_step(builder, &step);
-}
-
 void cuda_emit_backward(struct cuda_builder *builder)
 {
     static void (*const emit[])(struct cuda_builder *, const struct cuda_block *) = {
@@ -320,16 +271,29 @@ void cuda_emit_backward(struct cuda_builder *builder)
         [CUDA_BLOCK_LRN] = add_lrn,
         [CUDA_BLOCK_DROPOUT] = add_dropout,
     };
+    const struct graph *graph = builder->model->graph;
     uint32_t block = builder->blocks.count - 2; /* before the head */
 
-    for (uint32_t node = builder->model->graph->node_count - 1; node > 0 && !builder->code;
-         node--) {
+    for (uint32_t node = graph->node_count - 1; node > 0 && !builder->code; node--) {
         const struct cuda_block *own = cuda_row(builder, block);
         if (own->node == node) {
             if (own->needs_gradient)
                 emit[own->kind](builder, own);
             block--;
         }
-        add_ready(builder, node);
+        /* A node's parameters follow each other, from the one that was final last. */
+        struct cuda_step ready = cuda_step_of(&cuda_kernel_ready, node);
+        uint32_t chunk = 0;
+        ready.ready.floats = graph_final_floats(graph, node);
+        for (uint32_t i = 0; i < graph->parameter_count; i++) {
+            const uint32_t count = device_chunks_of(graph->parameters[i].count);
+            if (graph->parameters[i].node == node) {
+                ready.ready.first_chunk = ready.ready.chunk_count ? ready.ready.first_chunk : chunk;
+                ready.ready.chunk_count += count;
+            }
+            chunk += count;
+        }
+        if (ready.ready.floats > 0)
+            cuda_add_step(builder, &ready);
     }
 }

@@ -88,23 +88,34 @@ void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *ke
 
 /* ---- int8.c ---- */
 
+/* Does nothing unless the config has ranges. Close it in either case. */
+int cuda_int8_open(struct cuda_model *model);
+void cuda_int8_close(struct cuda_model *model);
+/* Call after the parameters changed. */
+int cuda_int8_load(struct cuda_model *model);
+/* The nodes that one INT8 convolution computes. */
+struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolution);
 /* Hold the output of a block in INT8 only, if INT8 convolutions read it. */
 void cuda_hold_int8(struct cuda_builder *builder, uint32_t block);
 void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_block *own);
-
-/* ---- observe.c: the magnitudes of each node's output, for calibration ---- */
-
-/* Does nothing unless the config calibrates. */
-int cuda_observe_open(struct cuda_model *model);
-/* Observe the nodes that a block outputs, except the images: some of their channels are padding. */
-void cuda_emit_observations(struct cuda_builder *builder, uint32_t block);
-/* Copy everything observed to the config's calibration. Call with nothing in flight. */
-int cuda_observe_fetch(const struct cuda_model *model);
 
 /* ---- forward.c, backward.c: blocks into steps ---- */
 
 /* Visit the blocks in order, or in reverse after that; each has one function per pass. */
 void cuda_emit_forward(struct cuda_builder *builder);
 void cuda_emit_backward(struct cuda_builder *builder);
+
+/* ---- compile.c ---- */
+
+/* Rewrite the model's graph into blocks, fuse them, emit steps and place buffers. NULL with a
+ * reason. Destroy it with cuda_program_destroy(). */
+struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
+/* List the steps, as trainer/schedule.h describes them, with their mean times over `passes` runs;
+ * 0: not timed. */
+int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double update_ns,
+                    struct schedule *schedule);
+/* The same without timing, for a GPU that need not be present. */
+int cuda_schedule(const void *settings, const struct schedule_request *request,
+                  struct schedule *schedule);
 
 #endif

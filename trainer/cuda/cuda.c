@@ -8,9 +8,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "trainer/cuda/build.h"
-#include "trainer/cuda/compile.h"
 #include "trainer/cuda/flight.h"
-#include "trainer/cuda/int8_model.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,22 +52,6 @@ static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, b
     return 0;
 }
 
-static int make_room(struct cuda_state *cuda, const struct cuda_program *program)
-{
-    void *stream = cuda->model.runtime.stream;
-    bool moved = false;
-    int code = grow(&cuda->arena, &cuda->arena_bytes, program->arena_bytes, stream, &moved);
-
-    if (code == 0)
-        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, program->workspace_bytes,
-                    stream, &moved);
-    for (struct cuda_program *other = cuda->programs; moved && other; other = other->next) {
-        cuda_program_forget(other);
-        other->bound = NULL;
-    }
-    return code;
-}
-
 /* Returns the program for this many images; compiles it on first use. */
 static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
                         struct cuda_program **found)
@@ -89,7 +71,16 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
                      "chosen engines are not kept, and will be timed again: %s", fail_reason());
     }
     *found = program;
-    int code = make_room(cuda, program);
+    bool moved = false;
+    void *stream = cuda->model.runtime.stream;
+    int code = grow(&cuda->arena, &cuda->arena_bytes, program->arena_bytes, stream, &moved);
+    if (code == 0)
+        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, program->workspace_bytes,
+                    stream, &moved);
+    for (struct cuda_program *other = cuda->programs; moved && other; other = other->next) {
+        cuda_program_forget(other);
+        other->bound = NULL;
+    }
     if (code == 0)
         cuda_program_bind(program, cuda->arena);
     return code;
@@ -144,8 +135,12 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
         code = cuda_model_open(&cuda->model, settings, config);
     if (code == 0)
         code = cuda_int8_open(&cuda->model);
-    if (code == 0)
-        code = cuda_observe_open(&cuda->model);
+    if (code == 0 && config->calibration) {
+        cuda->model.magnitudes =
+            cuda_zeros(&cuda->model, config->graph->node_count * sizeof *cuda->model.magnitudes);
+        cuda->model.scratch = cuda_zeros(&cuda->model, sizeof *cuda->model.scratch);
+        code = cuda->model.code;
+    }
     if (code == 0)
         code = cuda_flights_open(&cuda->flights, &cuda->model);
     if (code)
@@ -248,8 +243,16 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
     if (code == 0 && batch->logits)
         memcpy(batch->logits, model->logits_result,
                (size_t)batch->count * model->graph->classes * sizeof *batch->logits);
-    if (code == 0 && model->config.calibration && nothing_flies(cuda))
-        code = cuda_observe_fetch(model);
+    if (code == 0 && model->config.calibration && nothing_flies(cuda)) {
+        struct calibration *calibration = model->config.calibration;
+        code = runtime_copy(calibration->histograms, model->magnitudes,
+                            model->graph->node_count * sizeof *model->magnitudes,
+                            model->runtime.stream);
+        if (code == 0)
+            code = runtime_wait(model->runtime.stream);
+        if (code == 0)
+            code = calibration_check(calibration);
+    }
     if (code || !flight || flight->continues || !batch->ready)
         return code;
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) /* all gradients are final */
@@ -347,33 +350,27 @@ static int start_timing(void *state)
 }
 
 /* Times are those of this machine's GPU, so no other may be named. */
-static int check_device(const struct cuda_settings *settings, uint32_t capability)
-{
-    struct runtime runtime = {0};
-
-    if (runtime_usable())
-        return fail(ENODEV, "--measure needs a GPU, and none is usable in this machine");
-    int code = runtime_open(&runtime, (uint32_t)settings->device, 0);
-    if (code == 0 && capability && capability != runtime.capability)
-        code = fail(EINVAL,
-                    "--measure runs on this machine's GPU, %s of compute capability %u.%u: name "
-                    "another --gpu, or none",
-                    runtime.name, runtime.capability / 10, runtime.capability % 10);
-    runtime_close(&runtime);
-    return code;
-}
-
 static int measure(const void *settings, const struct schedule_request *request,
                    struct schedule *schedule)
 {
+    const uint64_t device = ((const struct cuda_settings *)settings)->device;
     const struct backend_config config = {.graph = request->graph,
                                           .batch_size = request->batch_size,
                                           .training = request->training,
                                           .ranges = request->ranges};
     struct cuda_state cuda = {0};
+    struct runtime runtime = {0};
     double update_ns = 0;
-    int code = check_device(settings, request->device);
 
+    if (runtime_usable())
+        return fail(ENODEV, "--measure needs a GPU, and none is usable in this machine");
+    int code = runtime_open(&runtime, (uint32_t)device, 0);
+    if (code == 0 && request->device && request->device != runtime.capability)
+        code = fail(EINVAL,
+                    "--measure runs on this machine's GPU, %s of compute capability %u.%u: name "
+                    "another --gpu, or none",
+                    runtime.name, runtime.capability / 10, runtime.capability % 10);
+    runtime_close(&runtime);
     if (code)
         return code;
     code = cuda_open(&cuda, settings, &config);

@@ -155,22 +155,16 @@ static int write_whole(const json_t *rows, const char *path)
     return code;
 }
 
-/* Serialise concurrent jobs: rows added between another job's read and write would be lost. If the
- * lock is not acquired in time, only those rows are lost. */
-static void acquire_lock(const char *path, struct file_lock *lock)
-{
-    char name[1200];
-
-    snprintf(name, sizeof name, "%s.lock", path);
-    for (int i = 0; file_lock_acquire(lock, name) == -EBUSY && i < LOCK_TRIES; i++)
-        clock_sleep_ns(LOCK_PAUSE_NS);
-}
-
 int dnn_choices_write(struct dnn_choices *choices, const char *path)
 {
     struct file_lock lock;
 
-    acquire_lock(path, &lock);
+    /* Serialise concurrent jobs: rows added between another job's read and write would be lost. If
+     * the lock is not acquired in time, only those rows are lost. */
+    char name[1200];
+    snprintf(name, sizeof name, "%s.lock", path);
+    for (int i = 0; file_lock_acquire(&lock, name) == -EBUSY && i < LOCK_TRIES; i++)
+        clock_sleep_ns(LOCK_PAUSE_NS);
     json_t *others = read_rows(path);
     if (others)
         json_object_update_missing(choices->rows, others);

@@ -96,13 +96,18 @@ void dnn_dims(const struct dnn_shape *shape, enum dnn_extent extent, int64_t dim
         dims[i] = all[extent][i];
 }
 
+uint64_t dnn_count(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    int64_t dims[4];
+
+    dnn_dims(shape, dnn_extent(shape, which), dims);
+    return (uint64_t)(dims[0] * dims[1] * dims[2] * dims[3]);
+}
+
 uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
 {
     static const uint64_t bytes[] = {
         [DNN_FLOAT] = 4, [DNN_HALF] = 2, [DNN_BFLOAT] = 2, [DNN_INT8] = 1};
-    int64_t dims[4];
 
-    dnn_dims(shape, dnn_extent(shape, which), dims);
-    return (uint64_t)dims[0] * (uint64_t)dims[1] * (uint64_t)dims[2] * (uint64_t)dims[3] *
-           bytes[dnn_number(shape, which)];
+    return dnn_count(shape, which) * bytes[dnn_number(shape, which)];
 }

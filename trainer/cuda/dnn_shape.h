@@ -89,7 +89,8 @@ struct dnn_tensors {
 };
 
 bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which);
-bool dnn_writes(const struct dnn_shape *shape, enum dnn_tensor which); /* of those it takes */
+bool dnn_writes(const struct dnn_shape *shape, enum dnn_tensor which);    /* of those it takes */
+uint64_t dnn_count(const struct dnn_shape *shape, enum dnn_tensor which); /* its numbers */
 uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which);
 
 /* ---- each tensor ---- */

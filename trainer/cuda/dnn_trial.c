@@ -1,9 +1,22 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results are compared with the reference kernels: elements one by one, all numbers per channel,
+ * and that every element was written.
+ *
+ * Tolerance. u is the unit round-off of the type in which numbers are multiplied (FP32 2^-24, TF32
+ * and FP16 2^-11, BF16 2^-8), n the number of terms of an element, R the root of the sum of their
+ * squares: the noise has random signs, so R is about the size of the sum. An element may be off by
+ * 8 u (|element| + R) + 2^-20 sqrt(n) R: roundings of inputs, between fused operations, and of the
+ * result; and the random roundings of a sum in FP32, expected within 2^-24 sqrt(n) R, 16 times over
+ * for tensor cores, which truncate. Leaving out one of m equal parts of a sum changes it by
+ * about R / sqrt(m), in FP16 more than that for parts up to some thousand.
+ */
 #include "trainer/cuda/dnn_trial.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "trainer/cuda/dnn_choices.h"
-#include "trainer/cuda/dnn_verify.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,17 +29,36 @@ enum {
     LAUNCHES = 8, /* of a round: queued, as in a step */
     SLOW = 2,
     REPEATS = 3,
+    SAMPLES = 64, /* elements compared */
 };
 
 static const uint64_t compared_bytes = 4 << 20; /* of a tensor */
 
 static const double start_ms = 0.05; /* a single launch also waits for the host */
 
+/* Fill a tensor with noise; poison results. */
 static int fill(const struct dnn_trial *trial, enum dnn_tensor which)
 {
-    const struct device_noise noise = dnn_noise(trial->shape, which);
+    const struct dnn_shape *shape = trial->shape;
+    const enum dnn_number number = dnn_number(shape, which);
+    struct device_noise noise = {.type = number == DNN_HALF     ? DEVICE_FP16
+                                         : number == DNN_BFLOAT ? DEVICE_BF16
+                                                                : DEVICE_FP32,
+                                 .int8 = number == DNN_INT8,
+                                 .kind = DEVICE_NOISE_SIGNED,
+                                 .seed = (uint64_t)which,
+                                 .scale = 1};
 
-    return device_noise(&noise, dnn_count(trial->shape, which), trial->tensors.at[which],
+    if (dnn_writes(shape, which))
+        noise.kind = DEVICE_NOISE_POISON;
+    else if (dnn_extent(shape, which) >= DNN_IN_CHANNELS)
+        noise.kind = DEVICE_NOISE_POSITIVE;
+    else if (which == DNN_INPUT && !(shape->fusion & DNN_PROLOGUE))
+        noise.kind = DEVICE_NOISE_RECTIFIED;
+    if (which == DNN_SCALE && shape->int8) /* results of some 40 */
+        noise.scale =
+            0.04f / sqrtf((float)device_convolution_terms(&shape->window, DEVICE_TO_OUTPUT));
+    return device_noise(&noise, dnn_count(shape, which), trial->tensors.at[which],
                         trial->runtime->stream);
 }
 
@@ -63,6 +95,448 @@ void dnn_trial_close(struct dnn_trial *trial)
     runtime_event_destroy(trial->first);
     runtime_event_destroy(trial->last);
 }
+
+/* ---- verification ---- */
+
+struct verifier {
+    const struct dnn_trial *trial;
+    const struct dnn_shape *shape;
+    void *stream;
+    double slack; /* 8 u */
+    char *wrong;
+    int code;
+};
+
+/* What is right, and how far off it may be. */
+struct element {
+    double value, within;
+    bool or_zero; /* where the sign before a ReLU is a matter of rounding */
+};
+
+static enum dnn_tensor result_of(const struct dnn_shape *shape)
+{
+    return shape->kind == DNN_FORWARD ? DNN_OUTPUT
+           : shape->kind == DNN_DATA  ? DNN_INPUT
+                                      : DNN_WEIGHTS;
+}
+
+/* SAMPLES at most: both ends, and one at random in each part between. */
+static uint32_t choose_positions(uint64_t count, uint64_t positions[SAMPLES])
+{
+    const uint64_t part = count / SAMPLES;
+
+    for (uint64_t i = 0; i < SAMPLES && i < count; i++)
+        positions[i] = part > 0 ? i * part + random_mix(i) % part : i;
+    positions[0] = 0;
+    if (part > 0)
+        positions[SAMPLES - 1] = count - 1;
+    return count < SAMPLES ? (uint32_t)count : SAMPLES;
+}
+
+static double value_of(enum dnn_number number, uint32_t bits)
+{
+    const uint32_t wide = number == DNN_BFLOAT ? bits << 16 : bits;
+    const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+    float value;
+
+    memcpy(&value, &wide, sizeof value);
+    if (number == DNN_INT8)
+        return (int8_t)bits;
+    if (number != DNN_HALF)
+        return (double)value;
+    const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                        : exponent     ? ldexp(fraction | 0x400, exponent - 25)
+                                       : ldexp(fraction, -24);
+    return bits & 0x8000 ? -size : size;
+}
+
+/* Elements of a tensor; of one with a number per channel, those of the positions' channels. */
+static void fetch(struct verifier *v, enum dnn_tensor which, const uint64_t *positions,
+                  uint32_t count, double *values)
+{
+    const bool of_channels = dnn_extent(v->shape, which) >= DNN_IN_CHANNELS;
+    const uint64_t all = dnn_count(v->shape, which), size = dnn_tensor_bytes(v->shape, which) / all;
+    uint32_t bits[SAMPLES] = {0}; /* little-endian, as the GPU */
+
+    for (uint32_t i = 0; i < count && v->code == 0; i++) {
+        const uint64_t at = of_channels ? positions[i] % all : positions[i];
+        v->code = runtime_copy(&bits[i], (const char *)v->trial->tensors.at[which] + at * size,
+                               size, v->stream);
+    }
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = value_of(dnn_number(v->shape, which), bits[i]);
+}
+
+static double tolerance(const struct verifier *v, double value, double root, double terms)
+{
+    return v->slack * (fabs(value) + root) + ldexp(sqrt(terms), -20) * root;
+}
+
+static bool is_off(const struct verifier *v, const char *what, uint64_t at,
+                   const struct element *right, double found)
+{
+    if (fabs(found - right->value) <= right->within ||
+        (right->or_zero && fabs(found) <= right->within)) /* NaN is neither */
+        return false;
+    snprintf(v->wrong, DNN_WRONG_BYTES,
+             "computes %.5g instead of %.5g (+- %.1g) as number %llu of %s", found, right->value,
+             right->within, (unsigned long long)at, what);
+    return true;
+}
+
+static void compare(struct verifier *v, const char *what, enum dnn_tensor which,
+                    const uint64_t *positions, uint32_t count, const struct element *right)
+{
+    double found[SAMPLES];
+
+    fetch(v, which, positions, count, found);
+    for (uint32_t i = 0; i < count && v->code == 0 && !v->wrong[0]; i++)
+        is_off(v, what, positions[i], &right[i], found[i]);
+}
+
+/* Compute the convolution alone at these positions. */
+static void convolve(struct verifier *v, const uint64_t *positions, uint32_t count,
+                     struct element *right)
+{
+    void *const *at = v->trial->tensors.at;
+    const bool prologue = (v->shape->fusion & DNN_PROLOGUE) != 0;
+    const bool dual = prologue && v->shape->fusion & DNN_DUAL;
+    const struct device_convolved of = {
+        .way = v->shape->kind == DNN_FORWARD ? DEVICE_TO_OUTPUT
+               : v->shape->kind == DNN_DATA  ? DEVICE_TO_INPUT
+                                             : DEVICE_TO_WEIGHT,
+        .type = v->shape->type,
+        .int8 = v->shape->int8,
+        .window = v->shape->window,
+        .input = at[DNN_INPUT],
+        .weight = at[DNN_WEIGHTS],
+        .output = at[DNN_OUTPUT],
+        .scale = prologue ? at[DNN_IN_SCALE] : NULL,
+        .bias = prologue ? at[DNN_IN_BIAS] : NULL,
+        .other = prologue && v->shape->fusion & DNN_SUMMED ? at[DNN_RESIDUAL] : NULL,
+        .other_scale = dual ? at[dnn_beside(DNN_IN_SCALE)] : NULL,
+        .other_bias = dual ? at[dnn_beside(DNN_IN_BIAS)] : NULL};
+    const double terms = (double)device_convolution_terms(&of.window, of.way);
+    const uint64_t bytes = count * sizeof *positions;
+    struct device_sample samples[SAMPLES];
+    struct device_sample *results = runtime_allocate(sizeof samples + SAMPLES * sizeof *positions);
+    uint64_t *places = results ? (uint64_t *)(void *)(results + SAMPLES) : NULL;
+
+    if (v->code == 0)
+        v->code = results ? runtime_copy(places, positions, bytes, v->stream) : -ENOMEM;
+    if (v->code == 0)
+        v->code = device_convolution_samples(&of, places, count, results, v->stream);
+    if (v->code == 0)
+        v->code = runtime_copy(samples, results, count * sizeof *samples, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint32_t i = 0; i < count && v->code == 0; i++)
+        right[i] = (struct element){
+            samples[i].sum, tolerance(v, samples[i].sum, sqrt(samples[i].squares), terms), false};
+    runtime_release(results);
+}
+
+/* value *= or += each element's number in a tensor. */
+static void multiply(struct verifier *v, enum dnn_tensor by, const uint64_t *positions,
+                     uint32_t count, struct element *right)
+{
+    double factors[SAMPLES];
+
+    fetch(v, by, positions, count, factors);
+    for (uint32_t i = 0; i < count; i++) {
+        right[i].value *= factors[i];
+        right[i].within *= fabs(factors[i]);
+    }
+}
+
+static void add(struct verifier *v, enum dnn_tensor more, const uint64_t *positions, uint32_t count,
+                struct element *right)
+{
+    double terms[SAMPLES];
+
+    fetch(v, more, positions, count, terms);
+    for (uint32_t i = 0; i < count; i++) {
+        right[i].value += terms[i];
+        right[i].within += v->slack * fabs(terms[i]);
+    }
+}
+
+/* BN's output: (x - mean) * inverse * gamma + beta. */
+static void add_norm(struct verifier *v, bool beside, const uint64_t *positions, uint32_t count,
+                     struct element *right)
+{
+    static const enum dnn_tensor vectors[] = {DNN_MEAN, DNN_INVERSE, DNN_GAMMA, DNN_BETA};
+    double x[SAMPLES], rows[4][SAMPLES];
+
+    fetch(v, beside ? DNN_RESIDUAL : DNN_X, positions, count, x);
+    for (int i = 0; i < 4; i++)
+        fetch(v, beside ? dnn_beside(vectors[i]) : vectors[i], positions, count, rows[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        const double off = (x[i] - rows[0][i]) * rows[1][i] * rows[2][i];
+        right[i].value += off + rows[3][i];
+        right[i].within += v->slack * (fabs(off) + fabs(rows[3][i]));
+    }
+}
+
+static void verify_elements(struct verifier *v)
+{
+    struct element right[SAMPLES] = {0}, before[SAMPLES] = {0};
+    uint64_t positions[SAMPLES];
+    const uint32_t fusion = v->shape->fusion;
+    const bool forward = v->shape->kind == DNN_FORWARD;
+    const enum dnn_tensor result = result_of(v->shape);
+    const uint32_t count = choose_positions(dnn_count(v->shape, result), positions);
+
+    convolve(v, positions, count, right);
+    if (forward && fusion & DNN_SCALED)
+        multiply(v, DNN_SCALE, positions, count, right);
+    if (forward && fusion & DNN_BIASED)
+        add(v, DNN_BIAS, positions, count, right);
+    if (fusion & DNN_ADDED)
+        add(v, DNN_OTHER, positions, count, right);
+    for (uint32_t i = 0; i < count && forward && fusion & DNN_RECTIFIED; i++)
+        right[i].value = fmax(right[i].value, 0);
+    if (forward && fusion & DNN_RESCALED)
+        multiply(v, DNN_LAST, positions, count, right);
+    for (uint32_t i = 0; i < count && v->shape->int8_output; i++) {
+        right[i].value = fmin(fmax(right[i].value, INT8_MIN), INT8_MAX);
+        right[i].within += 1; /* however it is rounded */
+    }
+    if (fusion & DNN_NORM) { /* back through the ReLU before the convolution */
+        add_norm(v, false, positions, count, before);
+        if (fusion & DNN_DUAL)
+            add_norm(v, true, positions, count, before);
+        else if (fusion & DNN_SUMMED)
+            add(v, DNN_RESIDUAL, positions, count, before);
+    }
+    for (uint32_t i = 0; i < count && fusion & DNN_NORM; i++) {
+        right[i].or_zero = fabs(before[i].value) <= before[i].within;
+        if (before[i].value <= 0 && !right[i].or_zero)
+            right[i] = (struct element){0};
+    }
+    compare(v, "its result", result, positions, count, right);
+}
+
+/* Of a tensor: sums and sums of squares, 2 x channels; by the kernel of BN. */
+static double *moments_of(struct verifier *v, enum dnn_tensor which,
+                          const struct device_pixels *pixels)
+{
+    enum { ROWS = 8 };
+    const uint64_t channels = pixels->channels, bytes = ROWS * channels * sizeof(float);
+    float *rows = runtime_allocate(bytes);
+    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
+    float *host = memory_array(2 * channels, sizeof *host);
+    double *moments = memory_array(2 * channels, sizeof *moments);
+    const double count = (double)pixels->count;
+
+    if (v->code == 0)
+        v->code =
+            rows && partial && host && moments ? runtime_zero(rows, bytes, v->stream) : -ENOMEM;
+    if (v->code == 0) {
+        const struct device_norm norm = {.momentum = 1,
+                                         .epsilon = 1,
+                                         .running_mean = rows,
+                                         .running_variance = rows + channels,
+                                         .mean = rows + 2 * channels,
+                                         .inverse = rows + 3 * channels,
+                                         .scale = rows + 4 * channels,
+                                         .bias = rows + 5 * channels,
+                                         .gamma = rows + 6 * channels,
+                                         .beta = rows + 7 * channels};
+        v->code =
+            device_norm_statistics(pixels, &norm, v->trial->tensors.at[which], partial, v->stream);
+    }
+    if (v->code == 0)
+        v->code = runtime_copy(host, rows, 2 * channels * sizeof *host, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    for (uint64_t c = 0; c < channels && v->code == 0; c++) {
+        const double mean = (double)host[c], variance = (double)host[channels + c];
+        moments[c] = mean * count;
+        moments[channels + c] = variance * fmax(count - 1, 1) + mean * mean * count;
+        if (!isfinite(mean) && !v->wrong[0])
+            snprintf(v->wrong, DNN_WRONG_BYTES,
+                     "leaves numbers of channel %llu of %s unwritten or not finite",
+                     (unsigned long long)c, which == DNN_SUM ? "the sum" : "its result");
+    }
+    runtime_release(rows);
+    runtime_release(partial);
+    free(host);
+    return moments;
+}
+
+static struct device_pixels pixels_of(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    int64_t dims[4];
+
+    dnn_dims(shape, dnn_extent(shape, which), dims);
+    return (struct device_pixels){shape->type, (uint32_t)dims[1],
+                                  (uint64_t)(dims[0] * dims[2] * dims[3])};
+}
+
+/* The input of the convolution, which it stores for others. */
+static void verify_sum(struct verifier *v)
+{
+    struct element right[SAMPLES] = {0};
+    uint64_t positions[SAMPLES];
+    const struct device_pixels pixels = pixels_of(v->shape, DNN_SUM);
+    const uint32_t count = choose_positions(dnn_count(v->shape, DNN_SUM), positions);
+
+    for (int beside = 0; beside < 2; beside++) {
+        struct element norm[SAMPLES] = {0};
+        add(v, beside ? DNN_RESIDUAL : DNN_INPUT, positions, count, norm);
+        if (!beside || v->shape->fusion & DNN_DUAL) {
+            multiply(v, beside ? dnn_beside(DNN_IN_SCALE) : DNN_IN_SCALE, positions, count, norm);
+            add(v, beside ? dnn_beside(DNN_IN_BIAS) : DNN_IN_BIAS, positions, count, norm);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            right[i].value += norm[i].value;
+            right[i].within += norm[i].within;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        right[i].value = fmax(right[i].value, 0);
+    compare(v, "the sum", DNN_SUM, positions, count, right);
+    if (v->code == 0 && !v->wrong[0])
+        free(moments_of(v, DNN_SUM, &pixels));
+}
+
+static float *fetch_row(struct verifier *v, enum dnn_tensor which)
+{
+    const uint64_t bytes = dnn_tensor_bytes(v->shape, which);
+    float *row = memory_zeroed(bytes);
+
+    if (v->code == 0)
+        v->code = row ? runtime_copy(row, v->trial->tensors.at[which], bytes, v->stream) : -ENOMEM;
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    return row;
+}
+
+static void verify_statistics(struct verifier *v, const double *moments,
+                              const struct device_pixels *pixels)
+{
+    float *sums = fetch_row(v, DNN_SUMS), *squares = fetch_row(v, DNN_SQUARES);
+
+    for (uint32_t c = 0; c < pixels->channels && v->code == 0 && !v->wrong[0]; c++) {
+        const double sum = moments[c], square = moments[pixels->channels + c];
+        const struct element sum_right = {
+            sum, tolerance(v, sum, sqrt(square), (double)pixels->count), false};
+        const struct element square_right = {square, v->slack * square, false};
+        if (!is_off(v, "the sums", c, &sum_right, (double)sums[c]))
+            is_off(v, "the sums of squares", c, &square_right, (double)squares[c]);
+    }
+    free(sums);
+    free(squares);
+}
+
+enum { ROW_D_GAMMA, ROW_D_BETA, ROW_ABC, NORM_ROWS = ROW_ABC + 3 };
+
+/* What the kernel of BN computes from the engine's own dz. Rows of channels. */
+static float *norm_rows(struct verifier *v, bool beside, const struct device_pixels *pixels)
+{
+    void *const *at = v->trial->tensors.at;
+    const int off = beside ? DNN_BESIDE - DNN_IN_SCALE : 0;
+    const struct device_norm norm = {
+        .gamma = at[DNN_GAMMA + off], .mean = at[DNN_MEAN + off], .inverse = at[DNN_INVERSE + off]};
+    const struct device_norm_gradient gradient = {.d_output = at[DNN_INPUT]};
+    const uint64_t channels = pixels->channels, bytes = NORM_ROWS * channels * sizeof(float);
+    float *rows = runtime_allocate(bytes), *host = memory_zeroed(bytes);
+    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
+
+    if (v->code == 0)
+        v->code = rows && partial && host
+                      ? device_norm_backward(
+                            pixels, &norm, &gradient, at[beside ? DNN_RESIDUAL : DNN_X], rows,
+                            rows + channels, rows + ROW_ABC * channels, partial, v->stream)
+                      : -ENOMEM;
+    if (v->code == 0)
+        v->code = runtime_copy(host, rows, bytes, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    runtime_release(rows);
+    runtime_release(partial);
+    return host;
+}
+
+/* Gradients of gamma and beta, and a, b, c made of them: kernels/norm.cuh. |x| is below 1. */
+static void verify_norm(struct verifier *v, bool beside, const double *moments,
+                        const struct device_pixels *pixels)
+{
+    static const enum dnn_tensor tensors[] = {DNN_D_GAMMA, DNN_D_BETA, DNN_A, DNN_B, DNN_C};
+    static const char *const names[] = {"d_gamma", "d_beta", "a", "b", "c"};
+    const uint64_t channels = pixels->channels;
+    const double count = (double)pixels->count;
+    const enum dnn_tensor mean_of = beside ? dnn_beside(DNN_MEAN) : DNN_MEAN;
+    const enum dnn_tensor inverse_of = beside ? dnn_beside(DNN_INVERSE) : DNN_INVERSE;
+    float *right = norm_rows(v, beside, pixels), *found[NORM_ROWS];
+    float *means = fetch_row(v, mean_of), *inverses = fetch_row(v, inverse_of);
+
+    for (int i = 0; i < NORM_ROWS; i++)
+        found[i] = fetch_row(v, beside ? dnn_beside(tensors[i]) : tensors[i]);
+    for (uint64_t c = 0; c < channels && v->code == 0 && !v->wrong[0]; c++) {
+        const double mean = (double)means[c], inverse = (double)inverses[c];
+        const double a = (double)right[ROW_ABC * channels + c];
+        const double root = sqrt(moments[channels + c]);
+        const double d_gamma = (double)right[c], d_beta = (double)right[channels + c];
+        const double b = (double)right[(ROW_ABC + 1) * channels + c];
+        double within[NORM_ROWS];
+        within[0] =
+            inverse * (1 + fabs(mean)) * tolerance(v, 0, root, count) + v->slack * fabs(d_gamma);
+        within[1] = tolerance(v, d_beta, root, count);
+        within[2] = v->slack * fabs(a);
+        within[3] = a * inverse * within[0] / count + v->slack * fabs(b);
+        within[4] = a * within[1] / count + fabs(mean) * within[3] +
+                    v->slack * (fabs(a * d_beta / count) + fabs(b * mean));
+        for (int i = 0; i < NORM_ROWS && !v->wrong[0]; i++) {
+            const struct element element = {(double)right[(uint64_t)i * channels + c], within[i],
+                                            false};
+            is_off(v, names[i], c, &element, (double)found[i][c]);
+        }
+    }
+    for (int i = 0; i < NORM_ROWS; i++)
+        free(found[i]);
+    free(means);
+    free(inverses);
+    free(right);
+}
+
+/* Compare the results in the trial's tensors. Returns 0, also if they are wrong: then `wrong` says
+ * what is. */
+static int verify(const struct dnn_trial *trial, char wrong[DNN_WRONG_BYTES])
+{
+    const struct dnn_shape *shape = trial->shape;
+    const enum dnn_tensor result = result_of(shape);
+    const double round_off = shape->type == DEVICE_BF16                  ? ldexp(1, -8)
+                             : shape->type == DEVICE_FP16 || shape->tf32 ? ldexp(1, -11)
+                                                                         : ldexp(1, -24);
+    struct verifier v = {.trial = trial,
+                         .shape = shape,
+                         .stream = trial->runtime->stream,
+                         .slack = 8 * round_off,
+                         .wrong = wrong};
+
+    wrong[0] = '\0';
+    verify_elements(&v);
+    if (v.code == 0 && !wrong[0] && dnn_takes(shape, DNN_SUM))
+        verify_sum(&v);
+    if (v.code || wrong[0] || shape->int8_output)
+        return v.code;
+    /* What needs all of a result: that all of it was written, and sums over it. */
+    const struct device_pixels pixels = pixels_of(shape, result);
+    double *moments = moments_of(&v, result, &pixels);
+    if (v.code == 0 && !wrong[0] && shape->fusion & DNN_STATISTICS)
+        verify_statistics(&v, moments, &pixels);
+    for (int beside = 0; beside <= ((shape->fusion & DNN_DUAL) != 0); beside++)
+        if (v.code == 0 && !wrong[0] && shape->fusion & DNN_NORM)
+            verify_norm(&v, beside, moments, &pixels);
+    free(moments);
+    return v.code;
+}
+
+/* ---- choice ---- */
 
 static int start(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                  uint32_t which)
@@ -110,33 +584,26 @@ static int time_candidate(const struct dnn_trial *trial, const struct dnn_candid
     return code;
 }
 
-/* Leave nothing of what an earlier run wrote, so that only this one's results are right. */
-static int poison(const struct dnn_trial *trial)
+/* Run it once more, with nothing left of what an earlier run wrote, and compare. wrong: "" if it is
+ * right. */
+static int judge(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                 uint32_t which, char wrong[DNN_WRONG_BYTES])
 {
     static const struct device_noise nan = {.kind = DEVICE_NOISE_POISON};
     int code = device_noise(&nan, trial->workspace_bytes / sizeof(float), trial->tensors.workspace,
                             trial->runtime->stream);
 
+    wrong[0] = '\0';
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++)
         if (dnn_takes(trial->shape, i) && dnn_writes(trial->shape, i))
             code = fill(trial, i);
-    return code;
-}
-
-/* Run it once more and compare. wrong: "" if it is right. */
-static int judge(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                 uint32_t which, char wrong[DNN_WRONG_BYTES])
-{
-    int code = poison(trial);
-
-    wrong[0] = '\0';
     if (code)
         return code;
     code = start(trial, candidates, which);
     if (code == 0)
         code = runtime_wait(trial->runtime->stream);
     if (code == 0)
-        return dnn_verify(trial, wrong);
+        return verify(trial, wrong);
     snprintf(wrong, DNN_WRONG_BYTES, "does not run: %s", fail_reason());
     return 0;
 }

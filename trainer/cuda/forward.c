@@ -54,27 +54,24 @@ static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t
     cuda_add_step(builder, &step);
 }
 
-static void add_plain_sum(struct cuda_builder *builder, const struct cuda_block *own)
-{
-    cuda_add_sum(builder, &cuda_kernel_sum, own->node, own->relu, cuda_input(builder, own, 0),
-                 cuda_input(builder, own, 1), add_output(builder, own));
-}
-
-/* The backward pass needs no more of a ReLU's output than where it was open: a sixteenth of what it
- * would read. Not if a convolution goes back through the ReLU, which reads no bits. */
-static bool keeps_open(const struct cuda_builder *builder, const struct cuda_block *own)
-{
-    return builder->program->training && own->needs_gradient && own->relu && own->user_count > 0 &&
-           !(cuda_row(builder, own->first_user)->fusion[DNN_DATA] & DNN_NORM) &&
-           device_has_open(builder->model->type, cuda_channels(builder->model, own->node));
-}
-
-static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block *own)
+static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
+
+    if (own->output == CUDA_OUTPUT_BY_INPUT)
+        return;
+    for (uint32_t i = 0; i < 2; i++)
+        if (own->norms[i] != CUDA_NONE)
+            add_statistics(builder, own->norms[i], own->inputs[i]);
+    if (own->output != CUDA_OUTPUT_STORED)
+        return;
+    if (own->norms[0] == CUDA_NONE) {
+        cuda_add_sum(builder, &cuda_kernel_sum, own->node, own->relu, cuda_input(builder, own, 0),
+                     cuda_input(builder, own, 1), add_output(builder, own));
+        return;
+    }
     struct cuda_step step = cuda_step_of(&cuda_kernel_affine, own->node);
     struct device_affine *with = &step.affine.with;
-
     step.affine.pixels = cuda_pixels_of(builder, own->node);
     *with = (struct device_affine){.scale = cuda_norm_row(model, own->norms[0], CUDA_SCALE),
                                    .bias = cuda_norm_row(model, own->norms[0], CUDA_BIAS),
@@ -86,28 +83,17 @@ static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block
     cuda_reads(&step, &step.affine.x, cuda_input(builder, own, 0));
     cuda_reads(&step, &with->other, cuda_input(builder, own, 1));
     cuda_writes(&step, &step.affine.y, add_output(builder, own));
-    if (keeps_open(builder, own)) {
+    /* The backward pass needs no more of a ReLU's output than where it was open: a sixteenth of
+     * what it would read. Not if a convolution goes back through the ReLU, which reads no bits. */
+    if (builder->program->training && own->needs_gradient && own->relu && own->user_count > 0 &&
+        !(cuda_row(builder, own->first_user)->fusion[DNN_DATA] & DNN_NORM) &&
+        device_has_open(model->type, cuda_channels(model, own->node))) {
         const uint64_t bytes =
             cuda_numbers_of(builder, own->node) * device_type_bytes(model->type) / 16;
         cuda_value(builder, own)->open = cuda_add_buffer(builder, bytes);
         cuda_writes(&step, &with->open, cuda_value(builder, own)->open);
     }
     cuda_add_step(builder, &step);
-}
-
-static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
-{
-    if (own->output == CUDA_OUTPUT_BY_INPUT)
-        return;
-    for (uint32_t i = 0; i < 2; i++)
-        if (own->norms[i] != CUDA_NONE)
-            add_statistics(builder, own->norms[i], own->inputs[i]);
-    if (own->output != CUDA_OUTPUT_STORED)
-        return;
-    if (own->norms[0] == CUDA_NONE)
-        add_plain_sum(builder, own);
-    else
-        add_affine_sum(builder, own);
 }
 
 static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
@@ -131,69 +117,47 @@ static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 
 /* ---- convolutions ---- */
 
-/* The convolution also applies the BN after it and the sum that the BN is part of. Return the
- * output. */
-static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_block *own,
-                            struct cuda_step *step)
-{
-    const struct cuda_block *user = cuda_row(builder, own->last_user);
-
-    add_statistics(builder, user->norms[0], user->inputs[0]);
-    if (step->convolution.shape.fusion & DNN_ADDED)
-        cuda_reads(step, &step->convolution.tensors.at[DNN_OTHER], cuda_input(builder, user, 1));
-    return add_output(builder, user);
-}
-
-/* The input: unchanged, or what the preceding BN or sum reads; the sum's output is stored. */
-static void read_input(struct cuda_builder *builder, const struct cuda_block *own,
-                       struct cuda_step *step)
-{
-    const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
-    void **at = step->convolution.tensors.at;
-    const uint32_t fusion = step->convolution.shape.fusion;
-
-    cuda_reads(step, &at[DNN_INPUT],
-               fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
-                                     : cuda_input(builder, own, 0));
-    if (!(fusion & DNN_SUMMED))
-        return;
-    cuda_reads(step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
-    cuda_writes(step, &at[DNN_SUM], add_output(builder, before));
-}
-
-/* Bias and ReLU in place. */
-static void add_bias(struct cuda_builder *builder, const struct cuda_block *own, uint32_t output)
-{
-    const uint32_t bias = builder->model->graph->nodes[own->node].bias;
-    struct cuda_step step = cuda_step_of(&cuda_kernel_bias, own->node);
-
-    step.affine.pixels = cuda_pixels_of(builder, own->node);
-    step.affine.with = (struct device_affine){
-        .bias = bias == CUDA_NONE ? NULL : cuda_parameter(builder->model, bias), .relu = own->relu};
-    cuda_reads(&step, &step.affine.x, output);
-    cuda_writes(&step, &step.affine.y, output);
-    cuda_add_step(builder, &step);
-}
-
 static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
     const struct graph_node *node = &model->graph->nodes[own->node];
+    const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
     const uint32_t fusion = own->fusion[DNN_FORWARD];
     struct cuda_step step =
         cuda_convolution_of(builder, &cuda_kernel_convolution, own, DNN_FORWARD);
-    struct dnn_tensors *tensors = &step.convolution.tensors;
-    const uint32_t output =
-        fusion & DNN_SCALED ? apply_after(builder, own, &step) : add_output(builder, own);
+    void **at = step.convolution.tensors.at;
+    uint32_t output;
 
+    if (fusion & DNN_SCALED) { /* also applies the BN after it, and the sum that BN is part of */
+        const struct cuda_block *user = cuda_row(builder, own->last_user);
+        add_statistics(builder, user->norms[0], user->inputs[0]);
+        if (fusion & DNN_ADDED)
+            cuda_reads(&step, &at[DNN_OTHER], cuda_input(builder, user, 1));
+        output = add_output(builder, user);
+    } else {
+        output = add_output(builder, own);
+    }
     if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
-        tensors->at[DNN_BIAS] = cuda_parameter(model, node->bias);
-    tensors->at[DNN_WEIGHTS] = model->compute[node->weight];
-    read_input(builder, own, &step);
-    cuda_writes(&step, &tensors->at[DNN_OUTPUT], output);
+        at[DNN_BIAS] = cuda_parameter(model, node->bias);
+    at[DNN_WEIGHTS] = model->compute[node->weight];
+    /* The input: unchanged, or what the preceding BN or sum reads; the sum's output is stored. */
+    cuda_reads(&step, &at[DNN_INPUT], cuda_input(builder, fusion & DNN_PROLOGUE ? before : own, 0));
+    if (fusion & DNN_SUMMED) {
+        cuda_reads(&step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
+        cuda_writes(&step, &at[DNN_SUM], add_output(builder, before));
+    }
+    cuda_writes(&step, &at[DNN_OUTPUT], output);
     cuda_add_convolution(builder, &step);
-    if ((node->bias != CUDA_NONE || own->relu) && !(fusion & (DNN_BIASED | DNN_RECTIFIED)))
-        add_bias(builder, own, output);
+    if ((node->bias == CUDA_NONE && !own->relu) || fusion & (DNN_BIASED | DNN_RECTIFIED))
+        return;
+    struct cuda_step bias = cuda_step_of(&cuda_kernel_bias, own->node); /* bias and ReLU in place */
+    bias.affine.pixels = cuda_pixels_of(builder, own->node);
+    bias.affine.with = (struct device_affine){
+        .bias = node->bias == CUDA_NONE ? NULL : cuda_parameter(model, node->bias),
+        .relu = own->relu};
+    cuda_reads(&bias, &bias.affine.x, output);
+    cuda_writes(&bias, &bias.affine.y, output);
+    cuda_add_step(builder, &bias);
 }
 
 /* ---- other blocks ---- */
@@ -266,12 +230,24 @@ void cuda_emit_forward(struct cuda_builder *builder)
         [CUDA_BLOCK_LRN] = add_lrn,     [CUDA_BLOCK_DROPOUT] = add_dropout,
         [CUDA_BLOCK_HEAD] = add_head,   [CUDA_BLOCK_CONVOLUTION_INT8] = cuda_emit_convolution_int8,
     };
+    const struct cuda_model *model = builder->model;
 
     for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++) {
         emit[builder->blocks.rows[i].kind](builder, cuda_row(builder, i));
-        if (builder->model->config.calibration)
-            cuda_emit_observations(builder, i);
-        if (builder->model->quantised)
+        /* Observe the nodes that the block outputs, except the images: some of their channels are
+         * padding. Nodes that compute nothing, such as a dropout, share the output of another. */
+        for (uint32_t node = 1; model->config.calibration && node < model->graph->node_count;
+             node++) {
+            struct cuda_step step = cuda_step_of(&cuda_kernel_observe, node);
+            if (builder->blocks.of_node[node] != i)
+                continue;
+            step.observe.type = model->type;
+            step.observe.count = cuda_numbers_of(builder, node);
+            step.observe.magnitudes = &model->magnitudes[node];
+            cuda_reads(&step, &step.observe.values, builder->values[i].buffer);
+            cuda_add_step(builder, &step);
+        }
+        if (model->quantised)
             cuda_hold_int8(builder, i);
     }
 }

@@ -65,30 +65,6 @@ static uint32_t before_relu(const struct cuda_block *before)
                                            : DNN_SUMMED | DNN_DUAL;
 }
 
-/* Return what the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nothing
- * else reads; or a sum, whose output it stores before anything else reads it. */
-static uint32_t prologue(const struct fuser *fuser, uint32_t convolution)
-{
-    const struct cuda_block *before = input_of(fuser, convolution);
-
-    if (!takes_norm(fuser, convolution))
-        return 0;
-    const uint32_t sum = before_relu(before);
-    const bool can = sum ? before->first_user == convolution : before->user_count == 1;
-    return can ? DNN_PROLOGUE | sum : 0;
-}
-
-/* Return what its input gradient can pass through; 0: nothing. */
-static uint32_t back_fusion(const struct fuser *fuser, uint32_t convolution)
-{
-    const struct cuda_block *before = input_of(fuser, convolution);
-
-    if (!takes_norm(fuser, convolution) || before->user_count > 2 ||
-        before->first_user != convolution)
-        return 0;
-    return DNN_NORM | (before->user_count > 1 ? (uint32_t)DNN_ADDED : 0) | before_relu(before);
-}
-
 /* ---- which fusions pay ---- */
 
 /* A way to compute a convolution: by one fusion, or none, with steps of our own that read and write
@@ -101,14 +77,6 @@ struct way {
 
 /* Share of the memory's peak rate that our steps reach: 0.82 to 0.91 on an H100. */
 static const double passes_share = 0.85;
-
-static double passes_ms(const struct fuser *fuser, uint64_t numbers)
-{
-    const struct cuda_model *model = fuser->model;
-
-    return (double)(numbers * fuser->images * device_type_bytes(model->type)) /
-           (passes_share * model->runtime.memory_rate);
-}
 
 /* NULL: no engine. */
 static const struct dnn_plan *plan_of(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind,
@@ -153,8 +121,9 @@ static double way_ms(struct fuser *fuser, uint32_t convolution, enum dnn_kind ki
     if (plan->milliseconds <= 0 || weight->milliseconds <= 0 ||
         fuser->model->runtime.memory_rate <= 0)
         return 0;
+    const uint64_t bytes = way->passes * fuser->images * device_type_bytes(fuser->model->type);
     return plan->milliseconds + (weight == plan ? 0 : weight->milliseconds) +
-           passes_ms(fuser, way->passes);
+           (double)bytes / (passes_share * fuser->model->runtime.memory_rate);
 }
 
 /* An engine whose workspace is as large as the tensor moves as much through memory as it saves. */
@@ -212,7 +181,12 @@ static void fuse_input_and_output(struct fuser *fuser, uint32_t convolution)
     const struct cuda_model *model = fuser->model;
     struct cuda_block *own = &fuser->blocks->rows[convolution];
     struct cuda_block *input = input_of(fuser, convolution);
-    const uint32_t before = prologue(fuser, convolution);
+    /* BN and ReLU, whose output nothing else reads; or a sum, whose output the convolution stores
+     * before anything else reads it. */
+    const uint32_t sum = before_relu(input);
+    const bool can = takes_norm(fuser, convolution) &&
+                     (sum ? input->first_user == convolution : input->user_count == 1);
+    const uint32_t before = can ? DNN_PROLOGUE | sum : 0;
     const uint32_t statistics =
         norm_after(fuser, convolution) != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0;
     /* Our steps read the output for its sums; and BN, ReLU read and write the input, or read both
@@ -237,8 +211,13 @@ static void fuse_input_and_output(struct fuser *fuser, uint32_t convolution)
  */
 static void fuse_back(struct fuser *fuser, uint32_t convolution)
 {
-    const uint32_t fusion = back_fusion(fuser, convolution);
-    const uint32_t saved = input_of(fuser, convolution)->end;
+    const struct cuda_block *before = input_of(fuser, convolution);
+    const bool can = takes_norm(fuser, convolution) && before->user_count <= 2 &&
+                     before->first_user == convolution;
+    const uint32_t fusion =
+        can ? DNN_NORM | (before->user_count > 1 ? (uint32_t)DNN_ADDED : 0) | before_relu(before)
+            : 0;
+    const uint32_t saved = before->end;
     const uint64_t tensors = 2u + (fusion & DNN_ADDED ? 1u : 0) +
                              (fusion & (DNN_ADDED | DNN_SUMMED) ? 1u : 0) +
                              (fusion & DNN_DUAL ? 2u : 0);
@@ -252,48 +231,32 @@ static void fuse_back(struct fuser *fuser, uint32_t convolution)
 
 /* ---- operations that follow, if BN is two numbers per channel ---- */
 
-/* A bias and ReLU. */
-static uint32_t own_epilogue(const struct fuser *fuser, const struct cuda_block *own)
-{
-    const uint32_t bias = fuser->model->graph->nodes[own->node].bias;
-    const uint32_t fusion = own->relu ? (uint32_t)DNN_RECTIFIED : 0;
-
-    if (bias == CUDA_NONE)
-        return fusion;
-    return (uintptr_t)cuda_parameter(fuser->model, bias) % 16 ? 0 : fusion | DNN_BIASED;
-}
-
-/* BN in inference, the sum that applies it if its other side is computed by then, and ReLU. */
-static uint32_t norm_epilogue(const struct fuser *fuser, uint32_t convolution)
-{
-    const struct cuda_block *own = &fuser->blocks->rows[convolution];
-    const struct cuda_block *user = &fuser->blocks->rows[own->last_user];
-    uint32_t fusion = DNN_SCALED | DNN_BIASED;
-
-    if (fuser->training || norm_after(fuser, convolution) == CUDA_NONE ||
-        user->kind != CUDA_BLOCK_SUM)
-        return 0;
-    if (user->input_count > 1) {
-        if (user->norms[1] != CUDA_NONE || user->inputs[1] > convolution)
-            return 0;
-        fusion |= DNN_ADDED;
-    }
-    return fusion | (user->relu ? (uint32_t)DNN_RECTIFIED : 0);
-}
-
+/* A bias and ReLU; or BN in inference, the sum that applies it if its other side is computed by
+ * then, and ReLU. */
 static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
 {
+    const struct cuda_model *model = fuser->model;
     struct cuda_block *own = &fuser->blocks->rows[convolution];
-    const uint32_t simple = own_epilogue(fuser, own);
-    const uint32_t fusion = simple ? simple : norm_epilogue(fuser, convolution);
+    const struct cuda_block *user = &fuser->blocks->rows[own->last_user];
+    const uint32_t bias = model->graph->nodes[own->node].bias;
+    uint32_t fusion = own->relu ? (uint32_t)DNN_RECTIFIED : 0;
 
+    if (bias != CUDA_NONE)
+        fusion = (uintptr_t)cuda_parameter(model, bias) % 16 ? 0 : fusion | DNN_BIASED;
+    if (!fusion && !fuser->training && norm_after(fuser, convolution) != CUDA_NONE &&
+        user->kind == CUDA_BLOCK_SUM) {
+        const bool adds = user->input_count > 1;
+        if (!adds || (user->norms[1] == CUDA_NONE && user->inputs[1] <= convolution))
+            fusion = DNN_SCALED | DNN_BIASED | (adds ? (uint32_t)DNN_ADDED : 0) |
+                     (user->relu ? (uint32_t)DNN_RECTIFIED : 0);
+    }
     /* Engines for these are compiled on request, which requires a device. */
-    if (!fusion || own->fusion[DNN_FORWARD] || !dnn_has_device(fuser->model->dnn))
+    if (!fusion || own->fusion[DNN_FORWARD] || !dnn_has_device(model->dnn))
         return;
     /* Our steps read and write the output, and read what is added. */
     const struct way ways[] = {
         {fusion, 0, own->node},
-        {0, (fusion & DNN_ADDED ? 3u : 2u) * cuda_numbers(fuser->model, own->node), own->node}};
+        {0, (fusion & DNN_ADDED ? 3u : 2u) * cuda_numbers(model, own->node), own->node}};
     own->fusion[DNN_FORWARD] = choose(fuser, convolution, DNN_FORWARD, ways, 2);
     if (own->fusion[DNN_FORWARD] & DNN_SCALED)
         fuser->blocks->rows[own->last_user].output = CUDA_OUTPUT_BY_INPUT;

@@ -105,7 +105,8 @@ void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
     return memory;
 }
 
-void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes)
+/* A copy of what is on the host. */
+static void *send(struct cuda_model *model, const void *from, uint64_t bytes)
 {
     void *memory = cuda_allocate(model, bytes);
 
@@ -114,20 +115,6 @@ void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes)
     if (memory && !model->outlined && model->code == 0)
         model->code = runtime_wait(NULL);
     return memory;
-}
-
-static void make_copies(struct cuda_model *model)
-{
-    const struct graph *graph = model->graph;
-
-    model->compute = memory_array(graph->parameter_count, sizeof *model->compute);
-    if (!model->compute && model->code == 0)
-        model->code = -ENOMEM;
-    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
-        model->compute[i] = needs_copy(model, &graph->parameters[i])
-                                ? cuda_zeros(model, copy_numbers(model, &graph->parameters[i]) *
-                                                        device_type_bytes(model->type))
-                                : cuda_parameter(model, i);
 }
 
 /* Where layers write a parameter's gradient: numbers of their own type, with padding, what may be a
@@ -155,51 +142,23 @@ static void *place_of_gradient(struct cuda_model *model, uint32_t i)
     return model->gradients + parameter->offset;
 }
 
-/* Zeros, in the exchange's memory if it has some. */
-static float *make_arena(struct cuda_model *model, uint64_t bytes)
-{
-    const struct backend_config *config = &model->config;
-    const struct origin origin = {config->allocate_gradients, config->release_gradients};
-    float *arena = NULL;
-
-    if (origin.allocate) {
-        arena = keep(model, &origin, bytes);
-        if (!arena && model->code == 0)
-            snprintf(model->notice, sizeof model->notice,
-                     "the gradients lie in memory that the exchange may have to copy: %s",
-                     fail_reason());
-    }
-    if (!arena)
-        return cuda_zeros(model, bytes);
-    model->device_bytes += bytes;
-    if (!model->outlined)
-        model->code = runtime_zero(arena, bytes, model->runtime.stream);
-    return arena;
-}
-
-static void make_gradients(struct cuda_model *model)
-{
-    const struct graph *graph = model->graph;
-
-    model->gradients = make_arena(model, graph->parameter_floats * sizeof(float));
-    model->given = memory_array(graph->parameter_count, sizeof *model->given);
-    if (!model->given && model->code == 0)
-        model->code = -ENOMEM;
-    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
-        model->given[i] = place_of_gradient(model, i);
-}
-
-/* Fill the tables of device_optimise() on the host. */
-static void fill_tables(const struct cuda_model *model, struct device_parameter *parameters,
-                        struct device_chunk *chunks)
+/* The tables of device_optimise(). */
+static void make_tables(struct cuda_model *model)
 {
     static const enum device_decay decays[] = {[GRAPH_DECAY_NONE] = DEVICE_DECAY_NONE,
                                                [GRAPH_DECAY_FC_BIAS] = DEVICE_DECAY_FC_BIAS,
                                                [GRAPH_DECAY_WEIGHT] = DEVICE_DECAY_WEIGHT};
     const struct graph *graph = model->graph;
-    uint32_t chunk = 0;
+    const uint32_t count = graph->parameter_count;
+    uint32_t chunk_count = 0, chunk = 0;
 
-    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+    for (uint32_t i = 0; i < count; i++)
+        chunk_count += device_chunks_of(graph->parameters[i].count);
+    struct device_parameter *parameters = memory_array(count, sizeof *parameters);
+    struct device_chunk *chunks = memory_array(chunk_count, sizeof *chunks);
+    if (!parameters || !chunks)
+        model->code = model->code ? model->code : -ENOMEM;
+    for (uint32_t i = 0; i < count && model->code == 0; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         const struct graph_node *node = &graph->nodes[parameter->node];
         const bool copied = needs_copy(model, parameter);
@@ -220,25 +179,9 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
             .chunk_count = device_chunks_of(parameter->count)};
         chunk += device_chunks(i, parameter->offset, parameter->count, chunks + chunk);
     }
-}
-
-static void make_tables(struct cuda_model *model)
-{
-    const struct graph *graph = model->graph;
-    const uint32_t count = graph->parameter_count;
-    uint32_t chunk_count = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        chunk_count += device_chunks_of(graph->parameters[i].count);
-    struct device_parameter *parameters = memory_array(count, sizeof *parameters);
-    struct device_chunk *chunks = memory_array(chunk_count, sizeof *chunks);
-    if (!parameters || !chunks)
-        model->code = model->code ? model->code : -ENOMEM;
-    if (model->code == 0)
-        fill_tables(model, parameters, chunks);
     model->table = (struct device_parameters){
-        .parameters = cuda_send(model, parameters, count * sizeof *parameters),
-        .chunks = cuda_send(model, chunks, chunk_count * sizeof *chunks),
+        .parameters = send(model, parameters, count * sizeof *parameters),
+        .chunks = send(model, chunks, chunk_count * sizeof *chunks),
         .parameter_count = count,
         .chunk_count = chunk_count,
         .weights = model->parameters,
@@ -253,82 +196,87 @@ static void make_tables(struct cuda_model *model)
     free(chunks);
 }
 
-/* Memory for the input and results of a batch. */
-static void make_slots(struct cuda_model *model)
-{
-    const uint64_t batch = model->config.batch_size;
-    const uint64_t logits_bytes = batch * model->graph->classes * sizeof(float);
-
-    model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
-                          batch * sizeof(int32_t);
-    model->header = cuda_allocate(model, model->header_bytes);
-    model->per_image = cuda_allocate(model, batch * sizeof *model->per_image);
-    model->report = cuda_allocate(model, sizeof *model->report);
-    model->logits = cuda_allocate(model, logits_bytes);
-    model->logits_result = cuda_pin(model, logits_bytes);
-}
-
-/* Find the size of the largest sums over pixels. */
-static void look_at_sums(struct cuda_model *model)
+/* Zeros, in the exchange's memory if it has some; and where layers write each gradient. */
+static void make_gradients(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
+    const struct backend_config *config = &model->config;
+    const uint64_t bytes = graph->parameter_floats * sizeof *model->gradients;
+    const struct origin origin = {config->allocate_gradients, config->release_gradients};
 
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct graph_shape *shape = &graph->nodes[i].shape;
-        const struct device_pixels pixels = {model->type, shape->channels,
-                                             (uint64_t)model->config.batch_size * shape->height *
-                                                 shape->width};
-        const uint64_t needed = device_partial_floats(&pixels);
-        if (needed > model->partial_floats)
-            model->partial_floats = needed;
+    if (origin.allocate) {
+        model->gradients = keep(model, &origin, bytes);
+        if (!model->gradients && model->code == 0)
+            snprintf(model->notice, sizeof model->notice,
+                     "the gradients lie in memory that the exchange may have to copy: %s",
+                     fail_reason());
     }
-}
-
-/* Set what follows from the arguments alone. */
-static void describe(struct cuda_model *model, const struct cuda_settings *settings,
-                     const struct backend_config *config)
-{
-    static const enum device_type types[] = {[CUDA_FP32] = DEVICE_FP32,
-                                             [CUDA_TF32] = DEVICE_FP32,
-                                             [CUDA_FP16] = DEVICE_FP16,
-                                             [CUDA_BF16] = DEVICE_BF16};
-
-    model->graph = config->graph;
-    model->settings = settings;
-    model->config = *config;
-    model->type = types[settings->precision];
+    if (model->gradients) {
+        model->device_bytes += bytes;
+        if (!model->outlined)
+            model->code = runtime_zero(model->gradients, bytes, model->runtime.stream);
+    } else {
+        model->gradients = cuda_zeros(model, bytes);
+    }
+    model->given = memory_array(graph->parameter_count, sizeof *model->given);
+    if (!model->given && model->code == 0)
+        model->code = -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
+        model->given[i] = place_of_gradient(model, i);
 }
 
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config)
 {
+    static const enum device_type types[] = {[CUDA_FP32] = DEVICE_FP32,
+                                             [CUDA_TF32] = DEVICE_FP32,
+                                             [CUDA_FP16] = DEVICE_FP16,
+                                             [CUDA_BF16] = DEVICE_BF16};
     const struct graph *graph = config->graph;
-    const uint64_t bytes = graph->parameter_floats * sizeof(float);
+    const uint64_t bytes = graph->parameter_floats * sizeof(float), batch = config->batch_size;
+    const uint64_t logits_bytes = batch * graph->classes * sizeof(float);
+    uint64_t partial_floats = 0; /* of the largest sums over pixels */
 
-    describe(model, settings, config);
-    look_at_sums(model);
+    model->graph = graph;
+    model->settings = settings;
+    model->config = *config;
+    model->type = types[settings->precision];
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct graph_shape *shape = &graph->nodes[i].shape;
+        const struct device_pixels pixels = {model->type, shape->channels,
+                                             batch * shape->height * shape->width};
+        const uint64_t needed = device_partial_floats(&pixels);
+        partial_floats = needed > partial_floats ? needed : partial_floats;
+    }
     model->parameters = cuda_zeros(model, bytes);
     model->statistics = cuda_zeros(model, (graph->statistic_floats + 1) * sizeof(float));
     model->norms =
         cuda_zeros(model, (graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1) * sizeof(float));
-    model->partial = cuda_zeros(model, model->partial_floats * sizeof(float));
+    model->partial = cuda_zeros(model, partial_floats * sizeof(float));
     if (config->training && config->gradients_on_host)
         model->host_gradients = cuda_pin(model, bytes);
-    make_copies(model);
+    model->compute = memory_array(graph->parameter_count, sizeof *model->compute);
+    if (!model->compute && model->code == 0)
+        model->code = -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count && model->code == 0; i++)
+        model->compute[i] = needs_copy(model, &graph->parameters[i])
+                                ? cuda_zeros(model, copy_numbers(model, &graph->parameters[i]) *
+                                                        device_type_bytes(model->type))
+                                : cuda_parameter(model, i);
     if (config->training) {
         model->momenta = cuda_zeros(model, bytes);
         make_gradients(model);
     }
-    make_slots(model);
+    /* the input and the results of a batch */
+    model->header_bytes =
+        sizeof *model->header + graph->node_count * sizeof(uint64_t) + batch * sizeof(int32_t);
+    model->header = cuda_allocate(model, model->header_bytes);
+    model->per_image = cuda_allocate(model, batch * sizeof *model->per_image);
+    model->report = cuda_allocate(model, sizeof *model->report);
+    model->logits = cuda_allocate(model, logits_bytes);
+    model->logits_result = cuda_pin(model, logits_bytes);
     make_tables(model);
     return model->code;
-}
-
-int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
-                       const struct backend_config *config)
-{
-    model->outlined = true;
-    return cuda_model_open(model, settings, config);
 }
 
 void cuda_model_close(struct cuda_model *model)

@@ -56,8 +56,8 @@ struct cuda_model {
     struct runtime runtime;
     struct dnn *dnn;
     enum device_type type;
-    int code;                   /* first error of an allocation */
-    bool outlined;              /* only to compile programs: nothing is allocated */
+    int code;      /* first error of an allocation */
+    bool outlined; /* only to compile programs: nothing is allocated, addresses are not used */
     struct cuda_memory *memory; /* all but the programs' arena and workspace */
     uint32_t memory_count;
     uint64_t device_bytes, pinned_bytes; /* of that memory */
@@ -68,7 +68,6 @@ struct cuda_model {
     struct device_parameters table;
     float *norms; /* CUDA_NORM_ROWS rows of its channels for each BN node */
     float *partial;
-    uint64_t partial_floats;
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t header_bytes;
@@ -76,10 +75,10 @@ struct cuda_model {
     struct device_loss *per_image;
     struct cuda_report *report;
     float *logits, *logits_result;   /* FP32, on the device; pinned */
-    struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8_model.c) */
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8.c) */
     struct cuda_int8 *int8;          /* of each node */
     char notice[512]; /* of the first convolution without cuDNN's engine, or without its fastest */
-    struct magnitudes *magnitudes; /* of each node, while calibrating (observe.c) */
+    struct magnitudes *magnitudes; /* of each node, while calibrating */
     uint32_t *scratch;             /* of their kernel */
 };
 
@@ -101,7 +100,8 @@ enum cuda_norm_row {
     CUDA_NORM_ROWS = 16, /* a multiple of 4 floats: rows of 4, 8, ... channels are aligned */
 };
 
-/* Opens everything but INT8 and calibration. Close it in either case. */
+/* Opens everything but INT8 and calibration; `outlined` may be set before. Close it in either case.
+ */
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config);
 void cuda_model_close(struct cuda_model *model);
@@ -110,17 +110,13 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
                     const float *statistics);
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
                     float *statistics, float *gradients);
-/* The same to compile programs that are never run: addresses must not be dereferenced. */
-int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
-                       const struct backend_config *config);
 
 /* Allocate device memory or pinned host memory that lives as long as the model. NULL after an
  * error, which the model keeps. */
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes);
 void *cuda_pin(struct cuda_model *model, uint64_t bytes);
-/* Device memory with zeros, or a copy of what is on the host. */
+/* Device memory with zeros. */
 void *cuda_zeros(struct cuda_model *model, uint64_t bytes);
-void *cuda_send(struct cuda_model *model, const void *from, uint64_t bytes);
 
 /* ---- shapes and addresses of a node ---- */
 

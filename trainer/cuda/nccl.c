@@ -86,69 +86,7 @@ static void nccl_release(void *memory)
         ncclMemFree(memory);
 }
 
-/* The gradients in FP16. */
-static int make_wire(struct nccl_state *nccl)
-{
-    const uint64_t bytes = nccl->config.buckets.floats * sizeof *nccl->wire;
-
-    nccl->wire = nccl_allocate(bytes);
-    nccl->release_wire = nccl_release;
-    if (nccl->wire)
-        return 0;
-    snprintf(nccl->notice, sizeof nccl->notice,
-             "gradients are sent from memory that NCCL may have to copy: %.200s", fail_reason());
-    nccl->wire = runtime_allocate(bytes);
-    nccl->release_wire = runtime_release;
-    return nccl->wire ? 0 : -ENOMEM;
-}
-
 /* ---- opening ---- */
-
-/* The identity that the first rank creates, before NCCL is initialised. */
-static int share_identity(struct ranks *ranks, ncclUniqueId *id)
-{
-    int code = ranks->place.rank == 0 ? check(NULL, ncclGetUniqueId(id), "make an identity") : 0;
-
-    code = ranks_meet(ranks, code, NULL);
-    return code ? code : ranks_broadcast(ranks, id, sizeof *id);
-}
-
-/* What each rank multiplies its gradients by, so that their sum is their mean times wire_scale,
- * or less. */
-static float share_of(uint32_t ranks)
-{
-    float factor = wire_scale;
-
-    for (uint32_t i = 1; i < ranks; i *= 2)
-        factor /= 2;
-    return factor;
-}
-
-/* Registered memory is summed without a copy; else NCCL copies. With NCCL_LOCAL_REGISTER=0 it says
- * that it registered, and returns no handle. */
-static int register_gradients(struct nccl_state *nccl)
-{
-    const struct exchange_config *config = &nccl->config;
-    const ncclResult_t status =
-        nccl->wire
-            ? ncclCommRegister(nccl->ranks, nccl->wire, config->buckets.floats * sizeof *nccl->wire,
-                               &nccl->registered)
-            : ncclCommRegister(nccl->ranks, config->gradients,
-                               config->buckets.floats * sizeof *config->gradients,
-                               &nccl->registered);
-
-    if (status)
-        nccl->registered = NULL;
-    double copying = nccl->registered ? 0 : 1;
-    int code = ranks_sum(config->ranks, &copying, 1);
-    if (code == 0 && copying > 0)
-        snprintf(
-            nccl->notice, sizeof nccl->notice,
-            "NCCL copies the gradients of %.0f of %u ranks: it does not register their memory%s%s",
-            copying, config->ranks->place.ranks, status ? ": " : "",
-            status ? ncclGetErrorString(status) : "");
-    return code;
-}
 
 static int nccl_open(void *state, const void *settings_given, const struct exchange_config *config)
 {
@@ -157,6 +95,7 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
     const struct ranks_place *place = &config->ranks->place;
     ncclConfig_t limits = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id = {0};
+    uint64_t bytes = config->buckets.floats * sizeof *config->gradients;
 
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
@@ -166,7 +105,11 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
         limits.maxCTAs = (int)settings->ctas;
     else if (nccl->buckets.count > 1)
         limits.maxCTAs = OVERLAPPED_CTAS_MAX;
-    int code = share_identity(config->ranks, &id);
+    /* The first rank creates an identity, before NCCL is initialised. */
+    int code = place->rank == 0 ? check(NULL, ncclGetUniqueId(&id), "make an identity") : 0;
+    code = ranks_meet(config->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_broadcast(config->ranks, &id, sizeof id);
     if (code == 0)
         code = runtime_use(config->device);
     if (code == 0)
@@ -174,8 +117,21 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
     if (code == 0)
         code = runtime_event_create(&nccl->event);
     if (code == 0 && settings->wire == EXCHANGE_FP16) {
-        nccl->factor = share_of(place->ranks);
-        code = make_wire(nccl);
+        /* The sum of the gradients, each times this, is their mean times wire_scale, or less. */
+        nccl->factor = wire_scale;
+        for (uint32_t i = 1; i < place->ranks; i *= 2)
+            nccl->factor /= 2;
+        bytes = config->buckets.floats * sizeof *nccl->wire;
+        nccl->wire = nccl_allocate(bytes);
+        nccl->release_wire = nccl_release;
+        if (!nccl->wire) {
+            snprintf(nccl->notice, sizeof nccl->notice,
+                     "gradients are sent from memory that NCCL may have to copy: %.200s",
+                     fail_reason());
+            nccl->wire = runtime_allocate(bytes);
+            nccl->release_wire = runtime_release;
+            code = nccl->wire ? 0 : -ENOMEM;
+        }
     }
     if (code == 0)
         code = check(
@@ -183,7 +139,22 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
             ncclCommInitRankConfig(&nccl->ranks, (int)place->ranks, id, (int)place->rank, &limits),
             "join the other ranks");
     code = ranks_meet(config->ranks, code, NULL);
-    return code ? code : register_gradients(nccl);
+    if (code)
+        return code;
+    /* Registered memory is summed without a copy; else NCCL copies. With NCCL_LOCAL_REGISTER=0 it
+     * says that it registered, and returns no handle. */
+    void *sent = nccl->wire ? (void *)nccl->wire : config->gradients;
+    const ncclResult_t status = ncclCommRegister(nccl->ranks, sent, bytes, &nccl->registered);
+    if (status)
+        nccl->registered = NULL;
+    double copying = nccl->registered ? 0 : 1;
+    code = ranks_sum(config->ranks, &copying, 1);
+    if (code == 0 && copying > 0)
+        snprintf(
+            nccl->notice, sizeof nccl->notice,
+            "NCCL copies the gradients of %.0f of %u ranks: it does not register their memory%s%s",
+            copying, place->ranks, status ? ": " : "", status ? ncclGetErrorString(status) : "");
+    return code;
 }
 
 static enum exchange_wire nccl_wire(const void *settings)
@@ -224,22 +195,6 @@ static int order(const struct nccl_state *nccl, void *before, void *after)
     return code ? code : runtime_event_await(nccl->event, after);
 }
 
-static int add_up(struct nccl_state *nccl, void *part, uint64_t count, ncclDataType_t type)
-{
-    return check(nccl, ncclAllReduce(part, part, count, type, ncclSum, nccl->ranks, nccl->stream),
-                 "add up gradients");
-}
-
-static int add_up_in_fp16(struct nccl_state *nccl, float *part, uint16_t *wire, uint64_t count)
-{
-    int code = device_narrow(DEVICE_FP16, count, part, nccl->factor, wire, nccl->stream);
-
-    if (code == 0)
-        code = add_up(nccl, wire, count, ncclHalf);
-    return code ? code
-                : device_widen(DEVICE_FP16, count, wire, 1 / nccl->factor, part, nccl->stream);
-}
-
 static int nccl_ready(void *state, uint64_t done)
 {
     struct nccl_state *nccl = state;
@@ -249,10 +204,18 @@ static int nccl_ready(void *state, uint64_t done)
 
     while (code == 0 && buckets_next(&nccl->buckets, done, &start, &count)) {
         float *part = nccl->config.gradients + start;
+        uint16_t *wire = nccl->wire ? nccl->wire + start : NULL;
+        void *sent = wire ? (void *)wire : part;
         code = order(nccl, compute, nccl->stream);
+        if (code == 0 && wire)
+            code = device_narrow(DEVICE_FP16, count, part, nccl->factor, wire, nccl->stream);
         if (code == 0)
-            code = nccl->wire ? add_up_in_fp16(nccl, part, nccl->wire + start, count)
-                              : add_up(nccl, part, count, ncclFloat);
+            code = check(nccl,
+                         ncclAllReduce(sent, sent, count, wire ? ncclHalf : ncclFloat, ncclSum,
+                                       nccl->ranks, nccl->stream),
+                         "add up gradients");
+        if (code == 0 && wire)
+            code = device_widen(DEVICE_FP16, count, wire, 1 / nccl->factor, part, nccl->stream);
     }
     if (code == 0 && nccl->buckets.started == nccl->buckets.count) {
         nccl->buckets.started = 0;

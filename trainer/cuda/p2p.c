@@ -75,34 +75,28 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
     return apart != 0 && (apart & (apart - 1)) == 0;
 }
 
-static int reach_others(struct p2p_state *p2p, const struct p2p_handle *all)
-{
-    const uint32_t ranks = p2p->config.ranks->place.ranks;
-    int code = 0;
-
-    for (uint32_t i = 0; i < ranks && code == 0; i++)
-        if (reads(p2p, i))
-            code = runtime_reach(all[i].bytes, &p2p->theirs[i]);
-    return code;
-}
-
 static int p2p_open(void *state, const void *settings, const struct exchange_config *config)
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
+    const uint32_t ranks = config->ranks->place.ranks;
     struct p2p_handle mine = {0};
-    struct p2p_handle *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    struct p2p_handle *all = memory_array(ranks, sizeof *all);
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
-    p2p->parts = buckets_of(config->buckets.floats, config->ranks->place.ranks);
+    p2p->parts = buckets_of(config->buckets.floats, ranks);
     int code = ranks_meet(config->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
     if (code == 0)
         code = ranks_gather(config->ranks, &mine, sizeof mine, all);
     if (code == 0)
         code = ranks_share(config->ranks, sizeof(struct gate), &p2p->turns);
-    if (code == 0)
-        code = ranks_meet(config->ranks, reach_others(p2p, all), NULL);
+    if (code == 0) {
+        for (uint32_t i = 0; i < ranks && code == 0; i++)
+            if (reads(p2p, i))
+                code = runtime_reach(all[i].bytes, &p2p->theirs[i]);
+        code = ranks_meet(config->ranks, code, NULL);
+    }
     free(all);
     return code;
 }
@@ -161,19 +155,6 @@ static int tree(struct p2p_state *p2p)
     return code;
 }
 
-/* A part of the ring; the last parts of a small arena may be empty. */
-static int pull_part(const struct p2p_state *p2p, uint32_t part, bool adds)
-{
-    const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
-
-    part %= ranks;
-    if (part >= p2p->parts.count)
-        return 0;
-    const uint64_t start = buckets_start(&p2p->parts, part);
-    return pull(p2p, (rank + ranks - 1) % ranks, start,
-                buckets_start(&p2p->parts, part + 1) - start, adds);
-}
-
 static int ring(struct p2p_state *p2p)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
@@ -182,7 +163,10 @@ static int ring(struct p2p_state *p2p)
     for (uint32_t i = 0; i < 2 * (ranks - 1) && code == 0; i++) {
         const bool adds = i < ranks - 1;
         const uint32_t done = adds ? i + 1 : i - (ranks - 1); /* parts after this rank's own */
-        code = pull_part(p2p, rank + 2 * ranks - done, adds);
+        const uint32_t part = (rank + 2 * ranks - done) % ranks;
+        if (part < p2p->parts.count) /* the last parts of a small arena may be empty */
+            code = pull(p2p, (rank + ranks - 1) % ranks, buckets_start(&p2p->parts, part),
+                        buckets_floats(&p2p->parts, part), adds);
         if (code == 0)
             code = end_turn(p2p);
     }

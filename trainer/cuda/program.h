@@ -2,7 +2,7 @@
  *
  * program: a graph compiled for one number of images, to train or to infer: a list of steps and the
  * buffers between them. All programs of a model share one arena. The second run is captured as a
- * CUDA graph, which later runs launch at once. compile.h makes programs.
+ * CUDA graph, which later runs launch at once. build.h makes programs.
  */
 #ifndef IOBENCH_TRAINER_CUDA_PROGRAM_H
 #define IOBENCH_TRAINER_CUDA_PROGRAM_H
