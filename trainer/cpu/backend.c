@@ -159,22 +159,6 @@ static int open_model(struct cpu_state *cpu, const struct cpu_settings *settings
 
 /* ---- programs ---- */
 
-static int make_room(struct cpu_state *cpu, uint64_t bytes)
-{
-    if (bytes <= cpu->arena_bytes)
-        return 0;
-    free(cpu->arena);
-    cpu->arena_bytes = 0;
-    cpu->arena = memory_pages(bytes);
-    if (!cpu->arena)
-        return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
-                    (unsigned long long)bytes, cpu->config.batch_size);
-    cpu->arena_bytes = bytes;
-    for (struct cpu_program *program = cpu->programs; program; program = program->next)
-        program->bound = NULL;
-    return clear(&cpu->config, cpu->arena, bytes); /* fault the memory in off the clock */
-}
-
 /* Find the program for `count` images, or create it; do not bind it to the arena. */
 static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
                         struct cpu_program **found)
@@ -202,9 +186,22 @@ static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
 
     if (code)
         return code;
-    struct cpu_program *program = *found;
-    code = make_room(cpu, program->arena_bytes);
-    return code ? code : cpu_program_bind(program, cpu->arena);
+    const uint64_t bytes = (*found)->arena_bytes;
+    if (bytes > cpu->arena_bytes) {
+        free(cpu->arena);
+        cpu->arena_bytes = 0;
+        cpu->arena = memory_pages(bytes);
+        if (!cpu->arena)
+            return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
+                        (unsigned long long)bytes, cpu->config.batch_size);
+        cpu->arena_bytes = bytes;
+        for (struct cpu_program *program = cpu->programs; program; program = program->next)
+            program->bound = NULL;
+        code = clear(&cpu->config, cpu->arena, bytes); /* fault the memory in off the clock */
+        if (code)
+            return code;
+    }
+    return cpu_program_bind(*found, cpu->arena);
 }
 
 static int plan_int8(struct cpu_model *model, const float *ranges)
@@ -335,16 +332,6 @@ static int cpu_prepare(void *state, uint32_t count, bool learns)
     return find_program(state, count, learns, &program);
 }
 
-/* Hash of the parameters' layouts. */
-static uint64_t layout_of(const struct cpu_model *model)
-{
-    uint64_t layout = 0;
-
-    for (uint32_t i = 0; i < model->graph->parameter_count; i++)
-        layout = cpu_layout_hash(layout, model->home[i]);
-    return layout;
-}
-
 static void cpu_memory(void *state, struct backend_memory *memory)
 {
     const struct cpu_state *cpu = state;
@@ -354,48 +341,34 @@ static void cpu_memory(void *state, struct backend_memory *memory)
                                       .gradients = model->gradients,
                                       .momenta = model->momenta,
                                       .statistics = model->statistics,
-                                      .layout = layout_of(model),
                                       .activation_bytes = cpu->arena_bytes};
+    for (uint32_t i = 0; i < model->graph->parameter_count; i++)
+        memory->layout = cpu_layout_hash(memory->layout, model->home[i]);
     for (const struct cpu_program *program = cpu->programs; program; program = program->next)
         memory->workspace_bytes += program->kept_bytes;
 }
+
+/* The sum of squares of all gradients is added up in the same order by any number of threads: ranks
+ * that have the same gradients must make the same update. */
+enum { SQUARES_PARTS = 256 };
 
 struct update_work {
     const struct graph *graph;
     struct backend_update update;
     struct backend_memory arenas;
-};
-
-/* Of all gradients, added up in the same order by any number of threads: ranks that have the same
- * gradients must make the same update. */
-enum { SQUARES_PARTS = 256 };
-
-struct squares_work {
-    const float *gradients;
-    uint64_t count;
-    double *sums;
+    double *squares; /* of each part */
 };
 
 static void square_part(const void *context, uint64_t first, uint64_t end)
 {
-    const struct squares_work *work = context;
+    const struct update_work *work = context;
+    const uint64_t count = work->graph->parameter_floats;
 
     for (uint64_t part = first; part < end; part++) {
-        const uint64_t from = work->count * part / SQUARES_PARTS;
-        const uint64_t to = work->count * (part + 1) / SQUARES_PARTS;
-        work->sums[part] = kernel_squares(to - from, work->gradients + from);
+        const uint64_t from = count * part / SQUARES_PARTS;
+        const uint64_t to = count * (part + 1) / SQUARES_PARTS;
+        work->squares[part] = kernel_squares(to - from, work->arenas.gradients + from);
     }
-}
-
-static double gradient_squares(const struct backend_memory *arenas, uint64_t count)
-{
-    double sums[SQUARES_PARTS], squares = 0;
-    const struct squares_work work = {arenas->gradients, count, sums};
-
-    cpu_share(SQUARES_PARTS, 1, square_part, &work);
-    for (int i = 0; i < SQUARES_PARTS; i++)
-        squares += sums[i];
-    return squares;
 }
 
 static void update_part(const void *context, uint64_t first, uint64_t end)
@@ -408,13 +381,19 @@ static void update_part(const void *context, uint64_t first, uint64_t end)
 static int cpu_update(void *state, const struct backend_update *update)
 {
     struct cpu_state *cpu = state;
-    struct update_work work = {.graph = cpu->config.graph, .update = *update};
+    double parts[SQUARES_PARTS];
+    struct update_work work = {.graph = cpu->config.graph, .update = *update, .squares = parts};
     const uint64_t floats = work.graph->parameter_floats;
 
     cpu_memory(state, &work.arenas);
     omp_set_num_threads((int)cpu->config.threads);
-    if (update->clip_norm > 0)
-        work.update = backend_clip(update, gradient_squares(&work.arenas, floats));
+    if (update->clip_norm > 0) {
+        double squares = 0;
+        cpu_share(SQUARES_PARTS, 1, square_part, &work);
+        for (int i = 0; i < SQUARES_PARTS; i++)
+            squares += parts[i];
+        work.update = backend_clip(update, squares);
+    }
     cpu_share(floats, LINE_FLOATS, update_part, &work);
     cpu->model.parameter_version++;
     return 0;

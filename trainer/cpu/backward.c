@@ -80,19 +80,6 @@ static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t numb
     return result;
 }
 
-/* Sum two gradients and apply the following ReLU's backward pass in one step. */
-static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t number)
-{
-    const struct cpu_node *own = &program->nodes[number];
-    const struct cpu_tensor terms[] = {
-        cpu_convert(program, &own->gradients[0], own->output.layout, number),
-        cpu_convert(program, &own->gradients[1], own->output.layout, number)};
-    struct cpu_tensor sum = cpu_add_tensor(program, own->output.layout);
-
-    cpu_add_sum_relu(program, number, terms, &own->output, &sum);
-    return sum;
-}
-
 /* ---- convolution and fully connected ---- */
 
 /* In the layouts oneDNN prefers, except that FP32 weights stored in the canonical layout keep it.
@@ -119,11 +106,90 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     return cpu_describe(program, &operation, own->forward, number);
 }
 
+static const struct cpu_layout *channels_last(const struct cpu_program *program,
+                                              const struct cpu_layout *layout)
+{
+    return cpu_tagged(&program->model->dnnl, layout->ndims, layout->dims, layout->type, dnnl_nhwc);
+}
+
+/* Is the gradient of the node's weights, whose forward primitive is there, a product of matrices?
+ * Where a convolution has single pixels and its tensors are rows of channels (NHWC), its gradient
+ * is that of a fully connected layer with a row per pixel. With AMX oneDNN computes that in a
+ * fraction of the instructions: its convolutions rearrange the input for each block of output
+ * channels (docs/training.md, "BF16 on CPUs"). */
+static bool is_product(const struct cpu_program *program, uint32_t number)
+{
+    const struct cpu_model *model = program->model;
+    const struct cpu_layout *source = program->nodes[number].source.layout;
+    const struct cpu_layout *target = program->nodes[number].output.layout;
+    const struct graph_node *node = node_of(program, number);
+    const struct graph_window *window = &node->window;
+
+    if (program->code || node->kind != GRAPH_CONVOLUTION || node->groups > 1 ||
+        window->height != 1 || window->width != 1 || window->stride != 1 || window->pad_top ||
+        window->pad_left || window->pad_bottom || window->pad_right)
+        return false;
+    if (model->weight_gradients != CPU_GRADIENTS_AUTO)
+        return model->weight_gradients == CPU_GRADIENTS_PRODUCTS;
+    return model->type == dnnl_bf16 && source == channels_last(program, source) &&
+           target == channels_last(program, target);
+}
+
+/* Pixels by channels: the bytes of images with channels last. */
+static struct cpu_tensor pixels_of(struct cpu_program *program, const struct cpu_tensor *images,
+                                   uint32_t number)
+{
+    const dnnl_dim_t *dims = images->layout->dims;
+    struct cpu_tensor rows =
+        cpu_convert(program, images, channels_last(program, images->layout), number);
+
+    rows.layout =
+        cpu_dense(&program->model->dnnl, 2,
+                  (const dnnl_dims_t){dims[0] * dims[2] * dims[3], dims[1]}, images->layout->type);
+    return rows;
+}
+
+/* given: the gradient of the node's output. */
+static void build_product(struct cpu_program *program, uint32_t number,
+                          const struct cpu_tensor *given)
+{
+    struct cpu_model *model = program->model;
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_tensor input = pixels_of(program, &program->nodes[number].source, number);
+    const struct cpu_tensor gradient = pixels_of(program, given, number);
+    const dnnl_dims_t sides = {gradient.layout->dims[1], input.layout->dims[1]};
+    struct cpu_operation operation = {.kind = CPU_INNER_PRODUCT,
+                                      .pass = dnnl_forward_training,
+                                      .source = input.layout,
+                                      .weight = cpu_dense(&model->dnnl, 2, sides, model->type),
+                                      .target = gradient.layout};
+    if (node->bias != UINT32_MAX)
+        operation.bias = model->canonical[node->bias];
+
+    dnnl_primitive_desc_t forward = cpu_describe(program, &operation, NULL, number);
+    operation.pass = dnnl_backward_weights;
+    operation.weight = cpu_plain(&model->dnnl, 2, sides);
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, forward, number);
+    /* Its layout is the canonical one of 1 x 1 weights. */
+    struct cpu_tensor weight = cpu_gradient(program, node->weight, model->canonical[node->weight]);
+    struct cpu_tensor product = weight, bias = {0};
+    product.layout = operation.weight;
+    if (node->bias != UINT32_MAX)
+        bias = cpu_gradient(program, node->bias, model->canonical[node->bias]);
+    cpu_add_primitive(program, desc, number,
+                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &input}, {DNNL_ARG_DIFF_DST, &gradient},
+                                       {DNNL_ARG_DIFF_WEIGHTS, &product},
+                                       {DNNL_ARG_DIFF_BIAS, &bias}));
+    cpu_gradient_done(program, node->weight, &weight, number);
+    dnnl_primitive_desc_destroy(desc);
+    dnnl_primitive_desc_destroy(forward);
+}
+
 void cpu_choose_home(struct cpu_program *program, uint32_t number)
 {
     struct cpu_model *model = program->model;
     const uint32_t weight = node_of(program, number)->weight;
-    if (cpu_is_product(program, number)) /* home remains the canonical layout */
+    if (is_product(program, number)) /* home remains the canonical layout */
         return;
     dnnl_primitive_desc_t desc = describe_weighted(program, number, dnnl_backward_weights,
                                                    program->nodes[number].output.layout);
@@ -134,69 +200,55 @@ void cpu_choose_home(struct cpu_program *program, uint32_t number)
     dnnl_primitive_desc_destroy(desc);
 }
 
-static void build_weights(struct cpu_program *program, uint32_t number,
-                          const struct cpu_tensor *given)
+static void build_weighted(struct cpu_program *program, uint32_t number,
+                           const struct cpu_tensor *given)
 {
     const struct graph_node *node = node_of(program, number);
-    if (cpu_is_product(program, number))
-        return cpu_build_product(program, number, given);
-    dnnl_primitive_desc_t desc =
-        describe_weighted(program, number, dnnl_backward_weights, given->layout);
+    const bool rows = node->kind == GRAPH_FULLY_CONNECTED;
+    const struct cpu_tensor whole = rows ? cpu_reshape(program, given, true, number) : *given;
+    dnnl_primitive_desc_t desc;
 
+    if (is_product(program, number)) {
+        build_product(program, number, &whole);
+    } else {
+        desc = describe_weighted(program, number, dnnl_backward_weights, whole.layout);
+        if (program->code)
+            return;
+        const struct cpu_tensor input =
+            cpu_convert(program, &program->nodes[number].source,
+                        cpu_query(program, desc, dnnl_query_src_md), number);
+        const struct cpu_tensor gradient =
+            cpu_convert(program, &whole, cpu_query(program, desc, dnnl_query_diff_dst_md), number);
+        const struct cpu_tensor weight = cpu_gradient(
+            program, node->weight, cpu_query(program, desc, dnnl_query_diff_weights_md));
+        struct cpu_tensor bias = {0};
+        if (node->bias != UINT32_MAX)
+            bias = cpu_gradient(program, node->bias, program->model->canonical[node->bias]);
+        cpu_add_primitive(program, desc, number,
+                          CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &input}, {DNNL_ARG_DIFF_DST, &gradient},
+                                           {DNNL_ARG_DIFF_WEIGHTS, &weight},
+                                           {DNNL_ARG_DIFF_BIAS, &bias}));
+        cpu_gradient_done(program, node->weight, &weight, number);
+        dnnl_primitive_desc_destroy(desc);
+    }
+    if (!wants_gradient(program, number) || program->code)
+        return;
+    desc = describe_weighted(program, number, dnnl_backward_data, whole.layout);
     if (program->code)
         return;
-    const struct cpu_layout *source = cpu_query(program, desc, dnnl_query_src_md);
-    const struct cpu_layout *target = cpu_query(program, desc, dnnl_query_diff_dst_md);
-    const struct cpu_layout *result = cpu_query(program, desc, dnnl_query_diff_weights_md);
-    const struct cpu_tensor input =
-        cpu_convert(program, &program->nodes[number].source, source, number);
-    const struct cpu_tensor gradient = cpu_convert(program, given, target, number);
-    const struct cpu_tensor weight = cpu_gradient(program, node->weight, result);
-    struct cpu_tensor bias = {0};
-    if (node->bias != UINT32_MAX)
-        bias = cpu_gradient(program, node->bias, program->model->canonical[node->bias]);
-    cpu_add_primitive(program, desc, number,
-                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &input}, {DNNL_ARG_DIFF_DST, &gradient},
-                                       {DNNL_ARG_DIFF_WEIGHTS, &weight},
-                                       {DNNL_ARG_DIFF_BIAS, &bias}));
-    cpu_gradient_done(program, node->weight, &weight, number);
-    dnnl_primitive_desc_destroy(desc);
-}
-
-static void build_input(struct cpu_program *program, uint32_t number,
-                        const struct cpu_tensor *given)
-{
-    const struct graph_node *node = node_of(program, number);
-    dnnl_primitive_desc_t desc =
-        describe_weighted(program, number, dnnl_backward_data, given->layout);
-
-    if (program->code)
-        return;
-    const struct cpu_layout *wanted = cpu_query(program, desc, dnnl_query_weights_md);
-    const struct cpu_layout *target = cpu_query(program, desc, dnnl_query_diff_dst_md);
-    const struct cpu_tensor weight = cpu_parameter(program, node->weight, wanted, number);
-    const struct cpu_tensor gradient = cpu_convert(program, given, target, number);
+    const struct cpu_tensor weight = cpu_parameter(
+        program, node->weight, cpu_query(program, desc, dnnl_query_weights_md), number);
+    const struct cpu_tensor gradient =
+        cpu_convert(program, &whole, cpu_query(program, desc, dnnl_query_diff_dst_md), number);
     struct cpu_tensor d_input =
         cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_diff_src_md));
     cpu_add_primitive(program, desc, number,
                       CPU_ARGUMENTS_OF({DNNL_ARG_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &gradient},
                                        {DNNL_ARG_DIFF_SRC, &d_input}));
     dnnl_primitive_desc_destroy(desc);
-    if (node->kind == GRAPH_FULLY_CONNECTED)
+    if (rows)
         d_input = cpu_reshape(program, &d_input, false, node->inputs[0]);
     give(program, node->inputs[0], &d_input);
-}
-
-static void build_weighted(struct cpu_program *program, uint32_t number,
-                           const struct cpu_tensor *given)
-{
-    const struct cpu_tensor gradient = node_of(program, number)->kind == GRAPH_FULLY_CONNECTED
-                                           ? cpu_reshape(program, given, true, number)
-                                           : *given;
-
-    build_weights(program, number, &gradient);
-    if (wants_gradient(program, number) && !program->code)
-        build_input(program, number, &gradient);
 }
 
 /* ---- one primitive in the input's layout, or of a window ---- */
@@ -251,21 +303,17 @@ static void build_norm(struct cpu_program *program, uint32_t number, const struc
                                   {DNNL_ARG_DIFF_SHIFT, &d_beta}));
 }
 
-static void build_pool(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
-{
-    struct cpu_operation operation = cpu_operation_of(node_of(program, number));
-
-    operation.pass = dnnl_backward_data;
-    build_simple(program, number, operation, given, NULL);
-}
-
-static void build_lrn(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
+/* A pool or LRN, which also reads its input. */
+static void build_windowed(struct cpu_program *program, uint32_t number,
+                           const struct cpu_tensor *given)
 {
     struct cpu_operation operation = cpu_operation_of(node_of(program, number));
 
     operation.pass = dnnl_backward_data;
     build_simple(program, number, operation, given,
-                 CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &program->nodes[number].source}));
+                 operation.kind == CPU_LRN
+                     ? CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &program->nodes[number].source})
+                     : NULL);
 }
 
 /* ---- other nodes ---- */
@@ -329,57 +377,38 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
 
 /* ---- the whole pass ---- */
 
-/* All gradients up to this node's are final. */
-static void build_ready(struct cpu_program *program, uint32_t number)
-{
-    const uint64_t floats = graph_final_floats(program->model->graph, number);
-
-    if (floats > 0)
-        cpu_add_step(program, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats = floats;
-}
-
-/* The node before an absorbed ReLU computes the ReLU's backward pass, and sums two gradients in it.
- */
-static void pass_on(struct cpu_program *program, uint32_t number)
-{
-    const struct cpu_node *own = &program->nodes[number];
-    const uint32_t before = node_of(program, number)->inputs[0];
-
-    if (own->gradient_count == 2 && node_of(program, before)->kind != GRAPH_BATCH_NORM) {
-        give(program, before, &own->gradients[0]);
-        give(program, before, &own->gradients[1]);
-        return;
-    }
-    const struct cpu_tensor gradient = add_up(program, number);
-    give(program, before, &gradient);
-}
-
 static void build_node(struct cpu_program *program, uint32_t number)
 {
     static void (*const build[])(struct cpu_program * program, uint32_t number,
                                  const struct cpu_tensor *given) = {
-        [GRAPH_CONVOLUTION] = build_weighted,
-        [GRAPH_FULLY_CONNECTED] = build_weighted,
-        [GRAPH_BATCH_NORM] = build_norm,
-        [GRAPH_RELU] = build_relu,
-        [GRAPH_MAX_POOL] = build_pool,
-        [GRAPH_AVERAGE_POOL] = build_pool,
-        [GRAPH_LRN] = build_lrn,
-        [GRAPH_ADD] = build_add,
-        [GRAPH_CONCAT] = build_concat,
-        [GRAPH_DROPOUT] = build_dropout,
+        [GRAPH_CONVOLUTION] = build_weighted, [GRAPH_FULLY_CONNECTED] = build_weighted,
+        [GRAPH_BATCH_NORM] = build_norm,      [GRAPH_RELU] = build_relu,
+        [GRAPH_MAX_POOL] = build_windowed,    [GRAPH_AVERAGE_POOL] = build_windowed,
+        [GRAPH_LRN] = build_windowed,         [GRAPH_ADD] = build_add,
+        [GRAPH_CONCAT] = build_concat,        [GRAPH_DROPOUT] = build_dropout,
     };
     const struct graph_node *node = node_of(program, number);
     const struct cpu_node *own = &program->nodes[number];
     const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
 
-    if (own->absorbed) {
-        pass_on(program, number);
+    struct cpu_tensor gradient;
+    if (own->absorbed) { /* the node before the ReLU computes its backward pass, and sums */
+        const uint32_t before = node->inputs[0];
+        if (own->gradient_count == 2 && node_of(program, before)->kind != GRAPH_BATCH_NORM) {
+            give(program, before, &own->gradients[0]);
+            give(program, before, &own->gradients[1]);
+            return;
+        }
+        gradient = add_up(program, number);
+        give(program, before, &gradient);
         return;
     }
-    struct cpu_tensor gradient;
-    if (relu && own->gradient_count == 2) {
-        gradient = sum_through_relu(program, number);
+    if (relu && own->gradient_count == 2) { /* both in one step */
+        const struct cpu_tensor terms[] = {
+            cpu_convert(program, &own->gradients[0], own->output.layout, number),
+            cpu_convert(program, &own->gradients[1], own->output.layout, number)};
+        gradient = cpu_add_tensor(program, own->output.layout);
+        cpu_add_sum_relu(program, number, terms, &own->output, &gradient);
     } else {
         gradient = add_up(program, number);
         if (relu)
@@ -394,6 +423,8 @@ void cpu_build_backward(struct cpu_program *program)
         if (!node_of(program, i)->needs_gradient)
             continue;
         build_node(program, i);
-        build_ready(program, i);
+        const uint64_t floats = graph_final_floats(program->model->graph, i);
+        if (floats > 0) /* all gradients up to this node's are final */
+            cpu_add_step(program, CPU_READY, i, UINT32_MAX, UINT32_MAX)->ready_floats = floats;
     }
 }

@@ -203,8 +203,6 @@ void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
 void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node);
 
-/* ---- shapes.c ---- */
-
 /* A node's output in the canonical layout, as planes or as rows. */
 const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number,
                                           dnnl_data_type_t type);
@@ -223,18 +221,12 @@ void cpu_build_backward(struct cpu_program *program); /* backward.c */
 /* Store the weights of a node, whose forward primitive is there, in the layout of their gradient.
  */
 void cpu_choose_home(struct cpu_program *program, uint32_t number);
-/* Is the gradient of the node's weights, whose forward primitive is there, a product of matrices?
- */
-bool cpu_is_product(const struct cpu_program *program, uint32_t number); /* products.c */
-/* Add it. given: the gradient of the node's output. */
-void cpu_build_product(struct cpu_program *program, uint32_t number,
-                       const struct cpu_tensor *given);
 /* Return a node's output in floating point, however it is stored. */
-const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
+const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* int8.c */
 /* Convert the output of a node that the program stores in INT8. */
-void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
+void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* int8.c */
 /* An INT8 convolution with the nodes fused into it. */
-void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
+void cpu_build_int8(struct cpu_program *program, uint32_t number); /* int8.c */
 
 /* ---- program.c ---- */
 

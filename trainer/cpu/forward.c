@@ -54,25 +54,6 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     return cpu_describe(program, &operation, NULL, number);
 }
 
-/* Weights in oneDNN's preferred layout. If that is padded, nothing else can read it and every step
- * would copy the weights back and forth, so the canonical layout is used; not in BF16, where every
- * step copies them anyway. */
-static dnnl_primitive_desc_t choose_weighted(struct cpu_program *program, uint32_t number)
-{
-    struct cpu_model *model = program->model;
-    const struct graph_node *node = &model->graph->nodes[number];
-    const struct cpu_layout *plain = model->canonical[node->weight];
-    dnnl_primitive_desc_t desc =
-        describe_weighted(program, number, cpu_any(&model->dnnl, plain, model->type));
-
-    if (program->training && model->type == dnnl_f32 && node->kind == GRAPH_FULLY_CONNECTED &&
-        cpu_query(program, desc, dnnl_query_weights_md)->bytes > plain->bytes) {
-        dnnl_primitive_desc_destroy(desc);
-        desc = describe_weighted(program, number, plain);
-    }
-    return desc;
-}
-
 /* Weights and bias of a convolution with the following BN folded in, recomputed when parameters or
  * running statistics change. Folding needs the canonical layout, where a channel is contiguous. */
 static void build_fold(struct cpu_program *program, uint32_t number,
@@ -104,14 +85,26 @@ static void build_fold(struct cpu_program *program, uint32_t number,
 static void build_weighted(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
+    struct cpu_model *model = program->model;
+    const struct cpu_layout *plain = model->canonical[node->weight];
     struct cpu_node *own = &program->nodes[number];
 
-    if (program->model->quantised && program->model->quantised[number].in_int8)
+    if (model->quantised && model->quantised[number].in_int8)
         return cpu_build_int8(program, number);
     own->source = *input_of(program, number);
     if (node->kind == GRAPH_FULLY_CONNECTED)
         own->source = cpu_reshape(program, &own->source, true, node->inputs[0]);
-    dnnl_primitive_desc_t desc = own->forward = choose_weighted(program, number);
+    dnnl_primitive_desc_t desc =
+        describe_weighted(program, number, cpu_any(&model->dnnl, plain, model->type));
+    /* Weights in oneDNN's preferred layout. If that is padded, nothing else can read it and every
+     * step would copy the weights back and forth, so the canonical layout is used; not in BF16,
+     * where every step copies them anyway. */
+    if (program->training && model->type == dnnl_f32 && node->kind == GRAPH_FULLY_CONNECTED &&
+        cpu_query(program, desc, dnnl_query_weights_md)->bytes > plain->bytes) {
+        dnnl_primitive_desc_destroy(desc);
+        desc = describe_weighted(program, number, plain);
+    }
+    own->forward = desc;
     if (program->code)
         return;
     const struct cpu_layout *source = cpu_query(program, desc, dnnl_query_src_md);
@@ -120,7 +113,7 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
     own->source = cpu_convert(program, &own->source, source, number);
     own->output =
         own->summand ? *cpu_floats(program, own->summand) : cpu_add_tensor(program, target);
-    if (program->training && program->model->type != dnnl_f32 && !program->model->homes_known)
+    if (program->training && model->type != dnnl_f32 && !model->homes_known)
         cpu_choose_home(program, number);
     struct cpu_tensor weight = {0}, bias = {0};
     if (own->norm)
@@ -128,7 +121,7 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
     else
         weight = cpu_parameter(program, node->weight, wanted, number);
     if (!own->norm && node->bias != UINT32_MAX)
-        bias = cpu_parameter(program, node->bias, program->model->canonical[node->bias], number);
+        bias = cpu_parameter(program, node->bias, model->canonical[node->bias], number);
     cpu_add_primitive(program, desc, number,
                       CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
                                        {DNNL_ARG_DST, &own->output}, {DNNL_ARG_BIAS, &bias}));
@@ -262,47 +255,6 @@ static void build_input(struct cpu_program *program, uint32_t number)
                           number);
 }
 
-/* The loss reads rows of logits and writes rows of their gradients. */
-static void build_loss(struct cpu_program *program)
-{
-    const uint32_t last = program->model->graph->node_count - 1;
-    struct cpu_node *own = &program->nodes[last];
-    const struct cpu_layout *plain = cpu_plain_images(program, last, dnnl_f32);
-    const struct cpu_tensor logits = cpu_convert(program, cpu_floats(program, last), plain, last);
-    uint32_t target = UINT32_MAX;
-
-    if (program->training) {
-        own->gradients[own->gradient_count] = cpu_add_tensor(program, plain);
-        target = own->gradients[own->gradient_count++].buffer;
-    }
-    cpu_add_step(program, CPU_LOSS, last, logits.buffer, target);
-}
-
-/* A node computed by another one: for a sum, by its last input. */
-static void build_absorbed(struct cpu_program *program, uint32_t number)
-{
-    const struct graph_node *node = &program->model->graph->nodes[number];
-    uint32_t from = node->inputs[0];
-
-    for (uint32_t i = 1; i < node->input_count; i++)
-        from = node->inputs[i] > from ? node->inputs[i] : from;
-    program->nodes[number].output = program->nodes[from].output;
-    program->nodes[number].floats = program->nodes[from].floats;
-}
-
-/* For calibration. Padding of channel blocks is zero. */
-static void build_observation(struct cpu_program *program, uint32_t number)
-{
-    const struct cpu_tensor *output = &program->nodes[number].output;
-
-    if (!program->model->calibration || program->nodes[number].hidden || output->step > 0 ||
-        program->code)
-        return;
-    struct cpu_step *step =
-        cpu_add_step(program, CPU_OBSERVE, number, output->buffer, output->buffer);
-    step->floats = output->layout->bytes / sizeof(float);
-}
-
 void cpu_build_forward(struct cpu_program *program)
 {
     static void (*const build[])(struct cpu_program * program, uint32_t number) = {
@@ -319,17 +271,40 @@ void cpu_build_forward(struct cpu_program *program)
         [GRAPH_DROPOUT] = build_dropout,
     };
     const struct graph *graph = program->model->graph;
+    const uint32_t last = graph->node_count - 1;
 
     for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
-        if (program->nodes[i].absorbed)
-            build_absorbed(program, i);
-        else
-            build[graph->nodes[i].kind](program, i);
+        const struct graph_node *node = &graph->nodes[i];
+        struct cpu_node *own = &program->nodes[i];
+        if (own->absorbed) { /* computed by another node: for a sum, by its last input */
+            uint32_t from = node->inputs[0];
+            for (uint32_t j = 1; j < node->input_count; j++)
+                from = node->inputs[j] > from ? node->inputs[j] : from;
+            own->output = program->nodes[from].output;
+            own->floats = program->nodes[from].floats;
+        } else {
+            build[node->kind](program, i);
+        }
         if (i == 0)
             continue; /* the images are neither observed nor held in INT8 */
-        build_observation(program, i);
+        if (program->model->calibration && !own->hidden && !(own->output.step > 0) &&
+            !program->code) { /* padding of channel blocks is zero */
+            const uint32_t output = own->output.buffer;
+            cpu_add_step(program, CPU_OBSERVE, i, output, output)->floats =
+                own->output.layout->bytes / sizeof(float);
+        }
         cpu_hold_as_planned(program, i);
     }
-    if (!program->code)
-        build_loss(program);
+    if (program->code)
+        return;
+    /* The loss reads rows of logits and writes rows of their gradients. */
+    struct cpu_node *own = &program->nodes[last];
+    const struct cpu_layout *plain = cpu_plain_images(program, last, dnnl_f32);
+    const struct cpu_tensor logits = cpu_convert(program, cpu_floats(program, last), plain, last);
+    uint32_t target = UINT32_MAX;
+    if (program->training) {
+        own->gradients[own->gradient_count] = cpu_add_tensor(program, plain);
+        target = own->gradients[own->gradient_count++].buffer;
+    }
+    cpu_add_step(program, CPU_LOSS, last, logits.buffer, target);
 }

@@ -49,119 +49,81 @@ void cpu_hold_as_planned(struct cpu_program *program, uint32_t number)
         own->output = change(program, &own->output, quantised[number].step, number);
 }
 
-/* The tensor that a convolution accumulates into: INT8 with that step, or FP32. */
-static struct cpu_tensor summand_of(struct cpu_program *program, uint32_t number, float step)
-{
-    const struct cpu_tensor *output = &program->nodes[number].output;
-
-    if (!(step > 0))
-        return *cpu_floats(program, number);
-    return output->step > 0 ? *output : change(program, output, step, number);
-}
-
-/* A convolution's constants. The program owns the arrays. */
-struct int8_weights {
-    int8_t *quantised; /* in the canonical layout */
-    float *factors;    /* per channel, applied to its sum */
-    float *bias;
-};
-
-/* step_in: of the input; unit: step of the output, 1 if it is FP32. */
-static struct int8_weights find_weights(struct cpu_program *program, uint32_t number, float step_in,
-                                        float unit)
-{
-    const struct cpu_model *model = program->model;
-    const struct graph *graph = model->graph;
-    const struct graph_parameter *weight = &graph->parameters[graph->nodes[number].weight];
-    const uint32_t channels = graph->nodes[number].shape.channels;
-    const uint32_t norm = program->nodes[number].norm;
-    struct int8_weights made = {.quantised = cpu_add_constant(program, weight->count),
-                                .factors = cpu_add_constant(program, channels * sizeof(float)),
-                                .bias = cpu_add_constant(program, channels * sizeof(float))};
-
-    if (!program->code)
-        program->code = quantise_layer(graph, number, norm, model->parameters, model->statistics,
-                                       model->parameters + weight->offset, made.quantised,
-                                       made.factors, made.bias);
-    for (uint32_t i = 0; !program->code && i < channels; i++) {
-        made.factors[i] *= step_in;
-        made.bias[i] /= CPU_SCALES_TAKE_BIAS ? made.factors[i] : unit;
-        made.factors[i] /= unit;
-    }
-    return made;
-}
-
-/* The node whose output the convolution's primitive writes. */
-static uint32_t end_of(const struct cpu_program *program, uint32_t number)
-{
-    while (program->nodes[number].hidden)
-        number = program->model->graph->nodes[number].consumer;
-    return number;
-}
-
-static void add_convolution(struct cpu_program *program, uint32_t number,
-                            const struct cpu_operation *operation,
-                            const struct int8_weights *weights)
-{
-    struct cpu_model *model = program->model;
-    struct cpu_node *own = &program->nodes[number];
-    const struct cpu_layout *plain = model->canonical[model->graph->nodes[number].weight];
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, operation, NULL, number);
-    if (program->code)
-        return;
-    own->source =
-        cpu_convert(program, &own->source, cpu_query(program, desc, dnnl_query_src_md), number);
-    static const dnnl_format_tag_t tags[] = {[4] = dnnl_abcd, [5] = dnnl_abcde};
-    const struct cpu_tensor given = cpu_foreign(
-        program, cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, tags[plain->ndims]),
-        weights->quantised);
-    const struct cpu_tensor weight =
-        cpu_convert_once(program, &given, cpu_query(program, desc, dnnl_query_weights_md), number);
-    const struct cpu_tensor bias = cpu_foreign(program, operation->bias, weights->bias);
-    const struct cpu_tensor scales = cpu_add_scales(program, operation->scaling);
-    if (!own->summand) {
-        const float step = own->output.step;
-        own->output = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_dst_md));
-        own->output.step = step;
-    }
-    cpu_add_primitive(program, desc, number,
-                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
-                                       {DNNL_ARG_BIAS, &bias}, {DNNL_ARG_DST, &own->output},
-                                       {cpu_dnnl_scales_argument(operation->scaling), &scales}));
-}
-
 void cpu_build_int8(struct cpu_program *program, uint32_t number)
 {
+    static const dnnl_format_tag_t tags[] = {[4] = dnnl_abcd, [5] = dnnl_abcde};
     struct cpu_model *model = program->model;
-    const struct graph_node *node = &model->graph->nodes[number];
+    struct cpu_dnnl *dnnl = &model->dnnl;
+    const struct graph *graph = model->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    const struct graph_parameter *parameter = &graph->parameters[node->weight];
     const struct cpu_layout *plain = model->canonical[node->weight];
     struct cpu_node *own = &program->nodes[number];
     const dnnl_dim_t channels = node->shape.channels;
-    const float step = model->quantised[end_of(program, number)].step, unit = step > 0 ? step : 1;
+    const uint64_t vector = node->shape.channels * sizeof(float);
+    uint32_t end = number; /* the node whose output the primitive writes */
+
+    while (program->nodes[end].hidden)
+        end = graph->nodes[end].consumer;
+    const float step = model->quantised[end].step, unit = step > 0 ? step : 1;
     const dnnl_data_type_t type = step > 0 ? dnnl_s8 : dnnl_f32;
     struct cpu_scaling scaling = {.argument = DNNL_ARG_WEIGHTS,
                                   .count = (int)channels,
                                   .grouped = node->groups > 1,
                                   .summand = 1};
-
     own->source = program->nodes[node->inputs[0]].output;
     struct cpu_operation operation = cpu_operation_of(node);
     operation.pass = dnnl_forward_inference;
     operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
-    operation.source = cpu_any(&model->dnnl, own->source.layout, own->source.layout->type);
-    operation.weight =
-        cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any);
-    operation.target = cpu_any(&model->dnnl, pixels_of(program, number, type), type);
-    operation.bias = cpu_plain(&model->dnnl, 1, &channels);
+    operation.source = cpu_any(dnnl, own->source.layout, own->source.layout->type);
+    operation.weight = cpu_tagged(dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any);
+    operation.target = cpu_any(dnnl, pixels_of(program, number, type), type);
+    operation.bias = cpu_plain(dnnl, 1, &channels);
     operation.scaling = &scaling;
-    if (own->summand) {
-        own->output = summand_of(program, own->summand, step);
+    if (own->summand) { /* accumulate into it: in INT8 with that step, or in FP32 */
+        const struct cpu_tensor *summand = &program->nodes[own->summand].output;
+        if (!(step > 0))
+            own->output = *cpu_floats(program, own->summand);
+        else
+            own->output =
+                summand->step > 0 ? *summand : change(program, summand, step, own->summand);
         operation.target = own->output.layout;
         scaling.summand = (step > 0 ? own->output.step : 1) / unit;
     }
     own->output.step = step;
-    const struct int8_weights weights = find_weights(program, number, own->source.step, unit);
-    scaling.factors = weights.factors;
+
+    /* Constants of the program: weights in the canonical layout; per channel, a factor of its sum.
+     */
+    int8_t *quantised = cpu_add_constant(program, parameter->count);
+    float *factors = cpu_add_constant(program, vector), *bias = cpu_add_constant(program, vector);
     if (!program->code)
-        add_convolution(program, number, &operation, &weights);
+        program->code =
+            quantise_layer(graph, number, own->norm, model->parameters, model->statistics,
+                           model->parameters + parameter->offset, quantised, factors, bias);
+    for (uint32_t i = 0; !program->code && i < node->shape.channels; i++) {
+        factors[i] *= own->source.step;
+        bias[i] /= CPU_SCALES_TAKE_BIAS ? factors[i] : unit;
+        factors[i] /= unit;
+    }
+    scaling.factors = factors;
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(program, &operation, NULL, number);
+    if (program->code)
+        return;
+    own->source =
+        cpu_convert(program, &own->source, cpu_query(program, desc, dnnl_query_src_md), number);
+    const struct cpu_tensor given = cpu_foreign(
+        program, cpu_tagged(dnnl, plain->ndims, plain->dims, dnnl_s8, tags[plain->ndims]),
+        quantised);
+    const struct cpu_tensor weight =
+        cpu_convert_once(program, &given, cpu_query(program, desc, dnnl_query_weights_md), number);
+    const struct cpu_tensor offset = cpu_foreign(program, operation.bias, bias);
+    const struct cpu_tensor scales = cpu_add_scales(program, &scaling);
+    if (!own->summand) {
+        own->output = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_dst_md));
+        own->output.step = step;
+    }
+    cpu_add_primitive(program, desc, number,
+                      CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
+                                       {DNNL_ARG_BIAS, &offset}, {DNNL_ARG_DST, &own->output},
+                                       {cpu_dnnl_scales_argument(&scaling), &scales}));
 }

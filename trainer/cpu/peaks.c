@@ -25,39 +25,6 @@ struct arrays {
     dnnl_exec_arg_t arguments[3];
 };
 
-/* The matrices are views of the arrays, in the layouts that oneDNN prefers. */
-static int prepare(struct arrays *arrays, struct cpu_dnnl *dnnl, dnnl_data_type_t type)
-{
-    static const struct {
-        int name;
-        dnnl_query_t layout;
-    } matrices[] = {{DNNL_ARG_SRC, dnnl_query_src_md},
-                    {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
-                    {DNNL_ARG_DST, dnnl_query_dst_md}};
-    float *const memory[] = {arrays->a, arrays->b, arrays->sum};
-    const struct cpu_layout *any =
-        cpu_any(dnnl, cpu_plain(dnnl, 2, (const dnnl_dims_t){SIDE, SIDE}), type);
-    const struct cpu_operation operation = {.kind = CPU_INNER_PRODUCT,
-                                            .pass = dnnl_forward_inference,
-                                            .source = any,
-                                            .weight = any,
-                                            .target = any};
-    dnnl_primitive_desc_t desc = NULL;
-
-    arrays->dnnl = dnnl;
-    dnnl_status_t status = cpu_dnnl_describe(dnnl, &operation, NULL, NULL, &desc);
-    if (status == dnnl_success)
-        status = dnnl_primitive_create(&arrays->product, desc);
-    for (int i = 0; i < 3 && status == dnnl_success; i++) {
-        arrays->arguments[i].arg = matrices[i].name;
-        status = dnnl_memory_create(&arrays->arguments[i].memory,
-                                    cpu_layout_of(dnnl, desc, matrices[i].layout)->raw,
-                                    dnnl->engine, memory[i]);
-    }
-    dnnl_primitive_desc_destroy(desc);
-    return cpu_check(status, "matrix product");
-}
-
 static int multiply(const struct arrays *arrays)
 {
     return cpu_check(
@@ -110,8 +77,36 @@ int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *sch
 
     for (uint64_t i = 0; i < FLOATS && code == 0; i++)
         arrays.a[i] = arrays.b[i] = 1;
-    if (code == 0)
-        code = prepare(&arrays, dnnl, type);
+    if (code == 0) {
+        /* The matrices are views of the arrays, in the layouts that oneDNN prefers. */
+        static const struct {
+            int name;
+            dnnl_query_t layout;
+        } matrices[] = {{DNNL_ARG_SRC, dnnl_query_src_md},
+                        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
+                        {DNNL_ARG_DST, dnnl_query_dst_md}};
+        float *const memory[] = {arrays.a, arrays.b, arrays.sum};
+        const struct cpu_layout *any =
+            cpu_any(dnnl, cpu_plain(dnnl, 2, (const dnnl_dims_t){SIDE, SIDE}), type);
+        const struct cpu_operation operation = {.kind = CPU_INNER_PRODUCT,
+                                                .pass = dnnl_forward_inference,
+                                                .source = any,
+                                                .weight = any,
+                                                .target = any};
+        dnnl_primitive_desc_t desc = NULL;
+        arrays.dnnl = dnnl;
+        dnnl_status_t status = cpu_dnnl_describe(dnnl, &operation, NULL, NULL, &desc);
+        if (status == dnnl_success)
+            status = dnnl_primitive_create(&arrays.product, desc);
+        for (int i = 0; i < 3 && status == dnnl_success; i++) {
+            arrays.arguments[i].arg = matrices[i].name;
+            status = dnnl_memory_create(&arrays.arguments[i].memory,
+                                        cpu_layout_of(dnnl, desc, matrices[i].layout)->raw,
+                                        dnnl->engine, memory[i]);
+        }
+        dnnl_primitive_desc_destroy(desc);
+        code = cpu_check(status, "matrix product");
+    }
     if (code == 0)
         code = measure(multiply, &arrays, product_flops, &schedule->flops_per_s);
     if (code == 0)
