@@ -17,21 +17,6 @@ static struct accelerator table[ACCELERATORS_MOST + 1];
 static struct ini profiles[ACCELERATORS_MOST];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
-static struct accelerator row_of(const char *name, const struct ini *ini)
-{
-    return (struct accelerator){
-        .name = name,
-        .title = profiles_text(ini, "gpu", "title"),
-        .mixed_samples_per_s = profiles_number(ini, "resnet50", "samples-per-s"),
-        .mixed_source = profiles_text(ini, "resnet50", "source"),
-        .fp32_samples_per_s = profiles_number(ini, "resnet50 fp32", "samples-per-s"),
-        .fp32_source = profiles_text(ini, "resnet50 fp32", "source"),
-        .capability = (unsigned)profiles_number(ini, "peak", "capability"),
-        .memory_bytes_per_s = profiles_number(ini, "peak", "memory-bytes-per-s"),
-        .peak_source = profiles_text(ini, "peak", "source"),
-        .profile = ini};
-}
-
 /* A GPU without a ResNet-50 rate is not in the table. */
 static void fill_table(void)
 {
@@ -42,7 +27,18 @@ static void fill_table(void)
             continue;
         if (profiles_parse(shipped->name, shipped->text, &profiles[count]) == 0 &&
             profiles_section(&profiles[count], "resnet50")) {
-            table[count] = row_of(shipped->name, &profiles[count]);
+            const struct ini *ini = &profiles[count];
+            table[count] = (struct accelerator){
+                .name = shipped->name,
+                .title = profiles_text(ini, "gpu", "title"),
+                .mixed_samples_per_s = profiles_number(ini, "resnet50", "samples-per-s"),
+                .mixed_source = profiles_text(ini, "resnet50", "source"),
+                .fp32_samples_per_s = profiles_number(ini, "resnet50 fp32", "samples-per-s"),
+                .fp32_source = profiles_text(ini, "resnet50 fp32", "source"),
+                .capability = (unsigned)profiles_number(ini, "peak", "capability"),
+                .memory_bytes_per_s = profiles_number(ini, "peak", "memory-bytes-per-s"),
+                .peak_source = profiles_text(ini, "peak", "source"),
+                .profile = ini};
             count++;
         } else {
             ini_release(&profiles[count]);

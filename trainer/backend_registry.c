@@ -25,19 +25,6 @@ static const struct option_spec *precision_option(const struct plugin *plugin)
     return plugin->options ? option_find(plugin->options, "precision") : NULL;
 }
 
-static int set_precision(const struct plugin_choice *choice, const char *precision)
-{
-    const struct plugin *plugin = choice->plugin;
-
-    if (!precision)
-        return 0;
-    if (precision_option(plugin))
-        return option_set(plugin->options, choice->settings, "precision", precision, "--precision");
-    return strcmp(precision, "fp32") == 0
-               ? 0
-               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8", plugin->name);
-}
-
 const char *backend_precision(const struct plugin_choice *choice)
 {
     const struct option_spec *row = precision_option(choice->plugin);
@@ -58,5 +45,15 @@ int backend_choose(const char *text, const char *precision, struct plugin_choice
                 break;
             }
     int code = plugin_choose("backend", backend_registry, text, choice);
-    return code ? code : set_precision(choice, precision);
+    if (code)
+        return code;
+    if (!precision)
+        return 0;
+    if (precision_option(choice->plugin))
+        return option_set(choice->plugin->options, choice->settings, "precision", precision,
+                          "--precision");
+    return strcmp(precision, "fp32") == 0
+               ? 0
+               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8",
+                      choice->plugin->name);
 }

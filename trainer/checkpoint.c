@@ -44,55 +44,9 @@ static void list_numbers(struct checkpoint *checkpoint, uint64_t *numbers[NUMBER
     memcpy(numbers, list, sizeof list);
 }
 
-static void encode(struct checkpoint checkpoint, uint8_t head[HEAD_BYTES])
-{
-    uint64_t *numbers[NUMBERS], rate;
-
-    memset(head, 0, HEAD_BYTES);
-    memcpy(head, magic, sizeof magic);
-    bytes_put_le32(head + 8, LAYOUT_VERSION);
-    bytes_put_le32(head + 12, checkpoint.side);
-    bytes_put_le32(head + 16, checkpoint.classes);
-    snprintf((char *)head + NAME_AT, CHECKPOINT_NAME_BYTES, "%s", checkpoint.network);
-    list_numbers(&checkpoint, numbers);
-    for (int i = 0; i < NUMBERS; i++)
-        bytes_put_le64(head + NUMBERS_AT + 8 * i, *numbers[i]);
-    memcpy(&rate, &checkpoint.rate_before, sizeof rate);
-    bytes_put_le64(head + RATE_AT, rate);
-    snprintf((char *)head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, "%s", checkpoint.settings);
-}
-
-static void decode(const uint8_t head[HEAD_BYTES], struct checkpoint *checkpoint)
-{
-    uint64_t *numbers[NUMBERS], rate;
-
-    *checkpoint =
-        (struct checkpoint){.side = bytes_le32(head + 12), .classes = bytes_le32(head + 16)};
-    memcpy(checkpoint->network, head + NAME_AT, CHECKPOINT_NAME_BYTES - 1);
-    list_numbers(checkpoint, numbers);
-    for (int i = 0; i < NUMBERS; i++)
-        *numbers[i] = bytes_le64(head + NUMBERS_AT + 8 * i);
-    rate = bytes_le64(head + RATE_AT);
-    memcpy(&checkpoint->rate_before, &rate, sizeof rate);
-    memcpy(checkpoint->settings, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES - 1);
-}
-
 uint64_t checkpoint_floats(const struct checkpoint *checkpoint)
 {
     return 2 * checkpoint->parameter_floats + checkpoint->statistic_floats;
-}
-
-/* Write head, floats and their CRC. */
-static int write_all(int fd, const uint8_t head[HEAD_BYTES], const float *floats, uint64_t bytes,
-                     const char *path)
-{
-    uint8_t end[CRC_BYTES];
-    int code = file_write_at(fd, head, HEAD_BYTES, 0, path);
-
-    bytes_put_le32(end, crc32c(crc32c(0, head, HEAD_BYTES), floats, bytes));
-    if (code == 0)
-        code = file_write_at(fd, floats, bytes, HEAD_BYTES, path);
-    return code ? code : file_write_at(fd, end, sizeof end, HEAD_BYTES + bytes, path);
 }
 
 int checkpoint_check_replaced(const char *path)
@@ -102,44 +56,42 @@ int checkpoint_check_replaced(const char *path)
 
 int checkpoint_write(const char *path, const struct checkpoint *checkpoint, const float *floats)
 {
-    uint8_t head[HEAD_BYTES];
+    const uint64_t bytes = checkpoint_floats(checkpoint) * sizeof *floats;
+    struct checkpoint copy = *checkpoint;
+    uint64_t *numbers[NUMBERS], rate;
+    uint8_t head[HEAD_BYTES] = {0}, end[CRC_BYTES];
     /* A fixed name: the next checkpoint replaces what kill -9 leaves, so drafts do not pile up. The
      * caller has locked the folder. */
     const struct file_draft_options again = {.suffix = "next"};
     struct file_draft draft;
 
-    encode(*checkpoint, head);
+    memcpy(head, magic, sizeof magic);
+    bytes_put_le32(head + 8, LAYOUT_VERSION);
+    bytes_put_le32(head + 12, checkpoint->side);
+    bytes_put_le32(head + 16, checkpoint->classes);
+    snprintf((char *)head + NAME_AT, CHECKPOINT_NAME_BYTES, "%s", checkpoint->network);
+    list_numbers(&copy, numbers);
+    for (int i = 0; i < NUMBERS; i++)
+        bytes_put_le64(head + NUMBERS_AT + 8 * i, *numbers[i]);
+    memcpy(&rate, &checkpoint->rate_before, sizeof rate);
+    bytes_put_le64(head + RATE_AT, rate);
+    snprintf((char *)head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, "%s", checkpoint->settings);
+    bytes_put_le32(end, crc32c(crc32c(0, head, HEAD_BYTES), floats, bytes));
     const bool is_free = file_draft_remove_stale(path, again.suffix) == 0;
     int code = is_free ? file_draft_open(&draft, path, &again) : -EEXIST;
     if (code == -EEXIST)
         code = file_draft_open(&draft, path, NULL);
     if (code)
         return code;
-    code = write_all(draft.fd, head, floats, checkpoint_floats(checkpoint) * sizeof *floats,
-                     draft.draft_path);
+    code = file_write_at(draft.fd, head, HEAD_BYTES, 0, draft.draft_path);
+    if (code == 0)
+        code = file_write_at(draft.fd, floats, bytes, HEAD_BYTES, draft.draft_path);
+    if (code == 0)
+        code = file_write_at(draft.fd, end, sizeof end, HEAD_BYTES + bytes, draft.draft_path);
     if (code == 0)
         code = file_draft_commit(&draft);
     file_draft_abandon(&draft);
     return code;
-}
-
-static int check_head(const uint8_t head[HEAD_BYTES], const struct checkpoint *wanted,
-                      const struct checkpoint *found, const char *path)
-{
-    if (memcmp(head, magic, sizeof magic) != 0)
-        return fail(EINVAL, "%s: not a checkpoint", path);
-    if (bytes_le32(head + 8) < FIRST_VERSION || bytes_le32(head + 8) > LAYOUT_VERSION)
-        return fail(EINVAL, "%s: checkpoint version %u, expected %d to %d", path,
-                    bytes_le32(head + 8), FIRST_VERSION, LAYOUT_VERSION);
-    if (strcmp(found->network, wanted->network) != 0 || found->side != wanted->side ||
-        found->classes != wanted->classes || found->parameter_floats != wanted->parameter_floats ||
-        found->statistic_floats != wanted->statistic_floats)
-        return fail(EINVAL,
-                    "%s: a checkpoint of %s for images of %u pixels and %u classes, not of %s for "
-                    "%u pixels and %u classes",
-                    path, found->network, found->side, found->classes, wanted->network,
-                    wanted->side, wanted->classes);
-    return 0;
 }
 
 /* Read exactly that many bytes. */
@@ -155,19 +107,41 @@ static int read_all(int fd, void *to, uint64_t bytes, uint64_t offset, const cha
 /* Read the head; that of version 1 ends before the settings. Returns its size or a negative errno.
  */
 static int read_head(int fd, uint8_t head[HEAD_BYTES], const struct checkpoint *wanted,
-                     struct checkpoint *checkpoint, const char *path)
+                     struct checkpoint *found, const char *path)
 {
+    uint64_t *numbers[NUMBERS], rate;
+
     memset(head, 0, HEAD_BYTES);
     int bytes = SETTINGS_AT, code = read_all(fd, head, SETTINGS_AT, 0, path);
-    if (code == 0 && bytes_le32(head + 8) > FIRST_VERSION) {
+    const uint32_t version = bytes_le32(head + 8);
+    if (code == 0 && version > FIRST_VERSION) {
         code = read_all(fd, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, SETTINGS_AT, path);
         bytes = HEAD_BYTES;
     }
     if (code)
         return code;
-    decode(head, checkpoint);
-    code = check_head(head, wanted, checkpoint, path);
-    return code ? code : bytes;
+    *found = (struct checkpoint){.side = bytes_le32(head + 12), .classes = bytes_le32(head + 16)};
+    memcpy(found->network, head + NAME_AT, CHECKPOINT_NAME_BYTES - 1);
+    list_numbers(found, numbers);
+    for (int i = 0; i < NUMBERS; i++)
+        *numbers[i] = bytes_le64(head + NUMBERS_AT + 8 * i);
+    rate = bytes_le64(head + RATE_AT);
+    memcpy(&found->rate_before, &rate, sizeof rate);
+    memcpy(found->settings, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES - 1);
+    if (memcmp(head, magic, sizeof magic) != 0)
+        return fail(EINVAL, "%s: not a checkpoint", path);
+    if (version < FIRST_VERSION || version > LAYOUT_VERSION)
+        return fail(EINVAL, "%s: checkpoint version %u, expected %d to %d", path, version,
+                    FIRST_VERSION, LAYOUT_VERSION);
+    if (strcmp(found->network, wanted->network) != 0 || found->side != wanted->side ||
+        found->classes != wanted->classes || found->parameter_floats != wanted->parameter_floats ||
+        found->statistic_floats != wanted->statistic_floats)
+        return fail(EINVAL,
+                    "%s: a checkpoint of %s for images of %u pixels and %u classes, not of %s for "
+                    "%u pixels and %u classes",
+                    path, found->network, found->side, found->classes, wanted->network,
+                    wanted->side, wanted->classes);
+    return bytes;
 }
 
 int checkpoint_read(const char *path, const struct checkpoint *wanted,

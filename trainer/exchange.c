@@ -10,16 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *usual(const struct ranks *ranks)
-{
-    return ranks->place.ranks > 1 ? "mpi" : "none";
-}
-
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks)
 {
     *exchange = (struct exchange){0};
-    int code = plugin_choose("exchange", exchange_registry,
-                             strcmp(text, "auto") == 0 ? usual(ranks) : text, &exchange->choice);
+    if (strcmp(text, "auto") == 0)
+        text = ranks->place.ranks > 1 ? "mpi" : "none";
+    int code = plugin_choose("exchange", exchange_registry, text, &exchange->choice);
     if (code)
         return code;
     const struct plugin *plugin = exchange->choice.plugin;
@@ -66,10 +62,9 @@ uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks
     return (uint64_t)(gradients_sent_bytes(bytes, place->nodes) / place->local_ranks);
 }
 
-/* Arenas can be summed only if all ranks use the same layout and send the same type. */
-static int check_layouts(const struct exchange *exchange, const struct exchange_config *config)
+int exchange_open(struct exchange *exchange, const struct exchange_config *config)
 {
-    const char *name = exchange->ops->plugin.name;
+    /* Arenas can be summed only if all ranks use the same layout and send the same type. */
     const uint64_t mine =
         random_hash(config->layout, config->buckets.floats, exchange_number_bytes(exchange));
     uint32_t other;
@@ -80,14 +75,7 @@ static int check_layouts(const struct exchange *exchange, const struct exchange_
                     "exchange %s: the ranks store gradients in different layouts, or send "
                     "different types: use the same backend, options and build, on CPUs or GPUs of "
                     "one kind",
-                    name);
-    return code;
-}
-
-int exchange_open(struct exchange *exchange, const struct exchange_config *config)
-{
-    int code = check_layouts(exchange, config);
-
+                    exchange->ops->plugin.name);
     if (code)
         return code;
     if (!exchange->ops->open)

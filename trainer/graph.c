@@ -90,16 +90,6 @@ static uint32_t add_like(struct graph *graph, enum graph_kind kind, const char *
     return add_node(graph, kind, name, &input, 1, graph->nodes[input].shape);
 }
 
-static enum graph_decay decay_of(const struct graph *graph, uint32_t node,
-                                 enum graph_parameter_kind kind)
-{
-    if (kind == GRAPH_WEIGHT)
-        return GRAPH_DECAY_WEIGHT;
-    return kind == GRAPH_BIAS && graph->nodes[node].kind == GRAPH_FULLY_CONNECTED
-               ? GRAPH_DECAY_FC_BIAS
-               : GRAPH_DECAY_NONE;
-}
-
 static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_parameter_kind kind,
                               uint64_t count)
 {
@@ -116,7 +106,11 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
     uint32_t number = graph->parameter_count++;
     struct graph_parameter *parameter = &graph->parameters[number];
     *parameter = (struct graph_parameter){
-        .kind = kind, .node = node, .count = count, .decay = decay_of(graph, node, kind)};
+        .kind = kind, .node = node, .count = count, .decay = GRAPH_DECAY_NONE};
+    if (kind == GRAPH_WEIGHT)
+        parameter->decay = GRAPH_DECAY_WEIGHT;
+    if (kind == GRAPH_BIAS && graph->nodes[node].kind == GRAPH_FULLY_CONNECTED)
+        parameter->decay = GRAPH_DECAY_FC_BIAS;
     snprintf(parameter->name, sizeof parameter->name, "%s.%s", graph->nodes[node].name,
              names[kind]);
     return number;
@@ -293,20 +287,6 @@ uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate)
 
 /* ---- the whole graph ---- */
 
-static void find_consumers(struct graph *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        struct graph_node *node = &graph->nodes[i];
-        node->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
-        for (uint32_t j = 0; j < node->input_count; j++) {
-            struct graph_node *input = &graph->nodes[node->inputs[j]];
-            node->needs_gradient |= input->needs_gradient;
-            input->consumers++;
-            input->consumer = i;
-        }
-    }
-}
-
 int graph_seal(struct graph *graph)
 {
     if (graph->code)
@@ -320,7 +300,16 @@ int graph_seal(struct graph *graph)
         graph->parameters[i].offset = graph->parameter_floats;
         graph->parameter_floats += graph->parameters[i].count;
     }
-    find_consumers(graph);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct graph_node *node = &graph->nodes[i];
+        node->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
+        for (uint32_t j = 0; j < node->input_count; j++) {
+            struct graph_node *input = &graph->nodes[node->inputs[j]];
+            node->needs_gradient |= input->needs_gradient;
+            input->consumers++;
+            input->consumer = i;
+        }
+    }
     return 0;
 }
 
@@ -395,37 +384,27 @@ uint64_t graph_node_macs(const struct graph *graph, uint32_t number)
     return graph->parameters[node->weight].count * node->shape.height * node->shape.width;
 }
 
-/* The gradients of these are computed from their input. That of a ReLU follows from its output, and
- * dropout's mask can be drawn again. */
-static bool keeps_input(const struct graph_node *node)
-{
-    return node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED ||
-           node->kind == GRAPH_BATCH_NORM || node->kind == GRAPH_LRN;
-}
-
-static uint64_t kept_bytes(const struct graph *graph)
-{
-    uint64_t floats = 0;
-
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        bool kept = false;
-        for (uint32_t reader = i + 1; reader < graph->node_count && !kept; reader++)
-            for (uint32_t k = 0; k < graph->nodes[reader].input_count; k++)
-                kept |= graph->nodes[reader].inputs[k] == i && keeps_input(&graph->nodes[reader]);
-        floats += kept ? graph_node_floats(&graph->nodes[i]) : 0;
-    }
-    return floats * sizeof(float);
-}
-
 struct graph_cost graph_cost(const struct graph *graph)
 {
-    struct graph_cost cost = {.parameters = graph->parameter_floats,
-                              .kept_bytes = kept_bytes(graph)};
+    /* The gradients of these are computed from their input. That of a ReLU follows from its output,
+     * and dropout's mask can be drawn again. */
+    static const bool keeps_input[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
+                                                        [GRAPH_FULLY_CONNECTED] = true,
+                                                        [GRAPH_BATCH_NORM] = true,
+                                                        [GRAPH_LRN] = true};
+    struct graph_cost cost = {.parameters = graph->parameter_floats};
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         const uint64_t macs = graph_node_macs(graph, i);
-        cost.activation_bytes += graph_node_floats(node) * sizeof(float);
+        const uint64_t bytes = graph_node_floats(node) * sizeof(float);
+        bool kept = false;
+        for (uint32_t reader = i + 1; reader < graph->node_count && !kept; reader++)
+            for (uint32_t k = 0; k < graph->nodes[reader].input_count; k++)
+                kept |=
+                    graph->nodes[reader].inputs[k] == i && keeps_input[graph->nodes[reader].kind];
+        cost.kept_bytes += kept ? bytes : 0;
+        cost.activation_bytes += bytes;
         cost.forward_macs += macs;
         cost.training_macs += macs * (node->inputs[0] == 0 ? 2 : 3);
     }

@@ -74,19 +74,6 @@ static const char *find_column(const char *line, int column, size_t *length)
     }
 }
 
-/* Find the column with step times by its heading. */
-static int choose_column(const char *heading)
-{
-    const char *cell;
-    size_t length;
-
-    for (int i = 0; (cell = find_column(heading, i, &length)); i++)
-        if ((length == 7 && strncasecmp(cell, "step_ms", 7) == 0) ||
-            (length == 2 && strncasecmp(cell, "ms", 2) == 0))
-            return i;
-    return -1;
-}
-
 static int parse_text(const char *name, const char *text, size_t bytes, struct profile *profile)
 {
     char line[LINE_BYTES_MAX];
@@ -116,7 +103,11 @@ static int parse_text(const char *name, const char *text, size_t bytes, struct p
         double ms = cell && length ? strtod(cell, &stop) : NAN;
         bool is_number = stop && stop == cell + length;
         if (!is_number && heading_allowed)
-            column = choose_column(line);
+            for (int i = 0; column < 0 && (cell = find_column(line, i, &length)); i++) {
+                if ((length == 7 && strncasecmp(cell, "step_ms", 7) == 0) ||
+                    (length == 2 && strncasecmp(cell, "ms", 2) == 0))
+                    column = i;
+            }
         else if (!is_number)
             code = fail(EINVAL, "%s:%zu: expected a step time in milliseconds", name, number);
         else

@@ -21,39 +21,24 @@ const char *const quantise_methods[] = {
 
 /* ---- histograms ---- */
 
-static uint32_t bins_used(const uint64_t *counts)
-{
-    uint32_t used = QUANTISE_BINS;
-
-    while (used > 0 && counts[used - 1] == 0)
-        used--;
-    return used;
-}
-
-/* Compute what the levels retain of the first `kept` bins. */
-static void spread_levels(const uint64_t *counts, uint32_t kept, double *spread)
-{
-    for (uint32_t level = 0; level < QUANTISE_LEVELS; level++) {
-        const uint32_t first = level * kept / QUANTISE_LEVELS;
-        const uint32_t end = (level + 1) * kept / QUANTISE_LEVELS;
-        uint64_t sum = 0;
-        uint32_t filled = 0;
-        for (uint32_t i = first; i < end; i++) {
-            sum += counts[i];
-            filled += counts[i] > 0;
-        }
-        for (uint32_t i = first; i < end; i++)
-            spread[i] = counts[i] > 0 ? (double)sum / filled : 0;
-    }
-}
-
 /* Divergence between the counts clipped after `kept` bins and what the levels retain; infinite if
  * clipping fills an empty bin. kept_sum: of the first `kept` counts. */
 static double divergence(const uint64_t *counts, uint32_t kept, double kept_sum, double sum)
 {
     double spread[QUANTISE_BINS], total = 0;
 
-    spread_levels(counts, kept, spread);
+    for (uint32_t level = 0; level < QUANTISE_LEVELS; level++) {
+        const uint32_t first = level * kept / QUANTISE_LEVELS;
+        const uint32_t end = (level + 1) * kept / QUANTISE_LEVELS;
+        uint64_t level_sum = 0;
+        uint32_t filled = 0;
+        for (uint32_t i = first; i < end; i++) {
+            level_sum += counts[i];
+            filled += counts[i] > 0;
+        }
+        for (uint32_t i = first; i < end; i++)
+            spread[i] = counts[i] > 0 ? (double)level_sum / filled : 0;
+    }
     for (uint32_t i = 0; i < kept; i++) {
         const double clipped = i + 1 == kept ? sum - kept_sum : 0;
         const double p = ((double)counts[i] + clipped) / sum, q = spread[i] / kept_sum;
@@ -67,10 +52,12 @@ static double divergence(const uint64_t *counts, uint32_t kept, double kept_sum,
 
 uint32_t quantise_bins_kept(const uint64_t *counts)
 {
-    const uint32_t used = bins_used(counts);
-    uint32_t best = used;
     double kept_sum = 0, sum = 0, least = INFINITY;
+    uint32_t used = QUANTISE_BINS;
 
+    while (used > 0 && counts[used - 1] == 0)
+        used--;
+    uint32_t best = used;
     for (uint32_t i = 0; i < used; i++)
         sum += (double)counts[i];
     for (uint32_t kept = 1; kept <= used; kept++) {
@@ -172,14 +159,6 @@ int quantise_layer(const struct graph *graph, uint32_t convolution, uint32_t nor
 
 /* ---- a network ---- */
 
-static bool fits_int8(const struct graph *graph, const struct graph_node *node)
-{
-    if (node->kind != GRAPH_CONVOLUTION || node->inputs[0] == 0)
-        return false;
-    return graph->nodes[node->inputs[0]].shape.channels / node->groups % 16 == 0 &&
-           node->shape.channels / node->groups % 16 == 0;
-}
-
 /* The INT8 convolution that produces this output, possibly through a BN, and no other; or 0. */
 static uint32_t sole_convolution(const struct graph *graph, const struct quantise_node *nodes,
                                  uint32_t number)
@@ -192,8 +171,11 @@ static uint32_t sole_convolution(const struct graph *graph, const struct quantis
 void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint32_t input = graph->nodes[i].inputs[0];
-        if (!fits_int8(graph, &graph->nodes[i]) || !(ranges[input] > 0))
+        const struct graph_node *node = &graph->nodes[i];
+        const uint32_t input = node->inputs[0];
+        if (node->kind != GRAPH_CONVOLUTION || input == 0 || !(ranges[input] > 0) ||
+            graph->nodes[input].shape.channels / node->groups % 16 != 0 ||
+            node->shape.channels / node->groups % 16 != 0)
             continue;
         nodes[i].in_int8 = true;
         nodes[input].step = ranges[input] / QUANTISE_MOST;

@@ -190,17 +190,6 @@ static int open_step(struct replay_state *replay, const struct trainer_batch *ba
     return code;
 }
 
-/* Return when a GPU would begin the step, at most one step ago. */
-static uint64_t begin_ns(const struct replay_state *replay, const struct trainer_batch *batch,
-                         uint64_t now_ns, uint64_t nominal_ns)
-{
-    const uint64_t begin = batch->ready_ns > replay->end_ns ? batch->ready_ns : replay->end_ns;
-
-    if (batch->step == 0 || begin > now_ns) /* epochs start when this thread does */
-        return now_ns;
-    return now_ns - begin > nominal_ns ? now_ns - nominal_ns : begin;
-}
-
 static int replay_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct replay_state *replay = state;
@@ -209,8 +198,13 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
         return open_step(replay, batch, times);
     const int64_t nominal = (int64_t)next_step_ns(replay, batch->count);
     const int64_t wanted = nominal - replay->overslept_ns;
-    const uint64_t now = clock_now_ns(), start = begin_ns(replay, batch, now, (uint64_t)nominal);
-
+    const uint64_t now = clock_now_ns(), ready = batch->ready_ns;
+    /* When a GPU would begin the step, at most one step ago; epochs start when this thread does. */
+    uint64_t start = ready > replay->end_ns ? ready : replay->end_ns;
+    if (batch->step == 0 || start > now)
+        start = now;
+    else if (now - start > (uint64_t)nominal)
+        start = now - (uint64_t)nominal;
     const int code = wanted > 0 ? wait_until(start + (uint64_t)wanted, batch) : 0;
     replay->end_ns = clock_now_ns();
     times->compute_ns = replay->end_ns - start;

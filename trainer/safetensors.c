@@ -65,23 +65,18 @@ static int counts_of(const json_t *array, uint64_t *counts, size_t most)
     return (int)count;
 }
 
-static uint32_t find_type(const char *name, const char **type)
-{
-    for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
-        if (strcmp(name, types[i].name) == 0) {
-            *type = types[i].name;
-            return types[i].bytes;
-        }
-    return 0;
-}
-
 static int parse_tensor(const char *path, const char *name, const json_t *entry,
                         struct safetensor *tensor)
 {
-    uint64_t ends[2], bytes;
+    const char *type = json_string_value(json_object_get(entry, "dtype"));
+    uint64_t ends[2], bytes = 0;
 
     *tensor = (struct safetensor){.name = name};
-    bytes = find_type(json_string_value(json_object_get(entry, "dtype")), &tensor->type);
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i].name) == 0) {
+            tensor->type = types[i].name;
+            bytes = types[i].bytes;
+        }
     if (!bytes)
         return fail(EBADMSG, "%s: tensor '%s' has no dtype that is known", path, name);
     int rank = counts_of(json_object_get(entry, "shape"), tensor->shape, SAFETENSORS_RANK_MAX);
@@ -110,27 +105,6 @@ static int by_offset(const void *a, const void *b)
     if (first->begin != second->begin)
         return first->begin < second->begin ? -1 : 1;
     return first->bytes < second->bytes ? -1 : first->bytes > second->bytes; /* empty ones first */
-}
-
-/* The format's own rule; it also finds files that are cut. */
-static int check_gapless(const struct safetensors *file, uint64_t data_bytes)
-{
-    uint64_t at = 0;
-
-    for (size_t i = 0; i < file->count; i++) {
-        const struct safetensor *tensor = &file->tensors[i];
-        if (tensor->begin != at)
-            return fail(EBADMSG,
-                        "%s: tensor '%s' begins at %" PRIu64 " of the data, not at %" PRIu64,
-                        file->path, tensor->name, tensor->begin, at);
-        at += tensor->bytes;
-    }
-    if (at != data_bytes)
-        return fail(EBADMSG,
-                    "%s: tensors of %" PRIu64 " bytes, but %" PRIu64 " bytes after the header: %s",
-                    file->path, at, data_bytes,
-                    at > data_bytes ? "it is cut" : "what they are is not said");
-    return 0;
 }
 
 static int parse_header(struct safetensors *file)
@@ -164,23 +138,6 @@ static int read_exactly(const struct safetensors *file, void *to, uint64_t bytes
     return got < 0 ? (int)got : 0;
 }
 
-static int load_header(struct safetensors *file, uint64_t bytes)
-{
-    json_error_t error;
-    char *text = memory_array(bytes + 1, 1);
-    int code = text ? read_exactly(file, text, bytes, LENGTH_BYTES) : -ENOMEM;
-
-    if (code == 0) {
-        file->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-        if (!json_is_object((json_t *)file->header))
-            code =
-                fail(EBADMSG, "%s: not a safetensors file: the header at 8 is no JSON object (%s)",
-                     file->path, file->header ? "but something else" : error.text);
-    }
-    free(text);
-    return code;
-}
-
 int safetensors_open(struct safetensors *file, const char *path)
 {
     uint8_t length[LENGTH_BYTES];
@@ -200,10 +157,38 @@ int safetensors_open(struct safetensors *file, const char *path)
         return fail(EBADMSG, "%s: not a safetensors file: its header would have %" PRIu64 " bytes",
                     path, bytes);
     file->data_at = LENGTH_BYTES + bytes;
-    code = load_header(file, bytes);
+    json_error_t error;
+    char *text = memory_array(bytes + 1, 1);
+    code = text ? read_exactly(file, text, bytes, LENGTH_BYTES) : -ENOMEM;
+    if (code == 0) {
+        file->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+        if (!json_is_object((json_t *)file->header))
+            code =
+                fail(EBADMSG, "%s: not a safetensors file: the header at 8 is no JSON object (%s)",
+                     file->path, file->header ? "but something else" : error.text);
+    }
+    free(text);
     if (code == 0)
         code = parse_header(file);
-    return code ? code : check_gapless(file, file_bytes - file->data_at);
+    /* The format's own rule; it also finds files that are cut. */
+    if (code)
+        return code;
+    const uint64_t data_bytes = file_bytes - file->data_at;
+    uint64_t at = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        const struct safetensor *tensor = &file->tensors[i];
+        if (tensor->begin != at)
+            return fail(EBADMSG,
+                        "%s: tensor '%s' begins at %" PRIu64 " of the data, not at %" PRIu64,
+                        file->path, tensor->name, tensor->begin, at);
+        at += tensor->bytes;
+    }
+    if (at != data_bytes)
+        return fail(EBADMSG,
+                    "%s: tensors of %" PRIu64 " bytes, but %" PRIu64 " bytes after the header: %s",
+                    file->path, at, data_bytes,
+                    at > data_bytes ? "it is cut" : "what they are is not said");
+    return 0;
 }
 
 void safetensors_close(struct safetensors *file)
@@ -307,25 +292,6 @@ static char *make_header(const struct safetensor *tensors, size_t count, uint64_
     return padded;
 }
 
-/* base/file.h writes memory as it is: this machine is little-endian (base/bytes.h). */
-static int write_all(int fd, const char *path, const char *header, uint64_t header_bytes,
-                     const struct safetensor *tensors, size_t count)
-{
-    uint8_t length[LENGTH_BYTES];
-    uint64_t at = LENGTH_BYTES + header_bytes;
-
-    bytes_put_le64(length, header_bytes);
-    int code = file_write_at(fd, length, sizeof length, 0, path);
-    if (code == 0)
-        code = file_write_at(fd, header, header_bytes, LENGTH_BYTES, path);
-    for (size_t i = 0; code == 0 && i < count; i++) {
-        const uint64_t bytes = safetensor_count(&tensors[i]) * sizeof(float);
-        code = file_write_at(fd, tensors[i].floats, bytes, at, path);
-        at += bytes;
-    }
-    return code;
-}
-
 int safetensors_write(const char *path, const struct safetensor *tensors, size_t count)
 {
     const struct file_draft_options only_new = {.no_replace = true};
@@ -337,7 +303,18 @@ int safetensors_write(const char *path, const struct safetensor *tensors, size_t
         return -ENOMEM;
     int code = file_draft_open(&draft, path, &only_new);
     if (code == 0) {
-        code = write_all(draft.fd, draft.draft_path, header, bytes, tensors, count);
+        /* base/file.h writes memory as it is: this machine is little-endian (base/bytes.h). */
+        uint64_t at = LENGTH_BYTES + bytes;
+        uint8_t length[LENGTH_BYTES];
+        bytes_put_le64(length, bytes);
+        code = file_write_at(draft.fd, length, sizeof length, 0, draft.draft_path);
+        if (code == 0)
+            code = file_write_at(draft.fd, header, bytes, LENGTH_BYTES, draft.draft_path);
+        for (size_t i = 0; code == 0 && i < count; i++) {
+            const uint64_t tensor_bytes = safetensor_count(&tensors[i]) * sizeof(float);
+            code = file_write_at(draft.fd, tensors[i].floats, tensor_bytes, at, draft.draft_path);
+            at += tensor_bytes;
+        }
         if (code == 0)
             code = file_draft_commit(&draft);
         file_draft_abandon(&draft);

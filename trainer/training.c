@@ -64,25 +64,6 @@ static int initialising_tick(void *context)
     return tick_ask(((struct first_weights *)context)->training->config.tick);
 }
 
-static int load_first_weights(struct training *training)
-{
-    struct first_weights weights = {
-        .training = training,
-        .threads = training->config.threads ? training->config.threads : thread_cpu_count(),
-        .parameters = memory_array(training->graph->parameter_floats, sizeof(float))};
-    const struct workers_job job = {.name = "weights",
-                                    .work = initialise,
-                                    .stop = stop_initialising,
-                                    .tick = initialising_tick,
-                                    .context = &weights};
-
-    int code = weights.parameters ? workers_run(&job, weights.threads) : -ENOMEM;
-    if (code == 0)
-        code = backend_load(&training->backend, weights.parameters, NULL, NULL);
-    free(weights.parameters);
-    return code;
-}
-
 static uint32_t rank_count(const struct training_config *config)
 {
     return config->ranks ? config->ranks->place.ranks : 1;
@@ -188,7 +169,23 @@ static int open_alone(struct training *training)
                                 config->buckets ? config->buckets : GRADIENTS_BUCKETS);
     if (code == 0)
         code = open_backend(training);
-    return code ? code : load_first_weights(training);
+    if (code)
+        return code;
+    struct first_weights weights = {
+        .training = training,
+        .threads = training->config.threads ? training->config.threads : thread_cpu_count(),
+        .parameters = memory_array(training->graph->parameter_floats, sizeof(float))};
+    const struct workers_job job = {.name = "weights",
+                                    .work = initialise,
+                                    .stop = stop_initialising,
+                                    .tick = initialising_tick,
+                                    .context = &weights};
+
+    code = weights.parameters ? workers_run(&job, weights.threads) : -ENOMEM;
+    if (code == 0)
+        code = backend_load(&training->backend, weights.parameters, NULL, NULL);
+    free(weights.parameters);
+    return code;
 }
 
 int training_open(struct training *training, const struct training_config *config)

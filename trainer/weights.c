@@ -30,31 +30,6 @@ static void add(struct tensor_list *list, const char *layer, const char *part, f
     list->count++;
 }
 
-static void add_layer(struct tensor_list *list, const struct graph *graph,
-                      const struct graph_node *node, const char *layer, float *parameters,
-                      float *statistics)
-{
-    const struct graph_shape *from = &graph->nodes[node->inputs[0]].shape;
-    const uint64_t channels = node->shape.channels;
-    const uint64_t convolution[] = {channels, from->channels / (node->groups ? node->groups : 1),
-                                    node->window.height, node->window.width};
-    const uint64_t dense[] = {channels, (uint64_t)from->channels * from->height * from->width};
-    const struct graph_parameter *all = graph->parameters;
-
-    if (node->kind == GRAPH_CONVOLUTION)
-        add(list, layer, "weight", parameters + all[node->weight].offset, 4, convolution);
-    if (node->kind == GRAPH_FULLY_CONNECTED)
-        add(list, layer, "weight", parameters + all[node->weight].offset, 2, dense);
-    if (node->bias != UINT32_MAX)
-        add(list, layer, "bias", parameters + all[node->bias].offset, 1, &channels);
-    if (node->kind != GRAPH_BATCH_NORM)
-        return;
-    add(list, layer, "weight", parameters + all[node->gamma].offset, 1, &channels);
-    add(list, layer, "bias", parameters + all[node->beta].offset, 1, &channels);
-    add(list, layer, "running_mean", statistics + node->statistics, 1, &channels);
-    add(list, layer, "running_var", statistics + node->statistics + channels, 1, &channels);
-}
-
 static void tensor_list_free(struct tensor_list *list)
 {
     free(list->tensors);
@@ -79,7 +54,25 @@ static int make_tensor_list(const struct network *network, const struct graph *g
         snprintf(layer, sizeof layer, "%s", node->name);
         if (network->torchvision_name)
             network->torchvision_name(network, node->name, layer);
-        add_layer(list, graph, node, layer, parameters, statistics);
+        const struct graph_shape *from = &graph->nodes[node->inputs[0]].shape;
+        const struct graph_parameter *all = graph->parameters;
+        const uint64_t channels = node->shape.channels;
+        const uint64_t convolution[] = {channels,
+                                        from->channels / (node->groups ? node->groups : 1),
+                                        node->window.height, node->window.width};
+        const uint64_t dense[] = {channels, (uint64_t)from->channels * from->height * from->width};
+        if (node->kind == GRAPH_CONVOLUTION)
+            add(list, layer, "weight", parameters + all[node->weight].offset, 4, convolution);
+        if (node->kind == GRAPH_FULLY_CONNECTED)
+            add(list, layer, "weight", parameters + all[node->weight].offset, 2, dense);
+        if (node->bias != UINT32_MAX)
+            add(list, layer, "bias", parameters + all[node->bias].offset, 1, &channels);
+        if (node->kind != GRAPH_BATCH_NORM)
+            continue;
+        add(list, layer, "weight", parameters + all[node->gamma].offset, 1, &channels);
+        add(list, layer, "bias", parameters + all[node->beta].offset, 1, &channels);
+        add(list, layer, "running_mean", statistics + node->statistics, 1, &channels);
+        add(list, layer, "running_var", statistics + node->statistics + channels, 1, &channels);
     }
     return 0;
 }
@@ -109,38 +102,30 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
 }
 
-/* A network of other layers, or a part of a larger one, must not pass for this one. */
-static int check_no_others(const struct safetensors *file, const struct network *network,
-                           struct tensor_list *list)
-{
-    static const char counter[] = ".num_batches_tracked";
-
-    qsort(list->tensors, list->count, sizeof *list->tensors, by_name);
-    for (size_t i = 0; i < file->count; i++) {
-        const struct safetensor *tensor = &file->tensors[i];
-        const size_t length = strlen(tensor->name), end = sizeof counter - 1;
-        if (length >= end && strcmp(tensor->name + length - end, counter) == 0)
-            continue;
-        if (!bsearch(tensor, list->tensors, list->count, sizeof *list->tensors, by_name))
-            return fail(EINVAL, "%s: tensor '%s' is none of %s", file->path, tensor->name,
-                        network->name);
-    }
-    return 0;
-}
-
 int weights_read(const char *path, const struct network *network, const struct graph *graph,
                  float *parameters, float *statistics)
 {
     struct safetensors file;
     struct tensor_list list = {0};
+    static const char counter[] = ".num_batches_tracked";
     int code = safetensors_open(&file, path);
 
     if (code == 0)
         code = make_tensor_list(network, graph, parameters, statistics, &list);
     for (size_t i = 0; i < list.count && code == 0; i++)
         code = read_tensor(&file, network, &list.tensors[i]);
+    /* A network of other layers, or a part of a larger one, must not pass for this one. */
     if (code == 0)
-        code = check_no_others(&file, network, &list);
+        qsort(list.tensors, list.count, sizeof *list.tensors, by_name);
+    for (size_t i = 0; i < file.count && code == 0; i++) {
+        const struct safetensor *tensor = &file.tensors[i];
+        const size_t length = strlen(tensor->name), end = sizeof counter - 1;
+        if (length >= end && strcmp(tensor->name + length - end, counter) == 0)
+            continue;
+        if (!bsearch(tensor, list.tensors, list.count, sizeof *list.tensors, by_name))
+            code = fail(EINVAL, "%s: tensor '%s' is none of %s", file.path, tensor->name,
+                        network->name);
+    }
     safetensors_close(&file);
     tensor_list_free(&list);
     return code;

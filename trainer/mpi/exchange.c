@@ -103,28 +103,23 @@ static int progress(struct exchange_mpi_state *mpi, int *done)
     return check(status, "add up gradients");
 }
 
-static int start_sum(struct exchange_mpi_state *mpi, uint64_t start, uint64_t count)
-{
-    float *sums = mpi->config.gradients + start;
-    const void *from = MPI_IN_PLACE;
-
-    if (mpi->own)
-        from = memcpy(mpi->own + start, sums, count * sizeof *sums);
-    mpi_lock();
-    const int status = MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
-                                      &mpi->requests[mpi->buckets.started - 1]);
-    mpi_unlock();
-    return check(status, "add up gradients");
-}
-
 static int mpi_ready(void *state, uint64_t done)
 {
     struct exchange_mpi_state *mpi = state;
     uint64_t start, count;
     int code = 0, moved;
 
-    while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count))
-        code = start_sum(mpi, start, count);
+    while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count)) {
+        float *sums = mpi->config.gradients + start;
+        const void *from = MPI_IN_PLACE;
+        if (mpi->own)
+            from = memcpy(mpi->own + start, sums, count * sizeof *sums);
+        mpi_lock();
+        const int status = MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
+                                          &mpi->requests[mpi->buckets.started - 1]);
+        mpi_unlock();
+        code = check(status, "add up gradients");
+    }
     if (code == 0 && mpi->buckets.started)
         code = progress(mpi, &moved);
     return code;
