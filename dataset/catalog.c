@@ -56,10 +56,10 @@ static int grow_shards(struct catalog *catalog)
 
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags)
 {
-    struct shard *shard = &catalog->shards[catalog->shard_count - 1];
+    struct shard *shard = catalog_last(catalog);
 
     shard->flags = flags;
-    shard->stream_bytes = UINT64_MAX; /* until catalog_set_stream_bytes() */
+    shard->stream_bytes = UINT64_MAX; /* until the end is known */
     catalog->compressed = true;
 }
 
@@ -102,7 +102,7 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
 static int refuse(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
                   const char *why)
 {
-    const char *path = catalog->shards[catalog->shard_count - 1].path;
+    const char *path = catalog_last(catalog)->path;
     char what[96];
 
     snprintf(what, sizeof what, "a record of %llu bytes%s", (unsigned long long)bytes, why);
@@ -114,9 +114,9 @@ static int refuse(const struct catalog *catalog, int code, uint64_t offset, uint
 
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
 {
-    struct shard *shard = &catalog->shards[catalog->shard_count - 1];
+    struct shard *shard = catalog_last(catalog);
 
-    assert(catalog->shard_count > 0 && !catalog->mapping);
+    assert(!catalog->mapping);
     if (bytes == 0)
         return refuse(catalog, EBADMSG, offset, bytes, ": empty");
     if (bytes > CATALOG_RECORD_BYTES_MAX)
@@ -182,21 +182,6 @@ int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char
         return 0;
     *remark = (struct remark){0};
     return fail(ENOMEM, "out of memory for a remark");
-}
-
-void catalog_set_layout(struct catalog *catalog, uint64_t layout)
-{
-    catalog->shards[catalog->shard_count - 1].layout = layout;
-}
-
-void catalog_set_label(struct catalog *catalog, int32_t label)
-{
-    catalog->shards[catalog->shard_count - 1].label = label;
-}
-
-void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes)
-{
-    catalog->shards[catalog->shard_count - 1].stream_bytes = bytes;
 }
 
 int catalog_append(struct catalog *catalog, struct catalog *part)

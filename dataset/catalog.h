@@ -14,6 +14,7 @@
 #include "dataset/hints.h"
 #include "dataset/store.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,12 +108,15 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
 /* Add a record to the current shard. An empty record, or one outside its shard, is a fault: the
  * handler given to format_catalog() decides whether indexing continues without it. */
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
-void catalog_set_label(struct catalog *catalog, int32_t label);    /* of the shard begun last */
-void catalog_set_layout(struct catalog *catalog, uint64_t layout); /* of the shard begun last */
+/* Return the shard begun last: formats set its label and layout and, of a compressed one at its
+ * end, stream_bytes. */
+static inline struct shard *catalog_last(const struct catalog *catalog)
+{
+    assert(catalog->shard_count > 0);
+    return &catalog->shards[catalog->shard_count - 1];
+}
 /* Mark the shard begun last as compressed: one of SHARD_COMPRESSED. */
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags);
-/* For compressed shards: the inflated length, at the shard's end. */
-void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
 /* Report a sample of an unsupported kind, which is left out: a fault for a handler, else counted.
  */
 int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset,

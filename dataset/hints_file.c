@@ -26,19 +26,6 @@ enum { PLACES = sizeof places / sizeof *places };
 
 /* ---- saving ---- */
 
-static void put_header(uint8_t *raw, const struct catalog *catalog, uint32_t lengths_crc,
-                       const uint8_t *hints, uint64_t bytes)
-{
-    memcpy(raw, "IOBHINTS", 8);
-    bytes_put_le32(raw + 8, HINTS_VERSION);
-    bytes_put_le32(raw + 12, lengths_crc);
-    bytes_put_le64(raw + 16, catalog->record_count);
-    bytes_put_le64(raw + 24, catalog->record_bytes_total);
-    bytes_put_le64(raw + 32, bytes);
-    bytes_put_le32(raw + 40, crc32c(0, hints, bytes));
-    bytes_put_le32(raw + 44, crc32c(0, raw, 44));
-}
-
 /* Return the whole file in memory. */
 static uint8_t *compose(const struct catalog *catalog, const struct hints *hints, size_t *bytes)
 {
@@ -58,8 +45,15 @@ static uint8_t *compose(const struct catalog *catalog, const struct hints *hints
             memcpy(to, hint->bytes, hint->count);
         to += hint->count;
     }
-    put_header(raw, catalog, crc32c(0, lengths, lengths_bytes), lengths + lengths_bytes,
-               *bytes - HEADER_BYTES - lengths_bytes);
+    const uint64_t hints_bytes = *bytes - HEADER_BYTES - lengths_bytes;
+    memcpy(raw, "IOBHINTS", 8);
+    bytes_put_le32(raw + 8, HINTS_VERSION);
+    bytes_put_le32(raw + 12, crc32c(0, lengths, lengths_bytes));
+    bytes_put_le64(raw + 16, catalog->record_count);
+    bytes_put_le64(raw + 24, catalog->record_bytes_total);
+    bytes_put_le64(raw + 32, hints_bytes);
+    bytes_put_le32(raw + 40, crc32c(0, lengths + lengths_bytes, hints_bytes));
+    bytes_put_le32(raw + 44, crc32c(0, raw, 44));
     return raw;
 }
 
@@ -103,30 +97,6 @@ static int damaged(const char *path, const char *what)
     return fail(EINVAL, "%s: damaged hints: %s", path, what);
 }
 
-/* Check the header against the data set and the file size before anything is allocated. */
-static int check_header(const struct store_file *file, const struct catalog *catalog,
-                        const uint8_t *raw, ssize_t got)
-{
-    const char *path = file->path;
-
-    if (got < HEADER_BYTES || memcmp(raw, "IOBHINTS", 8) != 0)
-        return damaged(path, "wrong magic number, or truncated");
-    if (bytes_le32(raw + 8) != HINTS_VERSION)
-        return fail(ESTALE, "%s: hints of version %u, expected %u", path, bytes_le32(raw + 8),
-                    HINTS_VERSION);
-    if (bytes_le32(raw + 44) != crc32c(0, raw, 44))
-        return damaged(path, "wrong header CRC");
-    if (bytes_le64(raw + 16) != catalog->record_count ||
-        bytes_le64(raw + 24) != catalog->record_bytes_total)
-        return fail(ESTALE, "%s: hints of other data", path);
-    const uint64_t rest = file->status.bytes - HEADER_BYTES, count = catalog->record_count;
-    if (file->status.bytes < HEADER_BYTES || rest / LENGTH_BYTES < count ||
-        rest - count * LENGTH_BYTES != bytes_le64(raw + 32) ||
-        bytes_le64(raw + 32) > count * HINT_BYTES_MAX)
-        return damaged(path, "file size does not match its header");
-    return 0;
-}
-
 static int read_part(struct store_file *file, uint8_t *to, uint64_t bytes, uint64_t offset,
                      uint32_t crc)
 {
@@ -139,30 +109,31 @@ static int read_part(struct store_file *file, uint8_t *to, uint64_t bytes, uint6
     return 0;
 }
 
-static int share_out(const char *path, struct hints *hints, const uint8_t *lengths, uint64_t bytes)
-{
-    uint64_t used = 0;
-
-    for (uint64_t i = 0; i < hints->count; i++) {
-        const uint16_t count = bytes_le16(lengths + i * LENGTH_BYTES);
-        if (count > HINT_BYTES_MAX || count > bytes - used)
-            return damaged(path, "wrong length of a hint");
-        hints->rows[i] = (struct hint){hints->in_common + used, count};
-        used += count;
-    }
-    return used == bytes ? 0 : damaged(path, "lengths do not add up");
-}
-
 static int load(struct store_file *file, const struct catalog *catalog, struct hints **hints)
 {
     const uint64_t lengths_bytes = catalog->record_count * LENGTH_BYTES;
     uint8_t raw[HEADER_BYTES];
     ssize_t got = store_read_at(file, raw, sizeof raw, 0);
-    int code = got < 0 ? (int)got : check_header(file, catalog, raw, got);
+    const char *path = file->path;
+    int code = 0;
 
-    if (code)
-        return code;
-    const uint64_t bytes = bytes_le64(raw + 32);
+    if (got < 0)
+        return (int)got;
+    /* Check the header against the data set and the file size before anything is allocated. */
+    if (got < HEADER_BYTES || memcmp(raw, "IOBHINTS", 8) != 0)
+        return damaged(path, "wrong magic number, or truncated");
+    if (bytes_le32(raw + 8) != HINTS_VERSION)
+        return fail(ESTALE, "%s: hints of version %u, expected %u", path, bytes_le32(raw + 8),
+                    HINTS_VERSION);
+    if (bytes_le32(raw + 44) != crc32c(0, raw, 44))
+        return damaged(path, "wrong header CRC");
+    if (bytes_le64(raw + 16) != catalog->record_count ||
+        bytes_le64(raw + 24) != catalog->record_bytes_total)
+        return fail(ESTALE, "%s: hints of other data", path);
+    const uint64_t rest = file->status.bytes - HEADER_BYTES, bytes = bytes_le64(raw + 32);
+    if (file->status.bytes < HEADER_BYTES || rest < lengths_bytes ||
+        rest - lengths_bytes != bytes || bytes > catalog->record_count * HINT_BYTES_MAX)
+        return damaged(path, "file size does not match its header");
     uint8_t *lengths = memory_zeroed((size_t)lengths_bytes);
     *hints = hints_create(catalog->record_count);
     if (*hints)
@@ -174,8 +145,16 @@ static int load(struct store_file *file, const struct catalog *catalog, struct h
     if (code == 0)
         code = read_part(file, (*hints)->in_common, bytes, HEADER_BYTES + lengths_bytes,
                          bytes_le32(raw + 40));
-    if (code == 0)
-        code = share_out(file->path, *hints, lengths, bytes);
+    uint64_t used = 0;
+    for (uint64_t i = 0; code == 0 && i < catalog->record_count; i++) {
+        const uint16_t count = bytes_le16(lengths + i * LENGTH_BYTES);
+        if (count > HINT_BYTES_MAX || count > bytes - used)
+            code = damaged(path, "wrong length of a hint");
+        (*hints)->rows[i] = (struct hint){(*hints)->in_common + used, count};
+        used += count;
+    }
+    if (code == 0 && used != bytes)
+        code = damaged(path, "lengths do not add up");
     free(lengths);
     return code;
 }

@@ -100,15 +100,6 @@ static int fill(struct inflate *inflate)
     return 0;
 }
 
-static const char *what_is_wrong(int result)
-{
-    return result == ISAL_INCORRECT_CHECKSUM   ? "wrong checksum of the compressed data"
-           : result == ISAL_INVALID_WRAPPER    ? "no gzip or zlib header"
-           : result == ISAL_UNSUPPORTED_METHOD ? "compression method is not deflate"
-           : result == ISAL_NEED_DICT          ? "compressed with a dictionary"
-                                               : "damaged compressed data";
-}
-
 /* As inflate_some(). */
 static int64_t zstd_some(struct inflate *inflate, uint8_t *to, uint32_t count)
 {
@@ -166,7 +157,12 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
             /* On an error ISA-L may leave a count below zero. */
             if (state->avail_in > avail_in)
                 state->avail_in = avail_in;
-            return damaged(inflate, what_is_wrong(result));
+            return damaged(
+                inflate, result == ISAL_INCORRECT_CHECKSUM ? "wrong checksum of the compressed data"
+                         : result == ISAL_INVALID_WRAPPER  ? "no gzip or zlib header"
+                         : result == ISAL_UNSUPPORTED_METHOD ? "compression method is not deflate"
+                         : result == ISAL_NEED_DICT          ? "compressed with a dictionary"
+                                                             : "damaged compressed data");
         }
         int64_t made = count - state->avail_out;
         if (made > 0) {

@@ -4,10 +4,10 @@ libiobench_a_SOURCES += \
 	dataset/hints.c dataset/hints.h dataset/hints_file.c dataset/hints_file.h \
 	dataset/inflate.c dataset/inflate.h \
 	dataset/lmdb_keys.h \
-	dataset/manifest.c dataset/manifest.h dataset/manifest_check.c \
+	dataset/manifest.c dataset/manifest.h \
 	dataset/names_below.c dataset/names_below.h \
 	dataset/registry.c \
-	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h dataset/within.c dataset/within.h \
+	dataset/store.c dataset/store.h dataset/store_local.c dataset/within.c dataset/within.h \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \
 	dataset/sidecar.c dataset/sidecar.h \

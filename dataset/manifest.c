@@ -2,8 +2,11 @@
 #include "dataset/manifest.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text_stream.h"
+#include "dataset/names_below.h"
+#include "dataset/store.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -12,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { NO_SHARD = UINT32_MAX };
@@ -65,20 +69,6 @@ static char *unescape(const char *word)
     return text;
 }
 
-/* Return whether path stays below the folder: not absolute, no "." and no "..". */
-static bool path_stays_below(const char *path)
-{
-    for (;;) {
-        size_t length = strcspn(path, "/");
-        if (length == 0 || (length == 1 && path[0] == '.') ||
-            (length == 2 && path[0] == '.' && path[1] == '.'))
-            return false;
-        if (path[length] == '\0')
-            return true;
-        path += length + 1;
-    }
-}
-
 /* ---- reading ---- */
 
 /* Parser state. round numbers the blocks; only the last block of a shard is valid. */
@@ -124,7 +114,7 @@ static int add_file(struct parsing *parsing, const char *escaped, struct manifes
 
     file.path = unescape(escaped);
     file.shard = parsing->shard;
-    if (!file.path || !path_stays_below(file.path)) {
+    if (!file.path || !names_below_stays(file.path)) {
         free(file.path);
         return 0;
     }
@@ -220,42 +210,6 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct manifest_file *)a)->path, ((const struct manifest_file *)b)->path);
 }
 
-/* Keep only the files of each shard's last complete block. */
-static void keep_finished(struct parsing *parsing)
-{
-    struct manifest *manifest = parsing->manifest;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < manifest->file_count; i++) {
-        struct manifest_file *file = &manifest->files[i];
-        if (manifest->done[file->shard] && parsing->rounds[file->shard] == parsing->file_rounds[i])
-            manifest->files[kept++] = *file;
-        else
-            free(file->path);
-    }
-    manifest->file_count = kept;
-    if (kept > 0)
-        qsort(manifest->files, kept, sizeof *manifest->files, compare_files);
-    for (uint32_t i = 0; i < manifest->shards; i++)
-        manifest->finished += manifest->done[i];
-}
-
-/* A last line without a newline was cut by a crash. text: a copy, which is split into lines. */
-static int parse_lines(struct parsing *parsing, char *text, size_t bytes)
-{
-    int code = 0;
-
-    for (char *line = text, *end; code == 0; line = end + 1) {
-        end = memchr(line, '\n', bytes - (size_t)(line - text));
-        if (!end)
-            break;
-        *end = '\0';
-        if (strlen(line) == (size_t)(end - line)) /* the line contains no NUL */
-            code = parse_line(parsing, line);
-    }
-    return code;
-}
-
 int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path)
 {
     struct parsing parsing = {.manifest = manifest, .shard = NO_SHARD};
@@ -280,10 +234,33 @@ int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, co
                    : fail(ENOMEM, "%s: out of memory for a manifest", path);
     if (code == 0) {
         memcpy(copy, end + 1, rest);
-        code = parse_lines(&parsing, copy, rest);
+        /* A last line without a newline was cut by a crash. */
+        for (char *line = copy, *next; code == 0; line = next + 1) {
+            next = memchr(line, '\n', rest - (size_t)(line - copy));
+            if (!next)
+                break;
+            *next = '\0';
+            if (strlen(line) == (size_t)(next - line)) /* the line contains no NUL */
+                code = parse_line(&parsing, line);
+        }
     }
-    if (code == 0)
-        keep_finished(&parsing);
+    if (code == 0) {
+        /* Keep only the files of each shard's last complete block. */
+        size_t kept = 0;
+        for (size_t i = 0; i < manifest->file_count; i++) {
+            struct manifest_file *file = &manifest->files[i];
+            if (manifest->done[file->shard] &&
+                parsing.rounds[file->shard] == parsing.file_rounds[i])
+                manifest->files[kept++] = *file;
+            else
+                free(file->path);
+        }
+        manifest->file_count = kept;
+        if (kept > 0)
+            qsort(manifest->files, kept, sizeof *manifest->files, compare_files);
+        for (uint32_t i = 0; i < manifest->shards; i++)
+            manifest->finished += manifest->done[i];
+    }
     free(copy);
     free(parsing.rounds);
     free(parsing.file_rounds);
@@ -382,4 +359,110 @@ char *manifest_start(const char *command, bool is_synthetic)
     fputs(is_synthetic ? "\n" MANIFEST_SYNTHETIC "\n" : "\n", stream);
     text_stream_take(&line, &text, &bytes);
     return text;
+}
+
+/* ---- is a data set complete? ----
+ *
+ * A mark in the folder that the path names, or in a folder above it that can contain a shard of the
+ * set, means that it is incomplete. */
+
+enum {
+    /* An image of plain files before its shard is committed: SET/DRAFT/SHARD/CLASS/IMAGE */
+    LEVELS = 5,
+    LOOKED_AT_BYTES = 256 << 20,
+    LOOKED_AT_START = 16 << 10,
+};
+
+/* Anyone may put a mark above a data set, for example into /tmp, so only a mark made by the
+ * folder's owner, root or this user counts there. Uses stat(2), so the folder need not be
+ * readable. */
+static bool mark_counts(const char *folder, const char *mark, int level)
+{
+    struct store_status above, found;
+
+    if (level == 0)
+        return true;
+    return store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
+           found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
+           (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner);
+}
+
+/* Remove the last component of path. Returns false when nothing is left above it. */
+static bool go_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Return the real path of root, or a server's path unchanged; NULL if it does not exist. free()
+ * it. */
+static char *place_of(const char *root)
+{
+    if (store_is_local(root))
+        return realpath(root, NULL);
+    char *path = strdup(root);
+    for (size_t length = path ? strlen(path) : 0; length > 0 && path[length - 1] == '/';)
+        path[--length] = '\0';
+    return path;
+}
+
+int manifest_check_complete(const char *root)
+{
+    char *folder = place_of(root);
+    bool go_on = folder && (store_is_folder(folder) || go_up(folder));
+    int levels = store_is_local(root) ? LEVELS : 1, code = 0;
+
+    for (int level = 0; code == 0 && go_on && level < levels; level++) {
+        char *mark = file_join(folder, MANIFEST_UNFINISHED), *set = file_join(folder, MANIFEST_SET);
+        code = mark && set ? 0 : -ENOMEM;
+        if (code == 0 && store_exists(mark) && !store_exists(set) &&
+            mark_counts(folder, mark, level)) {
+            struct manifest manifest = {0};
+            char *text = NULL;
+            size_t bytes;
+            code = store_load(mark, LOOKED_AT_BYTES, &text, &bytes);
+            if (code == 0)
+                code = manifest_parse(&manifest, text, bytes, mark);
+            if (code)
+                code = fail(EINPROGRESS, "%s: data set not complete: rerun the pack that makes it",
+                            root);
+            else
+                code = fail(EINPROGRESS,
+                            "%s: data set not complete: %u of %u shards finished; %s%.700s", root,
+                            manifest.finished, manifest.shards,
+                            manifest.command ? "complete it: " : "rerun the pack that makes it",
+                            manifest.command ? manifest.command : "");
+            manifest_release(&manifest);
+            free(text);
+        }
+        free(mark);
+        free(set);
+        go_on = go_up(folder);
+    }
+    free(folder);
+    /* A missing file is not an error here. */
+    if (code == 0)
+        fail_clear();
+    return code;
+}
+
+bool manifest_is_synthetic(const char *root)
+{
+    char *folder = place_of(root);
+    bool is_there = folder && (store_is_folder(folder) || go_up(folder));
+    char *path = is_there ? file_join(folder, MANIFEST_SET) : NULL;
+    /* The process that begins a set writes this line, so it is near the start. */
+    char text[LOOKED_AT_START + 1];
+    const size_t bytes = path ? store_peek(path, text, LOOKED_AT_START) : 0;
+    text[bytes] = '\0';
+    const bool is_synthetic = strstr(text, "\n" MANIFEST_SYNTHETIC "\n");
+
+    free(path);
+    free(folder);
+    fail_clear();
+    return is_synthetic;
 }

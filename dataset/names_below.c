@@ -27,17 +27,6 @@ static uint64_t hash_status(uint64_t seed, const struct store_status *status)
                        (uint64_t)status->ctime_ns, 0);
 }
 
-static uint64_t hash_file(const struct names_walk *into, const struct store_entry *entry,
-                          uint64_t seed)
-{
-    struct store_status status;
-    char *path = entry->status ? NULL : file_join(into->path, entry->name);
-    const bool known = entry->status || (path && store_stat(path, &status) == 0);
-
-    free(path);
-    return known ? hash_status(seed, entry->status ? entry->status : &status) : seed;
-}
-
 static bool is_passed_over(const char *name, size_t length)
 {
     static const char lock[] = "lock.mdb", draft[] = ".partial";
@@ -45,16 +34,6 @@ static bool is_passed_over(const char *name, size_t length)
 
     return name[0] == '.' || (length == sizeof lock - 1 && memcmp(name, lock, length) == 0) ||
            (length > end && memcmp(name + length - end, draft, end) == 0);
-}
-
-static void look_at_link(struct names_walk *into, const char *name)
-{
-    char *below = into->root && !into->found->leave
-                      ? file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name)
-                      : NULL;
-
-    into->found->leave |= !below || !folder_is_beneath(into->root, below);
-    free(below);
 }
 
 static int add_name(void *context, const struct store_entry *entry)
@@ -65,11 +44,20 @@ static int add_name(void *context, const struct store_entry *entry)
     if (is_passed_over(name, strlen(name)))
         return 0;
     uint64_t hash = random_hash_text(into->seed, name);
-    if (into->is_dated && entry->kind == STORE_FILE)
-        hash = hash_file(into, entry, hash);
-    if (entry->is_link)
-        look_at_link(into, name);
-    else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {
+    if (into->is_dated && entry->kind == STORE_FILE) {
+        struct store_status status;
+        char *path = entry->status ? NULL : file_join(into->path, entry->name);
+        const bool known = entry->status || (path && store_stat(path, &status) == 0);
+        free(path);
+        hash = known ? hash_status(hash, entry->status ? entry->status : &status) : hash;
+    }
+    if (entry->is_link) {
+        char *below = into->root && !into->found->leave
+                          ? file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name)
+                          : NULL;
+        into->found->leave |= !below || !folder_is_beneath(into->root, below);
+        free(below);
+    } else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {
         char *path = file_join(into->path, name);
         char *below = file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name);
         struct names_walk inner = {.root = into->root,
@@ -147,4 +135,17 @@ const char *names_below_path(const char *root, const char *path)
     while (*path == '/')
         path++;
     return path;
+}
+
+bool names_below_stays(const char *path)
+{
+    for (;;) {
+        size_t length = strcspn(path, "/");
+        if (length == 0 || (length == 1 && path[0] == '.') ||
+            (length == 2 && path[0] == '.' && path[1] == '.'))
+            return false;
+        if (path[length] == '\0')
+            return true;
+        path += length + 1;
+    }
 }

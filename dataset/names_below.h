@@ -27,6 +27,9 @@ uint64_t names_below_identity(const char *root);
  * and no skipped name. */
 bool names_below_has(const char *below);
 
+/* Return whether a relative path stays below its folder: no "." and no "..", no empty part. */
+bool names_below_stays(const char *path);
+
 /* Return the part of path below root: "" for the root itself, NULL if path is not below it. */
 const char *names_below_path(const char *root, const char *path);
 

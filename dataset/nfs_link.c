@@ -240,36 +240,6 @@ const char *nfs_place_below(const struct nfs_place *place, const char *url)
     return *below ? below : "/";
 }
 
-/* Return the topmost known place that contains wanted: folders below it may come and go. */
-static const struct nfs_place *look_up(const struct nfs_place *wanted)
-{
-    const struct nfs_place *best = NULL;
-
-    pthread_mutex_lock(&lock);
-    for (const struct known *known = places; known; known = known->next) {
-        const struct nfs_place *place = &known->place;
-        if (strcmp(place->server, wanted->server) == 0 &&
-            (!wanted->version || wanted->version == place->version) &&
-            lies_in(wanted->folder, place->folder) &&
-            (!best || strlen(place->folder) < strlen(best->folder)))
-            best = place;
-    }
-    pthread_mutex_unlock(&lock);
-    return best;
-}
-
-/* Some servers also mount a file, but then nothing below it can be named. */
-static int check_folder(struct nfs_link *link, uint64_t deadline_ns)
-{
-    struct nfs_stat_64 status;
-    struct nfs_call call = {.into = &status, .bytes = sizeof status};
-
-    if (nfs_stat64_async(link->context, "/", nfs_call_answer, &call))
-        return -ECONNRESET;
-    int code = nfs_link_wait(link, &call, deadline_ns);
-    return code < 0 ? code : (status.nfs_mode & S_IFMT) == S_IFDIR ? 0 : -ENOTDIR;
-}
-
 /* Try to mount wanted's folder, then the folders above it. */
 static int climb(const struct nfs_place *wanted, int version, uint64_t deadline_ns,
                  const struct nfs_place **found, char *text, size_t bytes)
@@ -290,8 +260,15 @@ static int climb(const struct nfs_place *wanted, int version, uint64_t deadline_
     for (;;) {
         code = mount_place(link, deadline_ns, first ? other_text : text,
                            first ? sizeof other_text : bytes);
-        if (code == 0)
-            code = check_folder(link, deadline_ns);
+        if (code == 0) { /* some servers also mount a file, but nothing below it can be named */
+            struct nfs_stat_64 status;
+            struct nfs_call call = {.into = &status, .bytes = sizeof status};
+            code = nfs_stat64_async(link->context, "/", nfs_call_answer, &call)
+                       ? -ECONNRESET
+                       : nfs_link_wait(link, &call, deadline_ns);
+            if (code >= 0)
+                code = S_ISDIR(status.nfs_mode) ? 0 : -ENOTDIR;
+        }
         first = first ? first : code;
         char *slash = strrchr(known->place.folder, '/');
         if (!is_refusal(code) || slash[1] == '\0')
@@ -323,8 +300,20 @@ int nfs_place_find(const char *url, int version, const struct nfs_place **place)
 
     if (code)
         return code;
-    *place = look_up(&wanted);
-    if (*place)
+    /* The topmost known place that contains wanted: folders below it may come and go. */
+    const struct nfs_place *best = NULL;
+    pthread_mutex_lock(&lock);
+    for (const struct known *known = places; known; known = known->next) {
+        const struct nfs_place *other = &known->place;
+        if (strcmp(other->server, wanted.server) == 0 &&
+            (!wanted.version || wanted.version == other->version) &&
+            lies_in(wanted.folder, other->folder) &&
+            (!best || strlen(other->folder) < strlen(best->folder)))
+            best = other;
+    }
+    pthread_mutex_unlock(&lock);
+    *place = best;
+    if (best)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (version && version != 3 + i)

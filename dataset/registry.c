@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kinds of storage. The first one whose scheme is a prefix of the path serves it. */
-#include "dataset/store_members.h"
+#include "dataset/store.h"
 
 #ifndef HAVE_NFS
 static const struct store_ops no_nfs = {

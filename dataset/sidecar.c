@@ -48,37 +48,26 @@ enum {
     THREADS_MOST = 8,
 };
 
-struct header {
-    uint32_t shard_count;
-    uint64_t record_count, key, names_hash, table_bytes;
-    uint32_t table_crc, records_crc, left_out;
-};
-
 /* ---- path ---- */
-
-static char *cache_path(const char *root, const char *kind)
-{
-    char real[PATH_MAX], name[32];
-    uint64_t hash = 0;
-
-    if (!store_is_local(root)) {
-        snprintf(real, sizeof real, "%s", root);
-    } else if (!realpath(root, real)) {
-        fail(errno, "%s: %s", root, fail_errno_text(errno));
-        return NULL;
-    }
-    for (const char *byte = real; *byte; byte++)
-        hash = random_hash(hash, (uint8_t)*byte, 0);
-    snprintf(name, sizeof name, "%016llx.%s", (unsigned long long)hash, kind);
-    return file_cache_path(name);
-}
 
 static char *kept_path(const char *root, enum sidecar_place place, const char *kind)
 {
     size_t length = strlen(root);
 
-    if (place == SIDECAR_CACHE)
-        return cache_path(root, kind);
+    if (place == SIDECAR_CACHE) {
+        char real[PATH_MAX], name[32];
+        uint64_t hash = 0;
+        if (!store_is_local(root)) {
+            snprintf(real, sizeof real, "%s", root);
+        } else if (!realpath(root, real)) {
+            fail(errno, "%s: %s", root, fail_errno_text(errno));
+            return NULL;
+        }
+        for (const char *byte = real; *byte; byte++)
+            hash = random_hash(hash, (uint8_t)*byte, 0);
+        snprintf(name, sizeof name, "%016llx.%s", (unsigned long long)hash, kind);
+        return file_cache_path(name);
+    }
     if (store_is_folder(root))
         return file_format_path("%s%s.iobench-%s", root, root[length - 1] == '/' ? "" : "/", kind);
     while (length > 1 && root[length - 1] == '/')
@@ -123,34 +112,24 @@ static const char *remark_below(const struct catalog *catalog, int kind)
     return !text ? "" : strncmp(text, catalog->root, length) == 0 ? text + length : NULL;
 }
 
-static int check_paths(const struct catalog *catalog, size_t *bytes)
+static int make_table(const struct catalog *catalog, uint8_t **table, size_t *table_bytes)
 {
-    *bytes = 0;
+    const size_t format_bytes = strlen(catalog->format);
+    *table_bytes = 4 + format_bytes;
     for (uint32_t i = 0; i < catalog->shard_count; i++) {
         const char *below = names_below_path(catalog->root, catalog->shards[i].path);
         if (!may_name(below))
             return fail(EINVAL, "%s: not below %s: no index is saved", catalog->shards[i].path,
                         catalog->root);
-        *bytes += SHARD_BYTES + strlen(below);
+        *table_bytes += SHARD_BYTES + strlen(below);
     }
     for (int i = 0; i < REMARK_KINDS; i++) {
         const char *text = remark_below(catalog, i);
         if (!text)
             return fail(EINVAL, "%s: not below %s: no index is saved", catalog->remarks[i].first,
                         catalog->root);
-        *bytes += REMARK_BYTES + strlen(text);
+        *table_bytes += REMARK_BYTES + strlen(text);
     }
-    return 0;
-}
-
-static int make_table(const struct catalog *catalog, uint8_t **table, size_t *table_bytes)
-{
-    size_t format_bytes = strlen(catalog->format), paths_bytes;
-    int code = check_paths(catalog, &paths_bytes);
-
-    if (code)
-        return code;
-    *table_bytes = 4 + format_bytes + paths_bytes;
     uint8_t *to = *table = memory_zeroed(*table_bytes);
     if (!to)
         return -ENOMEM;
@@ -183,39 +162,6 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
     return 0;
 }
 
-static void put_header(uint8_t raw[HEADER_BYTES], const struct header *header)
-{
-    memset(raw, 0, HEADER_BYTES);
-    memcpy(raw, "IOBCATLG", 8);
-    bytes_put_le32(raw + 8, SIDECAR_VERSION);
-    bytes_put_le32(raw + 12, header->shard_count);
-    bytes_put_le64(raw + 16, header->record_count);
-    bytes_put_le64(raw + 24, header->key);
-    bytes_put_le64(raw + 32, header->names_hash);
-    bytes_put_le64(raw + 40, header->table_bytes);
-    bytes_put_le32(raw + 48, header->table_crc);
-    bytes_put_le32(raw + 52, header->records_crc);
-    bytes_put_le32(raw + 56, header->left_out);
-    bytes_put_le32(raw + 60, crc32c(0, raw, 60));
-}
-
-static int write_parts(const struct catalog *catalog, struct store_file *file,
-                       const struct header *header, const uint8_t *table)
-{
-    uint8_t raw[HEADER_BYTES];
-    size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
-
-    put_header(raw, header);
-    int code = store_write_at(file, raw, sizeof raw, 0);
-    if (code == 0)
-        code = store_write_at(file, table, (size_t)header->table_bytes, HEADER_BYTES);
-    if (code == 0)
-        code =
-            store_write_at(file, catalog->records, records_bytes,
-                           bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT));
-    return code;
-}
-
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 {
     struct store_draft draft;
@@ -234,18 +180,26 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
         free(table);
         return code;
     }
-    const struct header header = {
-        .shard_count = catalog->shard_count,
-        .record_count = catalog->record_count,
-        .key = key,
-        .names_hash = names.hash,
-        .table_bytes = table_bytes,
-        .left_out = catalog->left_out,
-        .table_crc = crc32c(0, table, table_bytes),
-        .records_crc =
-            crc32c(0, catalog->records, (size_t)catalog->record_count * sizeof(struct extent)),
-    };
-    code = write_parts(catalog, draft.file, &header, table);
+    const size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
+    struct store_file *file = draft.file;
+    uint8_t raw[HEADER_BYTES] = {0};
+    memcpy(raw, "IOBCATLG", 8);
+    bytes_put_le32(raw + 8, SIDECAR_VERSION);
+    bytes_put_le32(raw + 12, catalog->shard_count);
+    bytes_put_le64(raw + 16, catalog->record_count);
+    bytes_put_le64(raw + 24, key);
+    bytes_put_le64(raw + 32, names.hash);
+    bytes_put_le64(raw + 40, table_bytes);
+    bytes_put_le32(raw + 48, crc32c(0, table, table_bytes));
+    bytes_put_le32(raw + 52, crc32c(0, catalog->records, records_bytes));
+    bytes_put_le32(raw + 56, catalog->left_out);
+    bytes_put_le32(raw + 60, crc32c(0, raw, 60));
+    code = store_write_at(file, raw, sizeof raw, 0);
+    if (code == 0)
+        code = store_write_at(file, table, table_bytes, HEADER_BYTES);
+    if (code == 0)
+        code = store_write_at(file, catalog->records, records_bytes,
+                              bytes_align_up(HEADER_BYTES + table_bytes, RECORDS_ALIGNMENT));
     if (code == 0)
         code = store_draft_commit(&draft);
     else
@@ -259,51 +213,6 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 static int damaged(const char *path, const char *what)
 {
     return fail(EINVAL, "%s: damaged index: %s; remove it to have it rebuilt", path, what);
-}
-
-static int read_header(struct store_file *file, struct header *header)
-{
-    uint8_t raw[HEADER_BYTES];
-    const char *path = file->path;
-    ssize_t got = store_read_at(file, raw, sizeof raw, 0);
-
-    if (got < 0)
-        return (int)got;
-    if (got < HEADER_BYTES || memcmp(raw, "IOBCATLG", 8) != 0)
-        return damaged(path, "wrong magic number, or truncated");
-    if (bytes_le32(raw + 8) != SIDECAR_VERSION)
-        return fail(ESTALE, "%s: index version %u, expected %u", path, bytes_le32(raw + 8),
-                    SIDECAR_VERSION);
-    if (bytes_le32(raw + 60) != crc32c(0, raw, 60))
-        return damaged(path, "wrong header CRC");
-    *header = (struct header){
-        .shard_count = bytes_le32(raw + 12),
-        .record_count = bytes_le64(raw + 16),
-        .key = bytes_le64(raw + 24),
-        .names_hash = bytes_le64(raw + 32),
-        .table_bytes = bytes_le64(raw + 40),
-        .table_crc = bytes_le32(raw + 48),
-        .records_crc = bytes_le32(raw + 52),
-        .left_out = bytes_le32(raw + 56),
-    };
-    return 0;
-}
-
-/* Check the header against the file size before anything is allocated. */
-static int check_sizes(const struct store_file *file, const struct header *header,
-                       uint64_t *records_offset)
-{
-    const char *path = file->path;
-    const uint64_t bytes = file->status.bytes;
-
-    if (header->table_bytes < 4 || header->table_bytes > bytes ||
-        header->shard_count > header->table_bytes / SHARD_BYTES)
-        return damaged(path, "wrong table size");
-    *records_offset = bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT);
-    if (header->record_count == 0 || header->record_count > bytes / sizeof(struct extent) ||
-        bytes != *records_offset + header->record_count * sizeof(struct extent))
-        return damaged(path, "file size does not match its header");
-    return 0;
 }
 
 struct table_cursor {
@@ -320,50 +229,65 @@ static char *take_text(struct table_cursor *cursor, size_t bytes)
     return text;
 }
 
-static int load_shard(struct catalog *catalog, struct table_cursor *cursor, const char *path)
+/* Read the table of shards and remarks, whose records add up to record_count. */
+static int load_table(struct catalog *catalog, const uint8_t *table, size_t table_bytes,
+                      uint32_t shard_count, uint64_t record_count, const char *path)
 {
-    struct shard *shard = &catalog->shards[catalog->shard_count];
-    const uint8_t *row = cursor->at;
+    struct table_cursor cursor = {.at = table + 4, .end = table + table_bytes};
+    char *format = take_text(&cursor, bytes_le32(table));
 
-    if (cursor->end - row < SHARD_BYTES)
-        return damaged(path, "truncated table");
-    cursor->at += SHARD_BYTES;
-    char *name = take_text(cursor, bytes_le32(row + 40));
-    if (!name || !may_name(name)) {
+    if (!format)
+        return damaged(path, "unreadable format name");
+    const int code = strcmp(format, catalog->format) == 0
+                         ? 0
+                         : fail(ESTALE, "%s: made for format %s", path, format);
+    free(format);
+    if (code)
+        return code;
+    catalog->shards = memory_array(shard_count, sizeof *catalog->shards);
+    if (!catalog->shards)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < shard_count; i++) {
+        struct shard *shard = &catalog->shards[i];
+        const uint8_t *row = cursor.at;
+        if (cursor.end - row < SHARD_BYTES)
+            return damaged(path, "truncated table");
+        cursor.at += SHARD_BYTES;
+        char *name = take_text(&cursor, bytes_le32(row + 40));
+        if (!name || !may_name(name)) {
+            free(name);
+            return damaged(path, "a path in its table is not below the data set");
+        }
+        *shard = (struct shard){
+            .path = *name ? file_join(catalog->root, name) : strdup(catalog->root),
+            .bytes = bytes_le64(row),
+            .mtime_ns = (int64_t)bytes_le64(row + 8),
+            .stream_bytes = bytes_le64(row + 16),
+            .first_record = catalog->record_count,
+            .record_count = bytes_le64(row + 24),
+            .flags = bytes_le32(row + 32),
+            .label = (int32_t)bytes_le32(row + 36),
+            .layout = bytes_le64(row + 44),
+        };
         free(name);
-        return damaged(path, "a path in its table is not below the data set");
+        if (!shard->path)
+            return fail(ENOMEM, "out of memory for a path");
+        catalog->shard_count++; /* from here on catalog_destroy() frees its path */
+        if (shard->flags & SHARD_COMPRESSED)
+            catalog->compressed = true;
+        else if (shard->stream_bytes != shard->bytes)
+            return damaged(path, "wrong length of a shard");
+        if (shard->record_count > record_count - catalog->record_count)
+            return damaged(path, "its shards have more records than its header says");
+        catalog->record_count += shard->record_count;
     }
-    *shard = (struct shard){
-        .path = *name ? file_join(catalog->root, name) : strdup(catalog->root),
-        .bytes = bytes_le64(row),
-        .mtime_ns = (int64_t)bytes_le64(row + 8),
-        .stream_bytes = bytes_le64(row + 16),
-        .first_record = catalog->record_count,
-        .record_count = bytes_le64(row + 24),
-        .flags = bytes_le32(row + 32),
-        .label = (int32_t)bytes_le32(row + 36),
-        .layout = bytes_le64(row + 44),
-    };
-    free(name);
-    if (!shard->path)
-        return fail(ENOMEM, "out of memory for a path");
-    catalog->shard_count++; /* from here on catalog_destroy() frees its path */
-    if (shard->flags & SHARD_COMPRESSED)
-        catalog->compressed = true;
-    else if (shard->stream_bytes != shard->bytes)
-        return damaged(path, "wrong length of a shard");
-    return 0;
-}
-
-static int load_remarks(struct catalog *catalog, struct table_cursor *cursor, const char *path)
-{
     for (int i = 0; i < REMARK_KINDS; i++) {
         struct remark *remark = &catalog->remarks[i];
-        const uint8_t *row = cursor->at;
-        if (cursor->end - row < REMARK_BYTES)
+        const uint8_t *row = cursor.at;
+        if (cursor.end - row < REMARK_BYTES)
             return damaged(path, "truncated table");
-        cursor->at += REMARK_BYTES;
-        char *text = take_text(cursor, bytes_le32(row + 8));
+        cursor.at += REMARK_BYTES;
+        char *text = take_text(&cursor, bytes_le32(row + 8));
         if (!text)
             return damaged(path, "unreadable remark");
         remark->count = bytes_le64(row);
@@ -374,7 +298,9 @@ static int load_remarks(struct catalog *catalog, struct table_cursor *cursor, co
         if (remark->count && !remark->first)
             return -ENOMEM;
     }
-    return 0;
+    return cursor.at == cursor.end && catalog->record_count == record_count
+               ? 0
+               : damaged(path, "shards and records do not add up");
 }
 
 /* Check that the shards are the indexed ones. Several threads ask, each for every n-th file: a
@@ -410,7 +336,7 @@ static void stop_check(void *context)
     flag_set(&((struct shard_check *)context)->stop);
 }
 
-static int check_shards(const struct catalog *catalog, struct shard *dated)
+int sidecar_check_shards(const struct catalog *catalog, struct shard *dated)
 {
     struct shard_check check = {.catalog = catalog,
                                 .dated = dated,
@@ -420,88 +346,6 @@ static int check_shards(const struct catalog *catalog, struct shard *dated)
     if (check.thread_count > THREADS_MOST)
         check.thread_count = THREADS_MOST;
     return workers_run(&job, check.thread_count);
-}
-
-int sidecar_check_shards(const struct catalog *catalog)
-{
-    return check_shards(catalog, NULL);
-}
-
-static int load_table(struct catalog *catalog, struct store_file *file, const struct header *header)
-{
-    const char *path = file->path;
-    uint8_t *table = memory_zeroed((size_t)header->table_bytes);
-    int code = 0;
-
-    catalog->shards = memory_array(header->shard_count, sizeof *catalog->shards);
-    if (!table || !catalog->shards) {
-        free(table);
-        return -ENOMEM;
-    }
-    ssize_t got = store_read_at(file, table, (size_t)header->table_bytes, HEADER_BYTES);
-    if (got < 0)
-        code = (int)got;
-    else if ((uint64_t)got < header->table_bytes ||
-             crc32c(0, table, (size_t)got) != header->table_crc)
-        code = damaged(path, "wrong table CRC");
-    struct table_cursor cursor = {.at = table + 4, .end = table + header->table_bytes};
-    if (code == 0) {
-        char *format = take_text(&cursor, bytes_le32(table));
-        if (!format)
-            code = damaged(path, "unreadable format name");
-        else if (strcmp(format, catalog->format) != 0)
-            code = fail(ESTALE, "%s: made for format %s", path, format);
-        free(format);
-    }
-    for (uint32_t i = 0; code == 0 && i < header->shard_count; i++) {
-        code = load_shard(catalog, &cursor, path);
-        if (code == 0) {
-            uint64_t records = catalog->shards[i].record_count;
-            if (records > header->record_count - catalog->record_count)
-                code = damaged(path, "its shards have more records than its header says");
-            catalog->record_count += records;
-        }
-    }
-    if (code == 0)
-        code = load_remarks(catalog, &cursor, path);
-    if (code == 0 && (cursor.at != cursor.end || catalog->record_count != header->record_count))
-        code = damaged(path, "shards and records do not add up");
-    free(table);
-    return code;
-}
-
-/* Check records [first, first + count) and sum their lengths. */
-static bool check_records(struct catalog *catalog, uint64_t first, uint64_t count, uint32_t *shard)
-{
-    uint64_t total = 0;
-    uint32_t most = 0;
-
-    while (count > 0) {
-        const struct shard *of = &catalog->shards[*shard];
-        uint64_t left = of->first_record + of->record_count - first;
-        if (left == 0) {
-            ++*shard; /* the counts add up to the total, so there is a next shard */
-            continue;
-        }
-        uint64_t run = left < count ? left : count, stream_bytes = of->stream_bytes;
-        const struct extent *extent = &catalog->records[first];
-        bool right = true;
-        for (uint64_t i = 0; i < run; i++) {
-            right &= extent[i].shard == *shard && extent[i].offset <= stream_bytes &&
-                     extent[i].bytes > 0 && extent[i].bytes <= CATALOG_RECORD_BYTES_MAX &&
-                     extent[i].bytes <= stream_bytes - extent[i].offset;
-            total += extent[i].bytes;
-            most = extent[i].bytes > most ? extent[i].bytes : most;
-        }
-        if (!right)
-            return false;
-        first += run;
-        count -= run;
-    }
-    catalog->record_bytes_total += total;
-    if (most > catalog->record_bytes_max)
-        catalog->record_bytes_max = most;
-    return true;
 }
 
 static int load_records(struct catalog *catalog, struct store_file *file, uint64_t offset,
@@ -526,9 +370,35 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
         if ((size_t)got < part)
             return damaged(path, "truncated");
         crc = crc32c(crc, to + done, part);
-        if (!check_records(catalog, done / sizeof(struct extent), part / sizeof(struct extent),
-                           &shard))
-            return damaged(path, "a record is outside its shard");
+        uint64_t first = done / sizeof(struct extent);
+        uint64_t count = part / sizeof(struct extent);
+        uint64_t total = 0;
+        uint32_t most = 0;
+        while (count > 0) {
+            const struct shard *of = &catalog->shards[shard];
+            uint64_t left = of->first_record + of->record_count - first;
+            if (left == 0) {
+                ++shard; /* the counts add up to the total, so there is a next shard */
+                continue;
+            }
+            uint64_t run = left < count ? left : count, stream_bytes = of->stream_bytes;
+            const struct extent *extent = &catalog->records[first];
+            bool right = true;
+            for (uint64_t i = 0; i < run; i++) {
+                right &= extent[i].shard == shard && extent[i].offset <= stream_bytes &&
+                         extent[i].bytes > 0 && extent[i].bytes <= CATALOG_RECORD_BYTES_MAX &&
+                         extent[i].bytes <= stream_bytes - extent[i].offset;
+                total += extent[i].bytes;
+                most = extent[i].bytes > most ? extent[i].bytes : most;
+            }
+            if (!right)
+                return damaged(path, "a record is outside its shard");
+            first += run;
+            count -= run;
+        }
+        catalog->record_bytes_total += total;
+        if (most > catalog->record_bytes_max)
+            catalog->record_bytes_max = most;
         done += part;
     }
     if (crc != expected_crc)
@@ -539,30 +409,52 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
 static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
 {
     const char *path = file->path;
-    struct header header = {0};
-    uint64_t records_offset = 0;
-    int code = read_header(file, &header);
-    struct names_below names = {0};
+    const uint64_t bytes = file->status.bytes;
+    uint8_t raw[HEADER_BYTES];
+    ssize_t got = store_read_at(file, raw, sizeof raw, 0);
 
-    if (code == 0 && header.key != key)
-        code = fail(ESTALE, "%s: made with other settings", path);
+    if (got < 0)
+        return (int)got;
+    if (got < HEADER_BYTES || memcmp(raw, "IOBCATLG", 8) != 0)
+        return damaged(path, "wrong magic number, or truncated");
+    if (bytes_le32(raw + 8) != SIDECAR_VERSION)
+        return fail(ESTALE, "%s: index version %u, expected %u", path, bytes_le32(raw + 8),
+                    SIDECAR_VERSION);
+    if (bytes_le32(raw + 60) != crc32c(0, raw, 60))
+        return damaged(path, "wrong header CRC");
+    if (bytes_le64(raw + 24) != key)
+        return fail(ESTALE, "%s: made with other settings", path);
+    /* Check the header against the file size before anything is allocated. */
+    const uint32_t shard_count = bytes_le32(raw + 12);
+    const uint64_t record_count = bytes_le64(raw + 16), table_bytes = bytes_le64(raw + 40);
+    if (table_bytes < 4 || table_bytes > bytes || shard_count > table_bytes / SHARD_BYTES)
+        return damaged(path, "wrong table size");
+    const uint64_t records_offset = bytes_align_up(HEADER_BYTES + table_bytes, RECORDS_ALIGNMENT);
+    if (record_count == 0 || record_count > bytes / sizeof(struct extent) ||
+        bytes != records_offset + record_count * sizeof(struct extent))
+        return damaged(path, "file size does not match its header");
+    uint8_t *table = memory_zeroed((size_t)table_bytes);
+    if (!table)
+        return -ENOMEM;
+    got = store_read_at(file, table, (size_t)table_bytes, HEADER_BYTES);
+    int code =
+        got < 0 ? (int)got
+        : (uint64_t)got < table_bytes || crc32c(0, table, (size_t)got) != bytes_le32(raw + 48)
+            ? damaged(path, "wrong table CRC")
+            : load_table(catalog, table, (size_t)table_bytes, shard_count, record_count, path);
+    free(table);
     if (code == 0)
-        code = check_sizes(file, &header, &records_offset);
-    if (code == 0)
-        code = load_table(catalog, file, &header);
-    if (code == 0)
-        code = check_shards(catalog, catalog->shards);
-    catalog->left_out = header.left_out;
-    if (code == 0)
-        names = names_below(catalog->root);
-    if (code == 0 && names.leave)
-        code = fail(ESTALE, "%s: a link leads out of %s: its files are listed every time", path,
+        code = sidecar_check_shards(catalog, catalog->shards);
+    if (code)
+        return code;
+    catalog->left_out = bytes_le32(raw + 56);
+    const struct names_below names = names_below(catalog->root);
+    if (names.leave)
+        return fail(ESTALE, "%s: a link leads out of %s: its files are listed every time", path,
                     catalog->root);
-    if (code == 0 && header.names_hash != names.hash)
-        code = fail(ESTALE, "%s: files were added or removed since it was made", path);
-    if (code == 0)
-        code = load_records(catalog, file, records_offset, header.records_crc);
-    return code;
+    if (names.hash != bytes_le64(raw + 32))
+        return fail(ESTALE, "%s: files were added or removed since it was made", path);
+    return load_records(catalog, file, records_offset, bytes_le32(raw + 52));
 }
 
 int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,

@@ -25,8 +25,9 @@ enum sidecar_place {
 /* Return the path of a data set's sidecar, to free(); NULL with a reason. */
 char *sidecar_path(const char *root, enum sidecar_place place);
 
-/* Return 0, or -ESTALE with a reason if a shard has changed since it was indexed. */
-int sidecar_check_shards(const struct catalog *catalog);
+/* Return 0, or -ESTALE with a reason if a shard has changed since it was indexed. dated: NULL, or
+ * the shards of the catalog, of which to set the ctime. */
+int sidecar_check_shards(const struct catalog *catalog, struct shard *dated);
 
 /* The same path for hints (dataset/hints_file.h). */
 char *sidecar_hints_path(const char *root, enum sidecar_place place);

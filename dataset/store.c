@@ -71,32 +71,23 @@ int store_check(const char *path)
 
 /* ---- names ---- */
 
-/* "s3://bucket", which as a local path would be a folder "s3:". */
-static bool has_scheme(const char *path)
+int store_stat(const char *path, struct store_status *status)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789+.-";
-    size_t length = strspn(path, letters);
+    const struct store_ops *ops = find(path);
+    const size_t length = strspn(path, letters);
+    int code = ops ? ops->stat(path, status) : -ENOTSUP;
 
-    return length > 0 && strncmp(path + length, "://", 3) == 0;
-}
-
-static int fail_scheme(const char *path)
-{
+    /* "s3://bucket", which as a local path would be a folder "s3:". */
+    if (code != -ENOENT || !store_is_local(path) || length == 0 ||
+        strncmp(path + length, "://", 3) != 0)
+        return code;
     struct nearest nearest = nearest_start(path);
-
     for (const struct store_ops *const *row = store_registry; (*row)->scheme[0]; row++)
         nearest_offer(&nearest, (*row)->scheme);
     return fail(EINVAL,
                 "%s: no client for this kind of storage (known: %s); mount it and give the folder",
                 path, nearest.known);
-}
-
-int store_stat(const char *path, struct store_status *status)
-{
-    const struct store_ops *ops = find(path);
-    int code = ops ? ops->stat(path, status) : -ENOTSUP;
-
-    return code == -ENOENT && store_is_local(path) && has_scheme(path) ? fail_scheme(path) : code;
 }
 
 bool store_exists(const char *path)

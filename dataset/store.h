@@ -87,6 +87,7 @@ struct store_ops {
     int (*free_bytes)(const char *path, uint64_t *bytes);
 };
 
+extern const struct store_ops store_local, store_nfs; /* for dataset/registry.c */
 extern const struct store_ops *const store_registry[];
 
 /* Set the longest wait for a reply; 0: forever. Call before starting threads. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files served by the kernel. */
-#include "dataset/store_members.h"
+#include "dataset/store.h"
 
 #include "base/fail.h"
 #include "base/file.h"

@@ -3,7 +3,7 @@
  * connection until the time-out, if it may safely be repeated. Writing a file may not: a restarted
  * server may have lost data that had not reached its disks, so the writer must start over. */
 #include "dataset/nfs_link.h"
-#include "dataset/store_members.h"
+#include "dataset/store.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -121,14 +121,6 @@ static int start(enum nfs_action action, struct nfs_context *context, const char
     return -1;
 }
 
-/* Return whether a first attempt whose reply was lost may have done this already. */
-static bool was_done(enum nfs_action action, int code)
-{
-    return (code == -ENOENT &&
-            (action == ACTION_RENAME || action == ACTION_UNLINK || action == ACTION_RMDIR)) ||
-           (code == -EEXIST && action == ACTION_MKDIR);
-}
-
 /* When *link is set the caller owns the link, since the opened file belongs to it. -ETIMEDOUT and
  * the server's errors come without a reason; *reasoned says whether there is one. */
 static int perform(enum nfs_action action, const char *url, const char *to, uint64_t deadline_ns,
@@ -166,7 +158,11 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
         nfs_link_drop(*link);
         *link = NULL;
     }
-    return again && was_done(action, code) ? 0 : code;
+    return again && ((code == -ENOENT && (action == ACTION_RENAME || action == ACTION_UNLINK ||
+                                          action == ACTION_RMDIR)) ||
+                     (code == -EEXIST && action == ACTION_MKDIR))
+               ? 0
+               : code;
 }
 
 /* As perform(), for calls that leave nothing open. */

@@ -127,21 +127,6 @@ static int32_t interpolate(const struct knot *knots, int count, int32_t x)
     return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
 }
 
-/* Choose the texture and quantiser that give about this many 1/16 bits per pixel. Measured on
- * generated pictures; the remaining deviation (a quarter) is part of the spread of sizes. */
-static void choose_detail(struct random *random, uint32_t density, struct layout *layout)
-{
-    static const struct knot detail_factor[] = {
-        {16, 70}, {24, 79}, {48, 100}, {96, 124}, {192, 150}};
-    static const struct knot quality_of[] = {{18, 96}, {29, 48}, {47, 24},
-                                             {68, 12}, {95, 6},  {112, 4}};
-    uint32_t detail = (40 + (uint32_t)random_below(random, 33)) * density / 67;
-
-    layout->detail = (int32_t)limit(detail, 24, 192);
-    int32_t plain = (int32_t)density * 100 / interpolate(detail_factor, 5, layout->detail);
-    layout->quality = (uint32_t)interpolate(quality_of, 6, plain);
-}
-
 /* The shape depends on the bytes only where it must: an image that would need more bits per pixel
  * than JPEGs have gets more pixels, and one that would need fewer gets fewer. */
 static struct layout draw_layout(struct random *random, const struct synthesis *synthesis)
@@ -173,7 +158,16 @@ static struct layout draw_layout(struct random *random, const struct synthesis *
     const uint64_t side_scale = square_root(scale << 16);
     layout.width = limit((width * side_scale + 32768) >> 16, 32, synthesis->side_max);
     layout.height = limit((height * side_scale + 32768) >> 16, 32, synthesis->side_max);
-    choose_detail(random, density, &layout);
+    /* Choose the texture and quantiser that give about this many 1/16 bits per pixel. Measured on
+     * generated pictures; the remaining deviation (a quarter) is part of the spread of sizes. */
+    static const struct knot detail_factor[] = {
+        {16, 70}, {24, 79}, {48, 100}, {96, 124}, {192, 150}};
+    static const struct knot quality_of[] = {{18, 96}, {29, 48}, {47, 24},
+                                             {68, 12}, {95, 6},  {112, 4}};
+    uint32_t detail = (40 + (uint32_t)random_below(random, 33)) * density / 67;
+    layout.detail = (int32_t)limit(detail, 24, 192);
+    int32_t plain = (int32_t)density * 100 / interpolate(detail_factor, 5, layout.detail);
+    layout.quality = (uint32_t)interpolate(quality_of, 6, plain);
     return layout;
 }
 
@@ -217,10 +211,23 @@ static void destination_end(j_compress_ptr jpeg)
 
 /* ---- interface ---- */
 
-static int start_jpeg(struct synthesis *synthesis)
+static int open_parts(struct synthesis *synthesis)
 {
-    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
+    const uint64_t mean = synthesis->settings.mean_bytes;
+    int code;
 
+    synthesis->side_max = square_root((uint64_t)SIDE_MAX * SIDE_MAX * mean / IMAGENET_MEAN_BYTES);
+    synthesis->side_max = limit(synthesis->side_max, 64, 16000);
+    if ((code = pixels_open(&synthesis->pixels, synthesis->side_max + PIXELS_STRIP,
+                            synthesis->side_max + PIXELS_STRIP)))
+        return code;
+    synthesis->image_capacity = mean * 40 + 65536;
+    synthesis->image = memory_zeroed(synthesis->image_capacity);
+    if (!synthesis->image)
+        return -ENOMEM;
+    if ((code = bump_open(&synthesis->bump, BUMP_BYTES, BUMP_LIMIT_BYTES)))
+        return code;
+    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
     jpeg->err = jpeg_std_error(&synthesis->errors);
     synthesis->errors.error_exit = on_error;
     synthesis->errors.emit_message = on_message;
@@ -240,25 +247,6 @@ static int start_jpeg(struct synthesis *synthesis)
     jpeg->raw_data_in = TRUE;
     jpeg->dct_method = JDCT_ISLOW;
     return bump_serve_jpeg(&synthesis->bump, (struct jpeg_common_struct *)jpeg);
-}
-
-static int open_parts(struct synthesis *synthesis)
-{
-    const uint64_t mean = synthesis->settings.mean_bytes;
-    int code;
-
-    synthesis->side_max = square_root((uint64_t)SIDE_MAX * SIDE_MAX * mean / IMAGENET_MEAN_BYTES);
-    synthesis->side_max = limit(synthesis->side_max, 64, 16000);
-    if ((code = pixels_open(&synthesis->pixels, synthesis->side_max + PIXELS_STRIP,
-                            synthesis->side_max + PIXELS_STRIP)))
-        return code;
-    synthesis->image_capacity = mean * 40 + 65536;
-    synthesis->image = memory_zeroed(synthesis->image_capacity);
-    if (!synthesis->image)
-        return -ENOMEM;
-    if ((code = bump_open(&synthesis->bump, BUMP_BYTES, BUMP_LIMIT_BYTES)))
-        return code;
-    return start_jpeg(synthesis);
 }
 
 struct synthesis *synthesis_open(const struct synthesis_settings *settings)
@@ -302,23 +290,6 @@ int32_t synthesis_label(const struct synthesis_settings *settings, uint64_t inde
     return (int32_t)random_below(&random, settings->classes);
 }
 
-static void compress(struct synthesis *synthesis, const struct layout *layout)
-{
-    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
-    struct synthesis_pixels *pixels = &synthesis->pixels;
-    JSAMPARRAY planes[3] = {pixels->luma, pixels->cb, pixels->cr};
-
-    jpeg->image_width = layout->width;
-    jpeg->image_height = layout->height;
-    jpeg_set_linear_quality(jpeg, (int)layout->quality, TRUE);
-    jpeg_start_compress(jpeg, TRUE);
-    for (uint32_t top = 0; top < layout->height; top += PIXELS_STRIP) {
-        pixels_strip(pixels, top);
-        jpeg_write_raw_data(jpeg, planes, PIXELS_STRIP);
-    }
-    jpeg_finish_compress(jpeg);
-}
-
 int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *sample)
 {
     const uint32_t strip = PIXELS_STRIP;
@@ -335,7 +306,18 @@ int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *s
         return fail(EIO, "cannot generate image %llu: %s", (unsigned long long)index,
                     synthesis->reason);
     }
-    compress(synthesis, &layout);
+    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
+    struct synthesis_pixels *pixels = &synthesis->pixels;
+    JSAMPARRAY planes[3] = {pixels->luma, pixels->cb, pixels->cr};
+    jpeg->image_width = layout.width;
+    jpeg->image_height = layout.height;
+    jpeg_set_linear_quality(jpeg, (int)layout.quality, TRUE);
+    jpeg_start_compress(jpeg, TRUE);
+    for (uint32_t top = 0; top < layout.height; top += PIXELS_STRIP) {
+        pixels_strip(pixels, top);
+        jpeg_write_raw_data(jpeg, planes, PIXELS_STRIP);
+    }
+    jpeg_finish_compress(jpeg);
     int name_bytes = snprintf(synthesis->name, sizeof synthesis->name, "%010llu.JPEG",
                               (unsigned long long)index);
     *sample = (struct sample){

@@ -58,15 +58,6 @@ void pixels_close(struct synthesis_pixels *pixels)
 
 /* ---- texture ---- */
 
-static void random_bytes(struct random *random, uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i += 8) {
-        uint64_t value = random_next(random);
-        bytes_put_le32(bytes + i, (uint32_t)value);
-        bytes_put_le32(bytes + i + 4, (uint32_t)(value >> 32));
-    }
-}
-
 /* Products of two uniform numbers: many small values and a few large ones, like the wavelet
  * coefficients of photographs. */
 VECTOR_CLONES
@@ -105,22 +96,13 @@ static void texture_row(struct synthesis_pixels *pixels, int octave, int16_t *ro
     } else {
         memset(row, 0, count * sizeof *row);
     }
-    random_bytes(&pixels->random, pixels->bytes, 2 * (size_t)count);
-    add_noise(row, pixels->bytes, count, gain);
-}
-
-static void make_octaves(struct synthesis_pixels *pixels)
-{
-    for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
-        struct pixels_octave *octave = &pixels->octaves[i];
-        /* Three more, so that the next finer octave finds adjacent values at the far edges. */
-        octave->width = (pixels->width >> i) + 3;
-        octave->height = (pixels->height >> i) + 3;
-        octave->stride = octave->width + MARGIN;
-        for (uint32_t y = 0; y < octave->height; y++)
-            texture_row(pixels, i, octave->values + (size_t)y * octave->stride, y, octave->width,
-                        64);
+    uint8_t *bytes = pixels->bytes;
+    for (size_t i = 0; i < (2 * (size_t)count); i += 8) {
+        uint64_t value = random_next(&pixels->random);
+        bytes_put_le32(bytes + i, (uint32_t)value);
+        bytes_put_le32(bytes + i + 4, (uint32_t)(value >> 32));
     }
+    add_noise(row, pixels->bytes, count, gain);
 }
 
 /* ---- leaves ---- */
@@ -214,7 +196,16 @@ void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class
     pixels->fine_gain = 48;
     make_leaves(pixels, detail);
     show_class(pixels, class);
-    make_octaves(pixels);
+    for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
+        struct pixels_octave *octave = &pixels->octaves[i];
+        /* Three more, so that the next finer octave finds adjacent values at the far edges. */
+        octave->width = (pixels->width >> i) + 3;
+        octave->height = (pixels->height >> i) + 3;
+        octave->stride = octave->width + MARGIN;
+        for (uint32_t y = 0; y < octave->height; y++)
+            texture_row(pixels, i, octave->values + (size_t)y * octave->stride, y, octave->width,
+                        64);
+    }
     memset(pixels->light_before, 0, width * sizeof(int16_t));
 }
 

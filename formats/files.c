@@ -148,8 +148,8 @@ static int add_files(struct files_scan *files, const char *path, const struct cl
                                                name->status_known ? &name->status : NULL, 0))) {
             code = add_fault(files, code, file);
         } else {
-            catalog_set_label(catalog, files->label);
-            code = catalog_add(catalog, 0, catalog->shards[catalog->shard_count - 1].bytes);
+            catalog_last(catalog)->label = files->label;
+            code = catalog_add(catalog, 0, catalog_last(catalog)->bytes);
         }
         free(file);
     }

@@ -103,7 +103,7 @@ static int lmdb_index(const void *settings, const char *root, const struct forma
     if (code == 0)
         code = lmdb_walk(file, scan, add_entry, &adding);
     if (code == 0)
-        catalog_set_layout(catalog, adding.before);
+        catalog_last(catalog)->layout = adding.before;
     store_close(file, false);
     free(path);
     return code;

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
+#include "dataset/names_below.h"
 #include "formats/scan.h"
 
 #include <errno.h>
@@ -58,23 +59,6 @@ static int mds_detect(const char *path)
 
 /* ---- index.json ---- */
 
-/* Return whether name stays below the folder: MDS sets that were merged have shards in subfolders.
- */
-static bool is_below(const char *name)
-{
-    size_t length = strlen(name);
-
-    if (length == 0 || *name == '/')
-        return false;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        size_t bytes = strcspn(part, "/");
-        if (bytes == 0 || (part[0] == '.' && (bytes == 1 || (bytes == 2 && part[1] == '.'))))
-            return false;
-    }
-    return true;
-}
-
 static int take_shard(const json_t *shard, const char *root, size_t at, char **path)
 {
     const char *format = json_string_value(json_object_get(shard, "format"));
@@ -87,7 +71,8 @@ static int take_shard(const json_t *shard, const char *root, size_t at, char **p
                     "%s/index.json: shard %zu is %s version %" JSON_INTEGER_FORMAT
                     ", expected mds version 2",
                     root, at, format ? format : "(no format)", version);
-    if (!name || !is_below(name))
+    /* Sets that were merged have shards in subfolders. */
+    if (!name || !names_below_stays(name))
         return fail(EBADMSG, "%s/index.json: shard %zu has no name below the folder", root, at);
     *path = file_join(root, name);
     if (!*path)
@@ -99,7 +84,7 @@ static int take_shard(const json_t *shard, const char *root, size_t at, char **p
         json_string_value(json_object_get(json_object_get(shard, "zip_data"), "basename"));
     if (!zip)
         return fail(ENOENT, "%s is missing, but listed in index.json", *path);
-    if (!is_below(zip) || !shard_list_ends(zip, ".zstd"))
+    if (!names_below_stays(zip) || !shard_list_ends(zip, ".zstd"))
         return fail(ENOTSUP, "%s/index.json: shard %zu is compressed other than by zstd", root, at);
     free(*path);
     *path = file_join(root, zip);
@@ -399,9 +384,9 @@ static int read_head(const struct mds_settings *settings, struct head *head,
     if (code == 0)
         code = check_end(head, offsets[samples], what);
     if (code == 0) {
-        catalog_set_layout(catalog, layout);
+        catalog_last(catalog)->layout = layout;
         if (head->stream)
-            catalog_set_stream_bytes(catalog, offsets[samples]);
+            catalog_last(catalog)->stream_bytes = offsets[samples];
     }
     for (uint64_t i = 0; code == 0 && i < samples; i++) {
         code = catalog_add(catalog, offsets[i], offsets[i + 1] - offsets[i]);

@@ -154,7 +154,7 @@ struct gathering {
 
 static const char *path_of(const struct gathering *sample)
 {
-    return sample->catalog->shards[sample->catalog->shard_count - 1].path;
+    return catalog_last(sample->catalog)->path;
 }
 
 #define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode=none reads what is none"

@@ -261,7 +261,7 @@ static int walk_compressed(const struct tfrecord_settings *settings, struct scan
         code = scanner_fault(scanner, EBADMSG, offset, what);
     else if (code == -EBADMSG)
         code = scanner_fault_recorded(scanner, EBADMSG, inflate_file_offset(stream));
-    catalog_set_stream_bytes(catalog, inflate_stream_offset(stream));
+    catalog_last(catalog)->stream_bytes = inflate_stream_offset(stream);
     inflate_close(stream);
     return code;
 }

@@ -99,7 +99,7 @@ static int save(void *context)
     struct result_hints *told = keeping->told;
     struct hints *present = NULL;
     char *path = NULL;
-    int code = sidecar_check_shards(keeping->catalog);
+    int code = sidecar_check_shards(keeping->catalog, NULL);
 
     if (code == 0)
         code = load_present(keeping->catalog, &present);

@@ -192,7 +192,7 @@ static int mount_stream(void **unused)
     assert_int_equal(catalog_begin_shard(catalog, path, NULL, SHARD_ZLIB), 0);
     for (uint32_t at = 0; at < STREAM_BYTES; at += EXTENT_BYTES)
         assert_int_equal(catalog_add(catalog, at, EXTENT_BYTES), 0);
-    catalog_set_stream_bytes(catalog, STREAM_BYTES);
+    catalog_last(catalog)->stream_bytes = STREAM_BYTES;
     return catalog_seal(catalog);
 }
 

@@ -55,7 +55,7 @@ static int setup(void **unused)
         catalog_begin_shard(catalog, folder_path(name), NULL, gzip ? SHARD_GZIP : SHARD_ZLIB);
         for (uint32_t at = 0; at < STREAM_BYTES; at += EXTENT_BYTES)
             catalog_add(catalog, at, EXTENT_BYTES);
-        catalog_set_stream_bytes(catalog, STREAM_BYTES);
+        catalog_last(catalog)->stream_bytes = STREAM_BYTES;
     }
     return catalog_seal(catalog);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A read-only storage, known to the program only by its registry row. */
-#include "dataset/store_members.h"
+#include "dataset/store.h"
 
 #include "base/fail.h"
 #include "tests/unit/unit.h"

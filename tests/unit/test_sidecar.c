@@ -29,7 +29,7 @@ static struct catalog *make_catalog(const char *root)
         for (uint32_t record = 0; i != 1 && record < RECORDS; record++)
             assert_int_equal(catalog_add(catalog, record * 100, 60 + record % 40), 0);
         if (i == 2)
-            catalog_set_stream_bytes(catalog, 200000);
+            catalog_last(catalog)->stream_bytes = 200000;
         free(path);
     }
     catalog->left_out = 7;
