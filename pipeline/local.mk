@@ -47,9 +47,7 @@ libiobench_a_SOURCES += \
 	pipeline/engine/engine.c \
 	pipeline/engine/engine.h \
 	pipeline/engine/hinting.c \
-	pipeline/engine/hinting.h \
-	pipeline/engine/worker.c \
-	pipeline/engine/worker.h
+	pipeline/engine/hinting.h
 libiobench_a_SOURCES += \
 	pipeline/evidence/invariants.c \
 	pipeline/evidence/invariants.h \

@@ -15,7 +15,7 @@
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "cmd/pack/cursor.h"
-#include "pipeline/engine/worker.h"
+#include "pipeline/engine/decoders.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>

@@ -33,8 +33,8 @@ const char *decoders_engine(const struct decoders *decoders);
 /* Return what a decoder has to tell, or "", while none decodes. */
 const char *decoders_notice(const struct decoders *decoders);
 
-/* Return what the loader delivers to. */
-struct loader_sink decoders_sink(struct decoders *decoders);
+/* `take` of the loader's sink: count records that no stage looks at. */
+int decoders_take(void *decoders, struct fetch *const *fetches, uint32_t count);
 
 /* no_bytes: the reader delivers no bytes. trace: NULL, or with a ring for each decode thread from
  * DECODERS_RING on, behind the loader's. */

@@ -38,6 +38,10 @@ struct engine {
     struct account account;
     struct trace_ring *trace; /* of the main thread, in a run that is traced */
     uint64_t held_bytes;      /* part of --memory-limit that a network already uses */
+    /* Of the run and epoch under way. */
+    const struct engine_hooks *hooks;
+    struct result_epoch *epoch;
+    uint64_t draws, next_tick_ns;
 };
 
 static uint64_t available_bytes(const struct engine *engine)
@@ -45,15 +49,6 @@ static uint64_t available_bytes(const struct engine *engine)
     struct headroom headroom;
 
     return budget_available_bytes(&engine->config, engine->held_bytes, &headroom);
-}
-
-static uint32_t choose_workers(const struct engine *engine)
-{
-    const uint64_t wanted = engine->config.job->decode.threads;
-
-    if (wanted)
-        return (uint32_t)wanted;
-    return engine->config.ranks ? engine->config.ranks->place.cpus : thread_cpu_count();
 }
 
 /* Return the scope of this job's plans. */
@@ -70,7 +65,7 @@ static struct plan_scope scope_of(const struct job *job, const struct catalog *c
     };
 }
 
-/* Those of an epoch that begins at this point. */
+/* Count the draws of an epoch resumed at `point`. */
 static int count_draws(const struct job *job, struct plan *plan, const struct resume_point *point,
                        uint64_t *draws)
 {
@@ -101,82 +96,49 @@ int engine_draws(const struct job *job, const struct job_plugins *plugins,
     return code;
 }
 
-static int open_plan(struct engine *engine)
-{
-    const struct job *job = engine->config.job;
-    struct plan_scope scope = scope_of(job, engine->config.catalog);
-
-    scope.memory_bytes = available_bytes(engine) / (job->order.overlap_epochs ? 2 : 1);
-    int code = plan_open(&engine->plan, &engine->config.plugins->shuffle, &scope);
-
-    if (code == 0 && job->order.overlap_epochs)
-        code = plan_open(&engine->next_plan, &engine->config.plugins->shuffle, &scope);
-    return code;
-}
-
-/* Fault in, off the clock, the rows of each batch that a set of this size can fill. */
-static int touch_rows(const struct engine *engine, size_t row_bytes, uint32_t buffers)
-{
-    const uint64_t batch_size = engine->config.job->batch_size;
-    const uint64_t records = engine->config.catalog->record_count;
-    const uint64_t filled = records < batch_size ? records : batch_size;
-
-    int code = 0;
-
-    for (uint32_t i = 0; i < buffers && code == 0; i++) {
-        memset((char *)engine->rows + i * batch_size * row_bytes, 0, filled * row_bytes);
-        code = tick_ask(engine->config.tick);
-    }
-    return code;
-}
-
-/* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
-static int prepare_trainer(struct engine *engine)
-{
-    const struct engine_config *config = &engine->config;
-    const uint64_t batch_size = config->job->batch_size;
-    uint64_t draws;
-
-    if (!engine->trainer.ops->prepare)
-        return 0;
-    int code = count_draws(config->job, &engine->plan, &engine->resume, &draws);
-    if (code == 0 && draws >= batch_size)
-        code = trainer_prepare(&engine->trainer, (uint32_t)batch_size);
-    if (code == 0 && draws % batch_size)
-        code = trainer_prepare(&engine->trainer, (uint32_t)(draws % batch_size));
-    return code;
-}
-
+/* Open the trainer and get its memory for the rows of the batches. */
 static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffers)
 {
-    const struct job *job = engine->config.job;
-    struct trainer_config config = {
-        .batch_size = (uint32_t)job->batch_size,
+    const struct engine_config *config = &engine->config;
+    const struct job *job = config->job;
+    const uint64_t batch_size = job->batch_size, records = config->catalog->record_count;
+    const struct trainer_config trainer_config = {
+        .batch_size = (uint32_t)batch_size,
         .row_bytes = row_bytes,
         .seed = job->order.seed,
-        .ranks = engine->config.ranks,
+        .ranks = config->ranks,
         .silence_ns = job->silence_ns,
-        .open_load =
-            job->open_load / (engine->config.ranks ? engine->config.ranks->place.ranks : 1),
-        .tick = engine->config.tick,
+        .open_load = job->open_load / (config->ranks ? config->ranks->place.ranks : 1),
+        .tick = config->tick,
     };
     int code = 0;
 
-    if (engine->config.trainer)
-        engine->trainer = *engine->config.trainer;
+    if (config->trainer)
+        engine->trainer = *config->trainer;
     else
-        code = trainer_open(&engine->trainer, &engine->config.plugins->trainer, &config);
-    if (code == 0)
-        code = prepare_trainer(engine);
-    if (code)
+        code = trainer_open(&engine->trainer, &config->plugins->trainer, &trainer_config);
+    /* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
+    if (code == 0 && engine->trainer.ops->prepare) {
+        uint64_t draws;
+        code = count_draws(job, &engine->plan, &engine->resume, &draws);
+        if (code == 0 && draws >= batch_size)
+            code = trainer_prepare(&engine->trainer, (uint32_t)batch_size);
+        if (code == 0 && draws % batch_size)
+            code = trainer_prepare(&engine->trainer, (uint32_t)(draws % batch_size));
+    }
+    engine->rows_bytes = row_bytes * batch_size * buffers;
+    if (code || engine->rows_bytes == 0)
         return code;
-    engine->rows_bytes = row_bytes * job->batch_size * buffers;
-    if (engine->rows_bytes == 0)
-        return 0;
     engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
     if (!engine->rows)
         return -ENOMEM;
-    return touch_rows(engine, row_bytes, buffers);
+    /* Fault in, off the clock, the rows of each batch that a set of this size can fill. */
+    for (uint32_t i = 0; i < buffers && code == 0; i++) {
+        memset((char *)engine->rows + i * batch_size * row_bytes, 0,
+               (records < batch_size ? records : batch_size) * row_bytes);
+        code = tick_ask(config->tick);
+    }
+    return code;
 }
 
 int engine_reach(struct engine *engine, struct reach *reach)
@@ -192,57 +154,43 @@ int engine_reach(struct engine *engine, struct reach *reach)
                       order_rank_samples(&config->job->order), 2 * (ahead ? ahead : 128 << 10));
 }
 
-static void create_loader(struct engine *engine, uint64_t memory_bytes)
+static int build_engine(struct engine *engine, struct result *result)
 {
-    const struct job *job = engine->config.job;
-    const struct job_plugins *plugins = engine->config.plugins;
-
-    engine->loader = loader_create(&(struct loader_config){
-        .catalog = engine->config.catalog,
-        .reader = &plugins->reader,
-        .reader_falls_back = plugins->reader_is_auto,
-        .plan = &engine->plan,
-        .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
-        .sink = decoders_sink(engine->decoders),
-        .read = &job->read,
-        .order = &job->order,
-        .memory_bytes = memory_bytes,
-        .resume_epoch = engine->resume.epoch,
-        .resume_draw = engine->resume.sample,
-        .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
-        .meter = engine->config.meter,
-        .recorder = engine->config.recorder,
-    });
-}
-
-static int build(struct engine *engine, struct result *result)
-{
-    const struct job *job = engine->config.job;
-    const struct job_plugins *plugins = engine->config.plugins;
-    uint32_t buffers = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    const struct engine_config *config = &engine->config;
+    const struct job *job = config->job;
+    const struct job_plugins *plugins = config->plugins;
+    const bool overlaps = job->order.overlap_epochs;
+    const uint32_t buffers = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    struct plan_scope scope = scope_of(job, config->catalog);
     struct decoder_traits decoder;
-    int code;
+    int code = job_resume(job, &engine->resume);
 
-    if (job->cold.memory_limit_bytes && engine->config.trainer)
+    if (job->cold.memory_limit_bytes && config->trainer)
         engine->held_bytes = memory_resident_bytes();
-    if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
-        (code = decoders_traits(&plugins->decoder, &decoder)))
+    scope.memory_bytes = available_bytes(engine) / (overlaps ? 2 : 1);
+    if (code == 0)
+        code = plan_open(&engine->plan, &plugins->shuffle, &scope);
+    if (code == 0 && overlaps)
+        code = plan_open(&engine->next_plan, &plugins->shuffle, &scope);
+    if (code == 0)
+        code = decoders_traits(&plugins->decoder, &decoder);
+    if (code)
         return code;
-    const size_t row_bytes = decoder.row_bytes;
-    engine->workers = choose_workers(engine);
+    engine->workers = job->decode.threads ? (uint32_t)job->decode.threads
+                      : config->ranks     ? config->ranks->place.cpus
+                                          : thread_cpu_count();
     result->slots = engine->plan.traits.slots;
     result->threads = engine->workers;
     /* Check all memory before allocating any. */
-    code = budget_make(&engine->config, &engine->plan.traits, engine->workers,
-                       row_bytes * job->batch_size * buffers, decoder.held_bytes,
+    code = budget_make(config, &engine->plan.traits, engine->workers,
+                       decoder.row_bytes * job->batch_size * buffers, decoder.held_bytes,
                        engine->held_bytes, result);
     if (code || job->dry_run)
         return code;
-    if (engine->config.hinting)
-        code = hinting_open(engine->config.hinting, engine->config.catalog->record_count,
-                            engine->resume.epoch);
+    if (config->hinting)
+        code = hinting_open(config->hinting, config->catalog->record_count, engine->resume.epoch);
     if (code == 0)
-        code = open_trainer(engine, row_bytes, buffers);
+        code = open_trainer(engine, decoder.row_bytes, buffers);
     if (code)
         return code;
     /* Cap the memory of all decode threads for huge images at a share of what is left. */
@@ -250,22 +198,40 @@ static int build(struct engine *engine, struct result *result)
     engine->batches = batches_create(&(struct batches_config){
         .batch_size = (uint32_t)job->batch_size,
         .buffers = buffers,
-        .row_bytes = row_bytes,
-        .meter = engine->config.meter,
+        .row_bytes = decoder.row_bytes,
+        .meter = config->meter,
         .rows = engine->rows,
     });
     if (!engine->batches)
         return -ENOMEM;
-    engine->decoders = decoders_create(&engine->config, engine->workers, engine->batches);
+    engine->decoders = decoders_create(config, engine->workers, engine->batches);
     if (!engine->decoders)
         return -ENOMEM;
-    create_loader(engine, result->memory_bytes);
+    struct loader_sink sink = batches_sink(engine->batches);
+    sink.take = decoders_take;
+    sink.taker = engine->decoders;
+    engine->loader = loader_create(&(struct loader_config){
+        .catalog = config->catalog,
+        .reader = &plugins->reader,
+        .reader_falls_back = plugins->reader_is_auto,
+        .plan = &engine->plan,
+        .next_plan = overlaps ? &engine->next_plan : NULL,
+        .sink = sink,
+        .read = &job->read,
+        .order = &job->order,
+        .memory_bytes = result->memory_bytes,
+        .resume_epoch = engine->resume.epoch,
+        .resume_draw = engine->resume.sample,
+        .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
+        .meter = config->meter,
+        .recorder = config->recorder,
+    });
     engine->account = (struct account){
         .loader = engine->loader,
         .batches = engine->batches,
-        .meter = engine->config.meter,
-        .recorder = engine->config.recorder,
-        .hinting = engine->config.hinting,
+        .meter = config->meter,
+        .recorder = config->recorder,
+        .hinting = config->hinting,
         .workers = engine->workers,
         .reads = !plugins->reader.plugin->idle,
     };
@@ -280,7 +246,7 @@ int engine_create(const struct engine_config *config, struct result *result, str
     if (!made)
         return -ENOMEM;
     made->config = *config;
-    int code = build(made, result);
+    int code = build_engine(made, result);
     if (code)
         engine_destroy(made);
     else
@@ -304,38 +270,29 @@ void engine_destroy(struct engine *engine)
     free(engine);
 }
 
-/* ---- one epoch ---- */
-
-static void cancel(struct engine *engine)
+static void cancel_all(struct engine *engine)
 {
     loader_cancel(engine->loader);
     batches_cancel(engine->batches);
 }
 
-/* ---- the ticks of an epoch ---- */
+/* ---- an epoch ---- */
 
 static const uint64_t tick_ns = 100000000;
 
-struct ticking {
-    const struct engine_hooks *hooks;
-    struct account *account;
-    struct result_epoch *epoch;
-    uint64_t draws, next_ns;
-};
-
 /* Bring the epoch's time up to date; call the hook if a tick is due. */
-static int tick(void *context)
+static int tick_epoch(void *context)
 {
-    struct ticking *ticking = context;
+    struct engine *engine = context;
+    const struct engine_hooks *hooks = engine->hooks;
     const uint64_t now_ns = clock_now_ns();
 
-    ticking->epoch->wall_ns = now_ns - ticking->epoch->start_ns;
-    account_step_goes_on(ticking->account, now_ns);
-    if (now_ns < ticking->next_ns)
+    engine->epoch->wall_ns = now_ns - engine->epoch->start_ns;
+    account_step_goes_on(&engine->account, now_ns);
+    if (now_ns < engine->next_tick_ns)
         return 0;
-    ticking->next_ns = now_ns + tick_ns;
-    const struct engine_hooks *hooks = ticking->hooks;
-    return hooks->tick ? hooks->tick(hooks->context, ticking->epoch, ticking->draws) : 0;
+    engine->next_tick_ns = now_ns + tick_ns;
+    return hooks->tick ? hooks->tick(hooks->context, engine->epoch, engine->draws) : 0;
 }
 
 /* A batch waits for the trainer, from its last row on; a step is what the trainer does. */
@@ -343,9 +300,9 @@ static const struct trace_kind traced_batch = {"batch", true, {"epoch", "batch",
 static const struct trace_kind traced_step = {"step", false, {"epoch", "batch", "samples"}};
 
 /* Run one step, or wait for its batch for a limited time. */
-static int take_and_train(struct engine *engine, struct ticking *ticking, uint64_t batches)
+static int take_and_train(struct engine *engine, uint64_t batches)
 {
-    const struct result_epoch *epoch = ticking->epoch;
+    const struct result_epoch *epoch = engine->epoch;
     struct batch batch;
     struct trainer_times times;
     struct account *account = &engine->account;
@@ -364,7 +321,7 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
                                   .last = epoch->batches + 1 == batches,
                                   .waited_ns = account_step_begin(account, taken_ns),
                                   .ready_ns = batch.ready_ns,
-                                  .tick = {tick, ticking}};
+                                  .tick = {tick_epoch, engine}};
     code = trainer_step(&engine->trainer, &given, &times);
     const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
     account_step_end(account, end_ns);
@@ -379,109 +336,85 @@ static int take_and_train(struct engine *engine, struct ticking *ticking, uint64
     return code;
 }
 
-/* Wait for the steps still in flight. */
-static int finish_steps(struct engine *engine)
+/* If the run could not start, code is why. */
+static int before_epoch(const struct engine *engine, struct result_epoch *epoch, int code)
 {
-    struct trainer_times times;
-    int code;
+    const struct engine_hooks *hooks = engine->hooks;
 
-    do {
-        code = trainer_finish(&engine->trainer, &times);
-        account_step(&engine->account, &times);
-    } while (code == 1);
-    return code;
-}
-
-static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, int code)
-{
     return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
 }
 
-/* Start the reads. Overlapping epochs are all requested at once, after the barrier of the first one
- * and with its clock running. */
-static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
-{
-    if (!engine->config.job->order.overlap_epochs)
-        loader_begin(engine->loader, epoch->epoch, epoch->epoch);
-    else if (epoch->epoch == engine->resume.epoch)
-        loader_begin(engine->loader, epoch->epoch, last);
-}
-
-/* The trainer waits until the loader has made the epoch's order. */
-static int wait_for_order(struct engine *engine, struct ticking *ticking)
-{
-    const uint64_t number = ticking->epoch->epoch - engine->resume.epoch;
-    int made, code = 0;
-
-    do {
-        made = batches_wait_epoch(engine->batches, number, &ticking->draws);
-        account_order(&engine->account, clock_now_ns());
-        code = made == 0 ? tick(ticking) : 0;
-    } while (made == 0 && code == 0);
-    return made < 0 ? made : code;
-}
-
-static int take_batches(struct engine *engine, struct ticking *ticking)
-{
-    const uint64_t batch_size = engine->config.job->batch_size;
-    const uint64_t batches = (ticking->draws + batch_size - 1) / batch_size;
-    int code = 0;
-
-    /* No tick after the last step, where the epoch's clock stops. */
-    while (code == 0 && ticking->epoch->batches < batches) {
-        code = tick(ticking);
-        if (code == 0)
-            code = take_and_train(engine, ticking, batches);
-    }
-    return code ? code : finish_steps(engine);
-}
-
 /* last: number of the run's last epoch. */
-static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
-                     struct result_epoch *epoch, uint64_t last)
+static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t last)
 {
-    struct ticking ticking = {.hooks = hooks, .account = &engine->account, .epoch = epoch};
+    const struct job *job = engine->config.job;
+    struct recorder *recorder = engine->config.recorder;
+    struct account *account = &engine->account;
     struct guard_moment start;
+    int made;
 
+    engine->epoch = epoch;
+    engine->draws = 0;
     /* Sample while no rank of the node reads: before all ranks start and after all have ended. */
-    recorder_sample(engine->config.recorder);
-    int code = begin(hooks, epoch, 0);
+    recorder_sample(recorder);
+    int code = before_epoch(engine, epoch, 0);
     if (code)
         return code;
     guard_begin(&start);
-    account_begin(&engine->account, epoch);
-    begin_reads(engine, epoch, last);
-    ticking.next_ns = epoch->start_ns + tick_ns;
-    code = wait_for_order(engine, &ticking);
-    if (code == 0)
-        code = take_batches(engine, &ticking);
-    account_stop(&engine->account);
+    account_begin(account, epoch);
+    /* Start the reads. Overlapping epochs are all requested at once, after the barrier of the first
+     * one and with its clock running. */
+    if (!job->order.overlap_epochs)
+        loader_begin(engine->loader, epoch->epoch, epoch->epoch);
+    else if (epoch->epoch == engine->resume.epoch)
+        loader_begin(engine->loader, epoch->epoch, last);
+    engine->next_tick_ns = epoch->start_ns + tick_ns;
+    do { /* until the loader has made the epoch's order */
+        made = batches_wait_epoch(engine->batches, epoch->epoch - engine->resume.epoch,
+                                  &engine->draws);
+        account_order(account, clock_now_ns());
+        code = made == 0 ? tick_epoch(engine) : made < 0 ? made : 0;
+    } while (made == 0 && code == 0);
+    const uint64_t batches = (engine->draws + job->batch_size - 1) / job->batch_size;
+    /* No tick after the last step, where the epoch's clock stops. */
+    while (code == 0 && epoch->batches < batches) {
+        code = tick_epoch(engine);
+        if (code == 0)
+            code = take_and_train(engine, batches);
+    }
+    if (code == 0) { /* steps still in flight */
+        struct trainer_times times;
+        do {
+            code = trainer_finish(&engine->trainer, &times);
+            account_step(account, &times);
+        } while (code == 1);
+    }
+    account_stop(account);
     guard_end(&start, &epoch->guard);
     if (code == 0 && guard_check_clock(&epoch->guard))
         code =
             fail(EPROTO, "epoch %llu: %.200s", (unsigned long long)epoch->epoch + 1, fail_reason());
     if (code == 0)
-        code =
-            invariants_epoch(epoch, ticking.draws, engine->config.job->batch_size, engine->workers);
+        code = invariants_epoch(epoch, engine->draws, job->batch_size, engine->workers);
     if (code)
-        cancel(engine);
-    account_end(&engine->account);
-    if (hooks->after)
-        code = hooks->after(hooks->context, epoch, code);
-    recorder_sample(engine->config.recorder);
-    recorder_mark(engine->config.recorder, "epoch", epoch->epoch, epoch->start_ns);
+        cancel_all(engine);
+    account_end(account);
+    if (engine->hooks->after)
+        code = engine->hooks->after(engine->hooks->context, epoch, code);
+    recorder_sample(recorder);
+    recorder_mark(recorder, "epoch", epoch->epoch, epoch->start_ns);
     return code;
 }
 
-static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
-                      struct result_run *run)
+static int run_epochs(struct engine *engine, uint64_t epochs, struct result_run *run)
 {
+    const struct engine_hooks *hooks = engine->hooks;
     const uint64_t last = engine->resume.epoch + epochs - 1;
     int code = 0;
 
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
         struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
-        code = run_epoch(engine, hooks, &epoch, last);
+        code = run_epoch(engine, &epoch, last);
         result_epoch_name_source(&epoch, i == 0, &run->cold,
                                  engine->config.job->read.rate_limit_bytes);
         if (i == 0) /* kept for inspection, but not counted, if the run completes no epoch */
@@ -495,14 +428,16 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     return code < 0 ? code : 0;
 }
 
+/* ---- a run ---- */
+
 /* Join all threads. Returns the first failure, not the ones that followed from it. */
-static int join(struct engine *engine, int code)
+static int join_threads(struct engine *engine, int code)
 {
     char reason[FAIL_REASON_BYTES];
 
     snprintf(reason, sizeof reason, "%s", fail_reason());
     if (code)
-        cancel(engine);
+        cancel_all(engine);
     else
         loader_finish(engine->loader);
     int decoders_code = decoders_join(engine->decoders);
@@ -545,6 +480,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
 {
     if (engine->config.ranks) /* earlier phases may take any time */
         engine->config.ranks->silence_ns = engine->config.job->silence_ns;
+    engine->hooks = hooks;
     batches_reset(engine->batches);
     engine->account.late_ns = &run->batch_late_ns;
     const bool traces = engine->config.job->output.trace && run->number == 0 &&
@@ -558,7 +494,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     if (code == 0)
         code = loader_start(engine->loader);
     if (code)
-        return begin(hooks, &run->epochs[0], code);
+        return before_epoch(engine, &run->epochs[0], code);
     const struct reader_traits *traits = loader_traits(engine->loader);
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
     snprintf(result->decoder_engine, sizeof result->decoder_engine, "%s",
@@ -573,8 +509,8 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
         code = decoders_start(engine->decoders, engine->loader, traits->no_bytes, trace);
-    code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
-    code = join(engine, code);
+    code = code ? before_epoch(engine, &run->epochs[0], code) : run_epochs(engine, epochs, run);
+    code = join_threads(engine, code);
     if (trace && trace_lost(trace))
         result_notice(result,
                       "--trace: %llu spans are lost, the first of each thread, which keeps its "
