@@ -36,44 +36,36 @@ static int pass(struct ranks *ranks, uint32_t other, bool sends, uint8_t *raw, u
     return code;
 }
 
-/* Rank 0 takes those of one rank after the other: one message at a time is in memory. */
-static int collect_from(struct ranks *ranks, uint32_t from, struct hints *made)
+/* Sum up what was made, and move it to rank 0: of one rank after the other, so that one message at a
+ * time is in memory. */
+static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
+                         struct result_hints *told)
 {
     const uint32_t rank = ranks->place.rank;
-    uint8_t *raw = NULL;
-    uint64_t bytes = 0;
-    double sizes[1] = {0};
-    size_t packed = 0;
-    int code = 0;
-
-    if (rank == from && !(raw = hints_pack(made, &packed)))
-        code = -ENOMEM;
-    sizes[0] = (double)packed;
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_sum(ranks, sizes, 1);
-    bytes = (uint64_t)sizes[0];
-    if (code == 0 && rank == 0)
-        raw = memory_zeroed(bytes);
-    code = code ? code : ranks_meet(ranks, rank == 0 && !raw ? -ENOMEM : 0, NULL);
-    if (code == 0 && rank == 0)
-        code = pass(ranks, from, false, raw, bytes);
-    else if (code == 0 && rank == from)
-        code = pass(ranks, 0, true, raw, bytes);
-    if (code == 0 && rank == 0)
-        code = hints_unpack(made, raw, bytes);
-    free(raw);
-    return ranks_meet(ranks, code, NULL);
-}
-
-static int collect(struct ranks *ranks, const struct hinting *hinting, struct result_hints *told)
-{
     double sums[] = {(double)hinting->records, (double)hinting->images,
                      (double)counter_get(&hinting->ns)};
     int code = ranks_sum(ranks, sums, 3);
 
-    for (uint32_t from = 1; code == 0 && from < ranks->place.ranks; from++)
-        code = collect_from(ranks, from, hinting->made);
+    for (uint32_t from = 1; code == 0 && from < ranks->place.ranks; from++) {
+        uint8_t *raw = NULL;
+        size_t packed = 0;
+        if (rank == from && !(raw = hints_pack(hinting->made, &packed)))
+            code = -ENOMEM;
+        double size = (double)packed;
+        code = ranks_meet(ranks, code, NULL);
+        if (code == 0)
+            code = ranks_sum(ranks, &size, 1);
+        const uint64_t bytes = (uint64_t)size;
+        if (code == 0 && rank == 0)
+            raw = memory_zeroed(bytes);
+        code = code ? code : ranks_meet(ranks, rank == 0 && !raw ? -ENOMEM : 0, NULL);
+        if (code == 0 && (rank == 0 || rank == from))
+            code = pass(ranks, rank ? 0 : from, rank > 0, raw, bytes);
+        if (code == 0 && rank == 0)
+            code = hints_unpack(hinting->made, raw, bytes);
+        free(raw);
+        code = ranks_meet(ranks, code, NULL);
+    }
     told->records = (uint64_t)sums[0];
     told->images = (uint64_t)sums[1];
     told->decode_ns = (uint64_t)sums[2];
@@ -82,18 +74,8 @@ static int collect(struct ranks *ranks, const struct hinting *hinting, struct re
 
 /* ---- into the file ---- */
 
-/* The hints that are there now: another program may have written them since the job began. Without
- * them a file that cannot be read now would be replaced by one with fewer. */
-static int load_present(const struct catalog *catalog, struct hints **present)
-{
-    const int code = hints_file_load(catalog, present);
-    const bool is_useless = code == -EINVAL || code == -ESTALE || code == -EPERM || code == -EISDIR;
-
-    return is_useless ? 0 : code;
-}
-
 /* Hints of data that were replaced meanwhile would take the place of good ones. */
-static int save(void *context)
+static int save_hints(void *context)
 {
     struct keeping *keeping = context;
     struct result_hints *told = keeping->told;
@@ -101,8 +83,13 @@ static int save(void *context)
     char *path = NULL;
     int code = sidecar_check_shards(keeping->catalog, NULL);
 
-    if (code == 0)
-        code = load_present(keeping->catalog, &present);
+    if (code == 0) {
+        /* Another program may have written hints since the job began. A file that cannot be read
+         * now would be replaced by one with fewer, but not one that is useless. */
+        code = hints_file_load(keeping->catalog, &present);
+        if (code == -EINVAL || code == -ESTALE || code == -EPERM || code == -EISDIR)
+            code = 0;
+    }
     if (present)
         hints_replace(present, keeping->made);
     const struct hints *all = present ? present : keeping->made;
@@ -117,21 +104,10 @@ static int save(void *context)
     return code;
 }
 
-static int collect_and_save(struct session *session, struct keeping *keeping,
-                            const struct hinting *hinting)
-{
-    struct ranks *ranks = session->ranks;
-    int code = collect(ranks, hinting, keeping->told);
-
-    if (code == 0 && ranks->place.rank == 0 && keeping->told->records > 0)
-        code = ranks_do(ranks, "entry points are being written", save, keeping);
-    return code;
-}
-
 /* ---- once ---- */
 
 /* Interrupted, only the reason is sure to be shown. */
-static int tell(struct result *result, int code, const char *reason)
+static int tell_hints(struct result *result, int code, const char *reason)
 {
     const struct result_hints *told = &result->hints;
 
@@ -167,10 +143,12 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
                                   .decode_ns = counter_get(&hinting->ns)};
     hints_destroy(catalog->hints); /* makes room */
     catalog->hints = NULL;
-    if (!is_kept)
-        snprintf(told->reason, sizeof told->reason, "the epoch did not end");
-    else if (collect_and_save(session, &keeping, hinting))
-        snprintf(told->reason, sizeof told->reason, "%.255s", fail_reason());
+    int kept = is_kept ? collect_hints(session->ranks, hinting, told) : 0;
+    if (is_kept && kept == 0 && session->ranks->place.rank == 0 && told->records > 0)
+        kept = ranks_do(session->ranks, "entry points are being written", save_hints, &keeping);
+    if (!is_kept || kept)
+        snprintf(told->reason, sizeof told->reason, "%.255s",
+                 is_kept ? fail_reason() : "the epoch did not end");
     told->were_made = told->records > 0;
     hinting_close(hinting);
     if (code == 0) {
@@ -184,7 +162,7 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
     }
     told->keep_ns = clock_now_ns() - start_ns;
     fail_clear();
-    return session->ranks->place.rank == 0 ? tell(session->result, code, reason)
+    return session->ranks->place.rank == 0 ? tell_hints(session->result, code, reason)
            : code                          ? fail(code, "%s", reason)
                                            : 0;
 }
