@@ -153,44 +153,19 @@ void account_step_goes_on(struct account *account, uint64_t now_ns)
     account->step_ns = now_ns;
 }
 
-/* The wait before a step is known. The meter has it, and maybe too much: the trainer knows that a
- * device still computed, or that a batch was ready. That is in the step, and a timeline would show
- * the time twice. */
-static void settle_wait(struct account *account, uint64_t wait_ns)
-{
-    if (wait_ns > account->told_wait_ns)
-        tell_wait(account, wait_ns - account->told_wait_ns);
-    account->told_wait_ns -= wait_ns;
-    account->owed_wait_ns = account->told_wait_ns;
-}
-
-/* Of what the steps took, the meter already knows a part. */
-static void tell_busy(struct account *account, uint64_t busy_ns)
-{
-    const uint64_t told_ns = busy_ns < account->told_ns ? busy_ns : account->told_ns;
-
-    account->told_ns -= told_ns;
-    meter_add(account->meter, METER_TRAINER_BUSY_NS, busy_ns - told_ns);
-}
-
-/* A device ends it long after its call, which only passes the batch. */
-static void note_first_step(struct result_epoch *epoch, const struct trainer_times *times)
-{
-    const uint64_t end_ns =
-        epoch->first_batch_ns + times->upload_ns + times->compute_ns + times->exchange_ns;
-
-    epoch->first_compute_ns = times->compute_ns;
-    if (times->compute_ns && end_ns > epoch->first_step_ns)
-        epoch->first_step_ns = end_ns;
-}
-
 void account_step(struct account *account, const struct trainer_times *times)
 {
     struct result_epoch *epoch = account->epoch;
 
     account->step_ns = 0;
     epoch->wait_ns += times->wait_ns;
-    settle_wait(account, times->wait_ns);
+    /* The wait before the step is known. The meter has it, and maybe too much: the trainer knows
+     * that a device still computed, or that a batch was ready. That is in the step, and a timeline
+     * would show the time twice. */
+    if (times->wait_ns > account->told_wait_ns)
+        tell_wait(account, times->wait_ns - account->told_wait_ns);
+    account->told_wait_ns -= times->wait_ns;
+    account->owed_wait_ns = account->told_wait_ns;
     epoch->compute_ns += times->compute_ns;
     epoch->upload_ns += times->upload_ns;
     epoch->copy_ns += times->copy_ns;
@@ -199,10 +174,20 @@ void account_step(struct account *account, const struct trainer_times *times)
     epoch->nominal_ns += times->nominal_ns;
     if (times->is_due)
         histogram_add(account->late_ns, times->late_ns);
-    if (epoch->first_compute_ns == 0)
-        note_first_step(epoch, times);
-    tell_busy(account,
-              times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
+    if (epoch->first_compute_ns == 0) {
+        /* A device ends the step long after its call, which only passes the batch. */
+        const uint64_t end_ns =
+            epoch->first_batch_ns + times->upload_ns + times->compute_ns + times->exchange_ns;
+        epoch->first_compute_ns = times->compute_ns;
+        if (times->compute_ns && end_ns > epoch->first_step_ns)
+            epoch->first_step_ns = end_ns;
+    }
+    /* Of what the steps took, the meter already knows a part. */
+    const uint64_t busy_ns =
+        times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns;
+    const uint64_t told_ns = busy_ns < account->told_ns ? busy_ns : account->told_ns;
+    account->told_ns -= told_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS, busy_ns - told_ns);
 }
 
 void account_step_end(struct account *account, uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants, under the lock, asserted by check():
+ * Invariants, under the lock, asserted by check_batches():
  * 1. Each batch in [given, opened) owns a buffer: batch b owns buffer b % buffers.
  * 2. given <= taken <= given + 1, and taken <= opened <= known, the batches announced so far.
  * 3. `opened` is a gate, which workers read without the lock.
@@ -121,7 +121,7 @@ static void open_batches(struct batches *batches)
         pthread_cond_broadcast(&batches->batch_opened);
 }
 
-static void check(const struct batches *batches)
+static void check_batches(const struct batches *batches)
 {
     const uint64_t opened = gate_value(&batches->opened);
 
@@ -130,7 +130,7 @@ static void check(const struct batches *batches)
     assert(opened - batches->given <= batches->config.buffers);
 }
 
-static uint64_t expect(void *state, uint64_t draws)
+static uint64_t expect_draws(void *state, uint64_t draws)
 {
     struct batches *batches = state;
 
@@ -141,7 +141,7 @@ static uint64_t expect(void *state, uint64_t draws)
         (struct epoch_range){.first_batch = first, .batches = count, .draws = draws};
     batches->known += count;
     open_batches(batches);
-    check(batches);
+    check_batches(batches);
     pthread_cond_signal(&batches->batch_complete);
     pthread_mutex_unlock(&batches->lock);
     return first * size;
@@ -192,7 +192,7 @@ int batches_wait_open(struct batches *batches, uint64_t batch, uint64_t *waited_
     return code;
 }
 
-static uint64_t place_of(const struct batches *batches, uint64_t address)
+static uint64_t ring_row(const struct batches *batches, uint64_t address)
 {
     return address % ((uint64_t)batches->config.buffers * batches->config.batch_size);
 }
@@ -201,12 +201,12 @@ void *batches_row(struct batches *batches, uint64_t address)
 {
     if (!batches->config.row_bytes)
         return NULL;
-    return (char *)batches->config.rows + place_of(batches, address) * batches->config.row_bytes;
+    return (char *)batches->config.rows + ring_row(batches, address) * batches->config.row_bytes;
 }
 
 int32_t *batches_label(struct batches *batches, uint64_t address)
 {
-    return &batches->labels[place_of(batches, address)];
+    return &batches->labels[ring_row(batches, address)];
 }
 
 void batch_account_add(struct batch_account *sum, const struct batch_account *part)
@@ -270,7 +270,7 @@ int batches_take(struct batches *batches, struct batch *batch)
         batch->ready_ns = buffer->ready_ns;
         batch->account = buffer->account;
         batches->taken++;
-        check(batches);
+        check_batches(batches);
     }
     pthread_mutex_unlock(&batches->lock);
     return code;
@@ -281,7 +281,7 @@ void batches_give(struct batches *batches)
     pthread_mutex_lock(&batches->lock);
     batches->given++;
     open_batches(batches);
-    check(batches);
+    check_batches(batches);
     pthread_mutex_unlock(&batches->lock);
 }
 
@@ -294,12 +294,12 @@ void batches_cancel(struct batches *batches)
     pthread_mutex_unlock(&batches->lock);
 }
 
-static void cancel(void *state)
+static void cancel_batches(void *state)
 {
     batches_cancel(state);
 }
 
 struct loader_sink batches_sink(struct batches *batches)
 {
-    return (struct loader_sink){.expect = expect, .cancel = cancel, .state = batches};
+    return (struct loader_sink){.expect = expect_draws, .cancel = cancel_batches, .state = batches};
 }

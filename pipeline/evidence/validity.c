@@ -17,15 +17,6 @@ static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
  * is unknown: percent of what this job may have read with all that was read ahead. */
 static const double SHARE_MOST = 150;
 
-static double most_bytes(const struct result_run *run)
-{
-    const struct result_epoch *epoch = &run->epochs[0];
-    const double explained = (double)run->cold.explained_bytes;
-    const double asked = fmax((double)epoch->record_bytes, (double)epoch->request_bytes);
-
-    return SHARE_MOST / 100 * fmax(asked, explained);
-}
-
 /* The bytes of this run came from a cache that was thought to be cold. */
 static void condemn(const struct job *job, struct result_run *run, struct result *result,
                     const char *what)
@@ -68,31 +59,22 @@ static double least_percent(const struct job *job, uint32_t ranks, uint32_t cach
                                                                      : SHARE_LEAST;
 }
 
-/* Return the percentage of what the first epoch had to read that left storage; negative: unknown.
- * Through the page cache a record takes whole pages, which stand for warm ones if only its bytes
- * count; ranks of a node share them. */
-static double left_percent(const struct job_plugins *plugins, const struct result_run *run,
-                           const struct result *result)
-{
-    const double percent = result_run_device_percent(run);
-    const uint64_t delivered = run->epoch_count ? run->epochs[0].record_bytes : 0;
-
-    return percent > 0 && !plugins->direct && result->ranks <= result->nodes &&
-                   run->cold.read_bytes > delivered
-               ? percent * (double)delivered / (double)run->cold.read_bytes
-               : percent;
-}
-
 /* If the cache was cold, bytes that left storage must match bytes delivered: this checks the whole
  * chain, from eviction to counting. Another process that reads the files during the run warms the
  * cache, which inspecting it beforehand cannot show. */
 static void cross_check(const struct job *job, const struct job_plugins *plugins,
                         struct result_run *run, struct result *result)
 {
-    const double percent = left_percent(plugins, run, result);
     const double server = result_run_server_percent(run);
+    const uint64_t delivered = run->epoch_count ? run->epochs[0].record_bytes : 0;
+    double percent = result_run_device_percent(run); /* negative: unknown */
     char what[200];
 
+    /* Through the page cache a record takes whole pages, which stand for warm ones if only its
+     * bytes count; ranks of a node share them. */
+    if (percent > 0 && !plugins->direct && result->ranks <= result->nodes &&
+        run->cold.read_bytes > delivered)
+        percent *= (double)delivered / (double)run->cold.read_bytes;
     if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped || plugins->reader.plugin->idle)
         return;
     if (percent >= 0 && percent < least_percent(job, result->ranks, result->nodes)) {
@@ -112,34 +94,22 @@ static void cross_check(const struct job *job, const struct job_plugins *plugins
     }
 }
 
-/* A server that cannot inspect its memory did read its disks. */
-static void prove_server(const struct result_run *run, struct server_result *server)
-{
-    const double percent = result_run_server_percent(run);
-
-    if (server->state != SERVER_UNVERIFIED || !server->looked || server->start.resident_known ||
-        percent < 0 || run->epoch_count != 1)
-        return;
-    if (percent >= SHARE_LEAST && percent <= SHARE_MOST) {
-        server->state = SERVER_COLD;
-        server->reason[0] = '\0';
-    } else {
-        snprintf(server->reason, sizeof server->reason,
-                 "the server cannot inspect its memory, and its disks read %.1f%% of what "
-                 "was delivered",
-                 percent);
-    }
-}
-
 /* Verify what only the run can show: that direct reads bypassed the page cache, and that nobody
  * else read what was counted. Commands to a disk need no proof by its counters: no cache of this
  * machine is on their way. */
 static void prove(const struct job_plugins *plugins, const struct result_run *run,
                   struct result_cold *cold)
 {
-    const struct result_bytes *device = run->epoch_count ? &run->epochs[0].device : NULL;
-    const bool others_read =
-        device && device->known && device->of_node && (double)device->bytes > most_bytes(run);
+    const struct result_epoch *epoch = run->epoch_count ? &run->epochs[0] : NULL;
+    const struct result_bytes *device = epoch ? &epoch->device : NULL;
+    struct server_result *server = &cold->server;
+    const double server_percent = result_run_server_percent(run);
+    const double explained =
+        epoch ? fmax(fmax((double)epoch->record_bytes, (double)epoch->request_bytes),
+                     (double)run->cold.explained_bytes)
+              : 0;
+    const bool others_read = device && device->known && device->of_node &&
+                             (double)device->bytes > SHARE_MOST / 100 * explained;
     char counted[32];
 
     cold->bypassed = plugins->direct && cold->pages != RESIDENCY_COLD && !others_read &&
@@ -151,24 +121,19 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
                  "%s by %s: more than this job and read-ahead explain, so others read, too",
                  bytes_text(device->bytes, counted, sizeof counted), device->method);
     }
-    prove_server(run, &cold->server);
+    /* A server that cannot inspect its memory did read its disks. */
+    if (server->state == SERVER_UNVERIFIED && server->looked && !server->start.resident_known &&
+        server_percent >= 0 && run->epoch_count == 1) {
+        const bool is_proven = server_percent >= SHARE_LEAST && server_percent <= SHARE_MOST;
+        server->state = is_proven ? SERVER_COLD : SERVER_UNVERIFIED;
+        server->reason[0] = '\0';
+        if (!is_proven)
+            snprintf(server->reason, sizeof server->reason,
+                     "the server cannot inspect its memory, and its disks read %.1f%% of what "
+                     "was delivered",
+                     server_percent);
+    }
     cold->state = result_cold_state(cold);
-}
-
-/* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a late
- * step unless no CPU is free. In an open loop no step is late: it lasts until the next is due. */
-static void check_overrun(const struct job *job, const struct result_run *run,
-                          struct result *result)
-{
-    const struct result_epoch total = result_run_total(run);
-
-    if (job->open_load <= 0 && total.nominal_ns &&
-        total.compute_ns > total.nominal_ns + total.nominal_ns / 20)
-        result_degraded(result,
-                        "run %llu: replayed steps took %.1f%% longer than the GPU's: no processor "
-                        "was free to end them in time",
-                        (unsigned long long)run->number + 1,
-                        100 * ((double)total.compute_ns / (double)total.nominal_ns - 1));
 }
 
 static void check_cold(const struct job *job, struct result_run *run)
@@ -221,18 +186,6 @@ void validity_guard(const struct guard_counts *counts, const char *where, struct
     guard_judge(counts, take_guard, &guarded);
 }
 
-/* An image that is not there takes no time to decode. */
-static void check_images(const struct result_run *run, const struct result_epoch *total,
-                         struct result *result)
-{
-    const uint64_t empty = run->findings.kinds[FINDING_EMPTY].count;
-
-    if (result->decodes && empty > total->samples / 2)
-        result_degraded(result, "run %llu: %llu of %llu samples have no image",
-                        (unsigned long long)run->number + 1, (unsigned long long)empty,
-                        (unsigned long long)total->samples);
-}
-
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
@@ -247,11 +200,23 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
     }
     cross_check(job, plugins, run, result);
     compare_witnesses(run, result);
-    check_overrun(job, run, result);
-    check_cold(job, run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
+    /* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a
+     * late step unless no CPU is free. In an open loop no step is late: it lasts until the next is
+     * due. */
+    if (job->open_load <= 0 && total.nominal_ns &&
+        total.compute_ns > total.nominal_ns + total.nominal_ns / 20)
+        result_degraded(result,
+                        "%s: replayed steps took %.1f%% longer than the GPU's: no processor was "
+                        "free to end them in time",
+                        where, 100 * ((double)total.compute_ns / (double)total.nominal_ns - 1));
+    check_cold(job, run);
     guard_judge(&total.guard, take_guard, &guarded);
-    check_images(run, &total, result);
+    /* An image that is not there takes no time to decode. */
+    const uint64_t empty = run->findings.kinds[FINDING_EMPTY].count;
+    if (result->decodes && empty > total.samples / 2)
+        result_degraded(result, "%s: %llu of %llu samples have no image", where,
+                        (unsigned long long)empty, (unsigned long long)total.samples);
     findings_tell(&run->findings, where, result);
 }
 

@@ -58,28 +58,6 @@ static int search(void *context)
     return format_catalog(format, job->read.data, false, &skipping, search->catalog);
 }
 
-/* Not of names, times and sizes of files, which copies on nodes may not share: an LMDB's map. */
-static uint64_t hash_of(const struct catalog *catalog)
-{
-    return random_hash(
-        catalog->record_count, catalog->record_bytes_total,
-        crc32c(0, catalog->records, catalog->record_count * sizeof *catalog->records));
-}
-
-/* Check that all ranks found the same data set: else some samples are read twice, others never. */
-static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
-{
-    uint32_t other;
-    int code = ranks_compare(ranks, hash_of(catalog), &other);
-
-    if (code == 0 && other)
-        code = fail(EINVAL,
-                    "%s: the data set differs between nodes: rank %u on %s found other samples "
-                    "than rank 0 on %s",
-                    job->read.data, other, ranks->peers[other].host, ranks->peers[0].host);
-    return code;
-}
-
 /* Compressed shards are indexed by offsets in the inflated stream, which only one reader serves. */
 static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
                             struct result *result)
@@ -97,49 +75,50 @@ static int check_compressed(const struct catalog *catalog, struct job_plugins *p
     return plugin_choose("reader", reader_registry, inflating->name, &plugins->reader);
 }
 
-/* The order of --shuffle auto depends on the data. An order that the user chose stays: the reader
- * refuses it if it goes back in a compressed shard. */
-static int check_order(const struct job *job, const struct catalog *catalog,
-                       struct job_plugins *plugins, struct result *result)
-{
-    plugin_release(&plugins->shuffle);
-    int code = shuffle_choose(job->order.shuffle, catalog->compressed, &plugins->shuffle);
-    if (code == 0)
-        snprintf(result->shuffle, sizeof result->shuffle, "%s", plugins->shuffle.text);
-    return code;
-}
-
-/* Hints make decoding faster, nothing else: without them, or with bad ones, the job runs. */
-static void find_hints(const struct job_plugins *plugins, struct catalog *catalog,
-                       struct result *result)
-{
-    if (!decoder_uses_hints(&plugins->decoder))
-        return;
-    if (hints_file_load(catalog, &catalog->hints))
-        result_notice(result, "%s: not used; 'iobench verify --entry-points' renews it",
-                      fail_reason());
-    fail_clear();
-}
-
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result)
 {
     struct search mine = {
         .job = job, .scan = scan, .plugins = plugins, .catalog = catalog, .result = result};
+    uint32_t other = 0;
 
     store_set_timeout(job->read.io_timeout_ns);
+    result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
     int code = options_check_alike(job_options, job, ranks);
     if (code == 0)
         code = ranks_in_turn(ranks, search, &mine);
-    if (code == 0)
-        code = check_same(job, ranks, *catalog);
-    if (code == 0) {
-        format_say_remarks(*catalog);
-        result_note_unread(result, *catalog);
-        find_hints(plugins, *catalog, result);
+    if (code)
+        return code;
+    /* All ranks need the same data set: else some samples are read twice, others never. Not the
+     * same names, times and sizes of files, which copies on nodes may not share: an LMDB's map. */
+    const struct catalog *found = *catalog;
+    code = ranks_compare(
+        ranks,
+        random_hash(found->record_count, found->record_bytes_total,
+                    crc32c(0, found->records, found->record_count * sizeof *found->records)),
+        &other);
+    if (code == 0 && other)
+        code = fail(EINVAL,
+                    "%s: the data set differs between nodes: rank %u on %s found other samples "
+                    "than rank 0 on %s",
+                    job->read.data, other, ranks->peers[other].host, ranks->peers[0].host);
+    if (code)
+        return code;
+    format_say_remarks(found);
+    result_note_unread(result, found);
+    /* Hints make decoding faster, nothing else: without them, or with bad ones, the job runs. */
+    if (decoder_uses_hints(&plugins->decoder)) {
+        if (hints_file_load(found, &(*catalog)->hints))
+            result_notice(result, "%s: not used; 'iobench verify --entry-points' renews it",
+                          fail_reason());
+        fail_clear();
     }
-    result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
-    if (code == 0)
-        code = check_order(job, *catalog, plugins, result);
-    return code ? code : check_compressed(*catalog, plugins, result);
+    /* The order of --shuffle auto depends on the data. An order that the user chose stays: the
+     * reader refuses it if it goes back in a compressed shard. */
+    plugin_release(&plugins->shuffle);
+    code = shuffle_choose(job->order.shuffle, found->compressed, &plugins->shuffle);
+    if (code)
+        return code;
+    snprintf(result->shuffle, sizeof result->shuffle, "%s", plugins->shuffle.text);
+    return check_compressed(found, plugins, result);
 }

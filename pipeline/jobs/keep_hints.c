@@ -36,8 +36,8 @@ static int pass(struct ranks *ranks, uint32_t other, bool sends, uint8_t *raw, u
     return code;
 }
 
-/* Sum up what was made, and move it to rank 0: of one rank after the other, so that one message at a
- * time is in memory. */
+/* Sum up what was made, and move it to rank 0: of one rank after the other, so that one message at
+ * a time is in memory. */
 static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
                          struct result_hints *told)
 {

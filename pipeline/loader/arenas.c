@@ -12,19 +12,6 @@
 #define REGION_BYTES_MAX (UINT64_C(1) << 30)
 _Static_assert(CATALOG_RECORD_BYTES_MAX + 2 * 65536 <= REGION_BYTES_MAX, "every record fits");
 
-static int create_heap(struct arenas *arenas, uint32_t index, uint64_t bytes, uint64_t used_bytes,
-                       uint32_t granule)
-{
-    struct heap *heap = heap_create(bytes, used_bytes, granule);
-
-    arenas->heaps[index] = heap;
-    if (!heap)
-        return -ENOMEM;
-    arenas->regions[index] =
-        (struct iovec){.iov_base = heap_base(heap), .iov_len = heap_bytes(heap)};
-    return 0;
-}
-
 int arenas_create(struct arenas *arenas, uint64_t bytes, uint64_t used_bytes, uint32_t granule,
                   uint32_t io_threads, const struct numa *numa)
 {
@@ -42,9 +29,15 @@ int arenas_create(struct arenas *arenas, uint64_t bytes, uint64_t used_bytes, ui
         struct numa_policy policy = {.mode = -1};
         if (io_threads > 1)
             policy = numa_prefer(numa, i / each % numa->count);
-        code = create_heap(arenas, i, left < REGION_BYTES_MAX ? left : REGION_BYTES_MAX, used_bytes,
-                           granule);
+        struct heap *heap =
+            heap_create(left < REGION_BYTES_MAX ? left : REGION_BYTES_MAX, used_bytes, granule);
         numa_put_back(&policy);
+        arenas->heaps[i] = heap;
+        if (heap)
+            arenas->regions[i] =
+                (struct iovec){.iov_base = heap_base(heap), .iov_len = heap_bytes(heap)};
+        else
+            code = -ENOMEM;
     }
     return code;
 }

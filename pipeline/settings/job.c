@@ -114,14 +114,6 @@ const struct option_spec job_options[] = {
 #undef FIELD
 /* clang-format on */
 
-static int choose(const char *family, const struct plugin *const *registry, const char *text,
-                  struct plugin_choice *choice)
-{
-    int code = plugin_choose(family, registry, text, choice);
-
-    return code ? code : plugin_usable(choice->plugin);
-}
-
 /* For "auto", choose the first reader that serves the data and works here. */
 static int choose_reader(const struct job *job, struct job_plugins *plugins)
 {
@@ -213,17 +205,6 @@ uint64_t order_rank_samples(const struct order_settings *order)
     return share;
 }
 
-/* A share of 0 would mean all. */
-static int check_limit(const struct order_settings *order)
-{
-    if (order->limit_samples && order->limit_samples_per_rank)
-        return fail(EINVAL, "only one of --limit-samples and --limit-samples-per-rank applies");
-    if (order->limit_samples && order->limit_samples < order->ranks)
-        return fail(EINVAL, "--limit-samples %llu: fewer than the %llu ranks",
-                    (unsigned long long)order->limit_samples, (unsigned long long)order->ranks);
-    return 0;
-}
-
 const char *job_output(const struct job *job, const struct option_spec *row)
 {
     return row->reach == OPTION_WRITES
@@ -240,18 +221,19 @@ int job_stdout_count(const struct job *job)
     return count;
 }
 
-static int check(const struct job *job)
+static int check_job(const struct job *job)
 {
+    const struct order_settings *order = &job->order;
     struct plugin_choice format;
     struct resume_point point;
 
     if (job->runs && job->until_percent > 0)
         return fail(EINVAL, "--until is for --runs auto, not --runs %llu",
                     (unsigned long long)job->runs);
-    if (job->order.rank >= job->order.ranks)
+    if (order->rank >= order->ranks)
         return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
-                    (unsigned long long)job->order.rank, (unsigned long long)job->order.ranks,
-                    (unsigned long long)job->order.ranks - 1);
+                    (unsigned long long)order->rank, (unsigned long long)order->ranks,
+                    (unsigned long long)order->ranks - 1);
     if (job->cold.server_drop_command && job->cold.drop_caches == JOB_DROP_NO)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
     if (job_stdout_count(job) > 1)
@@ -259,9 +241,13 @@ static int check(const struct job *job)
                             "standard output");
     if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
-    int code = check_limit(&job->order);
-    if (code == 0)
-        code = job_resume(job, &point);
+    if (order->limit_samples && order->limit_samples_per_rank)
+        return fail(EINVAL, "only one of --limit-samples and --limit-samples-per-rank applies");
+    if (order->limit_samples &&
+        order->limit_samples < order->ranks) /* a share of 0 would mean all */
+        return fail(EINVAL, "--limit-samples %llu: fewer than the %llu ranks",
+                    (unsigned long long)order->limit_samples, (unsigned long long)order->ranks);
+    int code = job_resume(job, &point);
     if (code || strcmp(job->read.format, "auto") == 0)
         return code;
     code = plugin_choose("format", format_registry, job->read.format, &format);
@@ -273,7 +259,7 @@ static int check(const struct job *job)
 int job_choose(const struct job *job, struct job_plugins *plugins)
 {
     *plugins = (struct job_plugins){0};
-    int code = check(job);
+    int code = check_job(job);
     if (code == 0)
         code = choose_reader(job, plugins);
     if (code == 0)
@@ -281,7 +267,9 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     if (code == 0)
         code = shuffle_choose(job->order.shuffle, false, &plugins->shuffle);
     if (code == 0)
-        code = choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
+        code = plugin_choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
+    if (code == 0)
+        code = plugin_usable(plugins->decoder.plugin);
     if (code == 0 && job->decode.entry_points && !decoder_makes_hints(&plugins->decoder))
         code = fail(EINVAL, "--entry-points: decoder %s finds none", job->decode.decoder);
     if (code == 0)
