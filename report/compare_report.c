@@ -37,32 +37,6 @@ static const char *verdict_of(const struct compare_figure *figure, double alpha)
     return compare_untold(figure, alpha) ? "inconclusive" : "no difference";
 }
 
-/* The ends of an interval; beyond 1000% digits mean nothing. */
-static const char *interval_text(const struct compare_figure *figure, char text[WORDS_BYTES])
-{
-    if (!isfinite(figure->low_percent))
-        return "-";
-    if (figure->high_percent < 1000)
-        snprintf(text, WORDS_BYTES, "%+.1f .. %+.1f", figure->low_percent, figure->high_percent);
-    else
-        snprintf(text, WORDS_BYTES, "%+.1f .. >1000", fmin(figure->low_percent, 1000));
-    return text;
-}
-
-static void print_figure(FILE *stream, const struct compare_figure *figure, double alpha)
-{
-    char a[WORDS_BYTES], b[WORDS_BYTES], p[WORDS_BYTES] = "-";
-    char interval[WORDS_BYTES];
-
-    if (!isfinite(figure->a) || !isfinite(figure->b))
-        return;
-    if (isfinite(figure->p_corrected))
-        snprintf(p, sizeof p, figure->p_corrected < 0.001 ? "%.0e" : "%.3f", figure->p_corrected);
-    fprintf(stream, "  %-12s%11s%12s%+7.1f%% %14s%6s %s\n", figure->name,
-            value_text(figure, figure->a, a), value_text(figure, figure->b, b),
-            figure->change_percent, interval_text(figure, interval), p, verdict_of(figure, alpha));
-}
-
 static const char *cache_text(const char *cache)
 {
     return escape_shown(*cache ? cache : "unknown");
@@ -137,8 +111,23 @@ void compare_text(FILE *stream, const char *name, const struct comparison *compa
     fprintf(stream, "  %-22s%s%12s%8s%15s%6s\n",
             comparison->basis == COMPARE_PAIRS ? "median of runs" : "median of sessions", "A", "B",
             "change", "95% interval", "p");
-    for (int i = 0; i < COMPARE_FIGURES; i++)
-        print_figure(stream, &comparison->figures[i], alpha);
+    for (int i = 0; i < COMPARE_FIGURES; i++) {
+        const struct compare_figure *figure = &comparison->figures[i];
+        char a[WORDS_BYTES], b[WORDS_BYTES], p[WORDS_BYTES] = "-", interval[WORDS_BYTES] = "-";
+        if (!isfinite(figure->a) || !isfinite(figure->b))
+            continue;
+        if (isfinite(figure->p_corrected))
+            snprintf(p, sizeof p, figure->p_corrected < 0.001 ? "%.0e" : "%.3f",
+                     figure->p_corrected);
+        if (isfinite(figure->low_percent) && figure->high_percent < 1000)
+            snprintf(interval, sizeof interval, "%+.1f .. %+.1f", figure->low_percent,
+                     figure->high_percent);
+        else if (isfinite(figure->low_percent)) /* beyond 1000% digits mean nothing */
+            snprintf(interval, sizeof interval, "%+.1f .. >1000", fmin(figure->low_percent, 1000));
+        fprintf(stream, "  %-12s%11s%12s%+7.1f%% %14s%6s %s\n", figure->name,
+                value_text(figure, figure->a, a), value_text(figure, figure->b, b),
+                figure->change_percent, interval, p, verdict_of(figure, alpha));
+    }
     compare_basis(stream, comparison, alpha);
 }
 

@@ -27,24 +27,15 @@ bool report_is_degraded(const struct result *result)
     return skipped || *result->degraded_reason;
 }
 
-/* Why a row is not to be used, or its job; "" if there is no doubt. */
-static const char *reason_of(const struct result *result, const struct result_run *run,
-                             bool degraded)
-{
-    if (run && !run->valid)
-        return run->invalid_reason;
-    if (!result->valid)
-        return result->invalid_reason;
-    return *result->degraded_reason ? result->degraded_reason
-           : degraded               ? "samples were skipped"
-                                    : "";
-}
-
 void report_csv_marks(FILE *stream, const struct result *result, const struct result_run *run,
                       bool degraded)
 {
     fprintf(stream, "%d,%d,%d,", degraded, result->valid, result->data_was_made);
-    report_csv_quoted(stream, reason_of(result, run, degraded));
+    report_csv_quoted(stream, run && !run->valid         ? run->invalid_reason
+                              : !result->valid           ? result->invalid_reason
+                              : *result->degraded_reason ? result->degraded_reason
+                              : degraded                 ? "samples were skipped"
+                                                         : "");
 }
 
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,

@@ -28,23 +28,12 @@ void html_text(FILE *page, const char *text)
     }
 }
 
-static void write_base64(FILE *page, const char *bytes, size_t count)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < count; i += 3) {
-        uint32_t group = 0;
-        for (size_t k = 0; k < 3; k++)
-            group = group << 8 | (i + k < count ? (unsigned char)bytes[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++)
-            fputc(i + k <= count ? digits[group >> (18 - 6 * k) & 63] : '=', page);
-    }
-}
-
 /* Embedded as an image, a picture is inert whatever it contains, and its ids do not clash. */
 void html_figure(FILE *page, const char *title, const char *words, const char *svg, size_t bytes,
                  int chart)
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
     fputs("<figure", page);
     if (chart >= 0)
         fprintf(page, " data-chart=\"%d\"", chart);
@@ -55,7 +44,13 @@ void html_figure(FILE *page, const char *title, const char *words, const char *s
         fputs("<img alt=\"", page);
         html_text(page, words);
         fputs("\" src=\"data:image/svg+xml;base64,", page);
-        write_base64(page, svg, bytes);
+        for (size_t i = 0; i < bytes; i += 3) { /* base64 */
+            uint32_t group = 0;
+            for (size_t k = 0; k < 3; k++)
+                group = group << 8 | (i + k < bytes ? (unsigned char)svg[i + k] : 0U);
+            for (size_t k = 0; k < 4; k++)
+                fputc(i + k <= bytes ? digits[group >> (18 - 6 * k) & 63] : '=', page);
+        }
         fputs("\">", page);
     }
     fputs("<figcaption>", page);
@@ -80,18 +75,6 @@ static int write_data(FILE *page, const json_t *data)
     return 0;
 }
 
-/* With a nonce only this page's scripts and styles run, even if external text became markup. */
-static int make_nonce(char nonce[2 * NONCE_BYTES + 1])
-{
-    unsigned char bytes[NONCE_BYTES];
-
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        return fail(errno, "no random bytes: %s", fail_errno_text(errno));
-    for (int i = 0; i < NONCE_BYTES; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
 int html_write(FILE *page, const char *title, const char *words,
                const char *const sections[HTML_SECTIONS], const json_t *data)
 {
@@ -113,8 +96,14 @@ int html_write(FILE *page, const char *title, const char *words,
                  {"library", (const char *)html_library, false},
                  {"program", (const char *)html_program, false},
                  {"data", NULL, false}};
-    int code = make_nonce(nonce);
+    unsigned char bytes[NONCE_BYTES];
+    int code = 0;
 
+    /* With a nonce only this page's scripts and styles run, even if external text became markup. */
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return fail(errno, "no random bytes: %s", fail_errno_text(errno));
+    for (int i = 0; i < NONCE_BYTES; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
     for (const char *at = (const char *)html_template; *at && code == 0;) {
         const size_t length = strcspn(at, "@");
         fwrite(at, 1, length, page);

@@ -63,9 +63,10 @@ static void rule(struct mlperf *judgement, enum mlperf_rule_name name, bool met,
     va_end(arguments);
 }
 
-static void judge_dataset(const struct mlperf_facts *facts, struct mlperf *judgement)
+void mlperf_judge(const struct mlperf_facts *facts, struct mlperf *judgement)
 {
     const struct mlperf_workload *workload = &judgement->workload;
+    const double step = facts->step_s / workload->step_s;
     const double by_steps = STEPS_LEAST * (double)workload->batch * facts->accelerators;
     const double by_memory = (double)facts->hosts * (double)facts->memory_bytes * MEMORY_TIMES /
                              fmax(workload->sample_bytes, 1);
@@ -79,14 +80,6 @@ static void judge_dataset(const struct mlperf_facts *facts, struct mlperf *judge
          met ? ">=" : "<", needs,
          by_steps > by_memory ? "500 steps" : "5 x the memory of the hosts",
          facts->is_whole ? "" : ", not read whole");
-}
-
-void mlperf_judge(const struct mlperf_facts *facts, struct mlperf *judgement)
-{
-    const struct mlperf_workload *workload = &judgement->workload;
-    const double step = facts->step_s / workload->step_s;
-
-    judge_dataset(facts, judgement);
     rule(judgement, MLPERF_WORKLOAD, strcmp(workload->submission, "closed") == 0,
          "%s is %s workload of v3.0", workload->title,
          strcmp(workload->submission, "closed") == 0 ? "a" : "not a");
@@ -106,36 +99,22 @@ void mlperf_judge(const struct mlperf_facts *facts, struct mlperf *judgement)
          THREADS_MOST);
 }
 
-/* The AU of a run with only one step is unknown, and counts as not met. */
-static double lowest_au(const struct result *result)
-{
-    double lowest = INFINITY;
-
-    for (uint32_t i = result->run_count > 1; i < result->run_count; i++) {
-        const double percent = result_run_mlperf_au_percent(&result->runs[i]);
-        if (!(percent >= lowest))
-            lowest = percent;
-    }
-    return lowest;
-}
-
-static double mean_step_s(const struct result *result)
-{
-    double nominal_ns = 0, batches = 0;
-
-    for (uint32_t i = 0; i < result->run_count; i++)
-        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++) {
-            const struct result_epoch *epoch = &result->runs[i].epochs[k];
-            nominal_ns += (double)epoch->nominal_ns * result->ranks;
-            batches += (double)epoch->samples / (double)result->job->batch_size;
-        }
-    return batches > 0 ? nominal_ns / batches * 1e-9 : 0;
-}
-
 int mlperf_check(const struct result *result, struct mlperf *judgement)
 {
     const struct job *job = result->job;
+    double nominal_ns = 0, batches = 0, lowest = INFINITY;
 
+    for (uint32_t i = 0; i < result->run_count; i++) {
+        const double percent = result_run_mlperf_au_percent(&result->runs[i]);
+        /* The first of several runs does not count; an AU that is unknown is not met. */
+        if (i >= (result->run_count > 1) && !(percent >= lowest))
+            lowest = percent;
+        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++) {
+            const struct result_epoch *epoch = &result->runs[i].epochs[k];
+            nominal_ns += (double)epoch->nominal_ns * result->ranks;
+            batches += (double)epoch->samples / (double)job->batch_size;
+        }
+    }
     *judgement = (struct mlperf){0};
     int code = mlperf_workload_load(job->workload, &judgement->workload);
     if (code)
@@ -150,9 +129,9 @@ int mlperf_check(const struct result *result, struct mlperf *judgement)
         .epochs = job->epochs,
         .prefetch = job->prefetch_batches,
         .threads = result->threads,
-        .step_s = mean_step_s(result),
+        .step_s = batches > 0 ? nominal_ns / batches * 1e-9 : 0,
         .runs = result->run_count,
-        .lowest_au_percent = lowest_au(result),
+        .lowest_au_percent = lowest,
     };
     mlperf_judge(&facts, judgement);
     return 0;
@@ -231,30 +210,20 @@ const char *mlperf_feeds(const struct mlperf *judgement, double samples_per_s, c
     return text;
 }
 
-/* One member per GPU with a published rate. */
-static json_t *real_gpus(const char *network, double samples_per_s)
-{
-    const struct profile_shipped *row = profile_shipped;
-    json_t *gpus = json_array();
-    char title[32];
-    double rate;
-
-    while ((row = next_gpu(row, network, title, sizeof title, &rate))) {
-        json_array_append_new(gpus, json_pack("{s:o, s:o, s:o}", "gpu", json_text(title), "count",
-                                              json_number(samples_per_s / rate),
-                                              "gpu_samples_per_s", json_number(rate)));
-        row++;
-    }
-    return gpus;
-}
-
 json_t *mlperf_json(const struct mlperf *judgement, double samples_per_s)
 {
     const struct mlperf_workload *workload = &judgement->workload;
     const double emulated = (double)workload->batch / workload->step_s;
-    json_t *rules = json_object();
+    const struct profile_shipped *row = profile_shipped;
+    json_t *rules = json_object(), *gpus = json_array();
     bool met = true;
+    char title[32];
+    double rate;
 
+    for (; (row = next_gpu(row, workload->network, title, sizeof title, &rate)); row++)
+        json_array_append_new(gpus, json_pack("{s:o, s:o, s:o}", "gpu", json_text(title), "count",
+                                              json_number(samples_per_s / rate),
+                                              "gpu_samples_per_s", json_number(rate)));
     for (int i = 0; i < MLPERF_RULES; i++) {
         met = met && judgement->rules[i].met;
         json_object_set_new(rules, rule_names[i],
@@ -265,6 +234,5 @@ json_t *mlperf_json(const struct mlperf *judgement, double samples_per_s)
                      json_text(workload->title), "mlperf_result", 0, "meets_checked_rules", met,
                      "rules", rules, "samples_needed", json_number(judgement->samples_needed),
                      "emulated_accelerators", json_number(samples_per_s / emulated),
-                     "emulated_samples_per_s", json_number(emulated), "real_gpus",
-                     real_gpus(workload->network, samples_per_s));
+                     "emulated_samples_per_s", json_number(emulated), "real_gpus", gpus);
 }

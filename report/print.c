@@ -21,91 +21,54 @@ struct printer {
     bool failed;
 };
 
-static void print_value(struct printer *printer, const json_t *value, int depth);
-
-static bool is_plain(const json_t *array)
+/* in_row: among the plain values of a line. */
+static void print_value(struct printer *printer, const json_t *value, int depth, bool in_row)
 {
+    FILE *stream = printer->stream;
+    const char *key, *comma = "";
+    json_t *member;
     size_t i;
-    json_t *value;
 
-    json_array_foreach(array, i,
-                       value) if (json_is_object(value) || json_is_array(value)) return false;
-    return true;
-}
-
-static void print_text(struct printer *printer, char *text)
-{
-    if (text)
-        fputs(text, printer->stream);
-    else
-        printer->failed = true;
-    free(text);
-}
-
-static void print_scalar(struct printer *printer, const json_t *value, bool in_row)
-{
-    if (in_row && json_is_real(value))
-        fprintf(printer->stream, "%.*g", ROW_DIGITS, json_real_value(value));
-    else
-        print_text(printer, json_to_text(value, printer->flags));
-}
-
-static void begin_line(struct printer *printer, int depth)
-{
-    fprintf(printer->stream, "\n%*s", depth * INDENT, "");
-}
-
-static void print_array(struct printer *printer, const json_t *array, int depth)
-{
-    const bool plain = is_plain(array);
-    size_t i;
-    json_t *value;
-
-    fputc('[', printer->stream);
-    json_array_foreach(array, i, value)
-    {
-        if (i)
-            fputs(plain ? ", " : ",", printer->stream);
-        if (plain) {
-            print_scalar(printer, value, true);
-            continue;
+    if (json_is_object(value)) {
+        fputc('{', stream);
+        json_object_foreach((json_t *)(uintptr_t)value, key, member)
+        {
+            /* our own keys need no escaping */
+            fprintf(stream, "%s\n%*s\"%s\": ", comma, (depth + 1) * INDENT, "", key);
+            print_value(printer, member, depth + 1, false);
+            comma = ",";
         }
-        begin_line(printer, depth + 1);
-        print_value(printer, value, depth + 1);
+        if (*comma)
+            fprintf(stream, "\n%*s", depth * INDENT, "");
+        fputc('}', stream);
+    } else if (json_is_array(value)) {
+        bool is_plain = true;
+        json_array_foreach(value, i, member)
+        {
+            is_plain = is_plain && !json_is_object(member) && !json_is_array(member);
+        }
+        fputc('[', stream);
+        json_array_foreach(value, i, member)
+        {
+            fputs(comma, stream);
+            if (!is_plain)
+                fprintf(stream, "\n%*s", (depth + 1) * INDENT, "");
+            print_value(printer, member, depth + 1, is_plain);
+            comma = is_plain ? ", " : ",";
+        }
+        if (!is_plain)
+            fprintf(stream, "\n%*s", depth * INDENT, "");
+        fputc(']', stream);
+    } else if (in_row && json_is_real(value)) {
+        fprintf(stream, "%.*g", ROW_DIGITS, json_real_value(value));
+    } else {
+        char *text = json_to_text(value, printer->flags);
+        if (text)
+            fputs(text, stream);
+        else
+            printer->failed = true;
+        free(text);
     }
-    if (!plain)
-        begin_line(printer, depth);
-    fputc(']', printer->stream);
-}
-
-static void print_object(struct printer *printer, const json_t *object, int depth)
-{
-    const char *key;
-    json_t *value;
-    bool first = true;
-
-    fputc('{', printer->stream);
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        fputs(first ? "" : ",", printer->stream);
-        first = false;
-        begin_line(printer, depth + 1);
-        fprintf(printer->stream, "\"%s\": ", key); /* our own keys need no escaping */
-        print_value(printer, value, depth + 1);
-    }
-    if (!first)
-        begin_line(printer, depth);
-    fputc('}', printer->stream);
-}
-
-static void print_value(struct printer *printer, const json_t *value, int depth)
-{
-    if (json_is_object(value))
-        print_object(printer, value, depth);
-    else if (json_is_array(value))
-        print_array(printer, value, depth);
-    else
-        print_scalar(printer, value, false);
 }
 
 char *report_json_text(const json_t *value, int digits)
@@ -117,7 +80,7 @@ char *report_json_text(const json_t *value, int digits)
     if (text_stream_open(&stream) == 0) {
         struct printer printer = {.stream = stream.stream,
                                   .flags = JSON_REAL_PRECISION((size_t)digits)};
-        print_value(&printer, value, 0);
+        print_value(&printer, value, 0, false);
         if (json_check() == 0 && !printer.failed && text_stream_take(&stream, &text, &bytes) == 0)
             return text;
         text_stream_close(&stream);

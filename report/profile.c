@@ -20,18 +20,12 @@ static void put_rate(FILE *stream, const char *key, const struct stats_summary *
     fputc('\n', stream);
 }
 
-/* What reports of a simulation repeat. */
-static void put_doubt(FILE *stream, const struct result *result)
+static void put_source(FILE *stream, const struct result *result, const struct summary *summary)
 {
-    if (report_is_degraded(result))
+    if (report_is_degraded(result)) /* reports of a simulation repeat the doubt */
         fprintf(stream, "doubt=DEGRADED: %s\n",
                 *result->degraded_reason ? escape_shown(result->degraded_reason)
                                          : "samples were skipped");
-}
-
-static void put_source(FILE *stream, const struct result *result, const struct summary *summary)
-{
-    put_doubt(stream, result);
     fprintf(stream, "source=measured by iobench %s on %s", PACKAGE_VERSION,
             escape_shown(result->environment.host));
     fprintf(stream, ": %s", escape_shown(result->environment.command));
@@ -39,19 +33,14 @@ static void put_source(FILE *stream, const struct result *result, const struct s
             summary_limit_name(summary->limit));
 }
 
-/* What is not a disk of this machine, all nodes share. */
-static bool is_local_disk(const struct result *result)
-{
-    return result->run_count && result->runs[0].cold.server.state == SERVER_NONE &&
-           result->environment.devices[0];
-}
-
 /* A storage that did not limit gives more than was asked of it: nobody knows how much. Nor do
  * epochs count that something else limited, such as later ones from memory. */
 static void put_storage(FILE *stream, const struct result *result, const struct summary *summary)
 {
     const struct environment *environment = &result->environment;
-    const bool local = is_local_disk(result);
+    /* What is not a disk of this machine, all nodes share. */
+    const bool local = result->run_count && result->runs[0].cold.server.state == SERVER_NONE &&
+                       environment->devices[0];
     const double nodes = result->nodes > 1 ? result->nodes : 1;
 
     if (result->degraded_reason[0]) {
@@ -80,18 +69,6 @@ static void put_storage(FILE *stream, const struct result *result, const struct 
     put_source(stream, result, summary);
 }
 
-static void put_trained(FILE *stream, const struct result *result, const struct summary *summary,
-                        const struct report_trained *trained)
-{
-    fprintf(stream, "[network]\ntitle=%s\n", escape_shown(trained->network));
-    fprintf(stream, "batch=%.0f\nparameters=%.0f\ngradient-bytes=%.0f\n", trained->batch,
-            trained->parameters, trained->gradient_bytes);
-    put_source(stream, result, summary);
-    fprintf(stream, "[gpu]\ntitle=%s\n", escape_shown(trained->gpu));
-    put_rate(stream, "samples-per-s", &trained->samples_per_s, 1);
-    put_source(stream, result, summary);
-}
-
 void report_profile(FILE *stream, const struct result *result, const struct summary *summary,
                     const struct report_trained *trained)
 {
@@ -99,8 +76,15 @@ void report_profile(FILE *stream, const struct result *result, const struct summ
     const double amplification = (double)all->request_bytes / (double)all->record_bytes;
 
     fputs(report_profile_mark, stream);
-    if (trained)
-        put_trained(stream, result, summary, trained);
+    if (trained) {
+        fprintf(stream, "[network]\ntitle=%s\n", escape_shown(trained->network));
+        fprintf(stream, "batch=%.0f\nparameters=%.0f\ngradient-bytes=%.0f\n", trained->batch,
+                trained->parameters, trained->gradient_bytes);
+        put_source(stream, result, summary);
+        fprintf(stream, "[gpu]\ntitle=%s\n", escape_shown(trained->gpu));
+        put_rate(stream, "samples-per-s", &trained->samples_per_s, 1);
+        put_source(stream, result, summary);
+    }
     put_storage(stream, result, summary);
     fprintf(stream, "[data]\nsample-bytes=%.6g\nsamples=%.10g\n",
             (double)all->record_bytes / (double)all->samples, (double)result->records);

@@ -16,41 +16,24 @@ enum { SPARKS = 50, INDENT = 11 };
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const letters[] = {".", ":", "-", "=", "+", "*", "#", "@"};
 
-/* As the environment says, for setlocale() needs the locale's files. */
-static bool is_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *value = NULL;
-
-    for (size_t i = 0; i < 3 && (!value || !*value); i++)
-        value = getenv(names[i]);
-    return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
-}
-
-/* Find the interval from the first epoch to the end of the last one. */
-static bool span_of(const struct timeline *timeline, double *from_s, double *to_s)
-{
-    bool found = false;
-
-    for (uint32_t i = 0; i < timeline->phase_count; i++) {
-        const struct timeline_phase *phase = &timeline->phases[i];
-        if (strcmp(phase->name, "epoch") != 0)
-            continue;
-        *from_s = found ? *from_s : phase->from_s;
-        *to_s = phase->to_s;
-        found = true;
-    }
-    return found && timeline->row_count > 0;
-}
-
 double report_spark(const struct timeline *timeline, const char *key, char *text)
 {
     const uint32_t column = timeline_find(timeline, key);
-    const char *const *const sparks = is_utf8() ? blocks : letters;
-    double from_s, to_s, means[SPARKS], most = 0;
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    double from_s = NAN, to_s = NAN, means[SPARKS], most = 0;
+    const char *locale = NULL; /* of the environment: setlocale() needs the locale's files */
 
+    for (size_t i = 0; i < 3 && (!locale || !*locale); i++)
+        locale = getenv(names[i]);
+    const bool is_utf8 = locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8"));
+    const char *const *const sparks = is_utf8 ? blocks : letters;
+    for (uint32_t i = 0; i < timeline->phase_count; i++)
+        if (strcmp(timeline->phases[i].name, "epoch") == 0) {
+            from_s = isnan(from_s) ? timeline->phases[i].from_s : from_s;
+            to_s = timeline->phases[i].to_s;
+        }
     text[0] = '\0';
-    if (column == timeline->column_count || !span_of(timeline, &from_s, &to_s))
+    if (column == timeline->column_count || timeline->row_count == 0 || isnan(from_s))
         return 0;
     for (int i = 0; i < SPARKS; i++) {
         means[i] = timeline_mean(timeline, column, from_s + (to_s - from_s) * i / SPARKS,
