@@ -28,9 +28,14 @@ static struct residency_probe *probe;
 
 /* Reads left whose page another process drops before anybody looks. */
 static unsigned drops;
+static off_t unreadable_at; /* 0, or an offset that cannot be read */
 
 ssize_t pread(int fd, void *bytes, size_t count, off_t at)
 {
+    if (unreadable_at && at == unreadable_at) {
+        errno = EIO;
+        return -1;
+    }
     const ssize_t got = syscall(SYS_pread64, fd, bytes, count, at);
 
     if (drops) {
@@ -167,6 +172,26 @@ static void warm_partly_warm_and_cold(void **unused)
         warmed = look(path);
     } while (attempt_again(&attempt, warmed.resident_bytes != FILE_PAGES * PAGE));
     assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
+}
+
+static void what_cannot_be_warmed_is_named(void **unused)
+{
+    const char *paths[] = {make_file("other", 1), make_file("damaged", FILE_PAGES),
+                           folder_path("missing")};
+    struct evict_figures figures;
+
+    (void)unused;
+    unreadable_at = 1 << 20;
+    assert_int_equal(warm_files(paths, 2, 0, NULL, &figures), 0);
+    unreadable_at = 0;
+    assert_int_equal(figures.file_count, 2);
+    assert_int_equal(figures.failed_count, 1);
+    assert_int_equal(figures.bytes, PAGE);
+    assert_non_null(strstr(figures.reason, "/damaged: offset 1048576: cannot read: "));
+    assert_int_equal(warm_files(paths, 3, 0, NULL, &figures), 0);
+    assert_int_equal(figures.failed_count, 1);
+    assert_int_equal(figures.bytes, (FILE_PAGES + 1) * PAGE);
+    assert_non_null(strstr(figures.reason, "/missing"));
 }
 
 /* The first check of a new probe reads a page to test itself; it must leave no trace. */
@@ -684,6 +709,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_in_memory_is_never_cold),
         cmocka_unit_test(warm_partly_warm_and_cold),
+        cmocka_unit_test(what_cannot_be_warmed_is_named),
         cmocka_unit_test(looking_leaves_no_trace),
         cmocka_unit_test(drops_by_others_do_not_blind),
         cmocka_unit_test(odd_files),

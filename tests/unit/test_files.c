@@ -56,6 +56,8 @@ static void expect(const struct catalog *catalog, uint64_t record, const char *n
     assert_int_equal(sample.image_bytes, 5);
     assert_int_equal(sample.name_bytes, strlen(name));
     assert_memory_equal(sample.name, name, sample.name_bytes);
+    assert_int_equal(format_parse(&files, shard, "", 0, 0, NULL, &sample), -EBADMSG);
+    assert_reason("an empty file");
 }
 
 static void folders_are_classes(void **unused)

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/lock.h"
+#include "base/stream.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -394,6 +395,8 @@ static int rename_without_replacing(bool links)
         return 5;
     if (folder_rename(&folder, "a", &folder, "c", false))
         return 6;
+    if (folder_rename(&folder, "missing", &folder, "d", false) != -ENOENT || is_there("d"))
+        return 7;
     folder_close(&folder);
     return 0;
 }
@@ -505,6 +508,36 @@ static void what_others_may_write_is_not_believed(void **unused)
     assert_int_equal(file_trusted(&mine, &mine, "x"), -EPERM);
 }
 
+/* ---- streams ---- */
+
+/* Names of our own descriptors; what is there already stays. */
+static void a_stream_is_continued(void **unused)
+{
+    static const char *const ways[] = {"/dev/fd/%d", "/proc/self/fd/%d"};
+    char name[64];
+
+    (void)unused;
+    const int file = open(folder_path("r"), O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(file, "old ", 4), 4);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, ways[i], file);
+        assert_true(file_is_stream(name));
+        const int stream = file_open_stream(name);
+        assert_true(stream > 2 && stream != file);
+        assert_int_equal(write(stream, i ? "two" : "one ", i ? 3 : 4), i ? 3 : 4);
+        close(stream);
+        strcat(name, "x");
+        assert_int_equal(file_open_stream(name), -ENOENT);
+        assert_reason("x: cannot open: ");
+    }
+    close(file);
+    assert_text("r", "old one two");
+    assert_true(file_is_stream("/dev/stdout") && file_is_stream("/dev/stderr") &&
+                file_is_stream("/dev/null"));
+    assert_false(file_is_stream(folder_path("r")) || file_is_stream(test_folder) ||
+                 file_is_stream("/dev/fd/x"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -524,6 +557,7 @@ int main(void)
         FOLDER_TEST(folders_are_renamed_without_replacing),
         FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),
         FOLDER_TEST(only_the_same_file_is_removed),
+        FOLDER_TEST(a_stream_is_continued),
         FOLDER_TEST(a_lock_has_one_holder_who_is_named),
         FOLDER_TEST(what_is_no_lock_stays),
         cmocka_unit_test(what_others_may_write_is_not_believed),

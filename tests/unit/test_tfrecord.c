@@ -502,6 +502,21 @@ static void compressed_shards(void **unused)
         free(file);
         plugin_release(&format);
     }
+
+    /* What was cut before it was compressed: in a head, and in a tail. */
+    static const unsigned rests[] = {5, 14};
+    for (int i = 0; i < 2; i++) {
+        uint8_t records[32];
+        gzFile packed = gzopen(folder_path("cut.tfrecord"), "wb");
+        frame(records, "", 0);
+        frame(records + 16, "", 0);
+        assert_int_equal(gzwrite(packed, records, 16 + rests[i]), 16 + rests[i]);
+        assert_int_equal(gzclose(packed), Z_OK);
+        assert_null(index_of("cut.tfrecord"));
+        expect_reason(
+            i ? "cut.tfrecord: offset 16: the inflated stream ends inside a record"
+              : "cut.tfrecord: offset 16: the inflated stream ends inside the frame of a record");
+    }
 }
 
 static void the_first_failing_shard_is_told(void **unused)

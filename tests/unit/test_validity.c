@@ -336,6 +336,31 @@ static void a_rank_without_descriptors_makes_a_run_invalid(void **unused)
     assert_non_null(strstr(run.invalid_reason, "may be missing or wrong: few: cannot open"));
 }
 
+/* What the machine did makes a run invalid, or, off the clock of runs, the result; the first reason
+ * stays. */
+static void a_clock_that_lies_is_of_its_run(void **unused)
+{
+    const struct guard_counts lies = {.passed_ns = 5000000000, .other_ns = 10000000000},
+                              paused = {.pauses = 1};
+    struct verdict verdict = {.result = {.valid = true}};
+
+    (void)unused;
+    validity_guard(&lies, "the calibration", &verdict.result);
+    assert_false(verdict.result.valid);
+    assert_non_null(
+        strstr(verdict.result.invalid_reason, "the calibration: the clock is unreliable: 5.000 s"));
+    judge(&verdict, JOB_DROP_NO, &uring, 1000);
+    assert_true(verdict.run.valid);
+    verdict.run.epochs[0].guard = paused;
+    validity_check(&(struct job){0}, &uring, &verdict.run, &verdict.result);
+    assert_false(verdict.run.valid);
+    assert_non_null(strstr(verdict.run.invalid_reason, "stopped and continued"));
+    assert_true(verdict.result.valid);
+    verdict.run.epochs[0].guard = lies;
+    validity_check(&(struct job){0}, &uring, &verdict.run, &verdict.result);
+    assert_non_null(strstr(verdict.run.invalid_reason, "stopped and continued"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +374,7 @@ int main(void)
         cmocka_unit_test(reads_of_others_prove_nothing),
         cmocka_unit_test(pages_leave_storage),
         cmocka_unit_test(steps_that_end_late),
+        cmocka_unit_test(a_clock_that_lies_is_of_its_run),
         cmocka_unit_test(a_rank_without_descriptors_makes_a_run_invalid),
     };
 
