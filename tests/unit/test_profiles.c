@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_family(const char *name)
@@ -46,6 +48,97 @@ static void every_shipped_profile_is_whole(void **unused)
         ini_release(&ini);
     }
     assert_true(count > 30);
+}
+
+static void lines_of_an_ini_file(void **unused)
+{
+    static const char text[] = "# c\n\n[a]\n --Key_One = v = w \nbare\n; x\n[ b ]\nk=\nk=2";
+    static const struct {
+        const char *key, *value;
+        uint32_t line;
+    } entries[] = {{"Key-One", "v = w", 4}, {"bare", NULL, 5}, {"k", "", 8}, {"k", "2", 9}};
+    struct ini ini;
+
+    (void)unused;
+    assert_int_equal(ini_parse("f", text, strlen(text), &ini), 0);
+    assert_int_equal(ini.entry_count, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(ini.entries[i].key, entries[i].key);
+        assert_int_equal(ini.entries[i].line, entries[i].line);
+        assert_true((ini.entries[i].value == NULL) == (entries[i].value == NULL));
+        if (entries[i].value)
+            assert_string_equal(ini.entries[i].value, entries[i].value);
+    }
+    assert_int_equal(ini.section_count, 2);
+    assert_string_equal(ini.sections[0].name, "a");
+    assert_string_equal(ini.sections[1].name, "b");
+    assert_int_equal(ini.sections[0].first, 0);
+    assert_int_equal(ini.sections[0].count, 2);
+    assert_int_equal(ini.sections[1].first, 2);
+    assert_int_equal(ini.sections[1].count, 2);
+    assert_ptr_equal(ini_find(&ini, &ini.sections[1], "k"), &ini.entries[3]);
+    assert_null(ini_find(&ini, &ini.sections[0], "k"));
+    ini_release(&ini);
+}
+
+/* Count lines, each with its number. */
+static char *lines_of(const char *head, const char *line, int count)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+
+    fputs(head, file);
+    for (int i = 0; i < count; i++)
+        fprintf(file, line, i);
+    fclose(file);
+    return text;
+}
+
+static void mistakes_in_an_ini_file(void **unused)
+{
+    char *const repeated[] = {lines_of("", "[%d]\n", 256), lines_of("[a]\n", "k%d=1\n", 1024)};
+    char *const many[] = {lines_of("", "[%d]\n", 257), lines_of("[a]\n", "k%d=1\n", 1025)};
+    char *const longest = lines_of("[a]\n", "%063d", 1), *const longer =
+                                                             lines_of("[a]\n", "%064d", 1);
+    const struct {
+        const char *text, *reason;
+        size_t bytes;
+    } rows[] = {{"[a", "f:1: expected [NAME] alone on a line", 0},
+                {"[a] x", "f:1: expected [NAME] alone on a line", 0},
+                {"\n[ ]", "f:2: section without a name", 0},
+                {"# c\nk=1", "f:2: option before the first [section]", 0},
+                {"[a]\n=1", "f:2: expected key=value", 0},
+                {"[a]\n--\n", "f:2: expected key=value", 0},
+                {longer, "f:2: expected key=value", 0},
+                {longest, NULL, 0},
+                {"[a]\nk=1\0", "f: not an ini file: contains NUL bytes", 8},
+                {"[a]\nk=1\nl=1\n-k=2", "f:4: k is given twice, first in line 2", 0},
+                {"[a]\nk=1\n[b]\nk=1", NULL, 0},
+                {"[a]\n[b]\n[a]", "f: [a] is there twice", 0},
+                {repeated[0], NULL, 0},
+                {repeated[1], NULL, 0},
+                {many[0], "f: more than 256 sections", 0},
+                {many[1], "f: [a] has more than 1024 keys", 0}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ini ini;
+        int code = ini_parse("f", rows[i].text,
+                             rows[i].bytes ? rows[i].bytes : strlen(rows[i].text), &ini);
+        if (code == 0)
+            code = ini_refuse_repeats(&ini);
+        assert_int_equal(code, rows[i].reason ? -EINVAL : 0);
+        if (rows[i].reason)
+            assert_string_equal(fail_reason(), rows[i].reason);
+        ini_release(&ini);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(repeated[i]);
+        free(many[i]);
+    }
+    free(longest);
+    free(longer);
 }
 
 static void a_figure_without_a_source_is_refused(void **unused)
@@ -190,6 +283,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shipped_profile_is_whole),
+        cmocka_unit_test(lines_of_an_ini_file),
+        cmocka_unit_test(mistakes_in_an_ini_file),
         cmocka_unit_test(a_figure_without_a_source_is_refused),
         cmocka_unit_test(quantities_are_parsed),
         cmocka_unit_test(measured_quantities_are_read_again),
