@@ -81,6 +81,44 @@ static void every_writer_writes_every_byte(void **unused)
     }
 }
 
+/* Bytes from any place of a buffer go to theirs in the file, from registered buffers, too. */
+static void the_rest_of_a_buffer_is_written_at_its_place(void **unused)
+{
+    enum { FROM = 1000 };
+
+    (void)unused;
+    make_buffers();
+    for (const struct plugin *const *row = writer_registry; *row; row++)
+        for (int direct = 0; direct < 2; direct++) {
+            const struct writer_config config = {
+                .buffers = buffers, .depth = DEPTH, .direct = direct, .timeout_ns = PATIENCE_NS};
+            uint8_t text[2 * BYTES + 1], *buffer = buffers[1].iov_base;
+            struct writer_completion done;
+            struct writer writer;
+            int fd = open(folder_path("rest"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+                found = 0;
+            for (int i = 0; i < BYTES; i++)
+                buffer[i] = (uint8_t)(i % 251);
+            if (writer_open(&writer, *row, &config) == 0) {
+                writer.ops->submit(
+                    writer.state,
+                    &(struct writer_request){
+                        .fd = fd, .index = 1, .from = FROM, .bytes = BYTES, .offset = BYTES});
+                while (found == 0)
+                    found = writer.ops->reap(writer.state, &done, PATIENCE_NS);
+                assert_int_equal(found, 1);
+                assert_int_equal(done.index, 1);
+                assert_int_equal(done.result, BYTES - FROM);
+                assert_int_equal(pread(fd, text, sizeof text, 0), 2 * BYTES);
+                assert_memory_equal(text + BYTES + FROM, buffer + FROM, BYTES - FROM);
+                for (int i = 0; i < BYTES + FROM; i++)
+                    assert_int_equal(text[i], 0);
+            }
+            writer_close(&writer);
+            close(fd);
+        }
+}
+
 /* At the file size limit, as on a full disk, a write is short, and the rest of it fails. */
 static void a_short_write_is_continued_and_its_failure_reported(void **unused)
 {
@@ -146,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_writer_writes_every_byte),
+        cmocka_unit_test(the_rest_of_a_buffer_is_written_at_its_place),
         cmocka_unit_test(a_short_write_is_continued_and_its_failure_reported),
         cmocka_unit_test(a_refused_descriptor_is_a_failure),
         cmocka_unit_test(a_blocking_write_is_not_as_long_as_those_after_it),
