@@ -293,6 +293,41 @@ static void check_each_call(int (*run)(const struct plugin_choice *format, const
     failing = 0;
 }
 
+/* What a format cannot hold is refused, before it is read. */
+static void samples_that_do_not_fit(void **unused)
+{
+    static const struct {
+        const char *format, *raw, *large;
+        size_t bytes;
+    } rows[] = {{"recordio", "set.rec: RecordIO holds encoded images, not bare pixels",
+                 "set.rec: an image of 536870888 bytes is too large for RecordIO (512 MiB)",
+                 536870888},
+                {"tar", "set.rec: tar shards hold encoded images, not bare pixels",
+                 "set.rec: an image of 1073610753 bytes is too large", 1073610753},
+                {"shards", "set.rec: an Example holds an encoded image, not bare pixels", NULL, 0}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sample sample = {
+            .image = (const uint8_t *)"x", .image_bytes = 1, .name = "a", .name_bytes = 1};
+        struct plugin_choice format;
+        struct format_writer writer;
+        assert_int_equal(plugin_choose("format", format_registry, rows[i].format, &format), 0);
+        assert_int_equal(format_writer_open(&writer, &format, folder_path("set.rec")), 0);
+        sample.encoding = SAMPLE_RAW_HWC;
+        assert_int_equal(format_writer_append(&writer, &sample), -EINVAL);
+        assert_reason(rows[i].raw);
+        sample.encoding = SAMPLE_ENCODED;
+        sample.image_bytes = rows[i].bytes;
+        if (rows[i].large) {
+            assert_int_equal(format_writer_append(&writer, &sample), -EFBIG);
+            assert_reason(rows[i].large);
+        }
+        assert_int_equal(format_writer_close(&writer, false), 0);
+        plugin_release(&format);
+    }
+}
+
 static void each_call_matters(void **unused)
 {
     (void)unused;
@@ -322,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_matters),
+        cmocka_unit_test(samples_that_do_not_fit),
         cmocka_unit_test(the_same_samples_through_everything),
     };
 

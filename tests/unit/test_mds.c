@@ -127,6 +127,64 @@ static void put_index(const char *shard)
     folder_put("index.json", text);
 }
 
+/* A bit of what is compressed, and the head of an image. */
+static void damaged_contents(void **unused)
+{
+    static const struct {
+        int at; /* of the head: width, height, bytes of the mode, mode */
+        uint8_t byte;
+        const char *reason;
+    } heads[] = {{11, 0xff, "a PIL image is shorter than its head"},
+                 {12, 'X', "a PIL image is neither RGB nor L"},
+                 {8, 1, "a PIL image is neither RGB nor L"},
+                 {0, 0xee, "a PIL image"}};
+    struct plugin_choice choice;
+    struct sample sample;
+    struct store_file *file;
+    uint8_t record[4096];
+    char *bytes;
+    size_t count;
+    int code;
+
+    (void)unused;
+    struct catalog *catalog = catalog_of(GOLDEN "/mds/pil", "mds", &code);
+    assert_int_equal(code, 0);
+    assert_int_equal(plugin_choose("format", format_registry, "mds", &choice), 0);
+    const struct extent *extent = catalog_extent(catalog, 0);
+    const struct shard *shard = &catalog->shards[extent->shard];
+    assert_int_equal(store_open(shard->path, STORE_READ, &file), 0);
+    assert_int_equal(store_read_at(file, record, extent->bytes, extent->offset), extent->bytes);
+    store_close(file, false);
+    assert_int_equal(format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample), 0);
+    uint8_t *head =
+        record + ((const uint8_t *)sample.image - record) - 12 - (sample.channels == 3 ? 3 : 1);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        const uint8_t saved = head[heads[i].at];
+        head[heads[i].at] = heads[i].byte;
+        assert_int_equal(format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample),
+                         -EBADMSG);
+        assert_reason(heads[i].reason);
+        head[heads[i].at] = saved;
+    }
+    plugin_release(&choice);
+    catalog_destroy(catalog);
+
+    catalog = catalog_of(GOLDEN "/mds/zstd", "mds", &code);
+    if (!catalog)
+        return; /* a build without libzstd */
+    catalog_destroy(catalog);
+    copy("zstd/shard.00000.mds.zstd", "shard.00000.mds.zstd", SIZE_MAX);
+    assert_int_equal(file_load(folder_path("shard.00000.mds.zstd"), 1 << 20, &bytes, &count), 0);
+    bytes[4] ^= 8; /* a reserved bit */
+    folder_write("shard.00000.mds.zstd", bytes, count);
+    free(bytes);
+    struct inflate *stream = inflate_open(folder_path("shard.00000.mds.zstd"), SHARD_ZSTD, &code);
+    assert_non_null(stream);
+    assert_int_equal(inflate_read(stream, NULL, 1 << 20), -EBADMSG);
+    assert_reason("shard.00000.mds.zstd");
+    inflate_close(stream);
+}
+
 static void lists_that_lie(void **unused)
 {
     (void)unused;
@@ -256,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zstd_equals_plain),
         cmocka_unit_test(damaged_shards),
+        cmocka_unit_test(damaged_contents),
         cmocka_unit_test(lists_that_lie),
         cmocka_unit_test(columns_by_name),
         cmocka_unit_test(usual_names_of_labels),

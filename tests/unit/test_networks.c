@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "trainer/graph.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,43 @@ static void residual_blocks_start_as_identities(void **unused)
     }
 }
 
+/* The first mistake is the one that is told. */
+static void tensors_that_do_not_join(void **unused)
+{
+    static const char *const reasons[] = {"cannot add big and small: their shapes differ",
+                                          "cannot add big and wide: their shapes differ",
+                                          "cannot join big and small: their sizes differ",
+                                          "cannot join 0 tensors",
+                                          "cannot join 9 tensors",
+                                          NULL};
+
+    (void)unused;
+    assert_int_equal(GRAPH_INPUTS_MAX, 8);
+    for (int i = 0; i < 6; i++) {
+        struct graph *graph = graph_create((struct graph_shape){3, 8, 8}, 10);
+        const uint32_t big = graph_convolution(graph, "big", 0, 4, graph_square(3, 1, 1), 1, false);
+        const uint32_t small =
+            graph_convolution(graph, "small", 0, 4, graph_square(3, 2, 1), 1, false);
+        const uint32_t wide =
+            graph_convolution(graph, "wide", 0, 5, graph_square(3, 1, 1), 1, false);
+        const uint32_t parts[9] = {big, i == 2 ? small : wide};
+        const uint32_t joined = i < 2 ? graph_add(graph, big, i ? wide : small)
+                                      : graph_concat(graph, parts,
+                                                     i == 3   ? 0
+                                                     : i == 4 ? 9
+                                                              : 2);
+        if (reasons[i]) {
+            assert_int_equal(graph_seal(graph), -EINVAL);
+            assert_string_equal(fail_reason(), reasons[i]);
+        } else {
+            assert_int_equal(graph->code, 0);
+            assert_int_equal(graph->nodes[joined].shape.channels, 9);
+            assert_int_equal(graph->nodes[joined].shape.height, 8);
+        }
+        graph_destroy(graph);
+    }
+}
+
 static void a_network_that_does_not_fit_is_refused(void **unused)
 {
     (void)unused;
@@ -166,6 +204,7 @@ int main(void)
         cmocka_unit_test(parameters_lie_in_backward_order),
         cmocka_unit_test(starting_values_are_as_asked),
         cmocka_unit_test(residual_blocks_start_as_identities),
+        cmocka_unit_test(tensors_that_do_not_join),
         cmocka_unit_test(a_network_that_does_not_fit_is_refused),
     };
 

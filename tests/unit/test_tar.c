@@ -315,6 +315,13 @@ static void damage_is_told(void **unused)
     struct maker *maker = calloc(1, sizeof *maker);
 
     (void)unused;
+    for (int i = 0; i < 12; i++) { /* 1,024 bytes of extensions: eleven of 93 */
+        char name[100];
+        snprintf(name, sizeof name, "a.%092d", i);
+        put(maker, name, '0', "");
+    }
+    expect_failure(maker, 11 * 512, "a sample with too many files");
+    memset(maker, 0, sizeof *maker);
     put(maker, "a.jpg", '0', "x");
     put(maker, "a.JPG", '0', "x");
     expect_failure(maker, 1024, "same extension");
