@@ -281,6 +281,9 @@ static void orders_follow_from_seed_epoch_and_rank(void **unused)
             open_plan(&plan, &choice, text, &scope);
             run_epoch(&plan, 4, &order);
             order.count = 0;
+            struct plan_op left[64]; /* an epoch that is left in its middle */
+            assert_int_equal(plan_begin(&plan, 2), 0);
+            assert_int_equal(plan_next(&plan, left, 64), 64);
             run_epoch(&plan, 1, &order);
             plan_close(&plan);
             plugin_release(&choice);
