@@ -4,6 +4,7 @@
 #include "tests/unit/mounts.h"
 
 #include "base/fail.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -63,6 +64,9 @@ static void one_foreign_name_keeps_the_whole_tree(void **unused)
 
     assert_int_equal(symlink("../../home", folder_path("tree/b/link")), 0);
     assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+    assert_reason("tree/b/link: is a symbolic link");
+    assert_tree_is_whole();
+    assert_int_equal(store_remove_tree(folder_path("tree")), -EPERM);
     assert_reason("tree/b/link: is a symbolic link");
     assert_tree_is_whole();
     unlink(folder_path("tree/b/link"));

@@ -14,6 +14,7 @@
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"
+#include "trainer/exchange.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -127,13 +128,27 @@ static void each_launcher_is_known(void **unused)
     }
 }
 
+static void nobody_trains_alone(void **unused)
+{
+    struct exchange exchange;
+    struct ranks ranks = {.place = {.ranks = 1}};
+
+    (void)unused;
+    assert_int_equal(exchange_choose(&exchange, "auto", &ranks), 0);
+    assert_string_equal(exchange.choice.plugin->name, "none");
+    plugin_release(&exchange.choice);
+    ranks.place.ranks = 2;
+    assert_int_equal(exchange_choose(&exchange, "none", &ranks), -EINVAL);
+    assert_string_equal(fail_reason(), "exchange none: 2 ranks would each train alone");
+    plugin_release(&exchange.choice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_only_is_not_written),
-        cmocka_unit_test(read_only_is_not_packed),
-        cmocka_unit_test(nobody_lacks_what_is_called),
-        cmocka_unit_test(each_launcher_is_known),
+        cmocka_unit_test(read_only_is_not_written),    cmocka_unit_test(read_only_is_not_packed),
+        cmocka_unit_test(nobody_lacks_what_is_called), cmocka_unit_test(each_launcher_is_known),
+        cmocka_unit_test(nobody_trains_alone),
     };
 
     make_read_only();

@@ -16,7 +16,8 @@ static int demo_stat(const char *path, struct store_status *status)
 
 static const struct store_ops store_demo = {
     .scheme = "demo://", .client = "demo", .stat = demo_stat};
-const struct store_ops *const store_registry[] = {&store_demo, &store_local};
+static const struct store_ops store_absent = {.scheme = "absent://", .missing = "built without it"};
+const struct store_ops *const store_registry[] = {&store_demo, &store_absent, &store_local};
 
 static const char path[] = "demo://server/set/a.jpg";
 
@@ -28,6 +29,23 @@ static void it_is_found_by_its_scheme(void **unused)
     assert_true(store_is_local("/demo://a"));
     assert_int_equal(store_check(path), 0);
     assert_true(store_exists(path) && store_is_folder("demo://server/set"));
+}
+
+static void what_is_missing_says_why(void **unused)
+{
+    struct store_status status;
+    struct store_file *file;
+
+    (void)unused;
+    assert_int_equal(store_check("absent://a"), -ENOTSUP);
+    assert_string_equal(fail_reason(), "absent://a: built without it");
+    fail_clear();
+    assert_int_equal(store_stat("absent://a", &status), -ENOTSUP);
+    assert_string_equal(fail_reason(), "absent://a: built without it");
+    fail_clear();
+    assert_int_equal(store_open("absent://a", STORE_READ, &file), -ENOTSUP);
+    assert_string_equal(fail_reason(), "absent://a: built without it");
+    fail_clear();
 }
 
 static void expect_refused(int code)
@@ -57,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_found_by_its_scheme),
+        cmocka_unit_test(what_is_missing_says_why),
         cmocka_unit_test(nothing_changes_it),
     };
 

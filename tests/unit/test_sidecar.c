@@ -295,6 +295,15 @@ static void lies_are_found(void **unused)
         assert_non_null(strstr(fail_reason(), "a record is outside its shard"));
         free(lying);
     }
+    /* A shard that is not compressed, and inflates to something else. */
+    bytes_put_le64(bytes + 64 + 4 + strlen("made") + 16, SHARD_BYTES + 1);
+    bytes_put_le32(bytes + 48, crc32c(0, bytes + 64, (size_t)bytes_le64(bytes + 40)));
+    bytes_put_le32(bytes + 60, crc32c(0, bytes, 60));
+    folder_write("set/.lying", bytes, count);
+    assert_int_equal(
+        sidecar_load(folder_path("set/.lying"), folder_path("set"), "made", KEY, &catalog),
+        -EINVAL);
+    assert_non_null(strstr(fail_reason(), "wrong length of a shard"));
     free(bytes);
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -68,6 +69,33 @@ static void what_cannot_be_closed_or_synced_is_not_written(void **unused)
         assert_text("r", "former");
         free(draft_path);
     }
+    free(path);
+}
+
+/* One that the next writer took for stale before it was locked is made again, with another name. */
+static bool takes_away;
+
+int flock(int fd, int operation)
+{
+    if (takes_away) {
+        takes_away = false;
+        assert_int_equal(unlink(folder_path(".r.given.partial")), 0);
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
+static void a_draft_that_was_taken_away_is_not_one(void **unused)
+{
+    const struct file_draft_options options = {.suffix = "given"};
+    struct file_draft draft;
+    char *path = strdup(folder_path("r"));
+
+    (void)unused;
+    takes_away = true;
+    assert_int_equal(file_draft_open(&draft, path, &options), -EEXIST);
+    assert_reason(".r.given.partial: somebody removed it");
+    assert_int_equal(file_draft_open(&draft, path, &options), 0);
+    file_draft_abandon(&draft);
     free(path);
 }
 
@@ -186,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FOLDER_TEST(what_cannot_be_closed_or_synced_is_not_written),
+        FOLDER_TEST(a_draft_that_was_taken_away_is_not_one),
         FOLDER_TEST(only_a_draft_without_a_writer_is_stale),
         FOLDER_TEST(those_with_any_suffix_go_but_the_one_being_written),
         FOLDER_TEST(a_draft_that_gets_its_name_is_not_stale),

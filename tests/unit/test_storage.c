@@ -596,6 +596,46 @@ static int setup(void **state)
     return folder_setup(state);
 }
 
+/* What the server of each mount sent; unknown if one of them is not listed. */
+static void servers_are_added_up(void **unused)
+{
+    const char *const paths[] = {"/", "/proc"};
+    char proc[512], sys[512];
+    const struct telemetry_roots roots = {.proc = proc, .sys = sys};
+    struct storage_bytes before = {0}, after;
+    struct storage_share share;
+
+    (void)unused;
+    snprintf(proc, sizeof proc, "%s/proc", test_folder);
+    snprintf(sys, sizeof sys, "%s/nothing", test_folder);
+    make_attribute("proc/self/mountinfo", "22 1 0:99 / / rw - nfs nas:/x rw\n"
+                                          "23 22 0:98 / /proc rw - nfs4 nas:/y rw\n");
+    make_attribute("proc/self/mountstats",
+                   "device nas:/x mounted on / with fstype nfs statvers=1.1\n"
+                   "\tbytes:\t1 2 3 4 4096 6 7 8\n"
+                   "device nas:/y mounted on /proc with fstype nfs4 statvers=1.1\n"
+                   "\tbytes:\t1 2 3 4 5 6 7 8\n");
+    for (size_t count = 1; count <= 2; count++) {
+        struct storage *storage = storage_open(&roots, paths, count);
+        storage_read(storage, &after);
+        assert_true(after.server_known);
+        assert_int_equal(after.server_read_bytes, count == 1 ? 4096 : 4101);
+        before.server_known = true;
+        storage_between(storage, &before, &after, &share);
+        assert_true(share.known && share.of_node && !share.in_memory && !share.devices_hold_all);
+        assert_int_equal(share.bytes, count == 1 ? 4096 : 4101);
+        assert_string_equal(share.method, "NFS bytes from the server (mountstats)");
+        if (count == 2) {
+            make_attribute("proc/self/mountstats",
+                           "device nas:/x mounted on / with fstype nfs statvers=1.1\n"
+                           "\tbytes:\t1 2 3 4 4096 6 7 8\n");
+            storage_read(storage, &after);
+            assert_false(after.server_known);
+        }
+        storage_close(storage);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,6 +651,7 @@ int main(void)
         cmocka_unit_test(leaves_are_found),
         cmocka_unit_test(disks_on_the_network_are_told_apart),
         cmocka_unit_test(file_systems_without_a_disk_are_told_apart),
+        cmocka_unit_test(servers_are_added_up),
         cmocka_unit_test(disk_stat_of_old_and_new_kernels),
         cmocka_unit_test(process_io),
         cmocka_unit_test(nfs_mountstats),
