@@ -143,24 +143,16 @@ static bool run_next(const struct chunk *chunk, struct run *run)
     return left > 0;
 }
 
-static void gather(const struct chunk *chunk, const real *tensor, real *matrix)
+static void copy_chunk(const struct chunk *chunk, real *tensor, real *matrix, bool to_tensor)
 {
     const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
 
     for (struct run run = {0}; run_next(chunk, &run);)
-        for (size_t c = 0; c < chunk->channels; c++)
-            memcpy(matrix + c * stride_of(CHUNK) + run.pixel, tensor + run.tensor + c * plane,
-                   run.count * sizeof *matrix);
-}
-
-static void scatter(const struct chunk *chunk, const real *matrix, real *tensor)
-{
-    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
-
-    for (struct run run = {0}; run_next(chunk, &run);)
-        for (size_t c = 0; c < chunk->channels; c++)
-            memcpy(tensor + run.tensor + c * plane, matrix + c * stride_of(CHUNK) + run.pixel,
-                   run.count * sizeof *matrix);
+        for (size_t c = 0; c < chunk->channels; c++) {
+            real *there = tensor + run.tensor + c * plane;
+            real *here = matrix + c * stride_of(CHUNK) + run.pixel;
+            memcpy(to_tensor ? there : here, to_tensor ? here : there, run.count * sizeof *here);
+        }
 }
 
 static struct chunk chunk_start(const struct kernel_window *window, uint32_t group)
@@ -198,41 +190,8 @@ void kernel_convolution(const struct kernel_window *window, const real *input, c
             kernel_matrix_add(chunk.channels, chunk.count, chunk.taps,
                               (struct kernel_matrix){weight + channel * chunk.taps, chunk.taps, 1},
                               taps, pitch, result, pitch);
-            scatter(&chunk, result, output);
+            copy_chunk(&chunk, output, result, true);
         }
-    }
-}
-
-static void add_to_weight(const struct chunk *chunk, const real *input, const real *d_result,
-                          real *d_weight, real *workspace)
-{
-    const size_t row = stride_of(chunk->taps);
-
-    unfold(chunk, input, (struct unfolded){workspace, .tap_step = 1, .pixel_step = row});
-    kernel_matrix_add(chunk->channels, chunk->taps, chunk->count,
-                      (struct kernel_matrix){d_result, stride_of(CHUNK), 1}, workspace, row,
-                      d_weight, chunk->taps);
-}
-
-static void add_to_input(const struct chunk *chunk, const real *weight, const real *d_result,
-                         real *d_input, real *workspace)
-{
-    const size_t pitch = stride_of(CHUNK);
-
-    memset(workspace, 0, chunk->taps * pitch * sizeof *workspace);
-    kernel_matrix_add(chunk->taps, chunk->count, chunk->channels,
-                      (struct kernel_matrix){weight, 1, chunk->taps}, d_result, pitch, workspace,
-                      pitch);
-    fold(chunk, (struct unfolded){workspace, .tap_step = pitch, .pixel_step = 1}, d_input);
-}
-
-static void add_to_bias(const struct chunk *chunk, const real *d_result, real *d_bias)
-{
-    for (size_t c = 0; c < chunk->channels; c++) {
-        double sum = 0;
-        for (size_t i = 0; i < chunk->count; i++)
-            sum += d_result[c * stride_of(CHUNK) + i];
-        d_bias[c] += (real)sum;
     }
 }
 
@@ -240,17 +199,31 @@ void kernel_convolution_backward(const struct kernel_window *window, const real 
                                  const real *weight, const real *d_output, real *d_input,
                                  real *d_weight, real *d_bias, real *workspace)
 {
+    const size_t pitch = stride_of(CHUNK), row = stride_of(taps_of(window));
+
     for (uint32_t group = 0; group < window->groups; group++) {
         struct chunk chunk = chunk_start(window, group);
         const size_t channel = group * chunk.channels, first = channel * chunk.taps;
-        real *d_result = workspace, *taps = workspace + chunk.channels * stride_of(CHUNK);
+        real *d_result = workspace, *taps = workspace + chunk.channels * pitch;
         while (chunk_next(&chunk)) {
-            gather(&chunk, d_output, d_result);
-            add_to_weight(&chunk, input, d_result, d_weight + first, taps);
-            if (d_input)
-                add_to_input(&chunk, weight + first, d_result, d_input, taps);
-            if (d_bias)
-                add_to_bias(&chunk, d_result, d_bias + channel);
+            copy_chunk(&chunk, (real *)(uintptr_t)d_output, d_result, false);
+            unfold(&chunk, input, (struct unfolded){taps, .tap_step = 1, .pixel_step = row});
+            kernel_matrix_add(chunk.channels, chunk.taps, chunk.count,
+                              (struct kernel_matrix){d_result, pitch, 1}, taps, row,
+                              d_weight + first, chunk.taps);
+            if (d_input) {
+                memset(taps, 0, chunk.taps * pitch * sizeof *taps);
+                kernel_matrix_add(chunk.taps, chunk.count, chunk.channels,
+                                  (struct kernel_matrix){weight + first, 1, chunk.taps}, d_result,
+                                  pitch, taps, pitch);
+                fold(&chunk, (struct unfolded){taps, .tap_step = pitch, .pixel_step = 1}, d_input);
+            }
+            for (size_t c = 0; d_bias && c < chunk.channels; c++) {
+                double sum = 0;
+                for (size_t i = 0; i < chunk.count; i++)
+                    sum += d_result[c * pitch + i];
+                d_bias[channel + c] += (real)sum;
+            }
         }
     }
 }

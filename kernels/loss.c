@@ -3,45 +3,6 @@
 
 #include <math.h>
 
-/* Number of classes ranked before the label when sorted by logit. */
-static uint32_t rank_of(uint32_t classes, const real *logits, uint32_t label)
-{
-    uint32_t rank = 0;
-
-    for (uint32_t k = 0; k < classes; k++)
-        rank += !(logits[k] < logits[label] || (logits[k] == logits[label] && k >= label));
-    return rank;
-}
-
-/* ln(sum of e^logit), shifted by the maximum to avoid overflow. */
-static double log_sum(uint32_t classes, const real *logits)
-{
-    double largest = logits[0], sum = 0;
-
-    for (uint32_t k = 1; k < classes; k++)
-        largest = logits[k] > largest ? logits[k] : largest;
-    for (uint32_t k = 0; k < classes; k++)
-        sum += exp(logits[k] - largest);
-    return largest + log(sum);
-}
-
-static double one_image(uint32_t classes, const real *logits, uint32_t label, double smoothing,
-                        double weight, real *d_logits)
-{
-    const double total = log_sum(classes, logits), even = smoothing / classes;
-    double loss = 0;
-
-    for (uint32_t k = 0; k < classes; k++) {
-        double target = even + (k == label ? 1 - smoothing : 0);
-        /* An infinite logit with weight 0 must not make 0 * infinity. */
-        if (target > 0)
-            loss += target * (total - logits[k]);
-        if (d_logits)
-            d_logits[k] = (real)((exp(logits[k] - total) - target) * weight);
-    }
-    return loss;
-}
-
 struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const real *logits,
                                         const int32_t *labels, double smoothing, real *d_logits)
 {
@@ -57,8 +18,25 @@ struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const
                 d_row[k] = 0;
             continue;
         }
-        uint32_t label = (uint32_t)labels[n], rank = rank_of(classes, logits, label);
-        result.loss += weight * one_image(classes, logits, label, smoothing, weight, d_row);
+        const uint32_t label = (uint32_t)labels[n];
+        double largest = logits[0], sum = 0, loss = 0;
+        uint32_t rank = 0; /* classes before the label when sorted by logit */
+        for (uint32_t k = 0; k < classes; k++) {
+            rank += !(logits[k] < logits[label] || (logits[k] == logits[label] && k >= label));
+            largest = logits[k] > largest ? logits[k] : largest;
+        }
+        for (uint32_t k = 0; k < classes; k++) /* shifted by the maximum to avoid overflow */
+            sum += exp(logits[k] - largest);
+        const double total = largest + log(sum), even = smoothing / classes;
+        for (uint32_t k = 0; k < classes; k++) {
+            const double target = even + (k == label ? 1 - smoothing : 0);
+            /* An infinite logit with weight 0 must not make 0 * infinity. */
+            if (target > 0)
+                loss += target * (total - logits[k]);
+            if (d_row)
+                d_row[k] = (real)((exp(logits[k] - total) - target) * weight);
+        }
+        result.loss += weight * loss;
         result.correct += rank < 1;
         result.correct_top5 += rank < 5;
     }

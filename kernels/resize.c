@@ -23,9 +23,8 @@
 #endif
 
 enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
-enum {
-    STEP = 32
-}; /* the vertical pass goes on to a multiple, so that no rest is left to scalar code */
+/* The vertical pass goes on to a multiple, so that no rest is left to scalar code. */
+enum { STEP = 32 };
 enum { ROWS = 4, GROUP = 8 }; /* rows and columns that the horizontal pass takes at a time */
 
 struct resize_window {
@@ -159,30 +158,6 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t wi
     return plan_axis(&resize->y, filter, box->y, box->height, box->image_height, height, bump);
 }
 
-/* The horizontal pass takes columns as they are written, so from the last one on if mirrored; the
- * last group is filled with copies. */
-static int plan_columns(struct resize *resize)
-{
-    const struct resize_axis *x = &resize->x;
-    const uint32_t columns = (resize->width + GROUP - 1) / GROUP * GROUP;
-
-    resize->columns = bump_alloc_array(resize->bump, columns, sizeof *resize->columns);
-    resize->column_weights =
-        bump_alloc_array(resize->bump, (size_t)columns * x->widest, sizeof(uint32_t));
-    if (!resize->columns || !resize->column_weights)
-        return -ENOMEM;
-    uint32_t *pair = resize->column_weights;
-    for (uint32_t i = 0; i < columns; i++) {
-        const uint32_t written = i < resize->width ? i : resize->width - 1;
-        const uint32_t column = resize->mirror ? resize->width - 1 - written : written;
-        const uint16_t *weights = x->weights + (size_t)column * x->taps;
-        resize->columns[i] = resize->woven + (size_t)(x->first[column] - x->low) * ROWS * LANES;
-        for (uint32_t k = 0; k < x->widest; k++)
-            *pair++ = weights[k] * 0x10001u;
-    }
-    return 0;
-}
-
 int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output)
 {
     const struct resize_axis *x = &resize->x;
@@ -200,10 +175,24 @@ int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8
     resize->ring_stride = bytes_align_up((size_t)columns * LANES + PADDING_BYTES, BUMP_ALIGNMENT);
     resize->ring = bump_alloc_array(resize->bump, resize->ring_rows, resize->ring_stride);
     resize->window = bump_alloc_array(resize->bump, resize->y.taps, sizeof *resize->window);
-    if (!resize->lines || !resize->woven || !resize->ring || !resize->window)
+    const uint32_t groups = (resize->width + GROUP - 1) / GROUP * GROUP;
+    resize->columns = bump_alloc_array(resize->bump, groups, sizeof *resize->columns);
+    resize->column_weights =
+        bump_alloc_array(resize->bump, (size_t)groups * x->widest, sizeof(uint32_t));
+    if (!resize->lines || !resize->woven || !resize->ring || !resize->window || !resize->columns ||
+        !resize->column_weights)
         return -ENOMEM;
-    if (plan_columns(resize))
-        return -ENOMEM;
+    /* The horizontal pass takes columns as they are written, so from the last one on if mirrored;
+     * the last group is filled with copies. */
+    uint32_t *pair = resize->column_weights;
+    for (uint32_t i = 0; i < groups; i++) {
+        const uint32_t written = i < resize->width ? i : resize->width - 1;
+        const uint32_t column = resize->mirror ? resize->width - 1 - written : written;
+        const uint16_t *weights = x->weights + (size_t)column * x->taps;
+        resize->columns[i] = resize->woven + (size_t)(x->first[column] - x->low) * ROWS * LANES;
+        for (uint32_t k = 0; k < x->widest; k++)
+            *pair++ = weights[k] * 0x10001u;
+    }
     memset(resize->woven + pixels * ROWS * LANES, 0, behind * ROWS * LANES * sizeof *resize->woven);
     resize->skip_pixels = x->low - origin;
     resize->row = resize->y.low;
@@ -465,20 +454,6 @@ __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize 
 }
 #endif
 
-static void emit_group(const struct resize *resize, uint32_t out_row)
-{
-    const uint32_t first = out_row / ROWS * ROWS;
-    uint8_t *output = resize->output + (size_t)first * resize->width * 3;
-
-#ifdef __x86_64__
-    if (resize->avx2) {
-        horizontal_avx2(resize, output, out_row - first + 1);
-        return;
-    }
-#endif
-    horizontal(resize, output, out_row - first + 1);
-}
-
 /* Skip trailing zero weights: most windows are a row shorter than the longest. */
 static void emit(struct resize *resize, uint32_t out_row)
 {
@@ -495,8 +470,17 @@ static void emit(struct resize *resize, uint32_t out_row)
                   resize->skip_pixels * LANES;
     uint16_t *line = resize->lines + out_row % ROWS * resize->line_stride;
     vertical(line, line + resize->line_stride / 2, rows, weights, taps, values / 2, rounding(taps));
-    if (out_row % ROWS == ROWS - 1 || out_row == resize->height - 1)
-        emit_group(resize, out_row);
+    if (out_row % ROWS != ROWS - 1 && out_row != resize->height - 1)
+        return;
+    const uint32_t first = out_row / ROWS * ROWS;
+    uint8_t *output = resize->output + (size_t)first * resize->width * 3;
+#ifdef __x86_64__
+    if (resize->avx2) {
+        horizontal_avx2(resize, output, out_row - first + 1);
+        return;
+    }
+#endif
+    horizontal(resize, output, out_row - first + 1);
 }
 
 void resize_give(struct resize *resize, uint32_t count)

@@ -24,14 +24,6 @@ static int check(cudaError_t status, const char *what)
                 cudaGetErrorString(status));
 }
 
-static unsigned current_device(void)
-{
-    int device = 0;
-
-    cudaGetDevice(&device);
-    return (unsigned)device;
-}
-
 int runtime_usable(void)
 {
     int count = 0, driver = 0;
@@ -271,11 +263,14 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
         if (status != cudaErrorNotReady)
             return check(status, "compute");
         cudaGetLastError(); /* clear it, or the next kernel reports it */
-        if (clock_now_ns() - start_ns > timeout_ns)
+        if (clock_now_ns() - start_ns > timeout_ns) {
+            int device = 0;
+            cudaGetDevice(&device);
             return fail(ETIMEDOUT,
-                        "backend cuda: GPU %u has not finished a step after %llu s: another rank "
+                        "backend cuda: GPU %d has not finished a step after %llu s: another rank "
                         "is unresponsive, or the GPU hangs",
-                        current_device(), (unsigned long long)(timeout_ns / 1000000000));
+                        device, (unsigned long long)(timeout_ns / 1000000000));
+        }
         clock_sleep_ns(PAUSE_NS);
     }
 }
