@@ -151,9 +151,17 @@ static int check_memory(const struct training *training)
     return 0;
 }
 
+/* What needs no other rank. */
 static int open_alone(struct training *training)
 {
     const struct training_config *config = &training->config;
+    struct first_weights weights = {
+        .training = training, .threads = config->threads ? config->threads : thread_cpu_count()};
+    const struct workers_job job = {.name = "weights",
+                                    .work = initialise,
+                                    .stop = stop_initialising,
+                                    .tick = initialising_tick,
+                                    .context = &weights};
     int code = backend_choose(config->backend, config->precision, &training->choice);
 
     if (code)
@@ -171,16 +179,7 @@ static int open_alone(struct training *training)
         code = open_backend(training);
     if (code)
         return code;
-    struct first_weights weights = {
-        .training = training,
-        .threads = training->config.threads ? training->config.threads : thread_cpu_count(),
-        .parameters = memory_array(training->graph->parameter_floats, sizeof(float))};
-    const struct workers_job job = {.name = "weights",
-                                    .work = initialise,
-                                    .stop = stop_initialising,
-                                    .tick = initialising_tick,
-                                    .context = &weights};
-
+    weights.parameters = memory_array(training->graph->parameter_floats, sizeof(float));
     code = weights.parameters ? workers_run(&job, weights.threads) : -ENOMEM;
     if (code == 0)
         code = backend_load(&training->backend, weights.parameters, NULL, NULL);

@@ -24,7 +24,7 @@ enum cuda_moment {
     CUDA_MOMENTS,
 };
 
-/* A batch on the device, from its upload until its loss is reported (flight.h). */
+/* A batch on the device, from its upload until its loss is reported (cuda.c). */
 struct cuda_flight {
     struct cuda_header *staged; /* pinned, as the report */
     struct cuda_report *report;
