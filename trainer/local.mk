@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/bf16.h trainer/backend.c trainer/backend.h trainer/backend_registry.c \
+	trainer/bf16.h trainer/backend.c trainer/backend.h \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks/alexnet.c \
 	trainer/networks/googlenet.c \
@@ -16,9 +16,9 @@ libiobench_a_SOURCES += \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c \
 	trainer/profile.c trainer/profile.h \
-	trainer/none.c trainer/replay.c \
+	trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \
-	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
+	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
 	trainer/safetensors.c trainer/safetensors.h \
@@ -75,8 +75,7 @@ CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks
 # Without cuDNN: shapes, and the check of what computes them.
 DNN_CHECKED = trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/dnn_trial.c \
 	trainer/cuda/dnn_trial.h
-DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h \
-	trainer/cuda/dnn_operations.c trainer/cuda/dnn_operations.h
+DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) kernels/runtime.c kernels/runtime.h \
 	$(DNN_SOURCES)

@@ -16,26 +16,6 @@ static const struct lars_point lars_points[] = {
 
 enum { LARS_POINTS = sizeof lars_points / sizeof *lars_points };
 
-/* The rate is interpolated linearly between the points, through 0 before the first and extrapolated
- * after the last; the rest comes from the nearest point below. */
-static struct lars_point lars_at(double batch_size)
-{
-    size_t i = 0;
-
-    if (batch_size < lars_points[0].batch_size) {
-        struct lars_point point = lars_points[0];
-        point.rate *= batch_size / point.batch_size;
-        return point;
-    }
-    while (i + 2 < LARS_POINTS && batch_size >= lars_points[i + 1].batch_size)
-        i++;
-    const struct lars_point *low = &lars_points[i], *high = &lars_points[i + 1];
-    struct lars_point point = batch_size >= high->batch_size ? *high : *low;
-    point.rate = low->rate + (high->rate - low->rate) * (batch_size - low->batch_size) /
-                                 (high->batch_size - low->batch_size);
-    return point;
-}
-
 struct recipe recipe_choose(enum backend_recipe kind, const struct network *network,
                             uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch)
 {
@@ -47,7 +27,17 @@ struct recipe recipe_choose(enum backend_recipe kind, const struct network *netw
     double warmup_epochs = fmin(most, (double)epochs / 10);
 
     if (kind == BACKEND_LARS) {
-        const struct lars_point point = lars_at(batch_size);
+        /* The rate is interpolated linearly between the points, through 0 before the first and
+         * extrapolated after the last; the rest comes from the nearest point below. */
+        size_t i = 0;
+        while (i + 2 < LARS_POINTS && batch_size >= lars_points[i + 1].batch_size)
+            i++;
+        const struct lars_point *low = &lars_points[i], *high = &lars_points[i + 1];
+        struct lars_point point = batch_size >= high->batch_size ? *high : *low;
+        point.rate = batch_size < low->batch_size
+                         ? low->rate * batch_size / low->batch_size
+                         : low->rate + (high->rate - low->rate) * (batch_size - low->batch_size) /
+                                           (high->batch_size - low->batch_size);
         recipe.decay_shape = RECIPE_SQUARE;
         recipe.rate = point.rate;
         recipe.momentum = 0.9;

@@ -191,7 +191,7 @@ static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 
     add_up(builder, own, 2);
     const uint32_t dz = cuda_add_tensor(builder, norm);
-    step.norm_backward.window = cuda_window_of(builder, own->end);
+    step.norm_backward.window = cuda_window(builder->model, builder->program->count, own->end);
     cuda_reads(&step, &step.norm_backward.winners, value->winners);
     cuda_reads(&step, &gradient->d_output, value->gradients[0]);
     cuda_reads(&step, &gradient->d_other,

@@ -129,11 +129,6 @@ struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t
                                            shape->width};
 }
 
-struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node)
-{
-    return cuda_window(builder->model, builder->program->count, node);
-}
-
 struct device_part cuda_part_of(const struct cuda_builder *builder, const struct cuda_block *block,
                                 uint32_t n)
 {
@@ -183,7 +178,7 @@ void cuda_add_pool(struct cuda_builder *builder, const struct cuda_kernel *kerne
     struct cuda_step step = cuda_step_of(kernel, node);
     const bool finds = kernel == &cuda_kernel_max_pool;
 
-    step.pool.window = cuda_window_of(builder, node);
+    step.pool.window = cuda_window(builder->model, builder->program->count, node);
     step.pool.type = builder->model->type;
     cuda_reads(&step, &step.pool.from, from);
     (finds ? cuda_writes : cuda_reads)(&step, &step.pool.winners, winners);

@@ -63,7 +63,6 @@ void cuda_add_convolution(struct cuda_builder *builder, struct cuda_step *step);
 /* ---- shapes, by the program's images ---- */
 
 struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t node);
-struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node);
 uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node);
 
 /* The n-th part of a concatenation, as a dense tensor. */

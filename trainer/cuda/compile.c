@@ -92,26 +92,6 @@ static void name_fusions(uint32_t fusion, char *text, size_t bytes)
     }
 }
 
-static void describe_convolution(const struct cuda_model *model, const struct cuda_step *step,
-                                 struct schedule_step *row)
-{
-    const struct dnn_shape *shape = &step->convolution.shape;
-    const struct dnn_plan *plan = step->convolution.plan;
-
-    for (int i = 0; i < DNN_TENSORS; i++) {
-        const enum dnn_tensor which = (enum dnn_tensor)i;
-        if (dnn_takes(shape, which))
-            *(dnn_writes(shape, which) ? &row->write_bytes : &row->read_bytes) +=
-                dnn_tensor_bytes(shape, which);
-    }
-    row->flops =
-        2.0 * (double)graph_node_macs(model->graph, step->node) * (double)shape->window.images;
-    row->workspace_bytes = plan ? plan->workspace_bytes : 0;
-    if (plan)
-        snprintf(row->engine, sizeof row->engine, "cuDNN engine %lld", (long long)plan->engine);
-    name_fusions(shape->fusion, row->fused, sizeof row->fused);
-}
-
 /* Tensors are operands; BN kernels also read and write vectors of one float per channel.
  */
 static void describe_kernel(const struct cuda_program *program, const struct cuda_step *step,
@@ -164,10 +144,23 @@ int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double 
         if (passes)
             row.measured_ns = program->took_ns[i] / passes;
         snprintf(row.engine, sizeof row.engine, "%s", step->kernel->name);
-        if (cuda_step_convolves(step))
-            describe_convolution(program->model, step, &row);
-        else
+        if (cuda_step_convolves(step)) {
+            const struct dnn_shape *shape = &step->convolution.shape;
+            const struct dnn_plan *plan = step->convolution.plan;
+            for (enum dnn_tensor k = 0; k < DNN_TENSORS; k++)
+                if (dnn_takes(shape, k))
+                    *(dnn_writes(shape, k) ? &row.write_bytes : &row.read_bytes) +=
+                        dnn_tensor_bytes(shape, k);
+            row.flops = 2.0 * (double)graph_node_macs(program->model->graph, step->node) *
+                        (double)shape->window.images;
+            row.workspace_bytes = plan ? plan->workspace_bytes : 0;
+            if (plan)
+                snprintf(row.engine, sizeof row.engine, "cuDNN engine %lld",
+                         (long long)plan->engine);
+            name_fusions(shape->fusion, row.fused, sizeof row.fused);
+        } else {
             describe_kernel(program, step, &row);
+        }
         code = schedule_add(schedule, &row);
     }
     if (code || !program->training)
@@ -187,24 +180,6 @@ int cuda_list_steps(const struct cuda_program *program, uint32_t passes, double 
     return code;
 }
 
-/* The requested device, or this machine's. */
-static int find_device(const struct cuda_settings *settings, uint32_t *capability)
-{
-    struct runtime runtime = {0};
-
-    if (*capability >= 80)
-        return 0;
-    if (*capability > 0)
-        return fail(EINVAL,
-                    "backend cuda needs compute capability 8.0: name an a100, h100 or h200");
-    if (runtime_usable())
-        return fail(ENODEV, "no usable GPU in this machine: name one with --gpu");
-    int code = runtime_open(&runtime, (uint32_t)settings->device, 0);
-    *capability = runtime.capability;
-    runtime_close(&runtime);
-    return code;
-}
-
 int cuda_schedule(const void *settings, const struct schedule_request *request,
                   struct schedule *schedule)
 {
@@ -215,8 +190,20 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
     struct cuda_model model = {.outlined = true};
     struct cuda_program *program = NULL;
     struct dnn_config dnn = {.described = request->device, .deterministic = true, .tournament = 1};
-    int code = find_device(settings, &dnn.described);
+    int code = 0;
 
+    if (request->device > 0 && request->device < 80)
+        return fail(EINVAL,
+                    "backend cuda needs compute capability 8.0: name an a100, h100 or h200");
+    if (request->device == 0) { /* this machine's */
+        const uint64_t device = ((const struct cuda_settings *)settings)->device;
+        struct runtime runtime = {0};
+        if (runtime_usable())
+            return fail(ENODEV, "no usable GPU in this machine: name one with --gpu");
+        code = runtime_open(&runtime, (uint32_t)device, 0);
+        dnn.described = runtime.capability;
+        runtime_close(&runtime);
+    }
     if (code == 0)
         code = dnn_open(&model.dnn, &dnn);
     if (code == 0)

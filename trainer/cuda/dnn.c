@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * A shape is a graph of cuDNN's operations. cuDNN has engines for the forms below, but none for
+ * equivalent ones: in the backward pass, for example, BN before a ReLU must be written as (x -
+ * mean)
+ * * inverse * gamma + beta.
+ *
  * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept
  * whose numbers are right. The file of plans is keyed by what determines the fastest: versions of
  * cuDNN and driver, GPU and shape. A plan from the file is checked like a new one.
@@ -10,9 +15,10 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "trainer/cuda/dnn_choices.h"
-#include "trainer/cuda/dnn_operations.h"
 #include "trainer/cuda/dnn_trial.h"
 
+#include <assert.h>
+#include <cudnn.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +26,460 @@
 #include <string.h>
 
 enum { KEY_BYTES = 400 };
+
+typedef cudnnBackendDescriptor_t part;
+
+/* NULL: does nothing. */
+static void dnn_destroy(part descriptor)
+{
+    if (descriptor)
+        cudnnBackendDestroyDescriptor(descriptor);
+}
+
+enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 96 };
+
+/* A tensor's id in the graph. */
+static int64_t dnn_uid(enum dnn_tensor which)
+{
+    return (int64_t)which + 1;
+}
+
+struct dnn_graph {
+    const struct dnn_shape *shape; /* while the graph is built */
+    part operations[DNN_OPERATIONS_MAX];
+    uint32_t operation_count;
+    part whole;                     /* the finished graph */
+    part parts[DNN_PARTS_MAX + 34]; /* including those of a choice */
+    uint32_t part_count;
+    int code; /* first error */
+};
+
+enum { TENSOR_ALIGNMENT = 16 };
+
+/* ---- descriptors ---- */
+
+static int dnn_check(cudnnStatus_t status, const char *what)
+{
+    if (status == CUDNN_STATUS_SUCCESS)
+        return 0;
+    char more[256] = "";
+    cudnnGetLastErrorString(more, sizeof more);
+    /* 3000 to 3999: not supported */
+    return fail(status >= CUDNN_STATUS_NOT_SUPPORTED && status < 4000 ? ENOTSUP : EIO,
+                "backend cuda: cuDNN: %s: %s %s", what, cudnnGetErrorString(status), more);
+}
+
+static void dnn_set(cudnnStatus_t *status, part made, cudnnBackendAttributeName_t name,
+                    cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    if (!*status)
+        *status = cudnnBackendSetAttribute(made, name, type, count, values);
+}
+
+static void dnn_get(cudnnStatus_t *status, part from, cudnnBackendAttributeName_t name,
+                    cudnnBackendAttributeType_t type, void *value)
+{
+    int64_t count = 0;
+
+    if (!*status)
+        *status = cudnnBackendGetAttribute(from, name, type, 1, &count, value);
+}
+
+static part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
+{
+    part made = NULL;
+
+    if (graph->code)
+        return NULL;
+    assert(graph->part_count < sizeof graph->parts / sizeof *graph->parts);
+    graph->code = dnn_check(cudnnBackendCreateDescriptor(type, &made), "make a descriptor");
+    if (made)
+        graph->parts[graph->part_count++] = made;
+    return made;
+}
+
+static void dnn_part_set(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
+                         cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    if (graph->code == 0)
+        graph->code = dnn_check(cudnnBackendSetAttribute(made, name, type, count, values),
+                                "describe a convolution");
+}
+
+static void dnn_part_finish(struct dnn_graph *graph, part made)
+{
+    if (graph->code == 0)
+        graph->code = dnn_check(cudnnBackendFinalize(made), "describe a convolution");
+}
+
+/* Set an attribute to another descriptor. */
+static void link_part(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
+                      part other)
+{
+    dnn_part_set(graph, made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
+}
+
+/* ---- tensors ---- */
+
+/* Add an NHWC tensor. */
+static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers,
+                       int64_t id, bool stored)
+{
+    const int64_t alignment = TENSOR_ALIGNMENT;
+    const bool is_virtual = !stored;
+    int64_t dims[4];
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+
+    dnn_dims(graph->shape, extent, dims);
+    const int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &numbers);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    if (is_virtual)
+        dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+    dnn_part_finish(graph, made);
+    return made;
+}
+
+/* A tensor in memory. */
+static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
+{
+    static const cudnnDataType_t types[] = {[DNN_FLOAT] = CUDNN_DATA_FLOAT,
+                                            [DNN_HALF] = CUDNN_DATA_HALF,
+                                            [DNN_BFLOAT] = CUDNN_DATA_BFLOAT16,
+                                            [DNN_INT8] = CUDNN_DATA_INT8};
+
+    return add_tensor(graph, dnn_extent(graph->shape, which),
+                      types[dnn_number(graph->shape, which)], dnn_uid(which), true);
+}
+
+/* A tensor between two operations, never stored. */
+static part intermediate_of(struct dnn_graph *graph, enum dnn_extent extent,
+                            cudnnDataType_t numbers)
+{
+    return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
+}
+
+static part intermediate(struct dnn_graph *graph, enum dnn_extent extent)
+{
+    return intermediate_of(graph, extent, CUDNN_DATA_FLOAT);
+}
+
+/* ---- the convolution ---- */
+
+/* Padding after the input; equal to the padding before it if that leaves the output unchanged,
+ * since most engines support nothing else. Pixels that no window reaches do not matter. */
+static int64_t behind(uint32_t in, uint32_t out, uint32_t window, uint32_t stride, uint32_t before)
+{
+    const int64_t needed = ((int64_t)out - 1) * stride + window - in - before;
+
+    if (needed <= before && before < needed + stride)
+        return before;
+    return needed > 0 ? needed : 0;
+}
+
+static part convolution(struct dnn_graph *graph)
+{
+    const struct kernel_window *window = &graph->shape->window;
+    const cudnnDataType_t compute = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const int64_t dimensions = 2, ones[] = {1, 1};
+    const int64_t strides[] = {window->stride, window->stride};
+    const int64_t before[] = {window->pad_top, window->pad_left};
+    const int64_t after[] = {behind(window->in_height, window->out_height, window->height,
+                                    window->stride, window->pad_top),
+                             behind(window->in_width, window->out_width, window->width,
+                                    window->stride, window->pad_left)};
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1,
+                 &dimensions);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
+                 &mode);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    dnn_part_finish(graph, made);
+    return made;
+}
+
+/* The attributes of the three kinds have the same meaning and different numbers. */
+static const struct operation_kind {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t alpha, beta, convolution, input, weight, output;
+} operation_kinds[] = {
+    [DNN_FORWARD] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    [DNN_DATA] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    [DNN_WEIGHT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+};
+
+static void add_operation(struct dnn_graph *graph, part operation)
+{
+    dnn_part_finish(graph, operation);
+    if (graph->code)
+        return;
+    assert(graph->operation_count < DNN_OPERATIONS_MAX);
+    graph->operations[graph->operation_count++] = operation;
+}
+
+static void add_convolution(struct dnn_graph *graph, part input, part output)
+{
+    const struct operation_kind *kind = &operation_kinds[graph->shape->kind];
+    const float one = 1, zero = 0;
+    part weight = tensor(graph, DNN_WEIGHTS), form = convolution(graph);
+    part made = dnn_part_begin(graph, kind->type);
+
+    link_part(graph, made, kind->input, input);
+    link_part(graph, made, kind->weight, weight);
+    link_part(graph, made, kind->output, output);
+    link_part(graph, made, kind->convolution, form);
+    dnn_part_set(graph, made, kind->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    dnn_part_set(graph, made, kind->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    add_operation(graph, made);
+}
+
+/* ---- fused operations ---- */
+
+static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part form = dnn_part_begin(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+
+    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    dnn_part_finish(graph, form);
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, form);
+    return made;
+}
+
+/* y = mode(x) or mode(x, b). Return y. */
+static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, part b, part y)
+{
+    part made = pointwise(graph, mode);
+
+    link_part(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b)
+        link_part(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    add_operation(graph, made);
+    return y;
+}
+
+/* The same with a tensor in memory; the result is not stored. */
+static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
+                         enum dnn_tensor which, enum dnn_extent extent)
+{
+    return apply(graph, mode, x, tensor(graph, which), intermediate(graph, extent));
+}
+
+/* x * scale + bias, of the preceding BN or of the residual's. */
+static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
+{
+    x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, DNN_IN_PIXELS);
+    return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, DNN_IN_PIXELS);
+}
+
+/* Return what the convolution reads: the input, ReLU of its BN, or ReLU of a sum, which is
+ * stored. */
+static part prologue(struct dnn_graph *graph)
+{
+    const uint32_t fusion = graph->shape->fusion;
+    part input = tensor(graph, DNN_INPUT);
+
+    if (!(fusion & DNN_PROLOGUE))
+        return input;
+    input = scale(graph, input, DNN_IN_SCALE, DNN_IN_BIAS);
+    if (!(fusion & DNN_SUMMED))
+        return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL,
+                     intermediate(graph, DNN_IN_PIXELS));
+    part residual = tensor(graph, DNN_RESIDUAL);
+    if (fusion & DNN_DUAL)
+        residual = scale(graph, residual, dnn_beside(DNN_IN_SCALE), dnn_beside(DNN_IN_BIAS));
+    input = apply(graph, CUDNN_POINTWISE_ADD, input, residual, intermediate(graph, DNN_IN_PIXELS));
+    return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, tensor(graph, DNN_SUM));
+}
+
+static void build_forward(struct dnn_graph *graph)
+{
+    static const struct {
+        enum dnn_fusion fusion;
+        cudnnPointwiseMode_t mode;
+        enum dnn_tensor with;
+    } links[] = {{DNN_SCALED, CUDNN_POINTWISE_MUL, DNN_SCALE},
+                 {DNN_BIASED, CUDNN_POINTWISE_ADD, DNN_BIAS},
+                 {DNN_ADDED, CUDNN_POINTWISE_ADD, DNN_OTHER},
+                 {DNN_RECTIFIED, CUDNN_POINTWISE_RELU_FWD, DNN_TENSORS},
+                 {DNN_RESCALED, CUDNN_POINTWISE_MUL, DNN_LAST}};
+    const uint32_t fusion = graph->shape->fusion;
+    uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED | DNN_RESCALED);
+    part input = prologue(graph);
+    const cudnnDataType_t sums = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+    part value = left ? intermediate_of(graph, DNN_OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
+
+    add_convolution(graph, input, value);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        if (!(left & links[i].fusion))
+            continue;
+        left &= ~(uint32_t)links[i].fusion;
+        part with = links[i].with == DNN_TENSORS ? NULL : tensor(graph, links[i].with);
+        value = apply(graph, links[i].mode, value, with,
+                      left ? intermediate(graph, DNN_OUT_PIXELS) : tensor(graph, DNN_OUTPUT));
+    }
+    if (!(fusion & DNN_STATISTICS))
+        return;
+    const cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part totals = tensor(graph, DNN_SUMS), squares = tensor(graph, DNN_SQUARES);
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1,
+                 &mode);
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
+                 &compute);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, value);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, totals);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares);
+    add_operation(graph, made);
+}
+
+/* A BN in the backward pass: its input, its batch statistics and its output. */
+struct norm {
+    part x, mean, inverse, gamma, y;
+    bool beside;
+};
+
+static part norm_tensor(struct dnn_graph *graph, bool beside, enum dnn_tensor which)
+{
+    return tensor(graph, beside ? dnn_beside(which) : which);
+}
+
+static struct norm add_norm(struct dnn_graph *graph, bool beside)
+{
+    struct norm norm = {.x = tensor(graph, beside ? DNN_RESIDUAL : DNN_X),
+                        .mean = norm_tensor(graph, beside, DNN_MEAN),
+                        .inverse = norm_tensor(graph, beside, DNN_INVERSE),
+                        .gamma = norm_tensor(graph, beside, DNN_GAMMA),
+                        .beside = beside};
+    part beta = norm_tensor(graph, beside, DNN_BETA);
+
+    norm.y =
+        apply(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean, intermediate(graph, DNN_IN_PIXELS));
+    norm.y =
+        apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse, intermediate(graph, DNN_IN_PIXELS));
+    norm.y =
+        apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma, intermediate(graph, DNN_IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_ADD, norm.y, beta, intermediate(graph, DNN_IN_PIXELS));
+    return norm;
+}
+
+/* Add the gradients of a BN from dz, the gradient of its output. */
+static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm *norm)
+{
+    static const struct {
+        cudnnBackendAttributeName_t name;
+        enum dnn_tensor which;
+    } results[] = {{CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, DNN_D_GAMMA},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, DNN_D_BETA},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, DNN_A},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, DNN_B},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, DNN_C}};
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
+
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
+                 1, &compute);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, dz);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, norm->x);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, norm->mean);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, norm->inverse);
+    link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, norm->gamma);
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        link_part(graph, made, results[i].name, norm_tensor(graph, norm->beside, results[i].which));
+    add_operation(graph, made);
+}
+
+/* Go back through the convolution and the ReLU before it, whose sign is recomputed, and sum the
+ * gradients of the BN preceding it, or of the two BNs of a sum. */
+static void build_norm_data(struct dnn_graph *graph)
+{
+    const uint32_t fusion = graph->shape->fusion;
+    part d = intermediate(graph, DNN_IN_PIXELS), dz = tensor(graph, DNN_INPUT);
+    struct norm norm, beside = {0};
+
+    add_convolution(graph, d, tensor(graph, DNN_OUTPUT));
+    norm = add_norm(graph, false);
+    if (fusion & DNN_DUAL)
+        beside = add_norm(graph, true);
+    else if (fusion & DNN_SUMMED)
+        beside.y = tensor(graph, DNN_RESIDUAL);
+    part value = norm.y;
+    if (fusion & DNN_SUMMED)
+        value =
+            apply(graph, CUDNN_POINTWISE_ADD, value, beside.y, intermediate(graph, DNN_IN_PIXELS));
+    if (fusion & DNN_ADDED)
+        d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, DNN_IN_PIXELS);
+    part back = pointwise(graph, CUDNN_POINTWISE_RELU_BWD);
+    link_part(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, d);
+    link_part(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
+    link_part(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dz);
+    add_operation(graph, back);
+    add_norm_weights(graph, dz, &norm);
+    if (fusion & DNN_DUAL)
+        add_norm_weights(graph, dz, &beside);
+}
+
+/* handle: NULL for a described device. */
+static int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle,
+                          const struct dnn_shape *shape)
+{
+    *graph = (struct dnn_graph){.shape = shape};
+    if (shape->kind == DNN_FORWARD)
+        build_forward(graph);
+    else if (shape->fusion & DNN_NORM)
+        build_norm_data(graph);
+    else
+        add_convolution(graph,
+                        shape->kind == DNN_WEIGHT ? prologue(graph) : tensor(graph, DNN_INPUT),
+                        tensor(graph, DNN_OUTPUT));
+    graph->whole = dnn_part_begin(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                 graph->operation_count, graph->operations);
+    if (handle)
+        dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                     &handle);
+    dnn_part_finish(graph, graph->whole);
+    return graph->code;
+}
+
+static void dnn_graph_destroy(struct dnn_graph *graph)
+{
+    while (graph->part_count > 0)
+        dnn_destroy(graph->parts[--graph->part_count]);
+}
+
+/* ---- plans ---- */
 
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
@@ -30,13 +490,13 @@ struct dnn_found {
     struct dnn_found *next;
     char key[KEY_BYTES];
     struct dnn_shape shape;
-    cudnnBackendDescriptor_t plan; /* NULL: no engine supports the shape */
+    part plan; /* NULL: no engine supports the shape */
 };
 
 struct dnn {
     struct dnn_config config;
     cudnnHandle_t handle;
-    cudnnBackendDescriptor_t described;
+    part described;
     struct dnn_found *plans;
     struct dnn_choices *kept; /* from the file, and new ones */
     bool changed;
@@ -59,15 +519,15 @@ static const struct described_device {
 };
 
 /* Describe a device that need not be present. */
-static int describe_device(const struct dnn_config *config, cudnnBackendDescriptor_t *device)
+static int describe_device(const struct dnn_config *config, part *device)
 {
     const size_t count = sizeof described_devices / sizeof *described_devices;
     const struct described_device *like = described_devices;
-    const char *part = config->described_part;
+    const char *wanted = config->described_part;
     char text[2048];
 
     while (like < described_devices + count - 1 &&
-           (like->capability > config->described || (part && !strstr(like->name, part))))
+           (like->capability > config->described || (wanted && !strstr(like->name, wanted))))
         like++;
     int bytes = snprintf(
         text, sizeof text,
@@ -176,12 +636,12 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
 
 /* ---- running ---- */
 
-static int execute(const struct dnn *dnn, const struct dnn_shape *shape,
-                   cudnnBackendDescriptor_t plan, const struct dnn_tensors *tensors)
+static int execute(const struct dnn *dnn, const struct dnn_shape *shape, part plan,
+                   const struct dnn_tensors *tensors)
 {
     int64_t ids[DNN_TENSORS], count = 0;
     void *places[DNN_TENSORS];
-    cudnnBackendDescriptor_t pack = NULL;
+    part pack = NULL;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
 
@@ -213,9 +673,9 @@ int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn
 /* ---- engines and plans ---- */
 
 /* Return whether an engine has the requested precision and determinism. */
-static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape, bool deterministic)
+static bool fits(part config, const struct dnn_shape *shape, bool deterministic)
 {
-    cudnnBackendDescriptor_t engine = NULL;
+    part engine = NULL;
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t count = 0, note_count = 0;
     bool fit = true;
@@ -247,10 +707,10 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
  * if there is none. */
 static int find_engines(const struct dnn *dnn, const struct dnn_graph *graph,
                         const struct dnn_shape *shape, bool favourites,
-                        cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count)
+                        part configs[DNN_CONFIGS_MAX], uint32_t *count)
 {
     const cudnnBackendHeurMode_t mode = favourites ? CUDNN_HEUR_MODE_A : CUDNN_HEUR_MODE_FALLBACK;
-    cudnnBackendDescriptor_t heuristic = NULL;
+    part heuristic = NULL;
     int64_t made = 0, found = 0;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic);
@@ -282,10 +742,9 @@ static int find_engines(const struct dnn *dnn, const struct dnn_graph *graph,
     return *count > 0 ? 0 : code ? code : fail(ENOTSUP, "backend cuda: cuDNN has no engine");
 }
 
-static int make_plan(const struct dnn *dnn, cudnnBackendDescriptor_t config,
-                     cudnnBackendDescriptor_t *plan)
+static int make_plan(const struct dnn *dnn, part config, part *plan)
 {
-    cudnnBackendDescriptor_t made = NULL;
+    part made = NULL;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &made);
 
@@ -305,7 +764,7 @@ static int make_plan(const struct dnn *dnn, cudnnBackendDescriptor_t config,
     return dnn_check(status, "finish a plan");
 }
 
-static int plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)
+static int plan_workspace(part plan, uint64_t *bytes)
 {
     int64_t wanted = 0, count = 0;
     int code = dnn_check(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
@@ -318,9 +777,9 @@ static int plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)
 
 /* ---- the parts of a plan, from which it can be remade ---- */
 
-static int take_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
+static int take_choice(part plan, struct dnn_choice *choice)
 {
-    cudnnBackendDescriptor_t config = NULL, engine = NULL, knobs[DNN_KNOBS_MAX] = {0};
+    part config = NULL, engine = NULL, knobs[DNN_KNOBS_MAX] = {0};
     int64_t count = 0;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config);
@@ -361,14 +820,14 @@ static int take_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
  * computed. */
 static int remake_config(const struct dnn *dnn, struct dnn_graph *graph,
                          const struct dnn_shape *shape, const struct dnn_choice *choice,
-                         cudnnBackendDescriptor_t *config)
+                         part *config)
 {
-    cudnnBackendDescriptor_t knobs[DNN_KNOBS_MAX];
+    part knobs[DNN_KNOBS_MAX];
 
     for (uint32_t i = 0; i < choice->knob_count; i++)
         if (choice->knobs[i].type >= CUDNN_KNOB_TYPE_COUNTS)
             return graph->code = fail(ENOTSUP, "a kept plan has a knob unknown to cuDNN");
-    cudnnBackendDescriptor_t engine = dnn_part_begin(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    part engine = dnn_part_begin(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     dnn_part_set(graph, engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                  &graph->whole);
     dnn_part_set(graph, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
@@ -409,9 +868,9 @@ bool dnn_has_device(const struct dnn *dnn)
  * compile for seconds: a shape gets only as many as fit into its time limit. */
 static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
                                 const struct dnn_shape *shape, bool favourites,
-                                cudnnBackendDescriptor_t plans[DNN_CONFIGS_MAX], int *code)
+                                part plans[DNN_CONFIGS_MAX], int *code)
 {
-    cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
+    part configs[DNN_CONFIGS_MAX];
     /* without a device nothing is timed: take the first */
     const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
     const uint64_t start_ns = clock_now_ns();
@@ -420,7 +879,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     *code = find_engines(dnn, graph, shape, favourites, configs, &config_count);
     for (uint32_t i = 0; i < config_count; i++) {
         uint64_t bytes = 0;
-        cudnnBackendDescriptor_t plan = NULL;
+        part plan = NULL;
         if (count < most && (count == 0 || clock_now_ns() - start_ns < making_ns))
             make_plan(dnn, configs[i], &plan);
         if (plan && (plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
@@ -438,7 +897,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
 struct rivals {
     const struct dnn *dnn;
     const struct dnn_shape *shape;
-    cudnnBackendDescriptor_t *plans;
+    part *plans;
 };
 
 static int start_rival(const void *context, uint32_t which, const struct dnn_tensors *tensors)
@@ -449,8 +908,8 @@ static int start_rival(const void *context, uint32_t which, const struct dnn_ten
 }
 
 /* Move the fastest plan that computes the right numbers to the front. */
-static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
-                   uint32_t count, bool timed, struct dnn_found *winner)
+static int compete(struct dnn *dnn, const struct dnn_shape *shape, part *plans, uint32_t count,
+                   bool timed, struct dnn_found *winner)
 {
     const struct rivals rivals = {dnn, shape, plans};
     const struct dnn_candidates candidates = {start_rival, &rivals, count, timed,
@@ -471,7 +930,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     dnn_trial_close(&trial);
     if (wrong[0] && !dnn->wrong[0])
         snprintf(dnn->wrong, sizeof dnn->wrong, "%s", wrong);
-    cudnnBackendDescriptor_t best = plans[chosen];
+    part best = plans[chosen];
     plans[chosen] = plans[0];
     plans[0] = best;
     return code;
@@ -482,7 +941,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
 static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
                         struct dnn_found *plan)
 {
-    cudnnBackendDescriptor_t plans[DNN_CONFIGS_MAX];
+    part plans[DNN_CONFIGS_MAX];
     int code = 0;
     const uint32_t count = make_candidates(dnn, graph, &plan->shape, favourites, plans, &code);
 
@@ -505,7 +964,7 @@ static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_fo
 {
     struct dnn_choice choice;
     struct dnn_graph graph;
-    cudnnBackendDescriptor_t config = NULL;
+    part config = NULL;
 
     if (!dnn_choices_get(dnn->kept, plan->key, &choice, &plan->known.candidates,
                          &plan->known.milliseconds))

@@ -434,33 +434,6 @@ static void verify_statistics(struct verifier *v, const double *moments,
 
 enum { ROW_D_GAMMA, ROW_D_BETA, ROW_ABC, NORM_ROWS = ROW_ABC + 3 };
 
-/* What the kernel of BN computes from the engine's own dz. Rows of channels. */
-static float *norm_rows(struct verifier *v, bool beside, const struct device_pixels *pixels)
-{
-    void *const *at = v->trial->tensors.at;
-    const int off = beside ? DNN_BESIDE - DNN_IN_SCALE : 0;
-    const struct device_norm norm = {
-        .gamma = at[DNN_GAMMA + off], .mean = at[DNN_MEAN + off], .inverse = at[DNN_INVERSE + off]};
-    const struct device_norm_gradient gradient = {.d_output = at[DNN_INPUT]};
-    const uint64_t channels = pixels->channels, bytes = NORM_ROWS * channels * sizeof(float);
-    float *rows = runtime_allocate(bytes), *host = memory_zeroed(bytes);
-    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
-
-    if (v->code == 0)
-        v->code = rows && partial && host
-                      ? device_norm_backward(
-                            pixels, &norm, &gradient, at[beside ? DNN_RESIDUAL : DNN_X], rows,
-                            rows + channels, rows + ROW_ABC * channels, partial, v->stream)
-                      : -ENOMEM;
-    if (v->code == 0)
-        v->code = runtime_copy(host, rows, bytes, v->stream);
-    if (v->code == 0)
-        v->code = runtime_wait(v->stream);
-    runtime_release(rows);
-    runtime_release(partial);
-    return host;
-}
-
 /* Gradients of gamma and beta, and a, b, c made of them: kernels/norm.cuh. |x| is below 1. */
 static void verify_norm(struct verifier *v, bool beside, const double *moments,
                         const struct device_pixels *pixels)
@@ -471,9 +444,29 @@ static void verify_norm(struct verifier *v, bool beside, const double *moments,
     const double count = (double)pixels->count;
     const enum dnn_tensor mean_of = beside ? dnn_beside(DNN_MEAN) : DNN_MEAN;
     const enum dnn_tensor inverse_of = beside ? dnn_beside(DNN_INVERSE) : DNN_INVERSE;
-    float *right = norm_rows(v, beside, pixels), *found[NORM_ROWS];
+    void *const *at = v->trial->tensors.at;
+    const int off = beside ? DNN_BESIDE - DNN_IN_SCALE : 0;
+    const struct device_norm norm = {
+        .gamma = at[DNN_GAMMA + off], .mean = at[DNN_MEAN + off], .inverse = at[DNN_INVERSE + off]};
+    const struct device_norm_gradient gradient = {.d_output = at[DNN_INPUT]};
+    const uint64_t bytes = NORM_ROWS * channels * sizeof(float);
+    float *rows = runtime_allocate(bytes), *right = memory_zeroed(bytes), *found[NORM_ROWS];
+    float *partial = runtime_allocate(device_partial_floats(pixels) * sizeof *partial);
     float *means = fetch_row(v, mean_of), *inverses = fetch_row(v, inverse_of);
 
+    /* What the kernel of BN computes from the engine's own dz. */
+    if (v->code == 0)
+        v->code = rows && partial && right
+                      ? device_norm_backward(
+                            pixels, &norm, &gradient, at[beside ? DNN_RESIDUAL : DNN_X], rows,
+                            rows + channels, rows + ROW_ABC * channels, partial, v->stream)
+                      : -ENOMEM;
+    if (v->code == 0)
+        v->code = runtime_copy(right, rows, bytes, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+    runtime_release(rows);
+    runtime_release(partial);
     for (int i = 0; i < NORM_ROWS; i++)
         found[i] = fetch_row(v, beside ? dnn_beside(tensors[i]) : tensors[i]);
     for (uint64_t c = 0; c < channels && v->code == 0 && !v->wrong[0]; c++) {

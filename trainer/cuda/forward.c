@@ -103,7 +103,7 @@ static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
     struct cuda_step step = cuda_step_of(&cuda_kernel_stem, own->end);
 
     add_statistics(builder, own->norms[0], own->inputs[0]);
-    step.stem.window = cuda_window_of(builder, own->end);
+    step.stem.window = cuda_window(builder->model, builder->program->count, own->end);
     step.stem.type = model->type;
     step.stem.scale = cuda_norm_row(model, own->norms[0], CUDA_SCALE);
     step.stem.bias = cuda_norm_row(model, own->norms[0], CUDA_BIAS);
